@@ -16,7 +16,7 @@ struct options {
     const char *scenario, *replay;
     bool must_fail, everything;
     double seconds;
-    unsigned preemptions;
+    unsigned preemptions, part, parts;
 };
 
 static const struct scenario *at_work;
@@ -25,6 +25,7 @@ static void usage(void)
 {
     printf("Usage: model [OPTION...]\n"
            "  --scenario NAME       this one only (--list shows them)\n"
+           "  --part K/N            every N-th of them, from the K-th on\n"
            "  --long                with wider bounds; also with SOFTVERBS_MODEL_LONG=1\n"
            "  --seconds N           give up a scenario after so long\n"
            "  --preemptions N       at most so many\n"
@@ -147,6 +148,7 @@ static void catch_crashes(void)
 static int read_options(int argc, char **argv, struct options *options)
 {
     static const struct option known[] = {{"scenario", required_argument, NULL, 's'},
+                                          {"part", required_argument, NULL, 'P'},
                                           {"long", no_argument, NULL, 'l'},
                                           {"seconds", required_argument, NULL, 't'},
                                           {"preemptions", required_argument, NULL, 'p'},
@@ -156,12 +158,17 @@ static int read_options(int argc, char **argv, struct options *options)
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     const char *wide = getenv("SOFTVERBS_MODEL_LONG");
-    *options = (struct options){.preemptions = UINT32_MAX, .everything = wide && *wide && *wide != '0'};
+    *options = (struct options){.preemptions = UINT32_MAX, .part = 1, .parts = 1, .everything = wide && *wide && *wide != '0'};
     for (int message; (message = getopt_long(argc, argv, "", known, NULL)) != -1;)
         switch (message) {
         case 's':
             options->scenario = optarg;
             break;
+        case 'P':
+            if (sscanf(optarg, "%u/%u", &options->part, &options->parts) == 2 && options->part && options->parts)
+                break;
+            usage();
+            exit(2);
         case 'l':
             options->everything = true;
             break;
@@ -188,6 +195,13 @@ static int read_options(int argc, char **argv, struct options *options)
     return 0;
 }
 
+static bool is_wanted(const struct options *options, unsigned i)
+{
+    if (options->scenario)
+        return !strcmp(options->scenario, scenarios[i]->name);
+    return i % options->parts == options->part - 1;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
@@ -199,7 +213,7 @@ int main(int argc, char **argv)
     }
     catch_crashes();
     for (unsigned i = 0; scenarios[i]; i++) {
-        if (options.scenario && strcmp(options.scenario, scenarios[i]->name))
+        if (!is_wanted(&options, i))
             continue;
         count++;
         if (options.replay) {

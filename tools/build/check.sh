@@ -49,7 +49,8 @@ suites() {
         grep --line-buffered -Ev '^(ninja:|$|Full log written|(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): )'
 }
 
-# run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build. What mostly waits runs beside the others.
+# run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build. Of the plain kind what mostly waits (tests/clients/meson.build,
+# tests/tool/meson.build), and the programs that want no other of their kind, run beside the rest, so that no processor is idle.
 run_suites() {
     local directory=$1 name=$2 prefix=$3
     shift 3
@@ -59,8 +60,11 @@ run_suites() {
     fi
     echo "== Tests of the $name build"
     rm -f "$directory"/meson-logs/*.json
-    if [ "$name" = plain ]; then suites "$directory" "$prefix" 3 --suite waits --logbase waits & fi
-    suites "$directory" "$prefix" "$(nproc)" --no-suite waits "$@"
+    if [ "$name" = plain ]; then
+        suites "$directory" "$prefix" 4 --suite waits --logbase waits &
+        suites "$directory" "$prefix" 1 --suite alone --logbase alone &
+    fi
+    suites "$directory" "$prefix" "$(nproc)" --no-suite waits --no-suite alone "$@"
     wait
     directories+=("$directory")
 }

@@ -43,13 +43,13 @@ def tshark(path, *fields, checksums=True):
 
 
 def has_no_complaint(path):
-    """tshark finds every packet well-formed; only comments, and those are who it was."""
-    packets = tshark(path, "infiniband.bth.opcode", "_ws.malformed", "_ws.expert.severity", "frame.comment")
-    for number, (opcode, malformed, severity, comment) in enumerate(packets, 1):
+    """tshark finds every packet well-formed; only comments, and those are who it was. The comment and flags of each packet."""
+    packets = tshark(path, "infiniband.bth.opcode", "_ws.malformed", "_ws.expert.severity", "frame.comment", "frame.packet_flags")
+    for number, (opcode, malformed, severity, comment, _) in enumerate(packets, 1):
         worst = max(int(value) for value in severity.split(","))
         if not opcode or malformed or worst > COMMENT or not comment.startswith("pid "):
             raise Failure(f"packet {number}: opcode {opcode!r}, malformed {malformed!r}, severity {severity}, {comment!r}")
-    return len(packets)
+    return [(comment, flags) for _, _, _, comment, flags in packets]
 
 
 def decodes(path):
@@ -65,10 +65,9 @@ def names_of_opcodes(path):
     return [line.split(" > ")[1].split(" qp ")[0].split(" ", 1)[1] for line in lines]
 
 
-def captured(path):
-    """(pid, direction) -> name of the operation -> packets."""
+def captured(path, about):
+    """(pid, direction) -> name of the operation -> packets, of which has_no_complaint told this."""
     counts = collections.defaultdict(collections.Counter)
-    about = tshark(path, "frame.comment", "frame.packet_flags")
     names = names_of_opcodes(path)
     if len(about) != len(names):
         raise Failure(f"tshark sees {len(about)} packets, softverbs decode {len(names)}")
@@ -92,10 +91,10 @@ def session(suite, command):
         capture, counters = f"{directory}/capture.pcapng", f"{directory}/counters"
         suite.pair(list(command), extra={"SOFTVERBS_CAPTURE": capture, "SOFTVERBS_COUNTERS": counters})
         packets = has_no_complaint(capture)
-        found, expected = dict(captured(capture)), counted(counters)
+        found, expected = dict(captured(capture, packets)), counted(counters)
         if not packets or found != expected:
             raise Failure(f"captured {found}\ncounted {expected}")
-    return f"{packets} packets"
+    return f"{len(packets)} packets"
 
 
 def options_of_run(suite):
@@ -146,7 +145,7 @@ def full_disk(suite):
         try:
             path = f"{directory}/capture.pcapng"
             goes_on(suite, path, "No space left on device")
-            if has_no_complaint(path) < 4 or "0 of them wrong" not in decodes(path):
+            if len(has_no_complaint(path)) < 4 or "0 of them wrong" not in decodes(path):
                 raise Failure("what fitted is not readable")
         finally:
             subprocess.run(["umount", directory], check=True)

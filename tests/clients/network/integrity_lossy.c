@@ -23,16 +23,17 @@ enum {
     RECEIVES = 256, /* posted */
     FEW = 4,        /* the same for rc, where messages wait for them */
     SENDS = 24,     /* of rc under way */
-    SILENCE = 1,    /* s after which no more comes */
     MESSAGES_MOST = 10000,
 };
+
+static const double silence = 0.1; /* s after which no more comes: what is reordered waits for a millisecond */
 
 enum { SENDER, RECEIVER };
 
 struct meeting {
     struct address addresses[2];
     atomic_uint stages[2];
-    atomic_bool sent;
+    atomic_bool sent, heard;
 };
 
 struct side {
@@ -171,16 +172,31 @@ static enum ibv_wr_opcode unreliable_opcode(const struct side *side, unsigned nu
     return side->qp->qp_type == IBV_QPT_UD ? kinds[number % 2 * 2] : kinds[number % 4];
 }
 
+static void send_one(struct side *side, unsigned number, enum ibv_wr_opcode opcode)
+{
+    write_message(side, number, slot(side, number % SENDS));
+    post_message(side, number, number, opcode);
+    struct ibv_wc wc = completion(side, PATIENCE_MANY_SECONDS);
+    if (is_none(&wc))
+        die("message %u does not leave", number);
+    usleep(100); /* the receiver must find the time for new receives */
+}
+
+/* The end is one message more, which is sent until it has arrived. */
 static void send_unreliably(struct side *side)
 {
-    for (unsigned number = 0; number < side->messages; number++) {
-        write_message(side, number, slot(side, number % SENDS));
-        post_message(side, number, number, unreliable_opcode(side, number));
-        struct ibv_wc wc = completion(side, PATIENCE_MANY_SECONDS);
-        if (is_none(&wc))
-            die("message %u does not leave", number);
-        usleep(100); /* the receiver must find the time for new receives */
-    }
+    double deadline = now_seconds() + PATIENCE_MANY_SECONDS;
+    for (unsigned number = 0; number < side->messages; number++)
+        send_one(side, number, unreliable_opcode(side, number));
+    while (!side->meeting->heard && now_seconds() < deadline)
+        send_one(side, side->messages, IBV_WR_SEND_WITH_IMM);
+    if (!side->meeting->heard)
+        die("the receiver does not hear of the end");
+}
+
+static bool is_end(const struct side *side, const struct ibv_wc *wc)
+{
+    return wc->opcode == IBV_WC_RECV && wc->wc_flags & IBV_WC_WITH_IMM && wc->imm_data == side->messages;
 }
 
 static unsigned check_arrival(struct side *side, const struct ibv_wc *wc)
@@ -224,14 +240,18 @@ static void receive_unreliably(struct side *side)
     static unsigned char times[MESSAGES_MOST];
     unsigned came = 0, again = 0, late = 0, newest = 0, silent = 0;
     while (silent < 2) {
-        bool sent = side->meeting->sent;
-        struct ibv_wc wc = completion(side, SILENCE);
+        bool sent = side->meeting->sent, end;
+        struct ibv_wc wc = completion(side, silence);
         silent = is_none(&wc) ? silent + sent : 0;
         if (is_none(&wc))
             continue;
-        unsigned number = check_arrival(side, &wc);
+        if ((end = is_end(side, &wc)))
+            side->meeting->heard = true;
+        unsigned number = end ? 0 : check_arrival(side, &wc);
         memset(slot(side, (unsigned)wc.wr_id), 0xee, LONGEST + GRH);
         post_receive(side, (unsigned)wc.wr_id);
+        if (end)
+            continue;
         came += !times[number];
         again += times[number]++ > 0;
         late += number < newest;
