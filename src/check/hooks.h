@@ -25,6 +25,8 @@ struct hooks {
     void (*refused)(struct shadow *qp, int error);
     /* ibv_modify_qp succeeded. */
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
+    /* It is connected with a queue pair of this host, which is in RTS, too. */
+    void (*met)(struct shadow *qp, const struct shadow_connection *peer);
     /* The program destroys it, and nothing uses it that is known; the library has not yet, and may wait. */
     void (*destroying)(struct shadow *);
     /* The library has destroyed it. Work that began behind the moment `began` is of another object. */

@@ -2,9 +2,10 @@
 #include <errno.h>
 
 #include "calls/subject.h"
-#include "check/flight.h"
+#include "check/findings/finding.h"
 #include "check/layer.h"
 #include "check/made.h"
+#include "check/meeting.h"
 
 static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
 {
@@ -40,7 +41,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 static void note_connection(struct shadow_connection *connection, const struct ibv_qp_attr *attr, int mask)
 {
     if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-        *connection = (struct shadow_connection){0};
+        *connection = (struct shadow_connection){.begun = meeting_now()};
     if (mask & IBV_QP_DEST_QPN)
         connection->peer = attr->dest_qp_num;
     if (mask & IBV_QP_SQ_PSN)
@@ -53,6 +54,18 @@ static void note_connection(struct shadow_connection *connection, const struct i
         connection->max_rd_atomic = attr->max_rd_atomic;
     if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
         connection->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+}
+
+static void meet(const struct ibv_qp *qp, const struct shadow_connection *connection)
+{
+    struct shadow_connection peer;
+    if (!meeting_exchange(qp->qp_num, connection, &peer))
+        return;
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    if (shadow)
+        HOOKS_CALL(met, shadow, &peer);
+    shadow_unlock();
 }
 
 static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -72,7 +85,11 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     }
     if (shadow && !result)
         HOOKS_CALL(modified, shadow, attr, mask);
+    bool connected = shadow && !result && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS;
+    struct shadow_connection connection = connected ? shadow->qp.connection : (struct shadow_connection){0};
     shadow_unlock();
+    if (connected && connection.mtu && finding_choice.rules[RULE_PEERS_DISAGREE])
+        meet(qp, &connection);
     return result;
 }
 

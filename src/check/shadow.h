@@ -50,6 +50,7 @@ struct shadow_connection {
     uint32_t peer, sq_psn, rq_psn;
     enum ibv_mtu mtu;
     uint8_t max_rd_atomic, max_dest_rd_atomic;
+    uint64_t begun; /* when it was reset; 0: never since it was made */
 };
 
 struct shadow_qp {

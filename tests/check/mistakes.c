@@ -311,6 +311,20 @@ static void leave_behind(enum loopback_variant variant)
 
 /* -- of no rule by itself: options_test.py */
 
+/* Prints what a program finds that reads before the completion: in the buffer of a receive, and before it. */
+static void read_early(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_sge piece = loopback_piece(&loopback, 128, 64);
+    struct ibv_recv_wr *bad, receive = {.sg_list = &piece, .num_sge = 1};
+    MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad));
+    printf("%02x %02x %02x\n", loopback.memory[127] & 0xff, loopback.memory[128] & 0xff, loopback.memory[191] & 0xff);
+    MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE));
+    loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}
+
 /* The same mistake at the same place, five times. */
 static void repeat_mistake(enum loopback_variant variant)
 {
@@ -429,6 +443,7 @@ static const struct {
     {"never-destroyed", leave_behind},
     {"allowed", do_what_is_allowed},
     {"busy", be_too_busy},
+    {"early", read_early},
     {"many", repeat_mistake},
     {"fork", leave_in_both},
 };

@@ -1,4 +1,8 @@
 /* Attributes: of the two that are connected to each other; of one that is connected to itself. */
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "mistakes.h"
 
 static void connect_with(enum loopback_variant variant, const struct loopback_options *wrong)
@@ -33,21 +37,44 @@ void connect_for_ever(enum loopback_variant variant)
     connect_with(variant, &(struct loopback_options){.rnr_endless = true});
 }
 
-/* The MTU; the depth of READs. The second queue pair is connected as `wrong` says. */
+/* Two processes: the child is connected first. */
+static void disagree_with_child(void)
+{
+    struct loopback loopback;
+    struct loopback_options usual = {0}, deep = {.depth = 5};
+    uint32_t peer;
+    int ways[2];
+    MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ways));
+    pid_t child = fork();
+    int way = ways[!child];
+    loopback_open(&loopback, &usual);
+    struct ibv_qp *qp = loopback_make_qp(&loopback, &usual);
+    MUST(write(way, &qp->qp_num, sizeof qp->qp_num) > 0 && read(way, &peer, sizeof peer) > 0);
+    if (!child) {
+        loopback_connect(&loopback, qp, peer, &usual);
+        MUST(write(way, &peer, sizeof peer) > 0 && read(way, &peer, sizeof peer) > 0);
+    } else {
+        MUST(read(way, &(uint32_t){0}, sizeof peer) > 0);
+        loopback_connect(&loopback, qp, peer, &deep); /* peers-disagree neighbour */
+        MUST(write(way, &peer, sizeof peer) > 0 && waitpid(child, NULL, 0) == child);
+    }
+    MUST(!ibv_destroy_qp(qp));
+    loopback_close(&loopback);
+}
+
+/* The MTU, in one process; the depth of READs, in two. */
 void disagree(enum loopback_variant variant)
 {
     struct loopback loopback;
-    struct loopback_options usual = {0}, wrong = {.mtu = IBV_MTU_4096};
-    if (variant == NEIGHBOUR)
-        wrong = (struct loopback_options){.depth = 5};
-    if (variant == TWIN)
-        wrong = usual;
+    struct loopback_options usual = {0}, wrong = {.mtu = variant == FAULTY ? IBV_MTU_4096 : 0};
+    if (variant == NEIGHBOUR) {
+        disagree_with_child();
+        return;
+    }
     loopback_open(&loopback, &usual);
     struct ibv_qp *one = loopback_make_qp(&loopback, &usual), *other = loopback_make_qp(&loopback, &usual);
     loopback_connect(&loopback, one, other->qp_num, &usual);
-    /* peers-disagree faulty */
-    /* peers-disagree neighbour */
-    loopback_connect(&loopback, other, one->qp_num, &wrong);
+    loopback_connect(&loopback, other, one->qp_num, &wrong); /* peers-disagree faulty */
     MUST(!ibv_destroy_qp(one) && !ibv_destroy_qp(other));
     loopback_close(&loopback);
 }

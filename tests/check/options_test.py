@@ -95,6 +95,12 @@ def fatal_stops_at_the_first_finding():
     assert _checked("--check=fatal", program=TWIN).returncode == 0
 
 
+def fill_fills_the_buffers_of_receives_and_nothing_else():
+    early = ("early", "twin")
+    for words, shown in (("adapter", b"01 01 01\n"), ("fill", b"01 a5 a5\n"), ("fill,error", b"01 a5 a5\n")):
+        expect(_checked(f"--check={words}", program=early), out=shown, err=b"")
+
+
 def a_suppression_leaves_out_what_fits_it():
     path = f"{TEMPORARY}/suppressions"
     for line, silent in (("mistakes send-buffer-changed loopback_poll", True), ("m* send-* change_*", True), ("* * *  # all", True),

@@ -1,4 +1,6 @@
-/* What was destroyed is not used, and a SINGLE_THREADED CQ is one thread's at a time. */
+/* What was destroyed is not used, a SINGLE_THREADED CQ is one thread's at a time, and refused calls have a place. */
+#include <string.h>
+
 #include "check/findings/finding.h"
 #include "check/hooks.h"
 
@@ -24,4 +26,12 @@ static void polled_twice(struct shadow *cq)
                 cq->number);
 }
 
-const struct hooks rules_lifetime = {.used_gone = used_gone, .polled_twice = polled_twice};
+static void refused_call(const char *call, int error)
+{
+    char text[80];
+    finding_add(&(struct finding_about){.rule = RULE_REFUSED_CALL, .kind = "process"}, "%s was refused: %s", call,
+                strerror_r(error, text, sizeof text));
+}
+
+const struct hooks rules_lifetime = {
+    .used_gone = used_gone, .polled_twice = polled_twice, .refused_call = refused_call};

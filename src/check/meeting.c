@@ -1,0 +1,70 @@
+#include "check/meeting.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/nanos.h"
+#include "ipc/node.h"
+
+/* The number says which of those that share a place it is. */
+struct entry {
+    uint32_t number;
+    struct shadow_connection connection;
+    uint64_t reached; /* when it came to RTS */
+};
+
+enum { PLACES = 1 << 14 };
+
+uint64_t meeting_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static int open_file(void)
+{
+    char directory[NODE_DIRECTORY_MAX + 1], path[NODE_DIRECTORY_MAX + 17];
+    if (!node_directory(directory))
+        return -1;
+    snprintf(path, sizeof path, "%s/last-connected", directory);
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static off_t place_of(uint32_t number)
+{
+    return (off_t)(number % PLACES) * (off_t)sizeof(struct entry);
+}
+
+/* Twice, since another process may be writing. */
+static bool read_entry(int file, uint32_t number, struct entry *entry)
+{
+    struct entry again;
+    ssize_t size = sizeof again;
+    return pread(file, entry, sizeof *entry, place_of(number)) == size &&
+           pread(file, &again, sizeof again, place_of(number)) == size && !memcmp(entry, &again, sizeof again) &&
+           entry->number == number;
+}
+
+/* One that came to RTS before ours began is of an earlier connection. */
+bool meeting_exchange(uint32_t number, const struct shadow_connection *own, struct shadow_connection *peer)
+{
+    struct entry entry, other;
+    memset(&entry, 0, sizeof entry);
+    entry.number = number;
+    entry.connection = *own;
+    entry.reached = meeting_now();
+    int file = open_file();
+    if (file < 0)
+        return false;
+    bool written = pwrite(file, &entry, sizeof entry, place_of(number)) == (ssize_t)sizeof entry;
+    bool met = written && own->peer != number && read_entry(file, own->peer, &other) &&
+               other.connection.peer == number && other.reached >= own->begun;
+    if (met)
+        *peer = other.connection;
+    close(file);
+    return met;
+}
