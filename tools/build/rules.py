@@ -16,6 +16,7 @@ from tree import report
 FIELDS = ("name", "id", "level", "seen", "what", "why", "bites", "cure")
 PAGE = "docs/user/checker.md"
 HEAD = "## The rules\n"
+UNSEEN = "\n## What the checker can't see\n\n| mistake | what shows it |\n|---|---|\n"
 LEVELS = {"ERROR": "error", "ADAPTER": "adapter", "NOTE": "note"}
 SEEN = {"SEES": "always", "PARTLY": "partly, as the text says", "FILL": "only with `--check=fill`"}
 
@@ -36,7 +37,7 @@ def part(top):
     text += "".join(f"| [{line['id']}](#{line['id']}) | {LEVELS[line['level']]} | {SEEN[line['seen']]} |\n" for line in lines)
     for line in lines:
         text += f"\n### {line['id']}\n\n{line['what']}.\n\n- **Why:** {line['why']}.\n- **Bites:** {line['bites']}.\n- **Cure:** {line['cure']}.\n"
-    return text
+    return text + UNSEEN + "".join(f"| {what} | {instead} |\n" for what, instead in entries(os.path.join(top, "src/check/rules.def"), "UNSEEN"))
 
 
 def rewritten(top):
