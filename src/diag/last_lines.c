@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "diag/clean.h"
 #include "diag/output.h"
 
 /* Its process while a thread is at the lines. No lock: lines come from everywhere, and one that can't be kept at once
@@ -30,7 +31,7 @@ static struct {
     struct output file;
 } last;
 
-static bool begin(pid_t pid)
+static bool enter(pid_t pid)
 {
     enum { TRIES = 100 };
     for (int i = 0; i < TRIES; i++, sched_yield()) {
@@ -109,6 +110,55 @@ static void make_room(const char *path)
         ;
 }
 
+/* -- another process's, which may have ended */
+
+struct file {
+    struct last_lines_head head;
+    struct last_line lines[LAST_LINES];
+};
+
+static bool read_file(const char *path, struct file *file)
+{
+    struct stat status;
+    memset(file, 0, sizeof *file);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool ours = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+                read(fd, file, sizeof *file) > (ssize_t)sizeof file->head;
+    if (fd >= 0)
+        close(fd);
+    return ours && file->head.version == LAST_LINES_VERSION &&
+           !memcmp(file->head.name, "softverbs lines", sizeof file->head.name);
+}
+
+static struct last_line *find_first(struct file *file, const char *text)
+{
+    struct last_line *first = NULL;
+    for (unsigned i = 0; i < LAST_LINES; i++) {
+        struct last_line *line = &file->lines[i];
+        line->text[LAST_LINES_TEXT - 1] = 0;
+        if (line->number && strstr(line->text, text) && (!first || line->number < first->number))
+            first = line;
+    }
+    return first;
+}
+
+bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, char line[LAST_LINES_TEXT])
+{
+    char path[PATH_MAX / 16 + 64];
+    struct file file;
+    int error = errno, before = uncancelled_begin();
+    snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", directory, pid, slot);
+    struct last_line *found = read_file(path, &file) ? find_first(&file, text) : NULL;
+    if (found) {
+        const char *behind = strstr(found->text, "] ");
+        snprintf(line, LAST_LINES_TEXT, "%s", behind ? behind + 2 : found->text);
+        clean_text(line);
+    }
+    uncancelled_end(before);
+    errno = error;
+    return found;
+}
+
 /* -- this process's */
 
 static bool write_at(const void *data, size_t size, size_t offset)
@@ -173,7 +223,7 @@ static void add(const char *line)
 void last_lines_keep(const char *directory, unsigned slot)
 {
     pid_t pid = getpid();
-    if (strlen(directory) >= sizeof last.directory || !begin(pid))
+    if (strlen(directory) >= sizeof last.directory || !enter(pid))
         return;
     own(pid);
     if (last.opened)
@@ -189,7 +239,7 @@ void last_lines_add(const char *line)
 {
     pid_t pid = getpid();
     int error = errno, before = uncancelled_begin();
-    if (begin(pid)) {
+    if (enter(pid)) {
         own(pid);
         add(line);
         end();

@@ -4,6 +4,7 @@
 #ifndef DIAG_LAST_LINES_H
 #define DIAG_LAST_LINES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -34,6 +35,10 @@ struct last_line {
 /* From now on the lines, those before included, stand in this directory. `slot` keeps processes apart that have the
  * same number in several PID namespaces. Makes no file before there is a line. */
 void last_lines_keep(const char *directory, unsigned slot);
+
+/* The first line that the process in this slot of the directory has kept with this text in it, without its beginning
+ * ("softverbs: PROGRAM[PID] "); it is printable. False: there is none, or the file is another user's. */
+bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, char line[LAST_LINES_TEXT]);
 
 /* Adds a line, without its end. One that comes while another thread adds one for long is not kept. */
 void last_lines_add(const char *line);

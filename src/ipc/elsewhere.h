@@ -1,4 +1,4 @@
-/* Where the threads of another process are. */
+/* Where the threads of another process are, and whether they go on. */
 #ifndef IPC_ELSEWHERE_H
 #define IPC_ELSEWHERE_H
 
@@ -21,5 +21,9 @@ bool elsewhere_runs(pid_t, long call);
 
 /* Is there no process of this number here? Thread-safe. */
 bool elsewhere_nobody(pid_t);
+
+/* Is the process stopped (SIGSTOP, a debugger)? No, without /proc, and of a process that is not seen here. Thread-safe.
+ */
+bool elsewhere_is_stopped(pid_t);
 
 #endif

@@ -1,10 +1,7 @@
 /* Finding the processes that we send to, and patience with them. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "ipc/elsewhere.h"
 #include "ipc/state.h"
 
 static struct peer *hold(struct record *record)
@@ -89,21 +86,6 @@ bool node_alive(struct node *node, struct peer *peer)
 
 static const nanos ask_each = NANOS_SECOND; /* whether it is stopped: must be less than the patience */
 
-/* Field 3 of /proc/PID/stat. Without it, or when the process is of another process namespace: no. */
-static bool is_stopped(pid_t pid)
-{
-    char path[32], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int before = uncancelled_begin(), file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
-    if (file >= 0)
-        close(file);
-    uncancelled_end(before);
-    text[length > 0 ? length : 0] = 0;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] && (name_end[2] == 'T' || name_end[2] == 't');
-}
-
 static enum node_presence insist(struct record *record, nanos now)
 {
     struct link *link = record->peer.link;
@@ -112,7 +94,7 @@ static enum node_presence insist(struct record *record, nanos now)
         return NODE_SLOW;
     if (now - record->asked_at >= ask_each) {
         record->asked_at = now;
-        record->stopped = is_stopped(record->peer.pid);
+        record->stopped = elsewhere_is_stopped(record->peer.pid);
     }
     if (record->stopped)
         shm_excuse(link, now);

@@ -10,10 +10,12 @@
 #include "diag/clean.h"
 #include "gsi/cm_report.h"
 #include "process/port_state.h"
+#include "report/account.h"
 #include "report/event.h"
 #include "report/inject.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
+#include "verbs/ask/qp_account.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/acknowledgements.h"
@@ -61,6 +63,10 @@ static void report_qp(FILE *out, const struct object *object)
     if (qp->told.first_error)
         fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->told.first_error,
                 reason_name(qp->told.first_error));
+    if (qp->told.first_error && qp->told.words) {
+        fputs(",\"first_error_told\":", out);
+        clean_json(out, qp->told.words);
+    }
     report_user(out, "pd", qp->memory.pd ? &qp->memory.pd->object : NULL);
     report_user(out, "send_cq", qp->uses.send_cq ? &qp->uses.send_cq->object : NULL);
     report_user(out, "recv_cq", qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL);
@@ -227,6 +233,8 @@ void report_write(void *context, const char *request, int fd)
         event_answer(process, request + sizeof REPORT_EVENT - 1, out);
     else if (!strncmp(request, REPORT_INJECT, sizeof REPORT_INJECT - 1))
         inject_answer(process, request + sizeof REPORT_INJECT - 1, out);
+    else if (!strncmp(request, QP_ACCOUNT_REQUEST, sizeof QP_ACCOUNT_REQUEST - 1))
+        account_write(out, process, request + sizeof QP_ACCOUNT_REQUEST - 1);
     else
         report(out, process);
     fclose(out);

@@ -3,7 +3,8 @@
 #define REPORT_REPORT_H
 
 /* The beginning of a request for an event, "event NAME DEVICE": event.h; for rules of a script, "inject rules TEXT",
- * "inject list" or "inject clear": inject.h. Every other one is for the report. */
+ * "inject list" or "inject clear": inject.h; for a queue
+ * pair: verbs/ask/qp_account.h. Every other one is for the report. */
 #define REPORT_EVENT "event "
 #define REPORT_INJECT "inject "
 

@@ -151,13 +151,15 @@ def a_key_that_is_not_the_peers_is_shown_where_it_was_refused():
         ours, own = _lines(name)
         _one(ours, "asks for IBV_ACCESS_REMOTE_WRITE to 64 bytes at 0x", "with rkey 0x",
              "remote key that does not exist here", "(reason 205)")
-        _one(ours, "send of wr_id 42 ends in IBV_WC_REM_ACCESS_ERR", "(reason 108)")
+        _one(ours, "send of wr_id 42 ends in IBV_WC_REM_ACCESS_ERR: process ", "(mistakes) refused it: qp 0x", "with rkey 0x",
+             "(its reason 205) (reason 108)")
         assert own == ["remote access error, vendor_err 108"] and len(ours) == 2, (ours, own)
 
 
 def an_access_out_of_bounds_says_which_they_are():
     ours, _ = _lines("out-of-bounds")
     line = _one(ours, "64 bytes at 0x", "the region is 0x", "outside the memory region", "(reason 207)")
+    _one(ours, "refused it: qp 0x", "64 bytes at 0x", "the region is 0x", "(its reason 207) (reason 108)")
     address, base, end = (int(number, 16) for number in re.search(r"at 0x(\w+) .* is 0x(\w+) to 0x(\w+)", line).groups())
     assert end - base == 8192 and address == end - 4, line
 
@@ -167,6 +169,7 @@ def an_access_flag_that_is_missing_is_seen_beside_what_there_is():
     _one(ours, "asks for IBV_ACCESS_REMOTE_READ", "with IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE: ", "(reason 208)")
     ours, _ = _lines("no-qp-access")
     _one(ours, "RC READ_REQUEST from qp 0x", "qp_access_flags are no access: ", "(reason 209)")
+    _one(ours, "ends in IBV_WC_REM_INV_REQ_ERR: process ", "qp_access_flags are no access: ", "(its reason 209) (reason 107)")
 
 
 def a_completion_queue_that_is_too_small_says_its_size():
@@ -179,6 +182,44 @@ def sequence_numbers_that_do_not_fit_are_shown_both():
         ours, own = _lines(name)
         _one(ours, f"psn 1000, rq_psn is {number}: ", "one side's rq_psn must be the other's sq_psn", "(reason 31)")
         assert own == ["transport retry counter exceeded, vendor_err 105"], own
+
+
+SILENT = "send of wr_id 42 ends in IBV_WC_RETRY_EXC_ERR: "
+
+
+def a_silent_peer_is_said_to_be_in_which_state():
+    ours, own = _lines("never-rtr")
+    _one(ours, SILENT + "queue pair 0x", " of process ", "(mistakes) is in INIT: it was never brought to RTR (reason 105)")
+    assert own == ["transport retry counter exceeded, vendor_err 105"], own
+
+
+def a_number_that_the_process_no_longer_has_is_named():
+    ours, _ = _lines("destroyed")
+    _one(ours, SILENT + "process ", "(mistakes) has no queue pair 0x", ": it has none (reason 105)")
+
+
+def the_own_number_is_said_to_be_the_own():
+    ours, _ = _lines("own-qpn")
+    _one(ours, SILENT + "dest_qp_num is 0x", "the queue pair's own number", "(reason 105)")
+
+
+def processes_of_another_directory_are_said_to_be_there():
+    ours, _ = _lines("other-directory")
+    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has a queue pair 0x", f"meet in {cases.DIRECTORY}-2, ", "(reason 105)")
+
+
+def sequence_numbers_are_shown_to_the_sender_too():
+    ours, _ = _lines("psn-ahead")
+    _one(ours, SILENT, "has rq_psn 1500 and this one sq_psn 1000: ", "(reason 105)")
+
+
+def a_port_that_is_down_is_said_to_be_so():
+    cases.expect(cases.softverbs("event", "port-down", "soft0"), out=None)
+    try:
+        ours, _ = _lines("none")
+    finally:
+        cases.expect(cases.softverbs("event", "port-up", "soft0"), out=None)
+    _one(ours, SILENT + "the port of soft0 is down (softverbs event port-up soft0)", "(reason 105)")
 
 
 def a_peer_that_was_killed_is_said_to_have_ended():
@@ -214,6 +255,12 @@ def the_first_error_of_a_queue_pair_is_shown():
     assert sorted(row["FIRST ERROR"] for row in told) == ["REMOTE_ACCESS", "REMOTE_KEY_UNKNOWN"], screen
     assert all(row["STATE"] == "ERR" and row["QP"].startswith("0x") and row["PEER QP"].startswith("0x") for row in told)
     assert {row["QP"] for row in told} == {row["PEER QP"] for row in told}, screen
+
+
+def why_says_what_the_peer_was_found_in():
+    screen = _screen(MISTAKES, "never-rtr", env={"MISTAKES_THEN": f"{SOFTVERBS} why", "COLUMNS": "400"})
+    _one(screen.splitlines(), "is in ERR since its first error, RETRY_EXCEEDED: queue pair 0x", "is in INIT: it was never brought to RTR",
+         "softverbs explain 105")
 
 
 def reasons_are_counted_by_their_names_on_both_sides():

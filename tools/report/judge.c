@@ -92,9 +92,10 @@ static bool is_not_connected(const struct view *view, char *say)
 static bool has_failed(const struct view *view, char *say)
 {
     json_int_t error = number_of(view->qp, "first_error");
+    const char *told = json_object_get(view->qp, "first_error_told") ? text_of(view->qp, "first_error_told") : "";
     if (error)
-        snprintf(say, SENTENCE, "is in %s since its first error, %s: softverbs explain %" JSON_INTEGER_FORMAT,
-                 text_of(view->qp, "state"), text_of(view->qp, "first_error_name"), error);
+        snprintf(say, SENTENCE, "is in %s since its first error, %s%s%s: softverbs explain %" JSON_INTEGER_FORMAT,
+                 text_of(view->qp, "state"), text_of(view->qp, "first_error_name"), *told ? ": " : "", told, error);
     else
         snprintf(say, SENTENCE, "is in %s: the program moved it there, or its peer ended", text_of(view->qp, "state"));
     return is_in(view->qp, "ERR SQE");

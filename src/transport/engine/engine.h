@@ -307,6 +307,14 @@ static inline bool engine_is_due(const struct engine *engine, nanos now)
     return engine->rc.requester.deadline <= now;
 }
 
+/* Will engine_expire give up now, as the last retry has passed in silence? */
+static inline bool engine_gives_up(const struct engine *engine, nanos now)
+{
+    const struct rc *rc = &engine->rc;
+    return engine_is_reliable(engine) && engine_is_due(engine, now) && !rc->requester.rnr_waiting &&
+           !rc->requester.retries_left && !rc->failed;
+}
+
 /* Does it wait because the peer had no receive? */
 static inline bool engine_waits_for_receive(const struct engine *engine)
 {

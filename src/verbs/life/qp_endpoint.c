@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
+#include "verbs/ask/qp_inquiry.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_path.h"
@@ -46,20 +47,39 @@ static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
     return presence == NODE_SLOW;
 }
 
+/* A line that says why is worth a moment. */
+static bool is_asking(struct qp *qp, enum silent_peer peer, enum reason silence, nanos now)
+{
+    return peer == PEER_SILENT && !silence && engine_gives_up(qp_engine(qp), now) && qp_inquire_silence(qp, now);
+}
+
 static void expire_engine(struct qp *qp, nanos now)
 {
     enum reason silence;
     enum silent_peer peer = is_only_slow(qp, now, &silence) ? PEER_SLOW
                             : qp_was_taken(qp)              ? PEER_TOOK_ALL
                                                             : PEER_SILENT;
-    engine_expire(qp_engine(qp), now, peer, silence);
+    if (!is_asking(qp, peer, silence, now))
+        engine_expire(qp_engine(qp), now, peer, silence);
+}
+
+/* The request that was refused fails as soon as is known why; until then silence does not count. */
+static void take_refusal(struct qp *qp, nanos now)
+{
+    struct packet refusal;
+    if (qp_inquiry_take(qp, now, &refusal))
+        qp_receive(qp, &refusal, now);
 }
 
 static void expire(struct qp *qp, nanos now)
 {
     bool silent = qp_is_reliable(qp) && engine_is_due(qp_engine(qp), now); /* for all of the ACK timer */
-    if (qp_engine_deadline(qp) <= now) /* otherwise it is the rate that lets it go on */
+    if (qp_inquiry_is_of_refusal(qp))
+        take_refusal(qp, now);
+    else if (qp_engine_deadline(qp) <= now) /* otherwise it is the rate that lets it go on */
         expire_engine(qp, now);
+    else if (qp_inquiry_waits(qp)) /* the peer has answered after all */
+        qp_inquiry_end(qp);
     if (qp->path.remote && silent)
         udp_reroute(qp->path.remote);
     qp_transmit_guarded(qp, now);
@@ -69,9 +89,9 @@ static void qp_expired(struct timer *timer, nanos now)
 {
     struct qp *qp = qp_of_endpoint(container_of(timer, struct endpoint, timer.timer));
     lock_take(&qp->lock);
-    if (qp_deadline(qp) <= now)
+    if (qp_inquiry_deadline(qp, qp_deadline(qp)) <= now)
         expire(qp, now);
-    qp_expire_by(qp, qp_watch(qp));
+    qp_expire_by(qp, qp_inquiry_deadline(qp, qp_watch(qp)));
     lock_release(&qp->lock);
 }
 
@@ -112,6 +132,10 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
         qp_path_notify(qp, arrival->now);
     if (arrival->along && qp->traits & QP_END_TO_END && !qp->path.remote)
         engine_receive_along(qp_engine(qp), arrival->along, now);
+    if (unlikely(is_refusal(packet)) && qp_inquire_refusal(qp, packet, now)) {
+        qp_expire_by(qp, qp_inquiry_deadline(qp, now));
+        return true;
+    }
     next(qp, packet, now);
     return !qp->progress.refused;
 }

@@ -12,6 +12,7 @@
 #include "process/progress.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
+#include "verbs/ask/qp_inquiry.h"
 #include "verbs/life/qp_refuse.h"
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"
@@ -162,7 +163,8 @@ static void reset(struct qp *qp)
     if (qp_has_receives(qp))
         receive_queue_clear(&qp->receives.own);
     qp->sends.unsignalled = 0;
-    qp->told.first_error = REASON_NONE;
+    qp_tell_nothing(qp);
+    qp_inquiry_end(qp);
     qp->path.peer_ended = false;
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};

@@ -215,7 +215,7 @@ __attribute__((flatten)) enum reason qp_owner_receive_memory(struct engine_owner
     return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
 }
 
-cold static void tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+cold static void tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                              enum reason reason)
 {
     qp_tell_memory(qp, rkey, address, length, access, reason);

@@ -5,6 +5,7 @@
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "tap/traffic.h"
+#include "verbs/ask/qp_inquiry.h"
 #include "verbs/life/async_get.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
@@ -13,6 +14,7 @@
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
+#include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
@@ -61,6 +63,8 @@ void qp_release(struct qp *qp)
     calls_leave(&qp->batch.calls);
     domain_give_back(&qp_datapath(qp)->memory);
     free(qp->sends.saved);
+    qp_tell_nothing(qp);
+    qp_inquiry_end(qp);
     if (qp->kind->release)
         qp->kind->release(qp);
     if (qp_has_receives(qp))

@@ -29,6 +29,7 @@ struct spread;
 struct srq;
 struct xrc_domain;
 struct xrc_front;
+struct qp_inquiry;
 
 enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, up to WRITE */
 
@@ -149,6 +150,10 @@ struct qp_told {
     uint16_t first_error;       /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
     _Atomic uint16_t unchanged; /* enum reason: why the last ibv_modify_qp was refused; 0: it was not */
     uint32_t async_fetched;     /* under async.lock */
+    char *words;                /* of first_error, as the log says it; NULL: none are kept; under lock */
+    struct qp_inquiry
+        *inquiry;      /* what the peer is asked about an error (ask/qp_inquiry.h); NULL: nothing; under lock */
+    const char *known; /* what came of that; NULL: nothing; under lock */
 };
 
 /* What makes it work, its engine above all, is behind it: struct qp_datapath (qp_datapath.h). */

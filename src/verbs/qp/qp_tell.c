@@ -1,6 +1,8 @@
 #include "verbs/qp/qp_tell.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "diag/log.h"
 #include "process/port.h"
@@ -36,25 +38,39 @@ static enum reason reason_of(const struct qp *qp, enum reason reason)
     return reason == REASON_PACKET_NO_RECEIVE && qp_is_reliable(qp) ? REASON_RECEIVER_NOT_READY : reason;
 }
 
-static void tell(const struct qp *qp, const struct packet *packet, enum reason reason)
+/* What the log says of the first error: the peer may ask for it (qp_account.h). */
+static void keep_words(struct qp *qp, enum reason reason, const char *words)
 {
-    char call[96];
-    snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u", qp->number, op_table[packet->opcode].name,
-             qp->traits & QP_DATAGRAM ? packet->source : qp->attr.dest_qp_num, packet->psn);
+    if (!qp->told.words && qp_is_reliable(qp) && (!qp->told.first_error || qp->told.first_error == reason))
+        qp->told.words = strdup(words);
+}
+
+/* What stands behind the packet, by the reason. */
+static void add_numbers(const struct qp *qp, const struct packet *packet, enum reason reason, char *to, size_t size)
+{
+    char words[WORDS_SIZE];
+    *to = 0;
     if (reason == REASON_PACKET_FIRST_PSN)
-        log_reason(level_of(qp, packet, reason), reason, "%s, rq_psn is %u", call, qp->attr.rq_psn & PSN_MASK);
+        snprintf(to, size, ", rq_psn is %u", qp->attr.rq_psn & PSN_MASK);
     else if (reason == REASON_PACKET_PSN)
-        log_reason(LOG_INFO, reason, "%s, expected was %u", call, engine_expected_psn(qp_engine(qp)));
+        snprintf(to, size, ", expected was %u", engine_expected_psn(qp_engine(qp)));
     else if (reason == REASON_MESSAGE_LENGTH)
-        log_reason(level_of(qp, packet, reason), reason, "%s, a packet of %u bytes, path_mtu is %u", call,
-                   packet->payload.length, 128u << qp->attr.path_mtu);
-    else if (reason == REASON_QP_PERMISSION) {
-        char words[WORDS_SIZE];
-        log_reason(LOG_WARN, reason, "%s, qp_access_flags are %s", call, words_access(qp->attr.qp_access_flags, words));
-    } else if (reason == REASON_TOO_MANY_READS)
-        log_reason(LOG_WARN, reason, "%s, max_dest_rd_atomic is %u", call, qp->attr.max_dest_rd_atomic);
-    else
-        log_reason(level_of(qp, packet, reason), reason, "%s", call);
+        snprintf(to, size, ", a packet of %u bytes, path_mtu is %u", packet->payload.length, 128u << qp->attr.path_mtu);
+    else if (reason == REASON_QP_PERMISSION)
+        snprintf(to, size, ", qp_access_flags are %s", words_access(qp->attr.qp_access_flags, words));
+    else if (reason == REASON_TOO_MANY_READS)
+        snprintf(to, size, ", max_dest_rd_atomic is %u", qp->attr.max_dest_rd_atomic);
+}
+
+static void tell(struct qp *qp, const struct packet *packet, enum reason reason)
+{
+    char numbers[WORDS_SIZE + 32], call[sizeof numbers + 96];
+    add_numbers(qp, packet, reason, numbers, sizeof numbers);
+    snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u%s", qp->number, op_table[packet->opcode].name,
+             qp->traits & QP_DATAGRAM ? packet->source : qp->attr.dest_qp_num, packet->psn, numbers);
+    if (qp->told.first_error == reason)
+        keep_words(qp, reason, call);
+    log_reason(level_of(qp, packet, reason), reason, "%s", call);
 }
 
 void qp_tell_cause(struct qp *qp, enum reason reason)
@@ -62,6 +78,13 @@ void qp_tell_cause(struct qp *qp, enum reason reason)
     lock_assert_held(&qp->lock);
     if (!qp->told.first_error)
         qp->told.first_error = (uint16_t)reason;
+}
+
+void qp_tell_nothing(struct qp *qp)
+{
+    qp->told.first_error = REASON_NONE;
+    free(qp->told.words);
+    qp->told.words = NULL;
 }
 
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
@@ -76,22 +99,21 @@ void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason rea
         tell(qp, packet, known);
 }
 
-void qp_tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                     enum reason reason)
 {
+    lock_assert_held(&qp->lock);
     if (!log_wanted(LOG_WARN))
         return;
-    char words[WORDS_SIZE], has[WORDS_SIZE];
+    char words[WORDS_SIZE], has[WORDS_SIZE], bounds[WORDS_SIZE + 64] = "", call[2 * WORDS_SIZE + 192];
     const struct region *region = rkeys_find(qp->process->keys, rkey);
-    char call[WORDS_SIZE + 128];
-    snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x", qp->number,
-             qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey);
     if (region)
-        log_reason(LOG_WARN, reason, "%s; the region is 0x%llx to 0x%llx with %s", call,
-                   (unsigned long long)region->base, (unsigned long long)(region->base + region->length),
-                   words_access(region->access, has));
-    else
-        log_reason(LOG_WARN, reason, "%s", call);
+        snprintf(bounds, sizeof bounds, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,
+                 (unsigned long long)(region->base + region->length), words_access(region->access, has));
+    snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x%s", qp->number,
+             qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey, bounds);
+    keep_words(qp, reason, call);
+    log_reason(LOG_WARN, reason, "%s", call);
 }
 
 const char *qp_tell_unchanged(enum reason reason, char *text)
@@ -100,6 +122,36 @@ const char *qp_tell_unchanged(enum reason reason, char *text)
     if (reason)
         snprintf(text, QP_TELL_UNCHANGED, ", after an ibv_modify_qp that was refused (reason %u)", reason);
     return text;
+}
+
+static bool is_refused(enum ibv_wc_status status)
+{
+    return status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR;
+}
+
+/* What the network answered, or who alone can say more. */
+static void add_network(const struct qp *qp, enum ibv_wc_status status, char answer[PORT_ICMP])
+{
+    *answer = 0;
+    if (status == IBV_WC_RETRY_EXC_ERR)
+        port_icmp(qp->process, qp_flow(qp)->device->index, qp->attr.ah_attr.grh.dgid.raw, answer);
+    else if (is_refused(status))
+        snprintf(answer, PORT_ICMP, "; why, the log of the other host says");
+}
+
+static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason)
+{
+    char network[PORT_ICMP] = "", call[PORT_ICMP + 96];
+    const char *known = qp->told.known && (status == IBV_WC_RETRY_EXC_ERR || is_refused(status)) ? qp->told.known : "";
+    if (qp->path.remote)
+        add_network(qp, status, network);
+    snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu ends in %s%s", qp->number, what, (unsigned long long)id,
+             words_status(status), network);
+    keep_words(qp, reason, *known ? known : call);
+    if (*known && reason != REASON_PEER_GONE)
+        log_cause(LOG_WARN, reason, "%s: %s", call, known);
+    else
+        log_reason(LOG_WARN, reason, "%s", call);
 }
 
 void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason)
@@ -114,11 +166,8 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
         return;
     }
     qp_tell_cause(qp, reason);
-    char answer[PORT_ICMP] = "";
-    if (status == IBV_WC_RETRY_EXC_ERR && qp->path.remote && log_wanted(LOG_WARN))
-        port_icmp(qp->process, qp_flow(qp)->device->index, qp->attr.ah_attr.grh.dgid.raw, answer);
-    log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s%s", qp->number, what, (unsigned long long)id,
-               words_status(status), answer);
+    if (log_wanted(LOG_WARN))
+        tell_error(qp, what, id, status, reason);
 }
 
 void qp_tell_no_lid(uint32_t number, uint16_t dlid)

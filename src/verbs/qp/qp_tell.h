@@ -20,10 +20,13 @@ static inline void qp_enter(struct qp *qp, enum ibv_qp_state to)
 void qp_tell_dropped(struct qp *, const struct packet *, enum reason);
 
 /* Memory that a peer named was refused: the key, the address, what was asked for and what there is. */
-void qp_tell_memory(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access, enum reason);
+void qp_tell_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access, enum reason);
 
 /* The first such reason is the one by which `softverbs show` says why the queue pair failed. */
 void qp_tell_cause(struct qp *, enum reason);
+
+/* The queue pair is reset or destroyed: no error has happened. */
+void qp_tell_nothing(struct qp *);
 
 /* A work request or receive ended so. The first error is the one that `softverbs show` names. */
 void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason);

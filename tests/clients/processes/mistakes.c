@@ -33,10 +33,12 @@ struct side {
     uint8_t timeout;
     uint32_t length;
     unsigned acknowledgements; /* of one event */
-    bool own_rkey, kills, kills_early, two_contexts, acknowledges_wrongly, secret,
-        careless;          /* the last: it looks at no result until it has posted */
-    const char *host;      /* a network namespace, whose interface is eth0; NULL: this one */
-    uint64_t offset, iova; /* of the region, 0: its own address */
+    bool own_rkey, kills, kills_early, two_contexts, acknowledges_wrongly, secret, own_qpn,
+        careless;                                   /* the last: it looks at no result until it has posted */
+    enum { CONNECTS, STAYS_IN_INIT, DESTROYS } end; /* what becomes of its queue pair before the first message */
+    bool elsewhere;                                 /* it meets in a directory of its own */
+    const char *host;                               /* a network namespace, whose interface is eth0; NULL: this one */
+    uint64_t offset, iova;                          /* of the region, 0: its own address */
 };
 
 enum {
@@ -187,6 +189,27 @@ static void psn_ahead(struct side *side)
     side->rq_psn = PSN + 500;
 }
 
+static void own_qpn(struct side *side)
+{
+    side->own_qpn = true;
+    side->rq_psn = 1; /* as the peer would have it begin */
+}
+
+static void never_rtr(struct side *side)
+{
+    side->end = STAYS_IN_INIT;
+}
+
+static void destroyed(struct side *side)
+{
+    side->end = DESTROYS;
+}
+
+static void other_directory(struct side *side)
+{
+    side->elsewhere = true;
+}
+
 static void killed_peer(struct side *side)
 {
     side->kills = true;
@@ -239,6 +262,10 @@ static const struct mistake {
     {"small-cq", small_cq, small_cq},
     {"psn-behind", right, psn_behind},
     {"psn-ahead", right, psn_ahead},
+    {"own-qpn", own_qpn, right},
+    {"never-rtr", right, never_rtr},
+    {"destroyed", right, destroyed},
+    {"other-directory", right, other_directory},
     {"killed-peer", killed_peer, right},
     {"killed-before", killed_before, right},
     {"mtu", small_mtu, large_mtu},
@@ -294,6 +321,13 @@ static char *make_secret(void)
     return memory;
 }
 
+static void meet_elsewhere(void)
+{
+    char directory[128];
+    snprintf(directory, sizeof directory, "%s-2", getenv("SOFTVERBS_DIR"));
+    setenv("SOFTVERBS_DIR", directory, 1);
+}
+
 static void make(struct side *side, char *memory)
 {
     if (side->secret)
@@ -302,6 +336,8 @@ static void make(struct side *side, char *memory)
         setenv("SOFTVERBS_NET", "eth0", 1);
         endpoint_go_to(side->host);
     }
+    if (side->elsewhere)
+        meet_elsewhere();
     endpoint_open(&side->endpoint, side->completions);
     side->mr = side->iova ? ibv_reg_mr_iova(side->endpoint.pd, memory, SIZE, side->iova, side->access)
                           : ibv_reg_mr(side->endpoint.pd, memory, SIZE, side->access);
@@ -326,7 +362,7 @@ static void connect_to_peer(struct side *side)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
                                .path_mtu = side->mtu,
-                               .dest_qp_num = side->theirs.qp_num,
+                               .dest_qp_num = side->own_qpn ? side->qp->qp_num : side->theirs.qp_num,
                                .rq_psn = side->rq_psn,
                                .max_dest_rd_atomic = 1,
                                .min_rnr_timer = 1,
@@ -433,8 +469,12 @@ static void await(const struct mistake *mistake, struct side *side, int fd)
     char sign = 0;
     mistake->second(side);
     live(side, fd);
-    connect_to_peer(side);
-    post_receives(side);
+    if (side->end == CONNECTS)
+        connect_to_peer(side);
+    if (side->end == DESTROYS)
+        ibv_destroy_qp(side->qp);
+    else
+        post_receives(side);
     swap(fd, &sign, &sign, 1);
     while (recv(fd, &sign, 1, 0) > 0)
         ;

@@ -1,0 +1,30 @@
+/* What one process asks another without waiting: the request that a tool makes (node_ask), for who holds locks. */
+#ifndef IPC_ASK_QUESTION_H
+#define IPC_ASK_QUESTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc/node.h"
+
+struct question {
+    int socket; /* where the answer comes; -1: nothing was asked */
+};
+
+/* Asks the process. Never waits for it. 0, or an errno: EPERM, as it is another user's, which would not answer;
+ * ECONNREFUSED, ENOENT: it has ended. At 0 question_end follows. Thread-safe. */
+int question_ask(struct node *, const struct peer *, const char *request, struct question *);
+
+/* Has the answer come? EAGAIN: not yet. 0: it lies in `to`, and is exactly `size` bytes long; they may be nonsense.
+ * EPROTO: what came is of another size, or may keep its reader waiting. Another errno: none will come. Never waits. */
+int question_look(struct question *, void *to, size_t size);
+
+/* No answer is wanted any more. Harmless where nothing was asked. */
+void question_end(struct question *);
+
+/* The name of the peer's program, which is printable, and its process as this one sees it; 0: it is not seen here.
+ * Thread-safe. */
+enum { QUESTION_PROGRAM = 32 };
+pid_t question_of(struct node *, const struct peer *, char program[QUESTION_PROGRAM]);
+
+#endif

@@ -1,0 +1,192 @@
+/* A question to another process: who is asked, what of its answer is taken, and that nobody waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/testing/patience.h"
+#include "ipc/ask/question.h"
+#include "ipc/ask/strangers.h"
+#include "ipc/state.h"
+#include "ipc/testing/node_rig.h"
+
+enum { SIZE = 64 };
+
+struct pair {
+    _Atomic uint32_t number;
+    atomic_uint answers, done; /* how many bytes the other answers with; when it is to end */
+    atomic_bool deaf;          /* it services nothing */
+};
+
+static void answer(void *context, const char *request, int fd)
+{
+    const struct pair *pair = context;
+    char bytes[2 * SIZE];
+    memset(bytes, request[3], sizeof bytes);
+    if (write(fd, bytes, pair->answers) < 0)
+        _exit(1);
+}
+
+static int other(const char *directory, void *context)
+{
+    struct pair *pair = context;
+    struct node *node = rig_open(directory);
+    uint32_t number;
+    if (node_claim_numbers(node, &number))
+        return 1;
+    atomic_store(&pair->number, number);
+    while (!atomic_load(&pair->done)) {
+        if (!atomic_load(&pair->deaf))
+            node_service(node, answer, pair);
+        usleep(100);
+    }
+    rig_close(node);
+    return 0;
+}
+
+struct room {
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct pair *pair;
+    pid_t process;
+    struct node *node;
+    struct peer *peer;
+};
+
+static void enter(struct room *room, unsigned answers)
+{
+    rig_directory(room->directory);
+    room->pair = rig_share(sizeof *room->pair);
+    atomic_store(&room->pair->answers, answers);
+    room->process = rig_start(other, room->directory, room->pair);
+    while (!atomic_load(&room->pair->number))
+        usleep(100);
+    room->node = rig_open(room->directory);
+    room->peer = node_find(room->node, atomic_load(&room->pair->number));
+    assert_non_null(room->peer);
+}
+
+static void leave(struct room *room, int status)
+{
+    atomic_store(&room->pair->done, 1);
+    assert_int_equal(rig_wait(room->process, (int)PATIENCE_SECONDS), status);
+    node_put(room->node, room->peer);
+    rig_close(room->node);
+    rig_unshare(room->pair, sizeof *room->pair);
+    rig_remove(room->directory);
+}
+
+static int await(struct question *question, char bytes[SIZE])
+{
+    int error = EAGAIN;
+    for (int i = 0; error == EAGAIN && i < PATIENCE; i++, usleep(1000))
+        error = question_look(question, bytes, SIZE);
+    return error;
+}
+
+static int ask_and_await(struct room *room, char bytes[SIZE])
+{
+    struct question question;
+    assert_int_equal(question_ask(room->node, room->peer, "qp 7", &question), 0);
+    int error = await(&question, bytes);
+    question_end(&question);
+    question_end(&question);
+    return error;
+}
+
+static void an_answer_of_the_right_size_is_taken(void **state)
+{
+    struct room room;
+    char bytes[SIZE] = "";
+    enter(&room, SIZE);
+    assert_int_equal(ask_and_await(&room, bytes), 0);
+    assert_int_equal(bytes[0], '7');
+    assert_int_equal(bytes[SIZE - 1], '7');
+    leave(&room, 0);
+}
+
+static void one_of_another_size_is_not(void **state)
+{
+    struct room room;
+    char bytes[SIZE];
+    enter(&room, SIZE - 1);
+    assert_int_equal(ask_and_await(&room, bytes), EPROTO);
+    atomic_store(&room.pair->answers, SIZE + 1);
+    assert_int_equal(ask_and_await(&room, bytes), EPROTO);
+    atomic_store(&room.pair->answers, 0);
+    assert_int_equal(ask_and_await(&room, bytes), EPROTO);
+    leave(&room, 0);
+}
+
+static void who_does_not_look_keeps_nobody_waiting(void **state)
+{
+    struct room room;
+    struct question question;
+    char bytes[SIZE];
+    enter(&room, SIZE);
+    atomic_store(&room.pair->deaf, true);
+    usleep(10000);
+    assert_int_equal(question_ask(room.node, room.peer, "qp 7", &question), 0);
+    assert_int_equal(question_look(&question, bytes, SIZE), EAGAIN);
+    question_end(&question);
+    leave(&room, 0);
+}
+
+static void who_ends_meanwhile_is_noticed(void **state)
+{
+    struct room room;
+    struct question question;
+    char bytes[SIZE];
+    enter(&room, SIZE);
+    atomic_store(&room.pair->deaf, true);
+    usleep(10000);
+    assert_int_equal(question_ask(room.node, room.peer, "qp 7", &question), 0);
+    kill(room.process, SIGKILL);
+    int error = await(&question, bytes);
+    assert_true(error && error != EAGAIN);
+    question_end(&question);
+    leave(&room, 128 + SIGKILL);
+}
+
+static void its_program_has_a_name(void **state)
+{
+    struct room room;
+    char program[QUESTION_PROGRAM];
+    enter(&room, SIZE);
+    assert_int_equal(question_of(room.node, room.peer, program), room.process);
+    assert_string_equal(program, "question_test");
+    leave(&room, 0);
+}
+
+static void who_meets_elsewhere_is_found(void **state)
+{
+    struct room room;
+    char words[256], elsewhere[NODE_DIRECTORY_MAX + 1];
+    enter(&room, SIZE);
+    rig_directory(elsewhere);
+    assert_true(strangers_find(elsewhere, words, sizeof words));
+    assert_non_null(strstr(words, " meet in ") ? words : strstr(words, "runs softverbs on this host"));
+    rig_remove(elsewhere);
+    leave(&room, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_of_the_right_size_is_taken),
+        cmocka_unit_test(one_of_another_size_is_not),
+        cmocka_unit_test(who_does_not_look_keeps_nobody_waiting),
+        cmocka_unit_test(who_ends_meanwhile_is_noticed),
+        cmocka_unit_test(its_program_has_a_name),
+        cmocka_unit_test(who_meets_elsewhere_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,42 @@
+/* What a process says of one of its queue pairs when another process of its user asks for it, whose packets nobody
+ * answers or whose request was refused. Numbers alone, and one text; who reads it believes none of it before
+ * qp_account_is_sound. */
+#ifndef VERBS_ASK_QP_ACCOUNT_H
+#define VERBS_ASK_QP_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    QP_ACCOUNT_VERSION = 0x71700001, /* another one for each change of the struct */
+    QP_ACCOUNT_NUMBERS = 4,
+    QP_ACCOUNT_WORDS = 400,
+};
+
+/* The beginning of the request; behind it stands the number. */
+#define QP_ACCOUNT_REQUEST "qp "
+
+enum qp_account_found { QP_ACCOUNT_UNKNOWN, QP_ACCOUNT_BUSY, QP_ACCOUNT_FOUND };
+
+struct qp_account {
+    uint32_t version;
+    uint32_t number;                      /* that was asked for */
+    uint32_t found;                       /* enum qp_account_found; BUSY: a thread is within a call of it */
+    uint32_t count;                       /* queue pairs that the process has */
+    uint32_t numbers[QP_ACCOUNT_NUMBERS]; /* of the first of them */
+
+    /* Of one that is FOUND. */
+    uint32_t state;               /* enum ibv_qp_state */
+    uint32_t type;                /* enum ibv_qp_type */
+    uint32_t peer;                /* dest_qp_num; from RTR on */
+    uint32_t rq_psn;              /* likewise */
+    uint32_t path_mtu;            /* enum ibv_mtu; likewise */
+    uint32_t port_down;           /* 1: the port of its device is down */
+    uint32_t first_error;         /* enum reason; 0: there was none */
+    char words[QP_ACCOUNT_WORDS]; /* what the log said of it; may be empty */
+};
+
+/* Is it of this version and about that number, and each of its values one that there is? Ends and cleans the text. */
+bool qp_account_is_sound(struct qp_account *, uint32_t number);
+
+#endif

@@ -1,0 +1,232 @@
+#include "verbs/ask/qp_inquiry.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "diag/last_lines.h"
+#include "diag/log.h"
+#include "ipc/ask/question.h"
+#include "ipc/elsewhere.h"
+#include "verbs/ask/peer_words.h"
+#include "verbs/ask/qp_account.h"
+#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_path.h"
+
+static const nanos look_first = 200 * NANOS_MICROSECOND; /* doubling while no answer comes */
+
+struct qp_inquiry {
+    struct question question;
+    bool waits, refused;
+    nanos until, look, span;
+    struct packet refusal; /* `refused`: by this NAK */
+    pid_t pid;
+    unsigned slot;
+    char who[80]; /* "process 4711 (server)" */
+    char words[INQUIRY_WORDS];
+};
+
+static atomic_uint under_way;
+
+static bool may_begin(void)
+{
+    if (atomic_fetch_add(&under_way, 1) < INQUIRIES_MOST)
+        return true;
+    atomic_fetch_sub(&under_way, 1);
+    return false;
+}
+
+static void end_question(struct qp_inquiry *inquiry)
+{
+    if (!inquiry->waits)
+        return;
+    question_end(&inquiry->question);
+    atomic_fetch_sub(&under_way, 1);
+    inquiry->waits = false;
+}
+
+static void name_process(struct qp *qp, const struct peer *peer, struct qp_inquiry *inquiry)
+{
+    char program[QUESTION_PROGRAM];
+    inquiry->slot = peer->slot;
+    inquiry->pid = question_of(qp->process->node, peer, program);
+    if (inquiry->pid > 0)
+        snprintf(inquiry->who, sizeof inquiry->who, "process %d (%s)", (int)inquiry->pid, program);
+    else
+        snprintf(inquiry->who, sizeof inquiry->who, "a process of another container (%s)", program);
+}
+
+/* It has logged why before it refused, and may have ended at once. */
+static void read_its_log(struct qp *qp, struct qp_inquiry *inquiry)
+{
+    char text[32], line[LAST_LINES_TEXT];
+    snprintf(text, sizeof text, "] qp 0x%x: ", qp->attr.dest_qp_num);
+    if (last_lines_find(node_path(qp->process->node), inquiry->pid, inquiry->slot, text, line))
+        peer_words_logged(line, inquiry->who, inquiry->words);
+}
+
+static enum peer_unheard way_of(int error)
+{
+    return error == EPERM ? PEER_OF_ANOTHER_USER : error == EAGAIN ? PEER_BUSY : PEER_ENDED;
+}
+
+static void ask(struct qp *qp, const struct peer *peer, struct qp_inquiry *inquiry, nanos now)
+{
+    char request[32];
+    name_process(qp, peer, inquiry);
+    snprintf(request, sizeof request, QP_ACCOUNT_REQUEST "%u", qp->attr.dest_qp_num);
+    if (!may_begin())
+        return;
+    inquiry->waits = true;
+    int error = question_ask(qp->process->node, peer, request, &inquiry->question);
+    inquiry->span = look_first;
+    inquiry->look = now + look_first;
+    inquiry->until = now + INQUIRY_MOST;
+    if (!error)
+        return;
+    end_question(inquiry);
+    if (inquiry->refused)
+        read_its_log(qp, inquiry);
+    else
+        peer_words_unheard(inquiry->who, way_of(error), inquiry->words);
+}
+
+/* Whose number is it? Of a process that lives, or else of the peer that we had: that has ended. */
+static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
+{
+    struct peer *found = node_find(qp->process->node, qp->attr.dest_qp_num), *peer = found ? found : qp->path.peer;
+    if (peer)
+        ask(qp, peer, inquiry, now);
+    else if (!inquiry->refused)
+        peer_words_nobody(qp, inquiry->words);
+    if (found)
+        node_put(qp->process->node, found);
+}
+
+/* False: it is of no use, or there is no memory. */
+static bool start(struct qp *qp, const struct packet *refusal, nanos now)
+{
+    if (!log_wanted(LOG_WARN) || !qp->path.local || qp->path.remote || !qp->process->node)
+        return false;
+    struct qp_inquiry *inquiry = calloc(1, sizeof *inquiry);
+    if (!inquiry)
+        return false;
+    inquiry->question.socket = -1;
+    qp->told.inquiry = inquiry;
+    qp->told.known = inquiry->words;
+    if (refusal) {
+        inquiry->refused = true;
+        inquiry->refusal = *refusal;
+        inquiry->refusal.payload = (struct payload){0};
+        inquiry->refusal.lrh = inquiry->refusal.grh = NULL;
+        turn_to(qp, inquiry, now);
+    } else if (qp_port_is_down(qp)) {
+        peer_words_port_down(qp, inquiry->words);
+    } else {
+        turn_to(qp, inquiry, now);
+    }
+    return inquiry->waits;
+}
+
+static void hear(struct qp *qp, struct qp_inquiry *inquiry, struct qp_account *account)
+{
+    if (!qp_account_is_sound(account, qp->attr.dest_qp_num))
+        return;
+    if (inquiry->refused)
+        peer_words_refusal(account, inquiry->who, inquiry->words);
+    else
+        peer_words_silence(qp, account, inquiry->who, inquiry->words);
+}
+
+static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
+{
+    enum peer_unheard why = elsewhere_is_stopped(inquiry->pid) ? PEER_STOPPED : PEER_BUSY;
+    if (inquiry->refused)
+        read_its_log(qp, inquiry);
+    else
+        peer_words_unheard(inquiry->who, error == EAGAIN ? why : PEER_ENDED, inquiry->words);
+}
+
+/* True: it is still awaited. */
+static bool look(struct qp *qp, nanos now)
+{
+    struct qp_inquiry *inquiry = qp->told.inquiry;
+    struct qp_account account;
+    if (!inquiry->waits)
+        return false;
+    int error = question_look(&inquiry->question, &account, sizeof account);
+    if (error == EAGAIN && now < inquiry->until) {
+        if (now >= inquiry->look)
+            inquiry->span *= 2;
+        inquiry->look = now + inquiry->span < inquiry->until ? now + inquiry->span : inquiry->until;
+        return true;
+    }
+    if (!error)
+        hear(qp, inquiry, &account);
+    else if (error != EPROTO)
+        give_up(qp, inquiry, error);
+    end_question(inquiry);
+    return false;
+}
+
+/* What was known of an error that did not come to pass is known no more. */
+static bool restart(struct qp *qp, const struct packet *refusal, nanos now)
+{
+    qp_inquiry_end(qp);
+    return start(qp, refusal, now);
+}
+
+bool qp_inquire_silence(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    return qp_inquiry_waits(qp) ? look(qp, now) : restart(qp, NULL, now);
+}
+
+static bool ends_for_good(const struct packet *packet)
+{
+    unsigned syndrome = packet->syndrome & 0x7f;
+    return syndrome == SYNDROME_NAK_INVALID_REQUEST || syndrome == SYNDROME_NAK_REMOTE_ACCESS ||
+           syndrome == SYNDROME_NAK_REMOTE_OPERATION;
+}
+
+bool qp_inquire_refusal(struct qp *qp, const struct packet *packet, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    if (!(qp->traits & QP_END_TO_END) || !ends_for_good(packet))
+        return false;
+    return qp_inquiry_is_of_refusal(qp) /* it comes a second time */ || restart(qp, packet, now);
+}
+
+bool qp_inquiry_waits_slow(const struct qp *qp)
+{
+    return qp->told.inquiry->waits;
+}
+
+nanos qp_inquiry_deadline(const struct qp *qp, nanos deadline)
+{
+    return qp_inquiry_waits(qp) ? qp->told.inquiry->look : deadline;
+}
+
+bool qp_inquiry_is_of_refusal(const struct qp *qp)
+{
+    return qp_inquiry_waits(qp) && qp->told.inquiry->refused;
+}
+
+bool qp_inquiry_take(struct qp *qp, nanos now, struct packet *refusal)
+{
+    lock_assert_held(&qp->lock);
+    if (!qp_inquiry_is_of_refusal(qp) || look(qp, now))
+        return false;
+    *refusal = qp->told.inquiry->refusal;
+    return true;
+}
+
+void qp_inquiry_end(struct qp *qp)
+{
+    if (qp->told.inquiry)
+        end_question(qp->told.inquiry);
+    free(qp->told.inquiry);
+    qp->told.inquiry = NULL;
+    qp->told.known = NULL;
+}
