@@ -130,16 +130,16 @@ static bool read_file(const char *path, struct file *file)
            !memcmp(file->head.name, "softverbs lines", sizeof file->head.name);
 }
 
-static struct last_line *find_first(struct file *file, const char *text)
+static struct last_line *find_last(struct file *file, const char *text)
 {
-    struct last_line *first = NULL;
+    struct last_line *last_one = NULL;
     for (unsigned i = 0; i < LAST_LINES; i++) {
         struct last_line *line = &file->lines[i];
         line->text[LAST_LINES_TEXT - 1] = 0;
-        if (line->number && strstr(line->text, text) && (!first || line->number < first->number))
-            first = line;
+        if (line->number && strstr(line->text, text) && (!last_one || line->number > last_one->number))
+            last_one = line;
     }
-    return first;
+    return last_one;
 }
 
 bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, char line[LAST_LINES_TEXT])
@@ -148,7 +148,7 @@ bool last_lines_find(const char *directory, int pid, unsigned slot, const char *
     struct file file;
     int error = errno, before = uncancelled_begin();
     snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", directory, pid, slot);
-    struct last_line *found = read_file(path, &file) ? find_first(&file, text) : NULL;
+    struct last_line *found = read_file(path, &file) ? find_last(&file, text) : NULL;
     if (found) {
         const char *behind = strstr(found->text, "] ");
         snprintf(line, LAST_LINES_TEXT, "%s", behind ? behind + 2 : found->text);

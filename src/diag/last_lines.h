@@ -36,7 +36,7 @@ struct last_line {
  * same number in several PID namespaces. Makes no file before there is a line. */
 void last_lines_keep(const char *directory, unsigned slot);
 
-/* The first line that the process in this slot of the directory has kept with this text in it, without its beginning
+/* The last line that the process in this slot of the directory has kept with this text in it, without its beginning
  * ("softverbs: PROGRAM[PID] "); it is printable. False: there is none, or the file is another user's. */
 bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, char line[LAST_LINES_TEXT]);
 

@@ -151,7 +151,7 @@ def a_key_that_is_not_the_peers_is_shown_where_it_was_refused():
         ours, own = _lines(name)
         _one(ours, "asks for IBV_ACCESS_REMOTE_WRITE to 64 bytes at 0x", "with rkey 0x",
              "remote key that does not exist here", "(reason 205)")
-        _one(ours, "send of wr_id 42 ends in IBV_WC_REM_ACCESS_ERR: process ", "(mistakes) refused it: qp 0x", "with rkey 0x",
+        _one(ours, "send of wr_id 42 ends in IBV_WC_REM_ACCESS_ERR", ": process ", "(mistakes) refused it: qp 0x", "with rkey 0x",
              "(its reason 205) (reason 108)")
         assert own == ["remote access error, vendor_err 108"] and len(ours) == 2, (ours, own)
 

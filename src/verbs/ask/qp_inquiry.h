@@ -7,6 +7,7 @@
 #ifndef VERBS_ASK_QP_INQUIRY_H
 #define VERBS_ASK_QP_INQUIRY_H
 
+#include "base/likely.h"
 #include "base/nanos.h"
 #include "verbs/qp/qp_datapath.h"
 #include "wire/packet.h"

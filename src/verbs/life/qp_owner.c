@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/likely.h"
+#include "diag/log.h"
+#include "verbs/life/work_words.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
@@ -63,7 +65,10 @@ static inline void clear_entry(struct completion *entry)
 cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
                                       enum reason reason)
 {
-    qp_tell_end(qp, "send", work->id, status, reason);
+    char numbers[WORK_WORDS] = "";
+    if (status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
+        work_words_send(qp, work, reason, numbers);
+    qp_tell_end(qp, "send", work->id, status, reason, numbers);
     qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
     return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
 }
@@ -173,11 +178,14 @@ cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv
                                                 const struct recv_cqe *arrival)
 {
     struct recv_cqe shown = *arrival;
+    char numbers[WORK_WORDS] = "";
     bool scripted = is_scripted(receive, arrival);
     struct scripted_end end = scripted ? scripted_end((uint32_t)receive->sge->addr) : (struct scripted_end){0};
     if (scripted)
         shown.status = end.status;
-    qp_tell_end(qp, "receive", receive->id, shown.status, scripted ? REASON_SCRIPTED : shown.reason);
+    else if (arrival->status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
+        work_words_receive(qp, receive, arrival, numbers);
+    qp_tell_end(qp, "receive", receive->id, shown.status, scripted ? REASON_SCRIPTED : shown.reason, numbers);
     if (scripted)
         shown.reason = (enum reason)end.vendor;
     return shown;

@@ -19,6 +19,14 @@ static bool is_of_memory(enum reason reason)
     return reason >= REASON_REMOTE_KEY_UNKNOWN && reason <= REASON_REMOTE_PERMISSION;
 }
 
+/* The end of the receive is told next, with more numbers (qp_tell_end). */
+static bool is_of_receive(const struct qp *qp, enum reason reason)
+{
+    bool blamed = (reason >= REASON_RECEIVE_TOO_SHORT && reason <= REASON_RECEIVE_PERMISSION) ||
+                  reason == REASON_RECEIVE_GONE;
+    return blamed && !qp->uses.srq && engine_open_receive(qp_engine(qp));
+}
+
 /* A receive that was forgotten and a rq_psn that is not the peer's sq_psn are the program's. Losses may put the first
  * packet that arrives some way ahead, but never behind. */
 static enum log_level level_of(const struct qp *qp, const struct packet *packet, enum reason reason)
@@ -43,6 +51,14 @@ static void keep_words(struct qp *qp, enum reason reason, const char *words)
 {
     if (!qp->told.words && qp_is_reliable(qp) && (!qp->told.first_error || qp->told.first_error == reason))
         qp->told.words = strdup(words);
+}
+
+static void forget_words(struct qp *qp, enum reason reason)
+{
+    if (qp->told.first_error && qp->told.first_error != reason)
+        return;
+    free(qp->told.words);
+    qp->told.words = NULL;
 }
 
 /* What stands behind the packet, by the reason. */
@@ -95,7 +111,7 @@ void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason rea
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
     if ((unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY && qp_is_reliable(qp))
         qp_tell_cause(qp, known);
-    if (!again && !is_of_memory(known) && log_wanted(LOG_WARN))
+    if (!again && !is_of_memory(known) && !is_of_receive(qp, known) && log_wanted(LOG_WARN))
         tell(qp, packet, known);
 }
 
@@ -107,7 +123,9 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
         return;
     char words[WORDS_SIZE], has[WORDS_SIZE], bounds[WORDS_SIZE + 64] = "", call[2 * WORDS_SIZE + 192];
     const struct region *region = rkeys_find(qp->process->keys, rkey);
-    if (region)
+    if (!region && rkeys_find(qp->process->keys, __builtin_bswap32(rkey)))
+        snprintf(bounds, sizeof bounds, "; with its bytes in the other order it is one of this process (ntohl)");
+    else if (region)
         snprintf(bounds, sizeof bounds, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,
                  (unsigned long long)(region->base + region->length), words_access(region->access, has));
     snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x%s", qp->number,
@@ -139,14 +157,17 @@ static void add_network(const struct qp *qp, enum ibv_wc_status status, char ans
         snprintf(answer, PORT_ICMP, "; why, the log of the other host says");
 }
 
-static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason)
+static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason,
+                       const char *numbers)
 {
-    char network[PORT_ICMP] = "", call[PORT_ICMP + 96];
+    char network[PORT_ICMP] = "", call[2 * WORDS_SIZE + 96];
     const char *known = qp->told.known && (status == IBV_WC_RETRY_EXC_ERR || is_refused(status)) ? qp->told.known : "";
     if (qp->path.remote)
         add_network(qp, status, network);
-    snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu ends in %s%s", qp->number, what, (unsigned long long)id,
-             words_status(status), network);
+    snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu ends in %s%s%s", qp->number, what, (unsigned long long)id,
+             words_status(status), numbers, network);
+    if (*numbers)
+        forget_words(qp, reason); /* these say more */
     keep_words(qp, reason, *known ? known : call);
     if (*known && reason != REASON_PEER_GONE)
         log_cause(LOG_WARN, reason, "%s: %s", call, known);
@@ -154,7 +175,8 @@ static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc
         log_reason(LOG_WARN, reason, "%s", call);
 }
 
-void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason)
+void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason,
+                 const char *numbers)
 {
     if (status == IBV_WC_SUCCESS)
         return;
@@ -167,7 +189,7 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
     }
     qp_tell_cause(qp, reason);
     if (log_wanted(LOG_WARN))
-        tell_error(qp, what, id, status, reason);
+        tell_error(qp, what, id, status, reason, numbers);
 }
 
 void qp_tell_no_lid(uint32_t number, uint16_t dlid)

@@ -28,8 +28,9 @@ void qp_tell_cause(struct qp *, enum reason);
 /* The queue pair is reset or destroyed: no error has happened. */
 void qp_tell_nothing(struct qp *);
 
-/* A work request or receive ended so. The first error is the one that `softverbs show` names. */
-void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason);
+/* A work request or receive ended so; `numbers` stands behind that in the line. The first error is the one that
+ * `softverbs show` names. */
+void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason, const char *numbers);
 
 enum { QP_TELL_UNCHANGED = 64 };
 

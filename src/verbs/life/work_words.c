@@ -1,0 +1,85 @@
+#include "verbs/life/work_words.h"
+
+#include <stdio.h>
+
+#include "transport/request.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/rkeys.h"
+#include "verbs/object/words.h"
+#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_memory.h"
+#include "verbs/qp/qp_path.h"
+
+/* What there is under the key. */
+static void add_region(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, char *to, size_t size)
+{
+    char access[WORDS_SIZE];
+    const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
+    const struct region *swapped = rkeys_find(qp->process->keys, __builtin_bswap32(sge->lkey));
+    *to = 0;
+    if (!region && swapped)
+        snprintf(to, size, "; with its bytes in the other order it is one of this process (ntohl)");
+    else if (region && region->pd != pd)
+        snprintf(to, size, "; the key is of the protection domain with handle %u, and not of that with handle %u",
+                 region->pd->object.handle, pd ? pd->object.handle : 0);
+    else if (region)
+        snprintf(to, size, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,
+                 (unsigned long long)(region->base + region->length), words_access(region->access, access));
+}
+
+static void write_element(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t index, char *to)
+{
+    char region[WORDS_SIZE + 96];
+    add_region(qp, pd, sge, region, sizeof region);
+    snprintf(to, WORK_WORDS, ", element %u: %u bytes at 0x%llx with lkey 0x%x%s", index, sge->length,
+             (unsigned long long)sge->addr, sge->lkey, region);
+}
+
+/* The first that is refused now; of memory that is gone, the first of all. */
+static void find_element(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t count,
+                         unsigned access, enum reason reason, char *to)
+{
+    struct iovec ignored;
+    bool gone = reason == REASON_LOCAL_GONE || reason == REASON_RECEIVE_GONE;
+    for (uint32_t i = 0; i < count; i++)
+        if (gone || mr_local(qp, pd, &sge[i], access, &ignored))
+            return write_element(qp, pd, &sge[i], i, to);
+}
+
+const char *work_words_send(const struct qp *qp, const struct send_wqe *work, enum reason reason, char to[WORK_WORDS])
+{
+    bool local =
+        (reason >= REASON_LOCAL_KEY_UNKNOWN && reason <= REASON_LOCAL_PERMISSION) || reason == REASON_LOCAL_GONE;
+    const struct region *own = rkeys_find(qp->process->keys, work->rkey);
+    *to = 0;
+    if (local)
+        find_element(qp, qp->memory.pd, work->sge, work->sge_count,
+                     request_awaits_response(work) ? IBV_ACCESS_LOCAL_WRITE : 0, reason, to);
+    else if (reason == REASON_REMOTE_ACCESS && own &&
+             !(qp->path.peer && qp->path.peer->slot == node_slot(qp->process->node)))
+        snprintf(to, WORK_WORDS, ", rkey 0x%x is of this process and not of the peer", work->rkey);
+    return to;
+}
+
+static void compare_lengths(const struct recv_wqe *receive, const struct recv_cqe *arrival, char *to)
+{
+    unsigned long long room = 0;
+    for (uint32_t i = 0; i < receive->sge_count; i++)
+        room += receive->sge[i].length;
+    if (arrival->packet)
+        snprintf(to, WORK_WORDS, ", the receive has %llu bytes, and a packet came with %u", room,
+                 arrival->packet->payload.length);
+}
+
+const char *work_words_receive(const struct qp *qp, const struct recv_wqe *receive, const struct recv_cqe *arrival,
+                               char to[WORK_WORDS])
+{
+    enum reason reason = arrival->reason;
+    *to = 0;
+    if (reason == REASON_RECEIVE_TOO_SHORT)
+        compare_lengths(receive, arrival, to);
+    else if ((reason >= REASON_RECEIVE_KEY_UNKNOWN && reason <= REASON_RECEIVE_PERMISSION) ||
+             reason == REASON_RECEIVE_GONE)
+        find_element(qp, qp->memory.receive_pd, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE, reason, to);
+    return to;
+}

@@ -1,0 +1,23 @@
+/* What a work request or receive that failed here named, with its numbers, for the line of the log. All under qp->lock.
+ */
+#ifndef VERBS_LIFE_WORK_WORDS_H
+#define VERBS_LIFE_WORK_WORDS_H
+
+#include <infiniband/verbs.h>
+
+#include "diag/diag.h"
+
+struct qp;
+struct recv_cqe;
+struct recv_wqe;
+struct send_wqe;
+
+enum { WORK_WORDS = 448 };
+
+/* Behind ", ": the element that was refused, with key, address, length and what there is; empty when no element is to
+ * blame. Return `to`. */
+const char *work_words_send(const struct qp *, const struct send_wqe *, enum reason, char to[WORK_WORDS]);
+const char *work_words_receive(const struct qp *, const struct recv_wqe *, const struct recv_cqe *,
+                               char to[WORK_WORDS]);
+
+#endif
