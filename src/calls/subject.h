@@ -11,6 +11,7 @@
 struct calls_subject {
     const char *kind; /* "qp"; NULL: of no object */
     uint32_t number;  /* of a queue pair its number, of others the handle; 0: it has none that programs see */
+    uintptr_t object; /* where the program has it */
 };
 
 /* Of the arguments of a call, in parentheses as verbs.def has them: the first that points to an object, which is one of
@@ -40,7 +41,7 @@ static inline struct calls_subject calls_subject_first(struct calls_subject one,
     static inline struct calls_subject calls_subject_##type(uintptr_t argument)                                        \
     {                                                                                                                  \
         struct type *at = (struct type *)argument;                                                                     \
-        return at ? (struct calls_subject){word, where} : (struct calls_subject){word, 0};                             \
+        return at ? (struct calls_subject){word, where, argument} : (struct calls_subject){word, 0};                   \
     }
 CALLS_SUBJECTS
 #undef CALLS_SUBJECT_KIND

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "calls/calls.h"
+#include "inject/raise.h"
 #include "script/meet.h"
 #include "verbs/send/scripted.h"
 
@@ -15,6 +16,8 @@ static int meet(struct script_event event)
 {
     struct script_verdict verdict = meet_event(event);
     meet_wait(verdict.delay);
+    if (verdict.raised)
+        raise_event(&event.subject, verdict.raised);
     return verdict.error;
 }
 
@@ -115,6 +118,8 @@ static struct script_verdict meet_work(enum script_call call, enum script_call h
     event.call = call;
     struct script_verdict verdict = meet_event(event);
     meet_wait(verdict.delay);
+    if (verdict.raised)
+        raise_event(&event.subject, verdict.raised);
     event.call = happening;
     if (verdict.error || !meet_wants(happening))
         return verdict;

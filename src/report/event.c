@@ -13,28 +13,23 @@
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
 
-static const char removal[] = "device-removal";
-
-static const struct {
-    const char *name;
-    enum ibv_event_type type;
-} events[] = {
-    {"port-down", IBV_EVENT_PORT_ERR},
-    {"port-up", IBV_EVENT_PORT_ACTIVE},
-    {"device-fatal", IBV_EVENT_DEVICE_FATAL},
-    {removal, IBV_EVENT_DEVICE_FATAL},
-    {"pkey-change", IBV_EVENT_PKEY_CHANGE},
-    {"gid-change", IBV_EVENT_GID_CHANGE},
-    {"lid-change", IBV_EVENT_LID_CHANGE},
-    {"sm-change", IBV_EVENT_SM_CHANGE},
-    {"client-reregister", IBV_EVENT_CLIENT_REREGISTER},
-};
-
-enum { EVENTS = sizeof events / sizeof *events };
+/* Those of devices. */
+static const struct script_raised *find_event(const char *name, size_t length)
+{
+    const struct script_raised *raised;
+    for (size_t i = 0; (raised = script_raised(i)); i++)
+        if (!*raised->of && strlen(raised->name) == length && !strncmp(raised->name, name, length))
+            return raised;
+    return NULL;
+}
 
 const char *event_name(unsigned n)
 {
-    return n < EVENTS ? events[n].name : NULL;
+    const struct script_raised *raised;
+    for (size_t i = 0; (raised = script_raised(i)); i++)
+        if (!*raised->of && !n--)
+            return raised->name;
+    return NULL;
 }
 
 static void fail_on_port(void *object, void *context)
@@ -85,20 +80,26 @@ static const struct device *find_device(const char *name)
     return NULL;
 }
 
+unsigned event_happen(struct process *process, const struct device *device, const struct script_raised *raised)
+{
+    lock_assert_held(&process->progress);
+    unsigned count, told = happens(process, device, raised->type) ? tell(process, device, raised->type) : 0;
+    if (!strcmp(raised->name, "device-removal"))
+        cm_remove_device(process, (unsigned)(device - config_devices(&count)));
+    return told;
+}
+
 /* The contexts are guarded by process->control, which comes before the progress lock that the caller holds: only tried.
  */
-static void raise_event(struct process *process, enum ibv_event_type type, bool removed, const char *name, FILE *out)
+static void raise_event(struct process *process, const struct script_raised *raised, const char *name, FILE *out)
 {
-    unsigned count;
     const struct device *device = find_device(name);
     if (!mutex_try(&process->control)) {
         fputs("{\"busy\":true}\n", out);
         return;
     }
-    unsigned told = device && happens(process, device, type) ? tell(process, device, type) : 0;
+    unsigned told = device ? event_happen(process, device, raised) : 0;
     mutex_release(&process->control);
-    if (device && removed)
-        cm_remove_device(process, (unsigned)(device - config_devices(&count)));
     fprintf(out, "{\"contexts\":%u}\n", told);
 }
 
@@ -153,10 +154,10 @@ bool event_follow(struct process *process, const struct device *device, const st
 void event_answer(struct process *process, const char *request, FILE *out)
 {
     lock_assert_held(&process->progress);
-    for (unsigned i = 0; i < EVENTS; i++) {
-        size_t length = strlen(events[i].name);
-        if (!strncmp(request, events[i].name, length) && request[length] == ' ')
-            return raise_event(process, events[i].type, events[i].name == removal, request + length + 1, out);
-    }
-    fputs("{\"unknown\":true}\n", out);
+    size_t length = strcspn(request, " ");
+    const struct script_raised *raised = request[length] ? find_event(request, length) : NULL;
+    if (raised)
+        raise_event(process, raised, request + length + 1, out);
+    else
+        fputs("{\"unknown\":true}\n", out);
 }

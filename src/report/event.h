@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "process/process.h"
+#include "script/raised.h"
 
 /* The name of the n-th event; NULL behind the last. */
 const char *event_name(unsigned n);
@@ -13,6 +14,10 @@ const char *event_name(unsigned n);
 /* Does what "NAME DEVICE" asks, and writes a JSON object: how many contexts were told in "contexts", or "busy": true
  * when the process must be asked again. Under process->progress; blocks on nothing. */
 void event_answer(struct process *, const char *request, FILE *out);
+
+/* The event of this device happens, with all that it does, and its contexts are told: how many. Under process->control
+ * and process->progress. */
+unsigned event_happen(struct process *, const struct device *, const struct script_raised *);
 
 /* The host is lost (node_is_lost): all devices of the process fail, and their contexts are told. False: somebody holds
  * process->control; ask again. Not under process->progress. */

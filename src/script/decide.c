@@ -61,6 +61,7 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         verdict.delay += rule->delay;
         verdict.error = verdict.error ? verdict.error : rule->error;
         verdict.signal = verdict.signal ? verdict.signal : rule->signal;
+        verdict.raised = verdict.raised ? verdict.raised : rule->raised;
         verdict.drop |= rule->drop;
         verdict.duplicate |= rule->duplicate;
         verdict.reorder |= rule->reorder;

@@ -22,6 +22,7 @@ struct script_event {
 
 struct script_verdict {
     const struct script_rule *rule;      /* that acts, the first of several; NULL: none */
+    const struct script_raised *raised;  /* asynchronous event; NULL: none */
     const struct script_rule *rejection; /* that has its reason and data; NULL: none */
     nanos delay;
     int error, signal;

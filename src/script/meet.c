@@ -14,6 +14,7 @@
 #include "events/call_counts.h"
 #include "events/refusal.h"
 #include "script/parse.h"
+#include "script/raised.h"
 
 static struct {
     struct script *_Atomic script; /* NULL: there never were rules */
@@ -113,6 +114,8 @@ static const char *name_deed(const struct script_verdict *verdict)
         return " fails with ";
     if (verdict->completes)
         return " ends in ";
+    if (verdict->raised)
+        return " raises ";
     if (verdict->rejection)
         return " is rejected";
     if (verdict->drop)
@@ -128,6 +131,7 @@ static void log_verdict(const struct script_event *event, const struct script_ve
     char name[96], late[48] = "", signal[32] = "";
     const char *value = verdict->error       ? script_error_name(verdict->error)
                         : verdict->completes ? script_status_name(verdict->status)
+                        : verdict->raised    ? verdict->raised->name
                                              : "";
     name_event(event, name, sizeof name);
     if (verdict->delay)
@@ -159,6 +163,8 @@ static void note_verdict(const struct script_event *event, const struct script_v
         call_note(EVENT_SCRIPTED_REORDER, REASON_SCRIPTED);
     if (verdict->corrupt)
         call_note(EVENT_SCRIPTED_CORRUPT, REASON_SCRIPTED);
+    if (verdict->raised)
+        call_note(EVENT_SCRIPTED_RAISE, REASON_SCRIPTED);
     if (verdict->rejection)
         call_note(EVENT_SCRIPTED_REJECT, REASON_SCRIPTED);
     log_verdict(event, verdict);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diag/diag.h"
+#include "script/raised.h"
 #include "wire/cm.h"
 #include "wire/op.h"
 
@@ -370,6 +371,29 @@ static bool read_corrupt(struct reader *reader, const char *stops)
     return reader->rule->corrupt = true;
 }
 
+static const struct script_raised all_raised[] = {
+#define RAISED(word, type, of) {word, IBV_EVENT_##type, of},
+#include "script/words.def"
+};
+
+const struct script_raised *script_raised(size_t n)
+{
+    return n < COUNT(all_raised) ? &all_raised[n] : NULL;
+}
+
+static bool read_raise(struct reader *reader, const char *stops)
+{
+    char word[SCRIPT_WORD];
+    const char *begin = reader->at;
+    if (!read_word(reader, stops, word))
+        return false;
+    for (size_t i = 0; i < COUNT(all_raised); i++)
+        if (!strcmp(all_raised[i].name, word))
+            reader->rule->raised = &all_raised[i];
+    return reader->rule->raised ||
+           refuse(reader, begin, "\"%s\" is no event that can be raised, such as port-down.", word);
+}
+
 static bool read_reject(struct reader *reader, const char *stops)
 {
     uint64_t reason = 0;
@@ -572,7 +596,7 @@ static bool read_short_item(struct reader *reader)
 static bool has_action(const struct script_rule *rule)
 {
     return rule->error || rule->delay || rule->signal || rule->end.wanted || rule->drop || rule->duplicate ||
-           rule->reorder || rule->corrupt || rule->rejection.wanted;
+           rule->reorder || rule->corrupt || rule->rejection.wanted || rule->raised;
 }
 
 static bool read_short(struct reader *reader)

@@ -37,8 +37,9 @@ struct script_rule {
 
     /* Actions. */
     nanos delay;
-    int error;  /* the call is refused with this error number; 0: it is made */
-    int signal; /* that the process gets; 0: none */
+    int error;                          /* the call is refused with this error number; 0: it is made */
+    int signal;                         /* that the process gets; 0: none */
+    const struct script_raised *raised; /* asynchronous event; NULL: none */
     struct {
         bool wanted;
         uint8_t status; /* enum ibv_wc_status */

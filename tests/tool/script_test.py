@@ -252,6 +252,39 @@ def messages_of_the_connection_manager_are_lost():
     assert status == 0 and "DREQ: is lost by line 1 of the script" in client and "REJ" not in client.replace("rule", ""), client
 
 
+def _asyncs(rule):
+    out, err = _disturbed(rule, "asyncs")
+    return [line.split(" ", 1)[1] for line in out[:-1]], int(out[-1].split()[1]), err
+
+
+def asynchronous_events_of_every_kind_are_raised():
+    with open(f"{TOP}/src/script/words.def", encoding="utf-8") as file:
+        known = re.findall(r'^RAISED\("([^"]+)", (\w+), "(\w*)"\)', file.read(), re.M)
+    assert len(known) >= 20
+    fatal = {"device-fatal", "device-removal", "qp-fatal", "qp-req-err", "qp-access-err"}
+    for name, _, of in known:
+        if of == "srq":
+            continue
+        events, state, err = _asyncs(f"when {'ibv_poll_cq' if of == 'cq' else 'ibv_query_qp'}, once: raise {name}")
+        if name == "port-up":  # it was up
+            assert not events, events
+        else:
+            assert len(events) == (2 if name.startswith("device") else 1) or len(events) == 1, (name, events)
+        assert state == (ERR if name in fatal else RTS) and f"raises {name} by line 1" in err[0], (name, state, err)
+    assert _asyncs("when ibv_query_qp, once: raise cq-err")[:2] == ([], RTS)
+    assert _asyncs("when ibv_query_qp, nth 3: raise qp-fatal")[:2] == ([], RTS)
+
+
+def a_port_flaps():
+    events, state, _ = _asyncs("when ibv_query_qp, once: raise port-down; when ibv_poll_cq, once: raise port-up")
+    assert len(events) == 2 and "port" in events[0].lower() and events[0] != events[1] and state == RTS, events
+
+
+def a_limit_is_reached():
+    good, bad = "ibv_reg_mr 0 errno 0", f"ibv_reg_mr -1 errno {ENOMEM}"
+    assert _disturbed("when ibv_reg_mr, from 3: error ENOMEM", "regions")[0] == [good, good, bad, bad]
+
+
 def a_signal_comes_at_what_is_no_call():
     for rule in "when work, nth 3: signal KILL", "when completion, nth 2: signal KILL", "when receive, nth 4: signal KILL":
         expect(softverbs("run", "--inject", rule, "--", PROGRAM, "work"), -signal.SIGKILL)

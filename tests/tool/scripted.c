@@ -1,6 +1,6 @@
 /* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork;
  * and work between a queue pair and itself, with its completions and events: work|built|datagrams|events;
- * lines: a line of stdin for a message, with how its send ended. */
+ * asyncs: what came; lines: a line of stdin for a message, with how its send ended. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -288,6 +288,25 @@ static void events(void)
     }
 }
 
+/* Polls twice, and which asynchronous events came until then. */
+static void asyncs(void)
+{
+    struct ibv_async_event event;
+    struct pollfd wait = {.fd = pd->context->async_fd, .events = POLLIN};
+    begin_work();
+    struct ibv_qp *qp = make_loop();
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    struct ibv_wc wc;
+    ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
+    ibv_poll_cq(work_cq, 1, &wc);
+    while (poll(&wait, 1, 100) > 0 && !ibv_get_async_event(pd->context, &event)) {
+        printf("async %s\n", ibv_event_type_str(event.event_type));
+        ibv_ack_async_event(&event);
+    }
+    show_state(qp);
+}
+
 /* For each line of stdin a message; the queue pair is made first. */
 static void lines(void)
 {
@@ -318,9 +337,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch}, {"polls", polls},
-                 {"fork", fork_and_poll}, {"work", work},         {"built", built}, {"datagrams", datagrams},
-                 {"events", events},      {"lines", lines}};
+    } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},  {"polls", polls},
+                 {"fork", fork_and_poll}, {"work", work},         {"built", built},  {"datagrams", datagrams},
+                 {"events", events},      {"lines", lines},       {"asyncs", asyncs}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

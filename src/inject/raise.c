@@ -1,0 +1,67 @@
+#include "inject/raise.h"
+
+#include <string.h>
+
+#include "report/event.h"
+#include "verbs/object/async.h"
+#include "verbs/qp/qp_error.h"
+#include "verbs/queue/srq.h"
+
+static bool is_of(const struct calls_subject *subject, const char *kind)
+{
+    return subject->kind && !strcmp(subject->kind, kind);
+}
+
+/* All structs of the verbs but the context's begin with a pointer to it. */
+static struct context *context_of_subject(const struct calls_subject *subject)
+{
+    if (!subject->object || is_of(subject, "device") || is_of(subject, "identifier") || is_of(subject, "buf"))
+        return NULL;
+    struct ibv_context *ibv =
+        is_of(subject, "context") ? (struct ibv_context *)subject->object : *(struct ibv_context **)subject->object;
+    return ibv ? context_of(ibv) : NULL;
+}
+
+static void raise_for_device(const struct calls_subject *subject, const struct script_raised *raised)
+{
+    struct context *context = context_of_subject(subject);
+    if (!context)
+        return;
+    struct process *process = context->process;
+    mutex_take(&process->control);
+    lock_take(&process->progress);
+    event_happen(process, context->device, raised);
+    lock_release(&process->progress);
+    mutex_release(&process->control);
+}
+
+static void raise_for_qp(struct ibv_qp *ibv, enum ibv_event_type type)
+{
+    struct qp *qp = qp_real(qp_of(ibv));
+    bool fatal = type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
+    lock_take(&qp->lock);
+    if (fatal)
+        qp_fail(qp, type);
+    else
+        qp_raise(qp, type);
+    lock_release(&qp->lock);
+}
+
+static void raise_for_cq(struct ibv_cq *ibv, enum ibv_event_type type)
+{
+    async_raise(context_of(ibv->context), (struct ibv_async_event){.element.cq = ibv, .event_type = type});
+}
+
+void raise_event(const struct calls_subject *subject, const struct script_raised *raised)
+{
+    if (!*raised->of)
+        raise_for_device(subject, raised);
+    else if (!is_of(subject, raised->of) || !subject->object)
+        return;
+    else if (is_of(subject, "qp"))
+        raise_for_qp((struct ibv_qp *)subject->object, raised->type);
+    else if (is_of(subject, "cq"))
+        raise_for_cq((struct ibv_cq *)subject->object, raised->type);
+    else
+        srq_raise((struct srq *)subject->object, raised->type);
+}

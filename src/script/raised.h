@@ -1,0 +1,17 @@
+/* The asynchronous events that a user can raise: by rules of scripts, and those of devices by `softverbs event`. */
+#ifndef SCRIPT_RAISED_H
+#define SCRIPT_RAISED_H
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+
+struct script_raised {
+    const char *name;
+    enum ibv_event_type type;
+    const char *of; /* the kind of the object (calls/subject.h); "": of the device */
+};
+
+/* The n-th of script/words.def; NULL behind the last. */
+const struct script_raised *script_raised(size_t n);
+
+#endif
