@@ -52,16 +52,12 @@ static int buffer_check_range(const struct ibv_pd *pd, const struct newer_mr_ini
     const struct newer_buf *buffer = attr->buf;
     uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buffer->memory; /* huge when it lies before the buffer */
     if (pd != buffer->pd)
-        return refuse_because(EINVAL, REASON_MR_EX_ATTRIBUTES, "the buffer at %p is of another protection domain",
-                              (void *)buffer->memory);
+        return refuse(EINVAL, REASON_BUFFER_PD, "the buffer at %p", (void *)buffer->memory);
     if (!(attr->comp_mask & NEWER_MR_ADDR) || attr->comp_mask & FROM_FILE)
-        return refuse_because(EINVAL, REASON_MR_EX_ATTRIBUTES,
-                              "comp_mask is 0x%llx, and a part of a buffer is named by its address alone",
-                              (unsigned long long)attr->comp_mask);
+        return refuse(EINVAL, REASON_BUFFER_NAMED, "comp_mask is 0x%llx", (unsigned long long)attr->comp_mask);
     if (offset > buffer->size || attr->length > buffer->size - offset)
-        return refuse_because(EINVAL, REASON_MR_EX_ATTRIBUTES,
-                              "%zu bytes at %p lie outside the buffer, which has %zu at %p", attr->length, attr->addr,
-                              buffer->size, (void *)buffer->memory);
+        return refuse(EINVAL, REASON_BUFFER_RANGE, "%zu bytes at %p, and the buffer has %zu at %p", attr->length,
+                      attr->addr, buffer->size, (void *)buffer->memory);
     return 0;
 }
 
@@ -79,8 +75,7 @@ static int buffer_check_dmah(const struct ibv_pd *pd, const struct newer_mr_init
     if (attr->dmah->context != pd->context)
         return refuse(EINVAL, REASON_OTHER_CONTEXT, "the DMA handle");
     if (attr->access & IBV_ACCESS_ON_DEMAND)
-        return refuse_because(EOPNOTSUPP, REASON_MR_EX_ATTRIBUTES,
-                              "a DMA handle is for memory that is there, and access has IBV_ACCESS_ON_DEMAND");
+        return refuse(EOPNOTSUPP, REASON_DMAH_ON_DEMAND, "access is 0x%x", (unsigned)attr->access);
     return 0;
 }
 

@@ -31,11 +31,10 @@ struct srq_tags {
 static int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
 {
     if (!cap->max_num_tags || cap->max_num_tags > SRQ_TAGS_MAX)
-        return refuse_because(EINVAL, REASON_TM_ATTRIBUTES, "max_num_tags is %u, and must be 1 to tm_caps' %u",
-                              cap->max_num_tags, SRQ_TAGS_MAX);
+        return refuse(EINVAL, REASON_TM_TAGS, "max_num_tags is %u, and must be 1 to %u", cap->max_num_tags,
+                      SRQ_TAGS_MAX);
     if (cap->max_ops > SRQ_TAGS_OPERATIONS_MAX)
-        return refuse_because(EINVAL, REASON_TM_ATTRIBUTES, "max_ops is %u, above tm_caps' %u", cap->max_ops,
-                              SRQ_TAGS_OPERATIONS_MAX);
+        return refuse(EINVAL, REASON_TM_OPERATIONS, "max_ops is %u, above %u", cap->max_ops, SRQ_TAGS_OPERATIONS_MAX);
     struct srq_tags *tags = calloc(1, sizeof *tags);
     if (!tags)
         return ENOMEM;

@@ -244,10 +244,9 @@ static int check_input(struct mr *mr, int flags, struct ibv_pd *pd, void *addres
     if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
         return refuse(EINVAL, REASON_NULL_ARGUMENT, "pd is NULL, and flags have IBV_REREG_MR_CHANGE_PD");
     if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!address || !length))
-        return refuse(EINVAL, REASON_REREG_FLAGS, "%zu bytes at %p with IBV_REREG_MR_CHANGE_TRANSLATION", length,
-                      address);
+        return refuse(EINVAL, REASON_REREG_RANGE, "%zu bytes at %p", length, address);
     if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
-        return refuse(EINVAL, REASON_REREG_FLAGS, "access is 0x%x without IBV_REREG_MR_CHANGE_ACCESS", access);
+        return refuse(EINVAL, REASON_REREG_ACCESS, "access is 0x%x", access);
     return check_kind(mr, flags);
 }
 

@@ -88,8 +88,7 @@ static int check_fd(uint64_t offset, size_t length, uint64_t iova, int fd, unsig
     if (access & ~(unsigned)ACCESS_FD)
         return refuse(EINVAL, REASON_MR_ACCESS, "%s", words_access(access, words));
     if (!length || offset + length < offset)
-        return refuse_because(EINVAL, REASON_FD_OFFSET, "%zu bytes at offset 0x%llx, which is no range", length,
-                              (unsigned long long)offset);
+        return refuse(EINVAL, REASON_FD_RANGE, "%zu bytes at offset 0x%llx", length, (unsigned long long)offset);
     if ((iova ^ offset) & (page - 1))
         return refuse(EINVAL, REASON_FD_OFFSET, "offset 0x%llx, iova 0x%llx", (unsigned long long)offset,
                       (unsigned long long)iova);
@@ -133,23 +132,20 @@ static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, con
     const struct process *process = context_of(pd->context)->process;
     const struct region *region = rkeys_at(process->keys, sge->lkey);
     if (!region)
-        return refuse_because(EFAULT, REASON_ADVICE, "no region has the lkey 0x%x", sge->lkey);
+        return refuse(EFAULT, REASON_ADVICE_KEY, "lkey 0x%x", sge->lkey);
     if (region->kind == REGION_WINDOW || !(region->access & IBV_ACCESS_ON_DEMAND))
-        return refuse_because(EINVAL, REASON_ADVICE,
-                              "what has the lkey 0x%x was not registered with IBV_ACCESS_ON_DEMAND", sge->lkey);
+        return refuse(EINVAL, REASON_ADVICE_NOT_ON_DEMAND, "lkey 0x%x", sge->lkey);
     if (region->key != sge->lkey)
-        return refuse_because(ENOENT, REASON_ADVICE, "the lkey 0x%x is of a region that was deregistered", sge->lkey);
+        return refuse(ENOENT, REASON_ADVICE_DEREGISTERED, "lkey 0x%x", sge->lkey);
     if (region->pd != pd_of(pd))
-        return refuse_because(EPERM, REASON_ADVICE, "the region with lkey 0x%x is of another protection domain",
-                              sge->lkey);
+        return refuse(EPERM, REASON_ADVICE_PD, "lkey 0x%x", sge->lkey);
     if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE && !(region->access & IBV_ACCESS_LOCAL_WRITE))
-        return refuse_because(EPERM, REASON_ADVICE, "the region with lkey 0x%x lacks IBV_ACCESS_LOCAL_WRITE",
-                              sge->lkey);
+        return refuse(EPERM, REASON_ADVICE_WRITE, "lkey 0x%x", sge->lkey);
     if (!region_covers(region, sge->addr, sge->length))
-        return refuse_because(EFAULT, REASON_ADVICE,
-                              "%u bytes at 0x%llx lie outside the region with lkey 0x%x, which is 0x%llx to 0x%llx",
-                              sge->length, (unsigned long long)sge->addr, sge->lkey, (unsigned long long)region->base,
-                              (unsigned long long)(region->base + region->length));
+        return refuse(EFAULT, REASON_ADVICE_RANGE,
+                      "%u bytes at 0x%llx, and the region with lkey 0x%x is 0x%llx to 0x%llx", sge->length,
+                      (unsigned long long)sge->addr, sge->lkey, (unsigned long long)region->base,
+                      (unsigned long long)(region->base + region->length));
     *memory = region->memory + (sge->addr - region->base);
     return 0;
 }
@@ -169,11 +165,11 @@ static int check_advice(const struct ibv_pd *pd, enum ibv_advise_mr_advice advic
     if (!pd_is_known(pd))
         return refused(ENOENT);
     if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-        return refuse_because(ENOTSUP, REASON_ADVICE, "advice is %u, which is none", advice);
+        return refuse(ENOTSUP, REASON_ADVICE, "advice is %u", advice);
     if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", flags);
     if (!count || !list)
-        return refuse_because(EINVAL, REASON_ADVICE, "num_sge is %u and sg_list %p", count, (const void *)list);
+        return refuse(EINVAL, REASON_ADVICE_LIST, "num_sge is %u and sg_list %p", count, (const void *)list);
     return 0;
 }
 
@@ -188,8 +184,7 @@ int mr_special_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint3
         error = special_find(pd, advice, &list[i], &memory);
         control_unlock(context);
         if (!error && vma_fetch(memory, list[i].length, fetch_of(advice, flags)))
-            error = refuse_because(EFAULT, REASON_ADVICE, "%u bytes at %p can't be brought in: they are not mapped",
-                                   list[i].length, (void *)memory);
+            error = refuse(EFAULT, REASON_ADVICE_UNMAPPED, "%u bytes at %p", list[i].length, (void *)memory);
     }
     return error;
 }

@@ -135,9 +135,9 @@ static int srq_check(const struct srq_kind *kind, const struct ibv_srq_init_attr
                       missing & IBV_SRQ_INIT_ATTR_XRCD ? "_XRCD " : "", missing & IBV_SRQ_INIT_ATTR_CQ ? "_CQ " : "",
                       missing & IBV_SRQ_INIT_ATTR_TM ? "_TM" : "");
     if (kind->needs & IBV_SRQ_INIT_ATTR_CQ && !init->cq)
-        return refuse(EINVAL, kind->incomplete, "cq is NULL");
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "cq is NULL");
     if (kind->needs & IBV_SRQ_INIT_ATTR_XRCD && !init->xrcd)
-        return refuse(EINVAL, kind->incomplete, "xrcd is NULL");
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "xrcd is NULL");
     if (kind->needs & IBV_SRQ_INIT_ATTR_CQ &&
         (!cq_is_known(init->cq) || !object_is_here(&((struct cq *)init->cq)->object, context)))
         return refused(ENOENT);

@@ -35,18 +35,15 @@ static int dmah_check(const struct newer_dmah_init_attr *attr)
     if (attr->comp_mask & ~(uint32_t)(TARGET | NEWER_DMAH_PH))
         return refuse(EOPNOTSUPP, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (!(attr->comp_mask & NEWER_DMAH_PH))
-        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "comp_mask 0x%x lacks IBV_DMAH_INIT_ATTR_MASK_PH",
-                              attr->comp_mask);
+        return refuse(EINVAL, REASON_DMAH_ATTRIBUTES, "comp_mask is 0x%x", attr->comp_mask);
     if (attr->ph > PROCESSING_HINTS)
-        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "ph is %u, and processing hints have two bits", attr->ph);
+        return refuse(EINVAL, REASON_DMAH_HINTS, "ph is %u", attr->ph);
     if (dmah_names_no_processor(attr))
-        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "cpu_id is %u, and no such processor exists",
-                              attr->cpu_id);
+        return refuse(EINVAL, REASON_DMAH_PROCESSOR, "cpu_id is %u", attr->cpu_id);
     if (target && target != TARGET)
-        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES,
-                              "comp_mask is 0x%x, and a processor and a kind of memory come together", attr->comp_mask);
+        return refuse(EINVAL, REASON_DMAH_PAIR, "comp_mask is 0x%x", attr->comp_mask);
     if (target && attr->tph_mem_type >= MEMORY_TYPES)
-        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "tph_mem_type is %u, which is none", attr->tph_mem_type);
+        return refuse(EINVAL, REASON_DMAH_MEMORY, "tph_mem_type is %u", attr->tph_mem_type);
     return 0;
 }
 

@@ -88,15 +88,14 @@ int counters_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *at
 {
     struct counters *counters = counters_of(ibv);
     if (attr->counter_desc != IBV_COUNTER_PACKETS && attr->counter_desc != IBV_COUNTER_BYTES)
-        return refuse_because(ENOTSUP, REASON_COUNTER_POINT, "counter_desc is %u, and a point counts packets or bytes",
-                              attr->counter_desc);
+        return refuse(ENOTSUP, REASON_COUNTER_POINT, "counter_desc is %u", attr->counter_desc);
     if (flow)
         return refuse(ENOTSUP, REASON_COUNTER_FLOW, "flow with handle %u", flow->handle);
     if (attr->comp_mask)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (attr->index >= COUNTER_INDICES)
-        return refuse_because(EINVAL, REASON_COUNTER_POINT, "index is %u, and indices go up to %u", attr->index,
-                              COUNTER_INDICES - 1);
+        return refuse(EINVAL, REASON_COUNTER_INDEX, "index is %u, and indices go up to %u", attr->index,
+                      COUNTER_INDICES - 1);
     control_lock(counters->object.context);
     int error = attach_point(counters, attr);
     control_unlock(counters->object.context);

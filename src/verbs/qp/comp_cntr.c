@@ -45,8 +45,7 @@ static int comp_cntr_check(const struct newer_comp_cntr_init_attr *attr)
     if (attr->flags)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", attr->flags);
     if (attr->type > NEWER_COUNT_BYTES)
-        return refuse_because(EINVAL, REASON_COMP_CNTR_ATTRIBUTES, "type is %u, and a counter counts work or bytes",
-                              attr->type);
+        return refuse(EINVAL, REASON_COMP_CNTR_ATTRIBUTES, "type is %u", attr->type);
     return 0;
 }
 
@@ -131,22 +130,20 @@ static int check_attachment(const struct qp *qp, const struct comp_cntr *counter
                             const struct newer_qp_attach_comp_cntr_attr *attr)
 {
     uint8_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
-    const enum reason reason = REASON_COMP_CNTR_ATTRIBUTES;
     if (attr->comp_mask)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (attr->op_mask & ~countable(qp))
-        return refuse_because(EOPNOTSUPP, reason, "op_mask is 0x%x, and this queue pair counts 0x%x", attr->op_mask,
-                              countable(qp));
+        return refuse(EOPNOTSUPP, REASON_COMP_CNTR_OPERATIONS, "op_mask is 0x%x, and this queue pair counts 0x%x",
+                      attr->op_mask, countable(qp));
     if (!attr->op_mask)
-        return refuse_because(EINVAL, reason, "op_mask is 0, so nothing is to be counted");
+        return refuse(EINVAL, REASON_COMP_CNTR_NOTHING, "op_mask is 0");
     if (qp->object.context != counter->object.context)
         return refuse(EINVAL, REASON_OTHER_CONTEXT, "the completion counter with handle %u", counter->ibv.handle);
     if (state != IBV_QPS_RESET && state != IBV_QPS_INIT)
-        return refuse_because(EINVAL, reason, "qp 0x%x is in %s, and a counter is attached in RESET or INIT",
-                              qp->number, words_state(state));
+        return refuse(EINVAL, REASON_COMP_CNTR_STATE, "qp 0x%x is in %s", qp->number, words_state(state));
     if (attr->op_mask & qp->counting.operations)
-        return refuse_because(EBUSY, reason, "op_mask is 0x%x, and other counters count 0x%x of it already",
-                              attr->op_mask, attr->op_mask & qp->counting.operations);
+        return refuse(EBUSY, REASON_COMP_CNTR_TAKEN, "op_mask is 0x%x, and other counters count 0x%x of it already",
+                      attr->op_mask, attr->op_mask & qp->counting.operations);
     return 0;
 }
 

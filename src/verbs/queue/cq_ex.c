@@ -128,7 +128,7 @@ static void end_poll(struct ibv_cq_ex *ibv)
         log_write(LOG_INFO, "ibv_end_poll ends a batch that another thread began");
     if (owner)
         return leave_batch(cq_of(ibv));
-    refuse_in_because("ibv_end_poll", EINVAL, REASON_CQ_BATCH, "no batch was begun with ibv_start_poll");
+    refuse_in_because("ibv_end_poll", EINVAL, REASON_CQ_NO_BATCH, "no batch was begun with ibv_start_poll");
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)

@@ -60,6 +60,13 @@ bool post_set_tso(const struct qp *qp, struct send_wqe *work, const void *header
     return guarded_copy(raw_tso_header(work), header, length);
 }
 
+enum reason post_check_window(const struct ibv_mw *mw)
+{
+    if (!mw)
+        return REASON_NULL_ARGUMENT;
+    return mw->type == IBV_MW_TYPE_2 ? REASON_NONE : REASON_BIND_TYPE;
+}
+
 static inline bool has_too_many_sges(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     return (uint32_t)wr->num_sge > qp->cap.max_send_sge; /* a negative number, too */
@@ -78,8 +85,8 @@ cold static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_s
         return REASON_SEND_FLAGS;
     if (qp->traits & QP_DATAGRAM && !wr->wr.ud.ah)
         return REASON_SEND_NO_AH;
-    if (wr->opcode == IBV_WR_BIND_MW && (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
-        return REASON_BIND_TYPE;
+    if (wr->opcode == IBV_WR_BIND_MW)
+        return post_check_window(wr->bind_mw.mw);
     if (wr->opcode == IBV_WR_TSO)
         return post_check_tso(qp, wr->tso.hdr_sz, wr->tso.mss);
     return REASON_NONE;
@@ -315,7 +322,9 @@ cold static int refuse_work(const struct qp *qp, const struct ibv_send_wr *wr, e
     else if (reason == REASON_RAW_TSO_HEADER)
         snprintf(text, sizeof text, "hdr_sz %u, mss %u", wr->tso.hdr_sz, wr->tso.mss);
     else if (reason == REASON_BIND_TYPE)
-        snprintf(text, sizeof text, "mw is %s", wr->bind_mw.mw ? "of type 1" : "NULL");
+        snprintf(text, sizeof text, "mw is of type %d", wr->bind_mw.mw->type);
+    else if (reason == REASON_NULL_ARGUMENT)
+        snprintf(text, sizeof text, "bind_mw.mw is NULL");
     else if (reason == REASON_BIND_FLAGS)
         snprintf(text, sizeof text, "mw_access_flags are 0x%x", wr->bind_mw.bind_info.mw_access_flags);
     return post_refused(qp, "ibv_post_send", wr ? wr->wr_id : 0, reason, text);

@@ -31,6 +31,9 @@ bool post_takes_inline(unsigned opcode);
 /* The enum ibv_send_flags that its work requests can have. */
 unsigned post_flags(const struct qp *);
 
+/* IBV_WR_BIND_MW: is this a window that work requests bind? */
+enum reason post_check_window(const struct ibv_mw *);
+
 /* IBV_WR_TSO: may the header be that long, and the segments; and into the slot (false: the header can't be read). */
 enum reason post_check_tso(const struct qp *, uint32_t header, uint32_t mss);
 bool post_set_tso(const struct qp *, struct send_wqe *, const void *header, uint16_t length, uint16_t mss);

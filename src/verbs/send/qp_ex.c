@@ -200,7 +200,9 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, 
     struct send_wqe *work = qp_ex_begin(ibv, IBV_WR_BIND_MW);
     if (!work)
         return;
-    enum reason reason = mw && mw->type == IBV_MW_TYPE_2 ? mw_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
+    enum reason reason = post_check_window(mw);
+    if (!reason)
+        reason = mw_describe_bind(work, mw, rkey, info);
     if (reason)
         return spoil(qp_of_ex(ibv), reason);
     finish_work(qp_of_ex(ibv)); /* no setter follows, and what is taken back is among what was entered */
@@ -289,9 +291,12 @@ static void wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, siz
     begin_remote(ibv, IBV_WR_RDMA_READ, rkey, address, 0); /* the types that read are those that flush */
     if (!qp->batch.work)
         return;
-    if (length > UINT32_MAX || selectivity > NEWER_FLUSH_REGION || !placement ||
-        placement & ~(NEWER_FLUSH_GLOBAL | NEWER_FLUSH_PERSISTENT))
+    if (!placement || placement & ~(NEWER_FLUSH_GLOBAL | NEWER_FLUSH_PERSISTENT))
         return spoil(qp, REASON_FLUSH_PARAMETERS);
+    if (selectivity > NEWER_FLUSH_REGION)
+        return spoil(qp, REASON_FLUSH_LEVEL);
+    if (length > UINT32_MAX)
+        return spoil(qp, REASON_FLUSH_LENGTH);
     qp->batch.work->opcode = NEWER_WR_FLUSH;
     qp->batch.work->compare_or_add = length;
     qp->batch.work->swap = placement | selectivity << 8;

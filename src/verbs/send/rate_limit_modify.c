@@ -13,16 +13,15 @@ static int rate_limit_check(const struct qp *qp, const struct ibv_qp_rate_limit_
 {
     uint32_t number = qp->number;
     if (!(qp->traits & QP_SENDS) || qp->ethernet.spread)
-        return refuse_because(EOPNOTSUPP, REASON_QP_RATE_LIMIT, "qp 0x%x is of a type that sends nothing", number);
+        return refuse(EOPNOTSUPP, REASON_QP_RATE_LIMIT, "qp 0x%x", number);
     if (qp->state != IBV_QPS_RTS)
-        return refuse_because(EINVAL, REASON_QP_RATE_LIMIT, "qp 0x%x is in %s, and a rate limit is set in RTS", number,
-                              words_state(qp->state));
+        return refuse(EINVAL, REASON_RATE_LIMIT_STATE, "qp 0x%x is in %s", number, words_state(qp->state));
     if (attr->comp_mask)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz))
-        return refuse_because(EINVAL, REASON_QP_RATE_LIMIT,
-                              "max_burst_sz is %u and typical_pkt_sz %u, and rate_limit is 0", attr->max_burst_sz,
-                              attr->typical_pkt_sz);
+        return refuse(EINVAL, REASON_RATE_LIMIT_MISSING,
+                      "max_burst_sz is %u and typical_pkt_sz %u, and rate_limit is 0", attr->max_burst_sz,
+                      attr->typical_pkt_sz);
     return 0;
 }
 

@@ -22,14 +22,12 @@ static int flow_check(const struct qp *qp, const struct ibv_flow_attr *attr)
     if (attr->port != 1)
         return refuse(EINVAL, REASON_PORT, "port is %u", attr->port);
     if ((unsigned)attr->type > IBV_FLOW_ATTR_SNIFFER)
-        return refuse_because(EINVAL, REASON_FLOW_ATTRIBUTES, "type is %u, which is none", attr->type);
+        return refuse(EINVAL, REASON_FLOW_ATTRIBUTES, "type is %u", attr->type);
     if (attr->flags & ~(uint32_t)FLOW_FLAGS)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", attr->flags);
     /* ibv_create_flow(3), note 4; what is sent is not left over by anybody, and sniffed at its receivers */
     if (attr->flags && attr->type != IBV_FLOW_ATTR_NORMAL)
-        return refuse_because(EINVAL, REASON_FLOW_ATTRIBUTES,
-                              "flags are 0x%x and type is %u, and flags need the type IBV_FLOW_ATTR_NORMAL",
-                              attr->flags, attr->type);
+        return refuse(EINVAL, REASON_FLOW_FLAGS, "flags are 0x%x and type is %u", attr->flags, attr->type);
     return 0;
 }
 

@@ -40,14 +40,12 @@ static int refuse_spread(const struct ibv_qp_init_attr_ex *attr)
     if (!attr->rwq_ind_tbl)
         return refuse(EINVAL, REASON_NULL_ARGUMENT, "rwq_ind_tbl is NULL");
     if (attr->srq || cap->max_send_wr || cap->max_recv_wr || cap->max_inline_data)
-        return refuse_because(
-            EINVAL, REASON_RAW_QP_ATTRIBUTES,
-            "a queue pair with an indirection table has no queues of its own: srq is %p, max_send_wr %u, "
-            "max_recv_wr %u, max_inline_data %u",
-            (void *)attr->srq, cap->max_send_wr, cap->max_recv_wr, cap->max_inline_data);
-    if (!attr->pd || attr->rwq_ind_tbl->context != attr->pd->context)
-        return refuse_because(EINVAL, REASON_RAW_QP_ATTRIBUTES,
-                              "pd is NULL, or not of the indirection table's context");
+        return refuse(EINVAL, REASON_RSS_QUEUES, "srq is %p, max_send_wr %u, max_recv_wr %u, max_inline_data %u",
+                      (void *)attr->srq, cap->max_send_wr, cap->max_recv_wr, cap->max_inline_data);
+    if (!attr->pd)
+        return refuse(EINVAL, REASON_QP_NO_PD, "pd is NULL");
+    if (attr->rwq_ind_tbl->context != attr->pd->context)
+        return refuse(EINVAL, REASON_OTHER_CONTEXT, "the indirection table");
     enum reason reason = rss_configure(&hash, &attr->rx_hash_conf);
     return reason ? refuse(EINVAL, reason, "rx_hash_function 0x%x, rx_hash_key_len %u, rx_hash_fields_mask 0x%llx",
                            attr->rx_hash_conf.rx_hash_function, attr->rx_hash_conf.rx_hash_key_len,

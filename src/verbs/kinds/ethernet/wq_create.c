@@ -38,11 +38,9 @@ static struct wq *wq_of(struct ibv_wq *ibv)
 static int check_sizes(const struct limits *limits, const struct ibv_wq_init_attr *attr)
 {
     if (attr->max_wr > limits->max_qp_wr)
-        return refuse_because(EINVAL, REASON_WQ_ATTRIBUTES, "max_wr is %u, above max_qp_wr %u", attr->max_wr,
-                              limits->max_qp_wr);
+        return refuse(EINVAL, REASON_WQ_SIZE, "max_wr is %u, above %u", attr->max_wr, limits->max_qp_wr);
     if (attr->max_sge > limits->max_sge)
-        return refuse_because(EINVAL, REASON_WQ_ATTRIBUTES, "max_sge is %u, above the device's %u", attr->max_sge,
-                              limits->max_sge);
+        return refuse(EINVAL, REASON_WQ_SGES, "max_sge is %u, above %u", attr->max_sge, limits->max_sge);
     return 0;
 }
 
@@ -59,8 +57,7 @@ static int wq_check(const struct context *context, const struct ibv_wq_init_attr
     if (link_layer_is_infiniband(context->device)) /* it would serve raw packets only */
         return refuse(EOPNOTSUPP, REASON_RAW_ON_INFINIBAND, "port 1 is one of InfiniBand");
     if (attr->wq_type != IBV_WQT_RQ)
-        return refuse_because(EINVAL, REASON_WQ_ATTRIBUTES, "wq_type is %u, and the one that exists is IBV_WQT_RQ",
-                              attr->wq_type);
+        return refuse(EINVAL, REASON_WQ_ATTRIBUTES, "wq_type is %u", attr->wq_type);
     if (!attr->pd || !attr->cq)
         return refuse(EINVAL, REASON_NULL_ARGUMENT, "%s is NULL", attr->pd ? "cq" : "pd");
     if (attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
@@ -268,8 +265,8 @@ static int check_modification(const struct wq *wq, const struct ibv_wq_attr *att
     if (attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "attr_mask is 0x%x", attr->attr_mask);
     if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != now)
-        return refuse_because(EINVAL, REASON_WQ_STATE, "curr_wq_state is %s, and wq 0x%x is in %s",
-                              name_of(attr->curr_wq_state), wq->queue->number, name_of(now));
+        return refuse(EINVAL, REASON_WQ_CURRENT_STATE, "curr_wq_state is %s, and wq 0x%x is in %s",
+                      name_of(attr->curr_wq_state), wq->queue->number, name_of(now));
     if (attr->attr_mask & IBV_WQ_ATTR_STATE &&
         ((unsigned)attr->wq_state > IBV_WQS_ERR || (attr->wq_state == IBV_WQS_RDY && now == IBV_WQS_ERR)))
         return refuse(EINVAL, REASON_WQ_STATE, "wq 0x%x is in %s, wq_state is %s", wq->queue->number, name_of(now),

@@ -97,7 +97,7 @@ static int check_open(const struct context *context, const struct ibv_qp_open_at
     if (!xrcd)
         return refuse(EINVAL, REASON_NULL_ARGUMENT, "xrcd is NULL");
     if (attr->qp_type != xrc_recv_kind.type)
-        return refuse(EINVAL, REASON_QP_OPEN_ATTRIBUTES, "qp_type is %u", attr->qp_type);
+        return refuse(EINVAL, REASON_QP_OPEN_TYPE, "qp_type is %u", attr->qp_type);
     return object_is_here(&xrcd->object, context) ? 0 : refused(ENOENT);
 }
 

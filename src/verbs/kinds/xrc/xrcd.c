@@ -186,7 +186,7 @@ static int xrcd_check(const struct ibv_xrcd_init_attr *attr)
     if ((attr->comp_mask & needed) != needed)
         return refuse(EINVAL, REASON_XRCD_ATTRIBUTES, "comp_mask is 0x%x", attr->comp_mask);
     if (attr->oflags & ~(O_CREAT | O_EXCL))
-        return refuse(EINVAL, REASON_XRCD_ATTRIBUTES, "oflags are 0x%x", attr->oflags);
+        return refuse(EINVAL, REASON_XRCD_FLAGS, "oflags are 0x%x", attr->oflags);
     return 0;
 }
 
