@@ -1,0 +1,194 @@
+"""Programs of RDMA verbs on a software device, for tests: run them, let things go wrong, look at what came of it.
+
+    from softverbs import Session
+
+    with Session() as session:
+        done = session.run("ibv_devinfo", rules=["when ibv_open_device: error EIO"])
+        assert done.status != 0 and done.acted("ibv_open_device")
+
+Needs nothing but the command `softverbs`. docs/user/testing.md of softverbs is the tutorial, docs/user/scripts.md has the
+language of the rules.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+__all__ = ["Program", "Result", "Session", "SoftverbsError"]
+
+
+class SoftverbsError(Exception):
+    """The command said no: a rule that is none, a process that is not there."""
+
+
+class Result:
+    """A program that has ended."""
+
+    def __init__(self, status: int, out: str, err: str, story: Sequence[str], counters: Sequence[Dict[str, Any]]) -> None:
+        self.status = status  #: the exit status; below 0: the signal that ended it
+        self.out = out
+        self.err = err
+        self.story = list(story)  #: the lines of the log: what failed, and which rule did what
+        self.counters = list(counters)  #: an object for each of its processes (docs/user/json.md, Counts)
+
+    def acted(self, name: str) -> int:
+        """How often a rule acted on what has this name, such as "ibv_reg_mr", "work" or "RC SEND_ONLY"."""
+        return _acted(self.story, name)
+
+
+class Program:
+    """A program that runs."""
+
+    def __init__(self, session: "Session", process: "subprocess.Popen[str]", directory: str) -> None:
+        self.session = session
+        self.process = process
+        self.pid = process.pid
+        self._directory = directory
+
+    def story(self) -> List[str]:
+        """The lines of the log until now."""
+        return _lines(os.path.join(self._directory, "log"))
+
+    def acted(self, name: str) -> int:
+        """As Result.acted, until now."""
+        return _acted(self.story(), name)
+
+    def inject(self, *rules: str) -> List[Dict[str, Any]]:
+        """Gives it these rules, which hold when this returns; all that it has now, each with "rule", "met" and "done"."""
+        return self._rules(str(self.pid), *rules)
+
+    def rules(self) -> List[Dict[str, Any]]:
+        """The rules that it has, with what they met and did."""
+        return self._rules("--list", str(self.pid))
+
+    def clear(self) -> None:
+        """Takes all its rules back."""
+        self._rules("--clear", str(self.pid))
+
+    def _rules(self, *arguments: str) -> List[Dict[str, Any]]:
+        rules: List[Dict[str, Any]] = json.loads(self.session.softverbs("inject", "--json", *arguments))["rules"]
+        return rules
+
+    def until(self, holds: Callable[[], Any], seconds: float = 20) -> None:
+        """Waits until it holds; SoftverbsError when it does not in time."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            if time.monotonic() > deadline:
+                raise SoftverbsError(f"It did not come in {seconds} s. Story: {self.story()}")
+            time.sleep(0.02)
+
+    def until_open(self, seconds: float = 20) -> None:
+        """Waits until it has opened a device, so that it can be given rules."""
+        self.until(lambda: any(process.get("pid") == self.pid for process in self.session.show()), seconds)
+
+    def wait(self, seconds: float = 60) -> Result:
+        """Waits for its end. One that does not end in time is killed; subprocess.TimeoutExpired then."""
+        try:
+            out, err = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        counters = [json.loads(line) for line in _lines(os.path.join(self._directory, "counters"))]
+        return Result(self.process.returncode, out or "", err or "", self.story(), counters)
+
+    def kill(self) -> None:
+        """Ends it with SIGKILL, and what it has started in its group."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+class Session:
+    """A host of its own: its programs see each other and no others. Leaving it ends all of them."""
+
+    def __init__(self, devices: int = 1, script: str = "", seed: Optional[int] = None, command: Optional[str] = None) -> None:
+        self.directory = tempfile.mkdtemp(prefix="softverbs-")
+        self.programs: List[Program] = []
+        self.script = script
+        self._command = command or os.environ.get("SOFTVERBS") or shutil.which("softverbs") or "softverbs"
+        self._meeting = os.path.join(self.directory, "host")
+        self._settings = {"SOFTVERBS_DIR": self._meeting, "SOFTVERBS_DEVICES": ",".join(f"soft{i}" for i in range(devices))}
+        if seed is not None:
+            self._settings["SOFTVERBS_SEED"] = str(seed)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all programs and removes what they have left."""
+        for program in self.programs:
+            if program.process.poll() is None:
+                program.kill()
+            for stream in (program.process.stdin, program.process.stdout, program.process.stderr):
+                if stream:
+                    stream.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def environment(self, more: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
+        """That of its programs, but for what `softverbs run` adds."""
+        return {**os.environ, **self._settings, **(more or {})}
+
+    def start(self, *command: str, rules: Union[str, Sequence[str]] = (), capture: str = "", env: Optional[Mapping[str, str]] = None) -> Program:
+        """Starts a program under the session's script and these rules. `capture`: its packets go to this file (pcapng)."""
+        directory = tempfile.mkdtemp(prefix="program-", dir=self.directory)
+        text = "\n".join([self.script, rules] if isinstance(rules, str) else [self.script, *rules])
+        options = ["--log", "warn", "--log-file", os.path.join(directory, "log"), "--counters", os.path.join(directory, "counters")]
+        options += ["--inject", text] if text.strip() else []
+        options += ["--capture", capture] if capture else []
+        process = subprocess.Popen([self._command, "run", *options, "--", *command], stdin=subprocess.PIPE,  # pylint: disable=consider-using-with
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=self.environment(env))
+        program = Program(self, process, directory)
+        self.programs.append(program)
+        return program
+
+    def run(self, *command: str, rules: Union[str, Sequence[str]] = (), capture: str = "", env: Optional[Mapping[str, str]] = None,
+            seconds: float = 60) -> Result:
+        """Starts a program and waits for its end."""
+        return self.start(*command, rules=rules, capture=capture, env=env).wait(seconds)
+
+    def event(self, name: str, device: str = "soft0") -> None:
+        """An asynchronous event such as "port-down" in all its programs: docs/user/events.md."""
+        self.softverbs("event", name, device)
+
+    def counters(self) -> List[Dict[str, Any]]:
+        """What its live programs have counted (docs/user/json.md, Counts)."""
+        counts: List[Dict[str, Any]] = json.loads(self.softverbs("stat", "--once", "--json"))
+        return counts
+
+    def show(self) -> List[Dict[str, Any]]:
+        """The objects of its live programs (docs/user/json.md, Process)."""
+        processes: List[Dict[str, Any]] = json.loads(self.softverbs("show", "--json"))
+        return processes
+
+    def softverbs(self, *arguments: str) -> str:
+        """What a command of softverbs prints; SoftverbsError with what it complains of."""
+        os.makedirs(self._meeting, mode=0o700, exist_ok=True)
+        done = subprocess.run([self._command, *arguments], capture_output=True, text=True, check=False, env=self.environment())
+        if done.returncode:
+            raise SoftverbsError(done.stderr.strip())
+        return done.stdout
+
+
+def _lines(path: str) -> List[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _acted(story: Sequence[str], name: str) -> int:
+    pattern = re.compile(rf"\] {re.escape(name)}(?: of \w+ \d+)?:.* by line \d+ of the script \(reason 700\)$")
+    return sum(bool(pattern.search(line)) for line in story)

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The Python package and its pytest plugin: what they say holds for unmodified programs."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import cases
+from cases import BUILD, SOFTVERBS, TEMPORARY, Skip
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+PACKAGE = f"{TOP}/python"
+sys.path.insert(0, PACKAGE)
+import softverbs as package  # noqa: E402 pylint: disable=wrong-import-position
+
+PROGRAM = f"{BUILD}/tests/tool/scripted"
+RETRY_EXC = 12
+
+
+def _session(**options):
+    return package.Session(command=SOFTVERBS, **options)
+
+
+def _python(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=TEMPORARY,
+                          env=cases.environment(PYTHONPATH=PACKAGE, SOFTVERBS=SOFTVERBS))
+
+
+def a_program_meets_its_rules_and_tells():
+    with _session() as session:
+        done = session.run(PROGRAM, "regions", rules=["when ibv_reg_mr, nth 2: error ENOMEM"])
+        assert done.status == 0 and done.out.count(" -1 ") == 1 and done.acted("ibv_reg_mr") == 1 and not done.acted("ibv_alloc_pd"), done.story
+        assert done.counters[0]["program"] == "scripted", done.counters
+        assert not session.run(PROGRAM, "regions").story
+        assert session.run(PROGRAM, "work", rules="when work, nth 2: signal KILL").status == -9
+    assert not os.path.exists(session.directory)
+
+
+def a_script_is_for_all_programs_of_a_session():
+    with _session(script="when work, nth 1: complete RETRY_EXC_ERR", seed=3) as session:
+        for _ in range(2):
+            done = session.run(PROGRAM, "work")
+            assert f"status {RETRY_EXC} " in done.out and done.acted("work") == 1, done.out
+
+
+def a_live_program_is_given_rules():
+    with _session() as session, _session() as other:
+        program = session.start(PROGRAM, "lines")
+        program.until_open()
+        assert not other.show() and len(session.show()) == 1 and session.counters()
+        assert program.rules() == []
+        program.inject("when work: complete RETRY_EXC_ERR")
+        program.process.stdin.write("\n")
+        program.process.stdin.flush()
+        program.until(lambda: program.acted("work"))
+        assert [rule["done"] for rule in program.rules()] == [1]
+        program.clear()
+        assert program.rules() == []
+        try:
+            program.inject("when work: explode")
+            raise AssertionError("taken")
+        except package.SoftverbsError as error:
+            assert "explode" in str(error)
+    assert program.process.poll() is not None
+
+
+def one_that_does_not_end_is_killed():
+    with _session() as session:
+        began = time.monotonic()
+        try:
+            session.run("sleep", "60", seconds=1)
+            raise AssertionError("it ended")
+        except subprocess.TimeoutExpired:
+            pass
+        assert time.monotonic() - began < 30
+
+
+def the_tutorial_runs():
+    if not shutil.which("ibv_devinfo") or not shutil.which("ibv_asyncwatch"):
+        raise Skip("ibverbs-utils is not installed")
+    with open(f"{TOP}/docs/user/testing.md", encoding="utf-8") as page:
+        example, _ = re.findall(r"^```python\n(.*?)^```$", page.read(), re.MULTILINE | re.DOTALL)
+    done = _python("-c", example)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def the_plugin_shows_stories_of_failed_tests():
+    if _python("-c", "import pytest").returncode:
+        raise Skip("python3-pytest is not installed")
+    path = f"{TEMPORARY}/test_plugin.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"import pytest\nPROGRAM = {PROGRAM!r}\n\n\n@pytest.mark.softverbs(devices=2, script='when ibv_reg_mr, nth 1: error ENOMEM')\n"
+                   "def test_fails(softverbs):\n    assert '-1' not in softverbs.run(PROGRAM, 'regions').out\n\n\n"
+                   "def test_passes(softverbs):\n    assert '-1' not in softverbs.run(PROGRAM, 'regions').out\n")
+    done = _python("-m", "pytest", "-p", "softverbs.pytest_plugin", "--strict-markers", "-q", path)
+    assert "1 failed, 1 passed" in done.stdout and "story of" in done.stdout and "fails with ENOMEM by line 1" in done.stdout, done.stdout
+
+
+def tools_find_nothing_in_the_package():
+    sources = [f"{PACKAGE}/softverbs/{name}" for name in sorted(os.listdir(f"{PACKAGE}/softverbs")) if name.endswith(".py")]
+    looked = False
+    for tool in (["pyflakes3"], ["mypy", "--strict", "--ignore-missing-imports", "--allow-untyped-decorators", "--cache-dir", f"{TEMPORARY}/mypy"]):
+        if shutil.which(tool[0]):
+            looked = True
+            done = subprocess.run([*tool, *sources], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+    if not looked:
+        raise Skip("neither pyflakes3 nor mypy is installed")
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
