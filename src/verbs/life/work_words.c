@@ -46,6 +46,42 @@ static void find_element(const struct qp *qp, const struct pd *pd, const struct 
             return write_element(qp, pd, &sge[i], i, to);
 }
 
+static bool is_atomic(const struct send_wqe *work)
+{
+    return work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* What a peer on another host refused without saying why: its length, its place, or how it was cut. */
+static void write_request(const struct qp *qp, const struct send_wqe *work, char *to)
+{
+    static const struct {
+        const char *name;
+        bool names_memory;
+    } kinds[] = {[IBV_WR_RDMA_WRITE] = {"RDMA_WRITE", true},
+                 [IBV_WR_RDMA_WRITE_WITH_IMM] = {"RDMA_WRITE_WITH_IMM", true},
+                 [IBV_WR_SEND] = {"SEND", false},
+                 [IBV_WR_SEND_WITH_IMM] = {"SEND_WITH_IMM", false},
+                 [IBV_WR_RDMA_READ] = {"RDMA_READ", true},
+                 [IBV_WR_ATOMIC_CMP_AND_SWP] = {"ATOMIC_CMP_AND_SWP", true},
+                 [IBV_WR_ATOMIC_FETCH_AND_ADD] = {"ATOMIC_FETCH_AND_ADD", true},
+                 [IBV_WR_SEND_WITH_INV] = {"SEND_WITH_INV", false}};
+    char place[96] = "";
+    if (work->opcode >= sizeof kinds / sizeof *kinds || !kinds[work->opcode].name)
+        return;
+    if (kinds[work->opcode].names_memory)
+        snprintf(place, sizeof place, " at 0x%llx with rkey 0x%x", (unsigned long long)work->remote_address,
+                 work->rkey);
+    snprintf(to, WORK_WORDS, ", an IBV_WR_%s of %u bytes%s, path_mtu %u%s", kinds[work->opcode].name, work->length,
+             place, 128u << qp->attr.path_mtu,
+             is_atomic(work) && work->remote_address % 8 ? ": an atomic's address is a multiple of 8" : "");
+}
+
+static bool peer_refused(enum reason reason)
+{
+    return reason == REASON_REMOTE_INVALID_REQUEST || reason == REASON_REMOTE_ACCESS ||
+           reason == REASON_REMOTE_OPERATION;
+}
+
 const char *work_words_send(const struct qp *qp, const struct send_wqe *work, enum reason reason, char to[WORK_WORDS])
 {
     bool local =
@@ -58,6 +94,8 @@ const char *work_words_send(const struct qp *qp, const struct send_wqe *work, en
     else if (reason == REASON_REMOTE_ACCESS && own &&
              !(qp->path.peer && qp->path.peer->slot == node_slot(qp->process->node)))
         snprintf(to, WORK_WORDS, ", rkey 0x%x is of this process and not of the peer", work->rkey);
+    else if (peer_refused(reason) && qp->path.remote)
+        write_request(qp, work, to);
     return to;
 }
 

@@ -14,8 +14,8 @@ struct send_wqe;
 
 enum { WORK_WORDS = 448 };
 
-/* Behind ", ": the element that was refused, with key, address, length and what there is; empty when no element is to
- * blame. Return `to`. */
+/* Behind ", ": the element that was refused, with key, address, length and what there is; of a request that a peer on
+ * another host refused, its own numbers; else empty. Return `to`. */
 const char *work_words_send(const struct qp *, const struct send_wqe *, enum reason, char to[WORK_WORDS]);
 const char *work_words_receive(const struct qp *, const struct recv_wqe *, const struct recv_cqe *,
                                char to[WORK_WORDS]);
