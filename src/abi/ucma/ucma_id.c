@@ -6,6 +6,7 @@
 #include "abi/ucma/ucma_address.h"
 #include "abi/ucma/ucma_call.h"
 #include "cm/address/address_query.h"
+#include "events/events.h"
 #include "events/refusal.h"
 
 int ucma_create_id(struct ucma_call *call)
@@ -27,6 +28,8 @@ int ucma_destroy_id(struct ucma_call *call)
     if (error)
         return error;
     struct ucma_reported answer = {identifier_destroy(identifier, call->now)};
+    if (answer.events)
+        event_note(in->id, EVENT_IDENTIFIER_ENDED, answer.events, 0);
     ucma_respond(call, in->response, &answer, sizeof answer);
     return 0;
 }

@@ -476,11 +476,19 @@ def is_captured(suite):
         raise Failure("\n".join(texts))
 
 
+def says_what_destroying_waits_for(suite):
+    common = ["rping", "-a", "127.0.0.1", "-p", choose_port(), "-C", "1"]
+    for side in exchange(suite, [*common, "-s"], [*common, "-c"], extra={"SOFTVERBS_LOG": "info"}):
+        if not re.search(r"identifier \d+: rdma_destroy_id returns once .* \(IDENTIFIER_ENDED, events fetched [1-9]\d*\)$", side.err, re.M):
+            raise Failure(str(side))
+
+
 def main():
     suite = Host()
     need("rping")
     for address in ("127.0.0.1", "127.0.0.7", "::1"):
         suite.add(f"rping on {address}", lambda address=address: pings(suite, address))
+    suite.add("a line says what rdma_destroy_id waits for", lambda: says_what_destroying_waits_for(suite))
     suite.add("rping with messages of 64 KiB", lambda: pings(suite, "127.0.0.1", "-S", "65536"))
     suite.add("ucmatose transfers both ways over ten connections",
               lambda: matches(suite, "ucmatose", "-c", "10", "-C", "50", "-S", "4000"))
