@@ -175,6 +175,58 @@ static void calls_that_cannot_fail_are_not_refused(void **state)
     assert_true(rule->calls[SCRIPT_ucma_connect] && !rule->calls[SCRIPT_ucma_accept]);
 }
 
+static const struct script_event packet = {
+    .call = SCRIPT_packet, .subject = {"qp", 0x12}, .name = "RC SEND_ONLY", .peer = "client", .peer_qp = 7};
+
+static const struct {
+    const char *rule;
+    bool met;
+} packets[] = {
+    {"when packet: drop", true},
+    {"when packet, opcode SEND_ONLY: drop", true},
+    {"when packet, opcode \"RC SEND_ONLY\": drop", true},
+    {"when packet, opcode \"RC SEND*\": drop", true},
+    {"when packet, opcode \"UD SEND_ONLY\": drop", false},
+    {"when packet, opcode READ_*: drop", false},
+    {"when packet, peer cli*: drop", true},
+    {"when packet, peer server: drop", false},
+    {"when packet, peer_qp 7: drop", true},
+    {"when packet, peer_qp 8: drop", false},
+    {"when packet, on qp 0x12: drop", true},
+    {"when packet, on qp 0x13: drop", false},
+    {"when message: drop", false},
+};
+
+static void conditions_choose_packets(void **state)
+{
+    for (size_t i = 0; i < sizeof packets / sizeof *packets; i++) {
+        read_rule(packets[i].rule);
+        if (script_decide(&script, &packet).drop != packets[i].met)
+            fail_msg("%s", packets[i].rule);
+    }
+}
+
+static void completions_are_of_a_queue_and_a_queue_pair(void **state)
+{
+    struct script_event completion = {.call = SCRIPT_completion, .subject = {"cq", 3}, .qp = 0x12};
+    read_rule("when completion, on qp 0x12: delay 1ms");
+    assert_int_equal(script_decide(&script, &completion).delay, NANOS_MILLISECOND);
+    read_rule("when completion, on cq 3: delay 1ms");
+    assert_int_equal(script_decide(&script, &completion).delay, NANOS_MILLISECOND);
+    read_rule("when completion, on cq 0x12: delay 1ms");
+    assert_int_equal(script_decide(&script, &completion).delay, 0);
+}
+
+static void rules_that_were_taken_back_do_nothing(void **state)
+{
+    read_rule("when ibv_reg_mr: error ENOMEM");
+    assert_string_equal(meet(&reg_mr, 2), "rr");
+    atomic_store(&script.rules[0].so_far.ended, true);
+    assert_string_equal(meet(&reg_mr, 2), "..");
+    assert_int_equal(script_done(&script.rules[0]), 2);
+    assert_string_equal(script.rules[0].text, "when ibv_reg_mr: error ENOMEM");
+}
+
 /* --- texts that are none */
 
 static const struct {
@@ -204,6 +256,11 @@ static const struct {
     {"when work: error EIO", 1, 6, "Not all actions of the rule can be done to that."},
     {"when ibv_reg_mr: complete GENERAL_ERR", 1, 6, "Not all actions of the rule can be done to that."},
     {"when event: drop, complete GENERAL_ERR", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when packet, opcode FLY: drop", 1, 21, "\"FLY\" is no operation of a packet that there is."},
+    {"when message, opcode FLY: drop", 1, 22, "\"FLY\" is no message of the connection manager that there is."},
+    {"when request: reject 65536", 1, 22, "\"65536\" is no number from 0 to 65535."},
+    {"when ibv_poll_cq: raise earthquake", 1, 25, "\"earthquake\" is no event that can be raised, such as port-down."},
+    {"when packet: raise port-down", 1, 6, "Not all actions of the rule can be done to that."},
     {"when work: complete BAD", 1, 21, "\"BAD\" is no status that scripts know, such as SUCCESS."},
     {"when work: complete GENERAL_ERR, vendor 65536", 1, 41, "\"65536\" is no number from 0 to 65535."},
     {"ibv_reg_mr:error", 1, 17, "\"error\" needs a value: error=..."},
@@ -247,6 +304,9 @@ int main(void)
         cmocka_unit_test(rules_act_together),
         cmocka_unit_test(rules_for_other_programs_are_left_out),
         cmocka_unit_test(calls_that_cannot_fail_are_not_refused),
+        cmocka_unit_test(conditions_choose_packets),
+        cmocka_unit_test(completions_are_of_a_queue_and_a_queue_pair),
+        cmocka_unit_test(rules_that_were_taken_back_do_nothing),
         cmocka_unit_test(wrong_texts_say_where_and_why),
         cmocka_unit_test(a_script_has_an_end),
     };

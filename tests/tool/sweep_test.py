@@ -27,6 +27,8 @@ def a_crash_a_hang_and_a_silent_loss_are_found():
 
 def the_mended_twin_has_none():
     assert _lines("--", PROGRAM, "mended", status=0) == [f"{CALLS} faults, 0 of which the program did not report."]
+    assert _lines("--", PROGRAM, "status", status=0) == [f"{CALLS} faults, 0 of which the program did not report."]
+    assert _lines("--", "sh", "-c", f"{PROGRAM} crash; exit $?")[0].startswith("calls 2: ibv_alloc_pd")
     assert _lines("--error", "EPERM", "--", PROGRAM, "mended", status=0)[-1].startswith(f"{CALLS} faults, 0 ")
 
 

@@ -66,7 +66,7 @@ static void judge(struct attempt *attempt, int status)
         attempt->outcome = SWEEP_CRASHES;
     else
         attempt->outcome = attempt->value ? SWEEP_ENDS_BADLY : SWEEP_ENDS_WELL;
-    if (!WIFSIGNALED(status) && attempt->value > 128) /* a shell says so of what it ran */
+    if (!WIFSIGNALED(status) && attempt->value > 128 && attempt->value <= 128 + SIGRTMAX) /* a shell, of what it ran */
         attempt->outcome = SWEEP_CRASHES, attempt->value -= 128;
 }
 
