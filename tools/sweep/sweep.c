@@ -56,16 +56,19 @@ static void write_rule(const struct sweep *sweep, enum sweep_kind kind, unsigned
 
 /* --- the runs */
 
-/* False: the program met no fault, and this kind is done with; or it can't be run. */
+/* False: the program met no fault, and this kind is done with; or it can't be run. One run without a fault may be
+ * chance: of several processes one was too late for another. */
 static bool try_one(struct sweep *sweep, enum sweep_kind kind, unsigned nth)
 {
     char rule[RULE_MOST];
     struct attempt attempt = {.program = sweep->program, .rule = rule, .seconds = sweep->seconds};
     write_rule(sweep, kind, nth, rule);
-    if (!attempt_run(&attempt) || !*attempt.fault)
-        return false;
-    found_add(sweep->found, kind, nth, &attempt);
-    return true;
+    for (int tries = 0; tries < 2 && !*attempt.fault; tries++)
+        if (!attempt_run(&attempt))
+            return false;
+    if (*attempt.fault)
+        found_add(sweep->found, kind, nth, &attempt);
+    return *attempt.fault;
 }
 
 static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
