@@ -8,6 +8,7 @@
 #include "check/findings/symbol.h"
 #include "check/hooks.h"
 #include "check/layer.h"
+#include "check/outside/frees.h"
 #include "diag/log.h"
 
 /* Of the C library: atexit(3) without a library that the function belongs to, so that it is not called when that ends
@@ -39,6 +40,8 @@ void check_begin(void)
     shadow_begin();
     symbol_begin();
     finding_file_begin();
+    if (finding_choice.rules[RULE_BUFFER_FREED])
+        frees_begin();
     objects_fill(&layer_check.calls);
     queue_pairs_fill(&layer_check.calls);
     posts_fill(&layer_check.calls);

@@ -31,6 +31,8 @@ struct hooks {
     void (*destroying)(struct shadow *);
     /* The library has destroyed it. Work that began behind the moment `began` is of another object. */
     void (*destroyed)(struct shadow *, uint64_t began);
+    /* The program frees memory that this work uses. */
+    void (*freed)(struct shadow *owner, const struct wqe *);
     /* The library has registered it, or registered it anew. */
     void (*registered)(struct shadow *mr);
     void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);

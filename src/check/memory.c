@@ -215,3 +215,49 @@ const struct wqe *memory_find_conflict(const struct wqe *wqe)
     }
     return found;
 }
+
+static bool uses_piece(const struct wqe *wqe, const struct piece *piece)
+{
+    for (unsigned at = 0; at < wqe->count; at++) {
+        struct piece own = piece_of(&wqe->sges[at]);
+        if (own.begin && is_common(&own, piece))
+            return true;
+    }
+    return false;
+}
+
+static const struct wqe *find_user(const struct wqe_queue *queue, const struct piece *piece)
+{
+    for (uint32_t at = 0; at < queue->count; at++) {
+        const struct wqe *wqe = wqe_at(queue, at);
+        if (wqe->flags & WQE_SIGNALED && !(wqe->flags & WQE_INLINE) && uses_piece(wqe, piece))
+            return wqe;
+    }
+    return NULL;
+}
+
+/* Queue pairs that have failed flush their work without touching memory. */
+static const struct wqe *find_user_of(const struct shadow *owner, const struct piece *piece)
+{
+    if (owner->kind == SHADOW_SRQ)
+        return find_user(&owner->srq.receives, piece);
+    if (owner->kind != SHADOW_QP || owner->qp.state == IBV_QPS_ERR || owner->qp.state == IBV_QPS_SQE)
+        return NULL;
+    const struct wqe *wqe = find_user(&owner->qp.sends, piece);
+    return wqe ? wqe : find_user(&owner->qp.receives, piece);
+}
+
+const struct wqe *memory_find_user(const char *begin, size_t length, struct shadow **owner)
+{
+    shadow_assert_locked();
+    const struct piece piece = {.begin = begin, .end = begin + length};
+    const struct wqe *found = NULL;
+    struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings) {
+        found = find_user_of(shadow, &piece);
+        if (found)
+            break;
+    }
+    *owner = shadow;
+    return found;
+}

@@ -7,6 +7,8 @@
 
 #include "check/wqe.h"
 
+struct shadow;
+
 /* Where the bytes of an element of a list are in this process; NULL: its key is of no region that has an address here.
  */
 char *memory_at(const struct ibv_sge *);
@@ -28,6 +30,9 @@ void memory_note_written(const struct wqe *);
 /* May the device have written bytes of these buffers since the work was posted, by other work of the program? True also
  * where that is not known any more. */
 bool memory_may_be_written(const struct wqe *);
+
+/* Signalled work, or a receive, that is in flight and uses some of these bytes, and whose it is; NULL: none. */
+const struct wqe *memory_find_user(const char *begin, size_t length, struct shadow **owner);
 
 /* Work in flight that writes bytes which this work, which is about to be posted, reads or writes, or reads such as it
  * writes; NULL: none. */

@@ -5,7 +5,7 @@
 #include "check/findings/finding.h"
 #include "check/layer.h"
 #include "check/made.h"
-#include "check/meeting.h"
+#include "check/outside/meeting.h"
 
 static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
 {

@@ -1,6 +1,7 @@
 #include "check/shadow.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ static unsigned gone_count;
 static uint64_t moment;
 static uint64_t pinned; /* bytes, of the process `pinner` */
 static pid_t pinner;
+static _Atomic(uintptr_t) lowest = UINTPTR_MAX, highest; /* of all MRs there ever were; written under the lock */
 
 const char *shadow_kind_name(enum shadow_kind kind)
 {
@@ -44,6 +46,11 @@ void shadow_begin(void)
 void shadow_lock(void)
 {
     mutex_take(&all);
+}
+
+bool shadow_try_lock(void)
+{
+    return mutex_try(&all);
 }
 
 void shadow_unlock(void)
@@ -179,9 +186,26 @@ uint64_t shadow_pinned(void)
     return pinned;
 }
 
+bool shadow_may_hold(const void *address)
+{
+    return (uintptr_t)address >= atomic_load_explicit(&lowest, memory_order_relaxed) &&
+           (uintptr_t)address < atomic_load_explicit(&highest, memory_order_relaxed);
+}
+
+static void widen(const struct shadow_mr *mr)
+{
+    lock_assert_held(&all);
+    uintptr_t begin = (uintptr_t)mr->address, end = begin + mr->length;
+    if (begin && begin < atomic_load(&lowest))
+        atomic_store(&lowest, begin);
+    if (begin && end > atomic_load(&highest))
+        atomic_store(&highest, end);
+}
+
 void shadow_set_mr(struct shadow *shadow, const struct shadow_mr *mr)
 {
     lock_assert_held(&all);
+    widen(mr);
     pinned = shadow_pinned() - pages_of(shadow);
     shadow->mr = *mr;
     pinned += pages_of(shadow);

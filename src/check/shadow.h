@@ -129,6 +129,8 @@ extern bool shadow_is_child;
 
 /* The lock of all that is declared here, also in check/wqe.h. */
 void shadow_lock(void);
+/* False: another thread has it, or this one. */
+bool shadow_try_lock(void);
 /* Then tells what was found meanwhile. */
 void shadow_unlock(void);
 void shadow_assert_locked(void);
@@ -143,6 +145,9 @@ struct shadow *shadow_add(enum shadow_kind, const void *handle, uint32_t number,
 
 /* Where an MR lies, from now on. */
 void shadow_set_mr(struct shadow *, const struct shadow_mr *);
+
+/* May this address lie in an MR? Only what has ever been below or above all of them is certain. Under no lock. */
+bool shadow_may_hold(const void *);
 
 /* Bytes of all MRs of this process that adapters pin, in whole pages. */
 uint64_t shadow_pinned(void);

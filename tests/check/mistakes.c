@@ -228,6 +228,31 @@ static void deregister_in_use(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* Of a receive, from its start; of a SEND that has no receive yet, from before it. */
+static void free_in_flight(enum loopback_variant variant)
+{
+    enum { SIZE = 256, OFFSET = 64 };
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){.patient = true});
+    char *memory = calloc(1, SIZE);
+    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, memory, SIZE, IBV_ACCESS_LOCAL_WRITE);
+    MUST(memory && mr);
+    struct ibv_sge whole = {(uintptr_t)memory, SIZE, mr->lkey}, part = {(uintptr_t)memory + OFFSET, 64, mr->lkey};
+    struct ibv_recv_wr *bad, receive = {.sg_list = &whole, .num_sge = 1};
+    struct ibv_send_wr *rest, send = {.sg_list = &part, .num_sge = 1, .opcode = IBV_WR_SEND};
+    send.send_flags = IBV_SEND_SIGNALED;
+    if (variant == NEIGHBOUR)
+        MUST(!ibv_post_send(loopback.qp[0], &send, &rest)); /* buffer-freed neighbour */
+    else
+        MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad)); /* buffer-freed faulty */
+    if (variant == TWIN)
+        MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
+    free(memory);
+    MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
+    MUST(!ibv_dereg_mr(mr));
+    loopback_close(&loopback);
+}
+
 /* All of it; the second page of two. */
 static void unmap_in_flight(enum loopback_variant variant)
 {
@@ -428,6 +453,7 @@ static const struct {
     {"memlock-exceeded", lock_too_much},
     {"region-in-use", deregister_in_use},
     {"buffer-unmapped", unmap_in_flight},
+    {"buffer-freed", free_in_flight},
     {"cq-overrun", overrun_cq},
     {"send-queue-stuck", fill_send_queue},
     {"peers-disagree", disagree},

@@ -18,8 +18,8 @@ SECONDS = 60
 # (row's name, rules) that were looked at and are true.
 FOUND = {
     # docs/user/checker.md has them
-    "ucx_perftest tag_lat": ("receive-buffer-written", "send-buffer-changed"),
-    "ucx_perftest ucp_put_bw": ("receive-buffer-written", "send-buffer-changed"),
+    "ucx_perftest tag_lat": ("receive-buffer-written", "send-buffer-changed", "buffer-freed"),
+    "ucx_perftest ucp_put_bw": ("receive-buffer-written", "send-buffer-changed", "buffer-freed"),
 }
 
 

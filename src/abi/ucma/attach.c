@@ -1,7 +1,6 @@
 #include "abi/ucma/attach.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -9,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -17,32 +15,23 @@
 #include "abi/ucma/chardev.h"
 #include "abi/ucma/event_channel.h"
 #include "abi/ucma/ucma.h"
+#include "base/imports.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "process/process.h"
 
 #define DEVICE "/dev/infiniband/rdma_cm"
 
-#if defined(__x86_64__)
-enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOB_DAT = R_X86_64_GLOB_DAT };
-#elif defined(__aarch64__)
-enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOB_DAT = R_AARCH64_GLOB_DAT };
-#else
-enum { JUMP_SLOT = -1, GLOB_DAT = -1 };
-#endif
-
 /* --- what librdmacm calls instead */
 
-typedef void function(void);
+enum { OPEN, OPEN64, FSTAT, FSTAT64, FXSTAT, FXSTAT64, WRITE, CLOSE, IMPORTS };
 
-enum imported { OPEN, OPEN64, FSTAT, FSTAT64, FXSTAT, FXSTAT64, WRITE, CLOSE, IMPORTS };
-
-static _Atomic(function *) originals[IMPORTS];
+static _Atomic(imports_function *) originals[IMPORTS];
 
 #define ORIGINAL(which, type) ((type)atomic_load(&originals[which]))
 
 /* A thread that were cancelled within opening or closing would keep locks and references (base/uncancelled.h). */
-static int open_either(enum imported which, const char *path, int flags, mode_t mode)
+static int open_either(unsigned which, const char *path, int flags, mode_t mode)
 {
     if (strcmp(path, DEVICE))
         return ORIGINAL(which, int (*)(const char *, int, ...))(path, flags, mode);
@@ -141,145 +130,41 @@ static int attached_close(int fd)
     return ORIGINAL(CLOSE, int (*)(int))(fd);
 }
 
-static const struct {
-    const char *name;
-    function *replacement;
-} imports[IMPORTS] = {
-    [OPEN] = {"open", (function *)attached_open},         [OPEN64] = {"open64", (function *)attached_open64},
-    [FSTAT] = {"fstat", (function *)attached_fstat},      [FSTAT64] = {"fstat64", (function *)attached_fstat64},
-    [FXSTAT] = {"__fxstat", (function *)attached_fxstat}, [FXSTAT64] = {"__fxstat64", (function *)attached_fxstat64},
-    [WRITE] = {"write", (function *)attached_write},      [CLOSE] = {"close", (function *)attached_close},
+static const struct imports_entry imports[IMPORTS] = {
+    [OPEN] = {"open", (imports_function *)attached_open},
+    [OPEN64] = {"open64", (imports_function *)attached_open64},
+    [FSTAT] = {"fstat", (imports_function *)attached_fstat},
+    [FSTAT64] = {"fstat64", (imports_function *)attached_fstat64},
+    [FXSTAT] = {"__fxstat", (imports_function *)attached_fxstat},
+    [FXSTAT64] = {"__fxstat64", (imports_function *)attached_fxstat64},
+    [WRITE] = {"write", (imports_function *)attached_write},
+    [CLOSE] = {"close", (imports_function *)attached_close},
 };
-
-/* --- the table of imported symbols of one object */
-
-struct object {
-    const struct dl_phdr_info *info;
-    const ElfW(Rela) * relocations[2];
-    size_t counts[2];
-    const ElfW(Sym) * symbols;
-    const char *strings;
-    uintptr_t protected_from, protected_to; /* read-only after relocation */
-    bool is_new;                            /* some entry is not replaced yet */
-};
-
-/* The dynamic loader has made addresses of what the file has as offsets, but not on every architecture. */
-static uintptr_t absolute(const struct dl_phdr_info *info, ElfW(Addr) value)
-{
-    return value < info->dlpi_addr ? info->dlpi_addr + value : value;
-}
-
-static void read_dynamic(struct object *object, const ElfW(Dyn) * dynamic)
-{
-    for (; dynamic->d_tag != DT_NULL; dynamic++) {
-        uintptr_t address = absolute(object->info, dynamic->d_un.d_ptr);
-        switch (dynamic->d_tag) {
-        case DT_JMPREL:
-            object->relocations[0] = (const void *)address;
-            break;
-        case DT_PLTRELSZ:
-            object->counts[0] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
-            break;
-        case DT_RELA:
-            object->relocations[1] = (const void *)address;
-            break;
-        case DT_RELASZ:
-            object->counts[1] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
-            break;
-        case DT_SYMTAB:
-            object->symbols = (const void *)address;
-            break;
-        case DT_STRTAB:
-            object->strings = (const void *)address;
-            break;
-        default:
-            break;
-        }
-    }
-}
-
-static void read_object(struct object *object, const struct dl_phdr_info *info)
-{
-    *object = (struct object){.info = info};
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_DYNAMIC)
-            read_dynamic(object, (const void *)at);
-        if (segment->p_type == PT_GNU_RELRO) {
-            object->protected_from = at;
-            object->protected_to = at + segment->p_memsz;
-        }
-    }
-}
-
-static bool is_inside(const struct dl_phdr_info *info, uintptr_t address)
-{
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && address >= at && address < at + segment->p_memsz)
-            return true;
-    }
-    return false;
-}
 
 /* What each name means to a program: the original of an entry that is not bound yet. */
-static _Atomic(function *) meant[IMPORTS];
+static _Atomic(imports_function *) meant[IMPORTS];
 
 static void look_up(void)
 {
     for (unsigned which = 0; which < IMPORTS; which++)
-        atomic_store(&meant[which], (function *)dlsym(RTLD_DEFAULT, imports[which].name));
+        atomic_store(&meant[which], (imports_function *)dlsym(RTLD_DEFAULT, imports[which].name));
     dlerror(); /* of names that this C library does not have */
 }
 
 /* Not yet bound: the entry leads back into the object, to what would look the symbol up and overwrite it. */
-static function *behind(const struct object *object, enum imported which, function *entry)
+static imports_function *behind(const struct imports_object *object, unsigned which, imports_function *entry)
 {
-    return is_inside(object->info, (uintptr_t)entry) ? atomic_load(&meant[which]) : entry;
+    return imports_is_inside(object, entry) ? atomic_load(&meant[which]) : entry;
 }
 
-static void attach_store(const struct object *object, function **entry, function *value)
+static void replace(struct imports_object *object, unsigned which, imports_function **entry)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)entry;
-    bool protected = at >= object->protected_from && at < object->protected_to;
-    void *start = (void *)(at & ~(page - 1));
-    if (protected && mprotect(start, page, PROT_READ | PROT_WRITE))
-        return;
-    __atomic_store_n(entry, value, __ATOMIC_RELEASE);
-    if (protected)
-        mprotect(start, page, PROT_READ);
-}
-
-static void replace(struct object *object, enum imported which, function **entry)
-{
-    function *original = behind(object, which, *entry);
+    imports_function *original = behind(object, which, *entry);
     if (*entry == imports[which].replacement || !original)
         return;
     if (!atomic_load(&originals[which]))
         atomic_store(&originals[which], original);
-    attach_store(object, entry, imports[which].replacement);
-}
-
-typedef void entry_visit(struct object *object, enum imported which, function **entry);
-
-static void look_at_symbol(struct object *object, const ElfW(Rela) * relocation, entry_visit *visit)
-{
-    int type = (int)ELF64_R_TYPE(relocation->r_info);
-    const char *name = object->strings + object->symbols[ELF64_R_SYM(relocation->r_info)].st_name;
-    if (type != JUMP_SLOT && type != GLOB_DAT)
-        return;
-    for (unsigned which = 0; which < IMPORTS; which++)
-        if (!strcmp(name, imports[which].name))
-            visit(object, which, (function **)(object->info->dlpi_addr + relocation->r_offset));
-}
-
-static void look_at_symbols(struct object *object, entry_visit *visit)
-{
-    for (unsigned list = 0; object->symbols && object->strings && list < 2; list++)
-        for (size_t i = 0; object->relocations[list] && i < object->counts[list]; i++)
-            look_at_symbol(object, &object->relocations[list][i], visit);
+    imports_store(object, entry, imports[which].replacement);
 }
 
 /* --- all objects. The dynamic loader calls these functions under a lock that a thread needs which loads a library, so
@@ -297,20 +182,20 @@ static bool is_librdmacm(const struct dl_phdr_info *info)
     return !strncmp(base ? base + 1 : info->dlpi_name, "librdmacm.so", 12);
 }
 
-static void note_whether_new(struct object *object, enum imported which, function **entry)
+static void note_whether_new(struct imports_object *object, unsigned which, imports_function **entry)
 {
-    object->is_new = object->is_new || *entry != imports[which].replacement;
+    object->is_noted = object->is_noted || *entry != imports[which].replacement;
 }
 
 static int find_new(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct found *found = context;
-    struct object object;
+    struct imports_object object;
     if (!is_librdmacm(info) || found->count == sizeof found->at / sizeof *found->at)
         return 0;
-    read_object(&object, info);
-    look_at_symbols(&object, note_whether_new);
-    if (object.is_new)
+    imports_read(&object, info);
+    imports_visit(&object, imports, IMPORTS, note_whether_new);
+    if (object.is_noted)
         found->at[found->count++] = info->dlpi_addr;
     return 0;
 }
@@ -318,11 +203,11 @@ static int find_new(struct dl_phdr_info *info, size_t size, void *context)
 static int attach_to_found(struct dl_phdr_info *info, size_t size, void *context)
 {
     const struct found *found = context;
-    struct object object;
+    struct imports_object object;
     for (unsigned i = 0; i < found->count; i++)
         if (found->at[i] == info->dlpi_addr && is_librdmacm(info)) {
-            read_object(&object, info);
-            look_at_symbols(&object, replace);
+            imports_read(&object, info);
+            imports_visit(&object, imports, IMPORTS, replace);
         }
     return 0;
 }

@@ -1,7 +1,7 @@
 /* What the queue pairs of this host's processes are connected with, in a file of the directory where they meet. It is
  * read and written by system calls, by processes of one user; what is not there, or can't be read, is not compared. */
-#ifndef CHECK_MEETING_H
-#define CHECK_MEETING_H
+#ifndef CHECK_OUTSIDE_MEETING_H
+#define CHECK_OUTSIDE_MEETING_H
 
 #include "check/shadow.h"
 

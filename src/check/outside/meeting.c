@@ -1,4 +1,4 @@
-#include "check/meeting.h"
+#include "check/outside/meeting.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,0 +1,41 @@
+/* The tables of imported symbols of what is loaded: their entries can be read and replaced, one object at a time. An
+ * object is found before the loader has relocated it, and then its entries are not to be read or written. */
+#ifndef BASE_IMPORTS_H
+#define BASE_IMPORTS_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void imports_function(void);
+
+struct imports_entry {
+    const char *name;
+    imports_function *replacement;
+};
+
+/* One object; of dl_iterate_phdr(3), which keeps it loaded. */
+struct imports_object {
+    const struct dl_phdr_info *info;
+    const ElfW(Rela) * relocations[2];
+    size_t counts[2];
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    uintptr_t protected_from, protected_to; /* read-only after relocation */
+    bool is_noted;                          /* the caller's; false at first */
+};
+
+void imports_read(struct imports_object *, const struct dl_phdr_info *);
+
+/* Calls `visit` for each entry whose symbol is among `list`, with its index there. */
+typedef void imports_visitor(struct imports_object *, unsigned which, imports_function **entry);
+void imports_visit(struct imports_object *, const struct imports_entry *list, unsigned count, imports_visitor *);
+
+/* Is that inside of the object? An entry that is not bound yet leads there. */
+bool imports_is_inside(const struct imports_object *, imports_function *);
+
+/* Replaces what stands in the entry; nothing where its page can't be made writable. */
+void imports_store(const struct imports_object *, imports_function **entry, imports_function *value);
+
+#endif

@@ -1,0 +1,9 @@
+/* free(3) of the program and its libraries, which is seen where they import it: those that were loaded before the
+ * checker began, but for the C library and what the checker itself uses. */
+#ifndef CHECK_OUTSIDE_FREES_H
+#define CHECK_OUTSIDE_FREES_H
+
+/* Before the program runs. */
+void frees_begin(void);
+
+#endif
