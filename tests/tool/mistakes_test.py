@@ -213,6 +213,13 @@ def sequence_numbers_are_shown_to_the_sender_too():
     _one(ours, SILENT, "has rq_psn 1500 and this one sq_psn 1000: ", "(reason 105)")
 
 
+def two_processes_ask_each_other_at_once():
+    ours, own = _lines("psn-ahead-of-both")
+    told = [line for line in ours if "has rq_psn 1500 and this one sq_psn 1000: " in line and "(reason 105)" in line]
+    assert len(told) == 2 and len({line.split("]")[0] for line in told}) == 2, ours
+    assert own == 2 * ["transport retry counter exceeded, vendor_err 105"], own
+
+
 def a_port_that_is_down_is_said_to_be_so():
     cases.expect(cases.softverbs("event", "port-down", "soft0"), out=None)
     try:

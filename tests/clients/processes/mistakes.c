@@ -37,6 +37,7 @@ struct side {
         careless;                                   /* the last: it looks at no result until it has posted */
     enum { CONNECTS, STAYS_IN_INIT, DESTROYS } end; /* what becomes of its queue pair before the first message */
     bool elsewhere;                                 /* it meets in a directory of its own */
+    bool sends_too;                                 /* the second one */
     const char *host;                               /* a network namespace, whose interface is eth0; NULL: this one */
     uint64_t offset, iova;                          /* of the region, 0: its own address */
 };
@@ -189,6 +190,12 @@ static void psn_ahead(struct side *side)
     side->rq_psn = PSN + 500;
 }
 
+static void psn_ahead_of_both(struct side *side)
+{
+    side->rq_psn = PSN + 500;
+    side->sends_too = true;
+}
+
 static void own_qpn(struct side *side)
 {
     side->own_qpn = true;
@@ -262,6 +269,7 @@ static const struct mistake {
     {"small-cq", small_cq, small_cq},
     {"psn-behind", right, psn_behind},
     {"psn-ahead", right, psn_ahead},
+    {"psn-ahead-of-both", psn_ahead_of_both, psn_ahead_of_both},
     {"own-qpn", own_qpn, right},
     {"never-rtr", right, never_rtr},
     {"destroyed", right, destroyed},
@@ -476,6 +484,10 @@ static void await(const struct mistake *mistake, struct side *side, int fd)
     else
         post_receives(side);
     swap(fd, &sign, &sign, 1);
+    if (side->sends_too) {
+        post_work(side);
+        show_end(side);
+    }
     while (recv(fd, &sign, 1, 0) > 0)
         ;
     exit(0);
