@@ -114,6 +114,7 @@ int main(int count, char **arguments)
     static struct pair pair;
     open_pair(&pair);
     pair.wr.opcode = count > 1 && !strcmp(arguments[1], "send") ? IBV_WR_SEND : IBV_WR_RDMA_WRITE;
+    settle(&pair); /* the first message of a queue pair makes its story */
     for (int i = 0; i < BATCHES; i++) {
         run_batch(&pair, count_post);
         run_batch(&pair, count_post_and_poll);

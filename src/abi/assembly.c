@@ -53,10 +53,16 @@ static void inherit(struct process *process)
     cm_inherit(process);
 }
 
+static void write_last(struct process *process)
+{
+    traffic_report_end(process);
+    report_stories_end(process);
+}
+
 const struct process_parts assembly_parts = {.begin = begin,
                                              .open_device = served_open,
                                              .leave = cm_say_goodbye,
-                                             .write_counters = traffic_report_end,
+                                             .write_counters = write_last,
                                              .stop = stop,
                                              .end = end_parts,
                                              .lock = cm_lock,

@@ -103,7 +103,7 @@ static bool sweep(const char *path)
     return sweep.files > LAST_LINES_FILES;
 }
 
-static void make_room(const char *path)
+void last_lines_make_room(const char *path)
 {
     enum { AT_ONCE = 16 };
     for (int i = 0; i < AT_ONCE && sweep(path); i++)
@@ -184,7 +184,7 @@ static bool write_head(void)
 static bool open_file(void)
 {
     char path[sizeof last.directory + 64];
-    make_room(last.directory);
+    last_lines_make_room(last.directory);
     snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", last.directory, (int)last.pid, last.slot);
     if (output_open(&last.file, path, O_RDWR | O_CREAT | O_TRUNC))
         return false;

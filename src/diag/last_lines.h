@@ -43,4 +43,7 @@ bool last_lines_find(const char *directory, int pid, unsigned slot, const char *
 /* Adds a line, without its end. One that comes while another thread adds one for long is not kept. */
 void last_lines_add(const char *line);
 
+/* Takes files away that are too old, or too many for one more. Those of stories, too (kept_story.h). */
+void last_lines_make_room(const char *directory);
+
 #endif

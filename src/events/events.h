@@ -129,6 +129,22 @@ static inline enum event_level event_level(enum event event)
     return levels[event];
 }
 
+/* What the story's record of it has besides `a` and `b`; EVENT_FIELD_LEFT: there is none. */
+static inline enum event_field event_kept(enum event event)
+{
+    static const uint8_t kept[] = {
+#define PACKETS(name, key, sum, column, rdma, level, kept, ...) [EVENT_##name] = EVENT_FIELD_##kept,
+#define COUNTED(name, key, part, sum, column, rdma, level, kept, ...) [EVENT_##name] = EVENT_FIELD_##kept,
+#define REASONS(name, key, column, level, kept, ...) [EVENT_##name] = EVENT_FIELD_##kept,
+#define MESSAGES(name, ...) [EVENT_##name] = EVENT_FIELD_LEFT,
+#define REFUSALS(name, ...) [EVENT_##name] = EVENT_FIELD_LEFT,
+#define SCRIPTED(name, ...) [EVENT_##name] = EVENT_FIELD_LEFT,
+#define EVENT(name, object, level, kept, ...) [EVENT_##name] = EVENT_FIELD_##kept,
+#include "events/events.def"
+    };
+    return kept[event];
+}
+
 /* A line of the log, if its level is wanted: the object and its number, the meaning, the name and the fields. */
 void event_log(uint32_t number, enum event, uint64_t a, uint64_t b);
 

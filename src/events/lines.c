@@ -11,14 +11,14 @@ const struct event_line event_lines[EVENT_KINDS] = {
 #define LINE(name, key, part, object, level, a, b, meaning)                                                            \
     [EVENT_##                                                                                                          \
         name] = {#name, key, part, meaning, EVENT_LEVEL_##level, EVENT_OF_##object, EVENT_FIELD_##a, EVENT_FIELD_##b},
-#define PACKETS(name, key, sum, column, rdma, level, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
-#define COUNTED(name, key, part, sum, column, rdma, level, a, b, meaning)                                              \
+#define PACKETS(name, key, sum, column, rdma, level, kept, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
+#define COUNTED(name, key, part, sum, column, rdma, level, kept, a, b, meaning)                                        \
     LINE(name, key, part, QP, level, a, b, meaning)
-#define REASONS(name, key, column, level, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
+#define REASONS(name, key, column, level, kept, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
 #define MESSAGES(name, key, level, a, b, meaning) LINE(name, key, "", CONNECTION, level, a, b, meaning)
 #define REFUSALS(name, key, level, meaning) LINE(name, key, "", PROCESS, level, REASON, NONE, meaning)
 #define SCRIPTED(name, word, level, meaning) LINE(name, "scripted", word, PROCESS, level, NONE, NONE, meaning)
-#define EVENT(name, object, level, a, b, meaning) LINE(name, "", "", object, level, a, b, meaning)
+#define EVENT(name, object, level, kept, a, b, meaning) LINE(name, "", "", object, level, a, b, meaning)
 #include "events/events.def"
 };
 
@@ -26,13 +26,14 @@ const struct event_line event_lines[EVENT_KINDS] = {
 #define FORM_OF_WORK_FAILED COUNTER_REASONS
 
 const struct event_counter event_counters[] = {
-#define PACKETS(name, key, sum, column, rdma, level, a, b, meaning)                                                    \
+#define PACKETS(name, key, sum, column, rdma, level, kept, a, b, meaning)                                              \
     {key, "", column, rdma, meaning, COUNTER_PACKETS, EVENT_##name},
-#define COUNTED(name, key, part, sum, column, rdma, level, a, b, meaning)                                              \
+#define COUNTED(name, key, part, sum, column, rdma, level, kept, a, b, meaning)                                        \
     {key, part, column, rdma, meaning, COUNTER_NUMBER, EVENT_##name},
 #define FAULT(name, word, form, example, done, meaning)                                                                \
     {"fault_kinds", word, "KINDS OF FAULTS", "", meaning, COUNTER_FAULT, EVENT_FAULT_##name},
-#define REASONS(name, key, column, level, a, b, meaning) {key, "", column, "", meaning, FORM_OF_##name, EVENT_##name},
+#define REASONS(name, key, column, level, kept, a, b, meaning)                                                         \
+    {key, "", column, "", meaning, FORM_OF_##name, EVENT_##name},
 #define SUM(name, key, column, rdma, meaning) {key, "", column, rdma, meaning, COUNTER_SUM, EVENT_SUM_##name},
 #define BY_PEERS(name, key, part, column, meaning) {key, part, column, "", meaning, COUNTER_BY_PEERS, BY_PEERS_##name},
 #include "events/events.def"
@@ -66,6 +67,11 @@ static const struct described objects[EVENT_OBJECTS] = {
 #define OBJECT(name, word, form) [EVENT_OF_##name] = {word, form},
 #include "events/events.def"
 };
+
+const char *event_field_word(enum event_field field)
+{
+    return fields[field].word;
+}
 
 const char *event_state_word(unsigned state)
 {

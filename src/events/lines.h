@@ -14,6 +14,9 @@ struct event_line {
 
 extern const struct event_line event_lines[EVENT_KINDS];
 
+/* "psn"; the key of a story's record, too. */
+const char *event_field_word(enum event_field);
+
 /* How a counter is reported. */
 enum event_counter_form {
     COUNTER_PACKETS,        /* by operation */

@@ -6,6 +6,7 @@
 #include "base/container.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "diag/kept_story.h"
 #include "diag/last_lines.h"
 #include "diag/log.h"
 #include "events/events.h"
@@ -55,8 +56,10 @@ static struct process *create_empty(const struct process_parts *parts)
     if (!process)
         return NULL;
     int error = node_open(&process->node, NULL, why, sizeof why);
-    if (!error)
+    if (!error) {
         last_lines_keep(node_path(process->node), node_slot(process->node));
+        kept_story_place(node_path(process->node), node_slot(process->node));
+    }
     if (error) {
         log_write(LOG_ERROR, "%s", why);
         free(process);

@@ -33,7 +33,7 @@ struct process_parts {
     int (*open_device)(struct process *, const struct device *);
     /* The program ends without closing its devices: peers hear of it. Under process->progress. */
     void (*leave)(struct process *);
-    void (*write_counters)(struct process *); /* nobody sends any more: what was counted goes where its user wants it */
+    void (*write_counters)(struct process *); /* nobody sends any more: what was counted, and stories, go where their user finds them */
     void (*stop)(struct process *);           /* the helper has ended; the process is still on the host */
     void (*end)(struct process *);            /* it is not any more: frees everything */
     /* For the moment of a fork; behind process->progress. */

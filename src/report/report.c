@@ -16,6 +16,7 @@
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "verbs/ask/qp_account.h"
+#include "verbs/ask/qp_story.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/acknowledgements.h"
@@ -183,6 +184,51 @@ static void report_down(FILE *out, const struct process *process)
     fputs("]", out);
 }
 
+/* The queue pair with this number, if it is of this process and not being changed. */
+static void report_story(FILE *out, const struct process *process, unsigned long number)
+{
+    struct context *context;
+    struct object *object;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
+            struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+            if (qp->number != number || !report_lock(&qp->lock))
+                continue;
+            qp_story_report(out, qp);
+            lock_release(&qp->lock);
+            return;
+        }
+    fputs("null", out);
+}
+
+static void answer_story(FILE *out, struct process *process, const char *number)
+{
+    if (!mutex_try(&process->control)) {
+        fputs("{\"busy\":true}\n", out);
+        return;
+    }
+    report_story(out, process, strtoul(number, NULL, 0));
+    mutex_release(&process->control);
+    fputs("\n", out);
+}
+
+void report_stories_end(struct process *process)
+{
+    struct context *context;
+    struct object *object;
+    if (!mutex_try(&process->control))
+        return;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
+            struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+            if (!report_lock(&qp->lock))
+                continue;
+            qp_story_end(qp);
+            lock_release(&qp->lock);
+        }
+    mutex_release(&process->control);
+}
+
 /* An object that is being destroyed and waits for the program; what follows is then busy. */
 static void report_missing(FILE *out)
 {
@@ -235,6 +281,8 @@ void report_write(void *context, const char *request, int fd)
         inject_answer(process, request + sizeof REPORT_INJECT - 1, out);
     else if (!strncmp(request, QP_ACCOUNT_REQUEST, sizeof QP_ACCOUNT_REQUEST - 1))
         account_write(out, process, request + sizeof QP_ACCOUNT_REQUEST - 1);
+    else if (!strncmp(request, REPORT_STORY, sizeof REPORT_STORY - 1))
+        answer_story(out, process, request + sizeof REPORT_STORY - 1);
     else
         report(out, process);
     fclose(out);

@@ -4,9 +4,17 @@
 
 /* The beginning of a request for an event, "event NAME DEVICE": event.h; for rules of a script, "inject rules TEXT",
  * "inject list" or "inject clear": inject.h; for a queue
- * pair: verbs/ask/qp_account.h. Every other one is for the report. */
+ * pair: verbs/ask/qp_account.h. Every other one but those below is for the report. */
 #define REPORT_EVENT "event "
 #define REPORT_INJECT "inject "
+
+/* Of a request for the story of a queue pair, "story NUMBER": ask/qp_story.h; null when it is not of this process. */
+#define REPORT_STORY "story "
+
+/* The process ends: keeps what is worth it of queue pairs that were not destroyed. Under process->progress; what is busy
+ * is left out. */
+struct process;
+void report_stories_end(struct process *);
 
 /* Answers the request to the struct process `context` into the descriptor. Called by the helper under
  * process->progress; takes nothing that may block: an object that is being changed right now is left out. */

@@ -68,6 +68,22 @@ void traffic_end(struct traffic_flow *flow)
     traffic_add(&flow->traffic->totals[flow->device->index], flow);
 }
 
+cold struct story *traffic_story(struct traffic_flow *flow)
+{
+    enum { LINE = 64 }; /* of the cache: a record lies in one */
+    size_t size = (sizeof *flow->story + LINE - 1) / LINE * LINE;
+    lock_assert_held(flow->lock);
+    if (!flow->story && (flow->story = (struct story *)aligned_alloc(LINE, size)))
+        memset(flow->story, 0, size);
+    return flow->story;
+}
+
+void traffic_release(struct traffic_flow *flow)
+{
+    free(flow->story);
+    flow->story = NULL;
+}
+
 /* A receive that was forgotten is the program's. Once is enough: it may come for ever. */
 static void tell_not_ready(const struct traffic_flow *flow)
 {
@@ -110,7 +126,7 @@ cold void traffic_received_slow(struct traffic_flow *flow, const struct packet *
     } else if (op_service(packet->opcode) != flow->service) {
         note_stray(flow->traffic, EVENT_PACKET_RECEIVED, packet->opcode, packet->payload.length);
     } else {
-        traffic_note(flow, EVENT_PACKET_RECEIVED, operation, packet->payload.length);
+        traffic_note_more(flow, EVENT_PACKET_RECEIVED, operation, packet->payload.length, packet->psn);
         if (operation == OPERATION_ACKNOWLEDGE)
             note_refusal(flow, packet->psn, packet->syndrome, EVENT_NAK_RECEIVED, EVENT_RNR_RECEIVED);
     }
@@ -133,11 +149,18 @@ static void send_copy(const struct delay_way *way, const struct frame *frame)
         link->operations->send(link, frame);
 }
 
-static void note_faults(struct traffic_flow *flow, const struct fault *fault, uint64_t number)
+/* 0 where it has none. */
+static uint32_t psn_of(const struct frame *frame)
+{
+    enum { PSN_AT = 8 };
+    return frame->kind == FRAME_ROCE ? bytes_get32(frame->headers + PSN_AT) & PSN_MASK : 0;
+}
+
+static void note_faults(struct traffic_flow *flow, const struct fault *fault, uint64_t number, uint32_t psn)
 {
     for (unsigned kind = 0; kind < FAULT_KINDS; kind++)
         if (fault_has(fault, kind))
-            traffic_note(flow, event_of_fault(kind), number, 0);
+            traffic_note_more(flow, event_of_fault(kind), number, 0, psn);
 }
 
 /* When the frame leaves, if nothing reorders it. A network whose delay varies keeps the order of a flow, so a frame
@@ -163,7 +186,7 @@ static void pass_through(struct traffic_flow *flow, const struct delay_way *way,
     bool reordered = fault_has(fault, FAULT_REORDER), dropped = fault_has(fault, FAULT_DROP);
     nanos latest = reordered ? due + overtaken_by_nobody : due;
     if (dropped || fault->corrupt)
-        traffic_note(flow, EVENT_FRAME_LOST, number, 0);
+        traffic_note_more(flow, EVENT_FRAME_LOST, number, 0, psn_of(frame));
     if (dropped || (fault->corrupt && way->peer))
         return;
     changed.corrupt = fault->corrupt;
@@ -171,7 +194,7 @@ static void pass_through(struct traffic_flow *flow, const struct delay_way *way,
         if (!reordered && !fault->delay)
             send_copy(way, &changed);
         else if (!delay_keep(way, &changed, latest, reordered ? number + fault->behind : 0))
-            traffic_note(flow, EVENT_FRAME_LOST, number, 0);
+            traffic_note_more(flow, EVENT_FRAME_LOST, number, 0, psn_of(frame));
 }
 
 /* Requests and answers are streams of their own: how many answers there are is a matter of timing. */
@@ -229,7 +252,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
     if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
         meet_packet(flow, peer, frame, &fault);
-    note_faults(flow, &fault, number);
+    note_faults(flow, &fault, number, psn_of(frame));
     nanos due = keep_order(flow, &fault);
     taps_sent(flow, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);
     pass_through(flow, &way, frame, &fault, due, number);

@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "config/device.h"
 #include "events/events.h"
+#include "events/story.h"
 #include "ipc/node.h"
 #include "link/udp/udp.h"
 #include "tap/taps.h"
@@ -34,6 +35,8 @@ struct traffic_flow {
     uint8_t service;                   /* enum service of its packets, or TRAFFIC_NO_SERVICE */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
     nanos stream_due;                  /* when the last of them leaves that waits for its delay */
+    nanos now;                         /* as the round has read it that does something here */
+    struct story *story;               /* NULL: nothing happened yet that it has */
     struct counts counts;
 };
 
@@ -50,18 +53,43 @@ bool traffic_script(struct traffic *, struct node *, struct schedule *, const at
 void traffic_begin(struct traffic_flow *);
 /* The queue pair is no more: what it counted becomes its device's. Under process->control. */
 void traffic_end(struct traffic_flow *);
+/* Nobody looks at it any more. Also where it never ended, as in the child of a fork. */
+void traffic_release(struct traffic_flow *);
 
 /* Adds what the queue pair has counted. */
 void traffic_add(struct counts_total *, const struct traffic_flow *);
 
-/* An event of the queue pair: counts it, and has its line in the log, as events.def says. Under qp->lock. What an event
- * that is a constant needs is known to the compiler. */
-__attribute__((always_inline)) static inline void traffic_note(struct traffic_flow *flow, enum event event, uint64_t a,
-                                                               uint64_t b)
+/* The queue pair's story, made when something first happens that is to be in it, so that an idle queue pair takes no
+ * memory for one; NULL: there is none. Under qp->lock. */
+struct story *traffic_story(struct traffic_flow *);
+
+/* A change of the state alone needs no story. */
+__attribute__((always_inline)) static inline void traffic_keep(struct traffic_flow *flow, enum event event, uint64_t a,
+                                                               uint64_t b, uint32_t more)
+{
+    struct story *story = flow->story;
+    if (unlikely(!story) && (event == EVENT_QP_STATE || !(story = traffic_story(flow))))
+        return;
+    story_write(story, flow->now, event, more, a, b);
+}
+
+/* An event of the queue pair: counts it, has its line in the log and its record in the story, as events.def says.
+ * `more`: the field that only the record has. Under qp->lock. What an event that is a constant needs is known to the
+ * compiler. */
+__attribute__((always_inline)) static inline void traffic_note_more(struct traffic_flow *flow, enum event event,
+                                                                    uint64_t a, uint64_t b, uint32_t more)
 {
     lock_assert_held(flow->lock);
     counts_note(&flow->counts, event, a, b);
+    if (event_kept(event) != EVENT_FIELD_LEFT)
+        traffic_keep(flow, event, a, b, more);
     event_note(*flow->number, event, a, b);
+}
+
+__attribute__((always_inline)) static inline void traffic_note(struct traffic_flow *flow, enum event event, uint64_t a,
+                                                               uint64_t b)
+{
+    traffic_note_more(flow, event, a, b, 0);
 }
 
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
@@ -173,7 +201,8 @@ static inline void traffic_received(struct traffic_flow *flow, const struct pack
     lock_assert_held(flow->lock);
     bool usual = op_service(packet->opcode) == flow->service && packet->syndrome >> 5 == 0;
     if (likely(usual))
-        traffic_note(flow, EVENT_PACKET_RECEIVED, op_operation(packet->opcode), packet->payload.length);
+        traffic_note_more(flow, EVENT_PACKET_RECEIVED, op_operation(packet->opcode), packet->payload.length,
+                          packet->psn);
     else
         traffic_received_slow(flow, packet);
     if (unlikely(flow->traffic->taps != NULL))

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/nanos.h"
+
 enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ whose SGEs are those of a receive */
 enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode: it is not done; the owner says in its turn how it ends */
 
@@ -35,12 +37,19 @@ struct send_wqe {
     uint32_t first_psn;
     uint32_t packets; /* PSNs that the message takes; for a READ those of its response */
     bool started;     /* has PSNs */
+    uint32_t posted;  /* the owner's: when, send_queue_when of its clock; where there is room */
 
     union {
         struct ibv_sge sge[0];  /* sge_count of them */
         uint8_t inline_data[0]; /* length bytes */
     };
 };
+
+/* Milliseconds of 2^20 nanoseconds, 52 days long. */
+static inline uint32_t send_queue_when(nanos now)
+{
+    return (uint32_t)(now >> 20);
+}
 
 /* A ring of work of one size. Positions count up for ever; the slot is position % capacity. */
 struct send_queue {

@@ -21,7 +21,7 @@ LINE = ('SETTING(FLAVOUR, "flavour", CHOICE, "sweet sour", "sweet", "flavour", "
         '    "how the devices taste", "`sweet` or `sour`: the flavour of the devices")\n')
 USE = '#include <stdio.h>\n\n#include "config/settings.h"\n\nint main(void)\n{\n    return puts(setting_text(SETTING_FLAVOUR)) < 0;\n}\n'
 EVENT_LINES = ('FAULT(SPICE, "spice", SHARE, "3%", "spiced",\n    "SOFTVERBS_FAULT spiced a packet.")\n'
-               'COUNTED(FLAVOURED, "flavoured", "", NONE, "FLAVOURED", "flavour_pkts", INFO, PSN, NONE,\n    "A packet had a flavour.")\n')
+               'COUNTED(FLAVOURED, "flavoured", "", NONE, "FLAVOURED", "flavour_pkts", INFO, NONE, PSN, NONE,\n    "A packet had a flavour.")\n')
 EVENT_USE = """#include <stdio.h>
 
 #include "diag/log.h"

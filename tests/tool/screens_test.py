@@ -51,6 +51,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "show": ([["show"], *(["show", what] for what in ("processes", "qps", "cqs", "srqs", "tags", "mrs", "pds", "connections"))], "list of Process"),
     "why": ([["why"]], "list of Waiting"),
     "why --last": ([["why", "--last"]], "list of Left"),
+    "why --qp": ([], "Story"),
     "checks": ([["checks", REPORT]], "list of Checked"),
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
     "event": ([["event", "gid-change", "soft0"]], "Event"),
@@ -257,6 +258,14 @@ def counters_are_in_the_form_too():
         told = [json.loads(line) for line in lines]
     assert len(told) == 2
     _check(told, "list of Counts", _forms(), "counters")
+
+
+def stories_are_in_the_form_too():
+    with _pair():
+        for process in _told(["show", "qps", "--json"]):
+            said = _told(["why", "--json", "--qp", str(process["qps"][0]["number"])])
+            assert len(said["ends"]) == 2, said
+            _check(said, "Story", _forms(), "story")
 
 
 def captures_decode_to_the_form():

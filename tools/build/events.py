@@ -21,7 +21,7 @@ KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT"
 KEY_OF = {"FAULT": "fault_kinds", "SCRIPTED": "scripted"}  # of lines that have none
 # Noted in so many modules, since the fact has so many causes.
 MODULES = {"PACKET_DROPPED": 2}
-READS = re.compile(r"\bcounts_number\((?:[^()]|\([^()]*\))*\)")
+READS = re.compile(r"\bcounts_number\((?:[^()]|\([^()]*\))*\)|\bevent == EVENT_\w+")
 COUNTS = re.compile(r"\bcounts(?:\.|->)(?:packets|numbers|sums|reasons)\b[^;=]*?(?:\+\+|\+=|-=|[^=!<>]=[^=])")
 # Chapters of the page, and the lines that they have.
 OF_CALLS = {"REFUSALS", "SCRIPTED"}
@@ -68,7 +68,7 @@ def rewritten(top):
 
 
 def code(top):
-    """Path and text, without comments and without what only reads counts, of what is no test and neither makes nor reports counts."""
+    """Path and text, without comments and without what only reads counts and records, of what is no test and neither makes nor reports counts."""
     for folder, _, names in os.walk(os.path.join(top, "src")):
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), top)

@@ -38,6 +38,8 @@ TREES = {
     "one that only a test notes": ({"src/a/a.c": "", "src/a/a_test.c": BOTH}, 1, "SENT: nothing notes it"),
     "one that is only read": ({"src/a/a.c": BOTH.replace("traffic_note(flow, EVENT_SENT, 1, 2)", "f(counts_number(g(x), EVENT_SENT))")}, 1,
                               "SENT: nothing notes it"),
+    "one that is only compared": ({"src/a/a.c": BOTH.replace("traffic_note(flow, EVENT_SENT, 1, 2)", "f(record->event == EVENT_SENT)")}, 1,
+                                 "SENT: nothing notes it"),
     "one that two modules note": ({"src/a/b.c": BOTH}, 1, "LOST: at most 1 modules may note it: src/a/a, src/a/b"),
     "a header and its source are one module": ({"src/a/a.h": BOTH}, 0, "ok 1"),
     "a count that is changed elsewhere": ({"src/a/b.c": "    flow->counts.numbers[3] += 2;\n"}, 1, "not ok 2"),

@@ -1,6 +1,7 @@
 #include "reports.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,14 +15,14 @@ struct found {
     const char *directory;
 };
 
-/* What the process in this slot answers, or NULL. */
-static json_t *ask(const char *directory, unsigned slot)
+/* What the process in this slot answers to the request, or NULL. */
+static json_t *ask(const char *directory, unsigned slot, const char *request)
 {
     json_t *report = NULL;
     int fd = memfd_create("report", MFD_CLOEXEC);
     if (fd < 0)
         return NULL;
-    if (!node_ask(directory, slot, "", fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
+    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
         report = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
     close(fd);
     if (json_is_object(report))
@@ -35,7 +36,7 @@ static void add_process(const struct node_entry *entry, void *context)
     struct found *found = context;
     if (!entry->alive)
         return;
-    json_t *report = ask(found->directory, entry->slot);
+    json_t *report = ask(found->directory, entry->slot, "");
     bool answers = report;
     if (!report)
         report = json_object();
@@ -52,4 +53,33 @@ json_t *reports_collect(const char *directory, char *why, size_t why_size)
         return found.reports;
     json_decref(found.reports);
     return NULL;
+}
+
+/* Which queue pair is looked for. */
+struct sought {
+    const char *directory;
+    uint32_t qp;
+    json_t *story;
+};
+
+static void ask_story(const struct node_entry *entry, void *context)
+{
+    struct sought *sought = context;
+    char request[32];
+    if (!entry->alive || sought->story)
+        return;
+    snprintf(request, sizeof request, "story %u", sought->qp);
+    json_t *story = ask(sought->directory, entry->slot, request);
+    if (json_object_get(story, "qp"))
+        sought->story = story;
+    else
+        json_decref(story);
+}
+
+json_t *reports_ask_story(const char *directory, uint32_t qp)
+{
+    struct sought sought = {directory, qp, NULL};
+    char why[256];
+    node_list(directory, ask_story, &sought, why, sizeof why);
+    return sought.story;
 }

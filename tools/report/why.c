@@ -14,6 +14,7 @@
 #include "print/emit.h"
 #include "print/screen.h"
 #include "reports.h"
+#include "story.h"
 
 enum { LOOKS = 4 };
 
@@ -126,26 +127,70 @@ static int tell_last(const char *directory, int pid, bool as_json)
     return found || !pid ? EXIT_OK : EXIT_NEGATIVE;
 }
 
+static int tell_story(const char *directory, uint32_t qp, int pid, bool last, bool as_json)
+{
+    json_t *story = story_collect(directory, qp, pid, last);
+    bool found = story;
+    if (!found)
+        complain("No process%s has a queue pair 0x%x here%s.", last ? "" : " that lives", qp,
+                 last ? " and has left its story" : ", and none has left its story");
+    else if (as_json)
+        emit(json_incref(story));
+    else
+        story_print(story);
+    json_decref(story);
+    return found ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+/* What is asked for. */
+struct question {
+    bool last;
+    unsigned long qp; /* 0: of all */
+};
+
+/* False: the text is no queue pair's number. */
+static bool read_number(const char *text, unsigned long *number)
+{
+    char *end;
+    *number = strtoul(text, &end, 0);
+    return end != text && !*end && *number && *number < 1 << 24;
+}
+
+static int answer(const char *directory, const struct question *question, int pid, bool as_json)
+{
+    if (question->qp)
+        return tell_story(directory, (uint32_t)question->qp, pid, question->last, as_json);
+    return (question->last ? tell_last : look_and_tell)(directory, pid, as_json);
+}
+
 static int why(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"last", no_argument, NULL, 'l'}, MEETING_OPTIONS};
+    static const struct option options[] = {
+        {"last", no_argument, NULL, 'l'}, {"qp", required_argument, NULL, 'q'}, MEETING_OPTIONS};
     struct meeting meeting = {0};
-    bool last = false;
-    while (meeting_option(command, argc, argv, options, &meeting) != -1)
-        last = true;
+    struct question question = {0};
+    int option;
+    while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
+        question.last |= option == 'l';
+        if (option == 'q' && !read_number(optarg, &question.qp))
+            return command_misused(command, "\"%s\" is not the number of a queue pair.", optarg);
+    }
     int pid = optind < argc ? atoi(argv[optind]) : 0;
     if (optind + 1 < argc || (optind < argc && pid <= 0))
         return command_misused(command, "It takes the number of one process.");
     int status = meeting_find(command, &meeting);
-    return status ? status : (last ? tell_last : look_and_tell)(meeting.directory, pid, meeting.as_json);
+    return status ? status : answer(meeting.directory, &question, pid, meeting.as_json);
 }
 
 const struct command why_command = {
     .name = "why",
-    .arguments = "[--last] [--json] [--dir DIR] [PID]",
-    .summary = "Say what a program that hangs waits for",
+    .arguments = "[--last] [--qp NUMBER] [--json] [--dir DIR] [PID]",
+    .summary = "Say what a program that hangs waits for, and why a queue pair failed",
     .help = "  --last            the last twenty lines of the log of each process, also of\n"
             "                    one that has ended, and of one that printed nothing\n"
+            "  --qp NUMBER       the story of this queue pair's first error, from both ends\n"
+            "                    where both are of this host; with --last of processes that\n"
+            "                    have ended\n"
             "  --json            a list with an object for each process, see\n"
             "                    docs/user/json.md\n" MEETING_HELP_DIR "\n"
             "Looks twice or more, a second apart, at completion queues and queue pairs of\n"
@@ -156,6 +201,7 @@ const struct command why_command = {
             "\n"
             "The last lines stand in the directory for seven days, of at most 64 processes,\n"
             "for this user only; SOFTVERBS_LOG=none keeps none.\n"
+            "So do the stories of the first eight queue pairs of a process that failed.\n"
             "\n"
             "Exit status: 0, or 1 when there is no such process.\n",
     .run = why,

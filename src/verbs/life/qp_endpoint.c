@@ -8,6 +8,7 @@
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
 #include "verbs/ask/qp_inquiry.h"
+#include "verbs/ask/qp_story.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_path.h"
@@ -89,6 +90,7 @@ static void qp_expired(struct timer *timer, nanos now)
 {
     struct qp *qp = qp_of_endpoint(container_of(timer, struct endpoint, timer.timer));
     lock_take(&qp->lock);
+    qp_flow(qp)->now = now;
     if (qp_inquiry_deadline(qp, qp_deadline(qp)) <= now)
         expire(qp, now);
     qp_expire_by(qp, qp_inquiry_deadline(qp, qp_watch(qp)));
@@ -117,6 +119,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
                                                        const struct endpoint_arrival *arrival, take_packet *next)
 {
     nanos now = arrival->now;
+    qp_flow(qp)->now = now;
     traffic_received(qp_flow(qp), packet, arrival->from.route);
     if (unlikely(is_refusal(packet))) {
         look_at_references(qp);
@@ -169,6 +172,7 @@ static inline enum endpoint_output output_of(const struct qp *qp)
 /* With nothing that takes part but the two queue pairs. */
 static inline enum endpoint_output receive_at_qp_fast(struct qp *qp, const struct endpoint_arrival *arrival)
 {
+    qp_flow(qp)->now = arrival->now;
     traffic_received(qp_flow(qp), arrival->from.packet, NULL);
     if (unlikely(arrival->along))
         engine_receive_along(qp_engine(qp), arrival->along, arrival->now);
@@ -233,9 +237,14 @@ void qp_endpoint_fail_overrun(struct endpoint *endpoint)
     lock_take(&qp->lock);
     if (is_overrun(qp->uses.send_cq) || is_overrun(qp->uses.receive_cq) ||
         (qp->xrc.selected && is_overrun(qp->xrc.selected->cq))) {
-        if (qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
+        bool works = qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR;
+        if (works) {
             qp_tell_cause(qp, REASON_CQ_OVERRUN);
+            qp_story_fault(qp, REASON_CQ_OVERRUN);
+        }
         qp_fail(qp, IBV_EVENT_QP_FATAL);
+        if (works)
+            qp_story_keep(qp);
     }
     lock_release(&qp->lock);
 }

@@ -13,6 +13,7 @@
 #include "runtime/clock.h"
 #include "tap/delay.h"
 #include "verbs/ask/qp_inquiry.h"
+#include "verbs/ask/qp_story.h"
 #include "verbs/life/qp_refuse.h"
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"
@@ -165,6 +166,7 @@ static void reset(struct qp *qp)
     qp->sends.unsignalled = 0;
     qp_tell_nothing(qp);
     qp_inquiry_end(qp);
+    qp_story_forget(qp);
     qp->path.peer_ended = false;
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
@@ -206,8 +208,10 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
             engine_drain(qp_engine(qp), true);
         return 0;
     case IBV_QPS_ERR:
-        if (from != to)
+        if (from != to) {
             qp_flush(qp);
+            qp_story_keep(qp);
+        }
         return 0;
     default:
         return 0;
@@ -292,6 +296,7 @@ static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uin
 static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
 {
     lock_take(&qp->lock);
+    qp_flow(qp)->now = clock_now();
     enum reason reason = qp_refuse_check(qp, attr, mask);
     if (!reason) {
         qp_unpublish(qp);

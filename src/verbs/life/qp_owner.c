@@ -4,6 +4,7 @@
 
 #include "base/likely.h"
 #include "diag/log.h"
+#include "verbs/ask/qp_story.h"
 #include "verbs/life/work_words.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
@@ -69,8 +70,15 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
     if (status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
         work_words_send(qp, work, reason, numbers);
     qp_tell_end(qp, "send", work->id, status, reason, numbers);
+    qp_story_send(qp, work, status, reason);
     qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
     return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
+}
+
+/* Many that follow one error would push what came before it out of the story, which counts them. */
+static inline bool is_kept(const struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status)
+{
+    return status == IBV_WC_SUCCESS ? !qp_does_directly(qp, work->opcode) : status != IBV_WC_WR_FLUSH_ERR;
 }
 
 static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
@@ -81,6 +89,8 @@ static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enu
     unsigned vendor = reason;
     if (unlikely(status != IBV_WC_SUCCESS))
         vendor = tell_failed_send(qp, work, status, reason);
+    if (is_kept(qp, work, status))
+        traffic_note_more(qp_flow(qp), EVENT_SEND_ENDED, work->id, status, work->opcode);
     qp->sends.unsignalled = 0;
     struct completion *entry = cq_begin_push(cq);
     if (unlikely(!entry))
@@ -186,6 +196,7 @@ cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv
     else if (arrival->status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
         work_words_receive(qp, receive, arrival, numbers);
     qp_tell_end(qp, "receive", receive->id, shown.status, scripted ? REASON_SCRIPTED : shown.reason, numbers);
+    qp_story_receive(qp, receive, &shown);
     if (scripted)
         shown.reason = (enum reason)end.vendor;
     return shown;
@@ -202,6 +213,8 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
         failed = tell_failed_receive(qp, receive, arrival);
         arrival = &failed;
     }
+    if (arrival->status != IBV_WC_WR_FLUSH_ERR)
+        traffic_note_more(qp_flow(qp), EVENT_RECEIVE_ENDED, id, arrival->status, arrival->length);
     receive_queue_free(qp->receives.queue, receive);
     cq_note_round(cq);
     struct completion *entry = cq_begin_push(cq);
@@ -227,6 +240,7 @@ cold static void tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uin
                              enum reason reason)
 {
     qp_tell_memory(qp, rkey, address, length, access, reason);
+    qp_story_memory(qp, rkey, address, length, access);
 }
 
 __attribute__((flatten)) enum reason qp_owner_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address,
@@ -262,11 +276,13 @@ void qp_owner_failed(struct engine_owner *owner, bool sqe)
     struct qp *qp = qp_of_owner(owner);
     if (sqe) {
         qp_enter(qp, IBV_QPS_SQE);
+        qp_story_keep(qp);
         return;
     }
     qp_unpublish_failed(qp);
     qp_enter(qp, IBV_QPS_ERR);
     qp_flush_receives(qp);
+    qp_story_keep(qp);
 }
 
 void qp_owner_event(struct engine_owner *owner, enum ibv_event_type type)
@@ -282,6 +298,7 @@ void qp_owner_event(struct engine_owner *owner, enum ibv_event_type type)
 void qp_owner_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
     qp_tell_dropped(qp_of_owner(owner), packet, reason);
+    qp_story_packet(qp_of_owner(owner), packet, reason);
 }
 
 void qp_owner_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)

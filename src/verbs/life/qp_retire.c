@@ -6,6 +6,7 @@
 #include "runtime/qpns.h"
 #include "tap/traffic.h"
 #include "verbs/ask/qp_inquiry.h"
+#include "verbs/ask/qp_story.h"
 #include "verbs/life/async_get.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
@@ -40,6 +41,7 @@ void qp_retire(struct qp *qp)
     mw_leave(qp);
     if (qp->uses.srq && qp->uses.srq->kind->abandon)
         qp->uses.srq->kind->abandon(qp);
+    qp_story_end(qp);
     qp_give_back_receive(qp);
     traffic_end(qp_flow(qp));
     lock_release(&qp->lock);
@@ -61,6 +63,7 @@ void qp_wait_for_acknowledgements(struct qp *qp)
 void qp_release(struct qp *qp)
 {
     calls_leave(&qp->batch.calls);
+    traffic_release(qp_flow(qp));
     domain_give_back(&qp_datapath(qp)->memory);
     free(qp->sends.saved);
     qp_tell_nothing(qp);

@@ -51,6 +51,30 @@ const char *words_status(unsigned status)
     return word(words, LENGTH(words), status);
 }
 
+#undef WORD
+#define WORD(name) [IBV_WR_##name] = "IBV_WR_" #name
+
+const char *words_opcode(unsigned opcode)
+{
+    static const char *const words[] = {
+        WORD(RDMA_WRITE),
+        WORD(RDMA_WRITE_WITH_IMM),
+        WORD(SEND),
+        WORD(SEND_WITH_IMM),
+        WORD(RDMA_READ),
+        WORD(ATOMIC_CMP_AND_SWP),
+        WORD(ATOMIC_FETCH_AND_ADD),
+        WORD(LOCAL_INV),
+        WORD(BIND_MW),
+        WORD(SEND_WITH_INV),
+        WORD(TSO),
+        WORD(DRIVER1),
+        [NEWER_WR_FLUSH] = "IBV_WR_FLUSH",
+        [IBV_WR_ATOMIC_WRITE] = "IBV_WR_ATOMIC_WRITE",
+    };
+    return word(words, LENGTH(words), opcode);
+}
+
 struct bit {
     unsigned bit;
     const char *name;

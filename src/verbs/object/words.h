@@ -12,6 +12,9 @@ const char *words_state(unsigned state);
 /* "IBV_WC_RETRY_EXC_ERR" */
 const char *words_status(unsigned status);
 
+/* "IBV_WR_RDMA_WRITE", of enum ibv_wr_opcode. */
+const char *words_opcode(unsigned opcode);
+
 /* "IBV_QP_AV | IBV_QP_PATH_MTU", of enum ibv_qp_attr_mask. */
 char *words_attributes(unsigned mask, char text[WORDS_SIZE]);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "runtime/endpoint.h"
 #include "tap/traffic.h"
 #include "transport/engine/engine.h"
@@ -50,6 +51,13 @@ static inline struct qp *qp_allocate(void)
 #define qp_flow(qp) (&qp_datapath(qp)->flow)
 #define qp_engine(qp) (&qp_datapath(qp)->engine)
 #define qp_tags(qp) (&qp_datapath(qp)->tags)
+
+/* Is such work done without a packet just now, if it can be? It is counted then and has no record in the story. */
+static inline bool qp_does_directly(const struct qp *qp, unsigned opcode)
+{
+    return unlikely(engine_settings_of(qp_engine(qp))->direct) &&
+           (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ);
+}
 
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)
 {

@@ -12,6 +12,11 @@ cold static enum reason memory_of_nothing(bool written, uint32_t length, struct 
     return REASON_NONE;
 }
 
+const struct region *mr_find(const struct qp *qp, uint32_t key)
+{
+    return rkeys_find(qp->process->keys, key);
+}
+
 /* Both are flattened: to find a key makes no call. */
 __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
                                               unsigned access, struct iovec *out)

@@ -6,11 +6,15 @@
 #include <sys/uio.h>
 
 struct pd;
+struct region;
 
 /* One SGE of this protection domain, or a peer's (rkey, address, length) of the queue pair's, into memory; see struct
  * owner_operations for the reasons. Valid as long as the caller holds the qp->lock under which it asked. */
 enum reason mr_local(const struct qp *, const struct pd *, const struct ibv_sge *, unsigned access, struct iovec *);
 enum reason mr_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                       struct iovec *);
+
+/* What the key stands for, whether the queue pair may use it or not; NULL: nothing. Likewise. */
+const struct region *mr_find(const struct qp *, uint32_t key);
 
 #endif

@@ -229,7 +229,7 @@ void post_commit(struct qp *qp)
 
 /* `usual` is a constant, so that nearly all work is never asked again what it is. */
 __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, const struct ibv_send_wr *wr,
-                                                                 bool usual)
+                                                                 bool usual, uint32_t when)
 {
     enum reason reason = post_refuse(qp, wr, usual);
     if (reason)
@@ -247,6 +247,7 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
         return reason;
     send_queue_commit_at(queue, work);
     qp->sends.posted++;
+    work->posted = when;
     return REASON_NONE;
 }
 
@@ -257,14 +258,14 @@ static inline bool is_usual_read(const struct qp *qp, const struct ibv_send_wr *
            !(wr->send_flags & ~(unsigned)(SEND_FLAGS & ~IBV_SEND_INLINE));
 }
 
-cold static enum reason post_one_slow(struct qp *qp, const struct ibv_send_wr *wr)
+cold static enum reason post_one_slow(struct qp *qp, const struct ibv_send_wr *wr, uint32_t when)
 {
-    return is_usual_read(qp, wr) ? post_as(qp, wr, true) : post_as(qp, wr, false);
+    return is_usual_read(qp, wr) ? post_as(qp, wr, true, when) : post_as(qp, wr, false, when);
 }
 
-static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
+static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr, uint32_t when)
 {
-    return is_usual(qp, wr) ? post_as(qp, wr, true) : post_one_slow(qp, wr);
+    return is_usual(qp, wr) ? post_as(qp, wr, true, when) : post_one_slow(qp, wr, when);
 }
 
 /* What the queue pair says of the reason. */
@@ -350,7 +351,8 @@ static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
     bool open = post_is_open(qp), opened = guard_begin(now);
     enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
     struct ibv_send_wr *next = *wr;
-    while (next && !reason && !(reason = post_one(qp, next)))
+    uint32_t when = send_queue_when(now);
+    while (next && !reason && !(reason = post_one(qp, next, when)))
         next = next->next;
     *wr = next;
     if (open)
@@ -367,7 +369,7 @@ int scripted_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct script
     if (post_enter(qp)) {
         lock_take(&qp->lock);
         bool opened = guard_begin(now);
-        reason = post_is_open(qp) ? post_one(qp, wr) : REASON_SEND_STATE;
+        reason = post_is_open(qp) ? post_one(qp, wr, send_queue_when(now)) : REASON_SEND_STATE;
         if (!reason) {
             struct send_queue *queue = engine_queue(qp_engine(qp));
             struct send_wqe *work = send_queue_at(queue, queue->tail - 1);

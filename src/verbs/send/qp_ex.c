@@ -92,6 +92,12 @@ static void copy_staged(const struct send_queue *staged, struct send_queue *queu
     }
 }
 
+static void note_time(const struct send_queue *queue, nanos now)
+{
+    for (uint32_t at = queue->head; at != queue->tail; at++)
+        send_queue_at(queue, at)->posted = send_queue_when(now);
+}
+
 /* Under qp->lock. A reset took what was begun with it. */
 static enum reason enter_batch(struct qp *qp)
 {
@@ -100,12 +106,13 @@ static enum reason enter_batch(struct qp *qp)
         return qp->batch.reason;
     if (qp->sends.resets != qp->batch.resets)
         return REASON_SEND_STATE;
+    nanos now = clock_about_now();
+    note_time(&qp->batch.queue, now);
     if (qp_datapath(qp)->staged.memory)
         copy_staged(&qp->batch.queue, engine_queue(qp_engine(qp)));
     else
         engine_queue(qp_engine(qp))->tail = qp->batch.queue.tail;
     qp->sends.posted = qp->batch.posted;
-    nanos now = clock_about_now();
     bool opened = guard_begin(now);
     post_start(qp, now);
     guard_end(opened);

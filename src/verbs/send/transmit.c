@@ -140,6 +140,7 @@ cold static void transmit_all(struct qp *qp, struct link *link, bool ready, nano
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint32_t fresh = engine_sent_psn(qp_engine(qp));
+    qp_flow(qp)->now = now;
     while (may_transmit_rc(qp, link, ready) && engine_transmit_reliable(qp_engine(qp), &packet, pieces, now)) {
         traffic_retransmitted(qp_flow(qp), &packet, fresh);
         fresh = engine_sent_psn(qp_engine(qp));
@@ -363,10 +364,12 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
         return;
     if (unlikely(qp->rate_limit.rate))
         qp->rate_limit.wake = NANOS_NEVER;
-    if (likely(qp_is_reliable(qp)))
+    if (likely(qp_is_reliable(qp))) {
         transmit_rc(qp, now);
-    else
+    } else {
+        qp_flow(qp)->now = now;
         qp->kind->transmit(qp, now);
+    }
 }
 
 void qp_transmit(struct qp *qp, nanos now)

@@ -178,6 +178,7 @@ static int wq_enter(struct wq *wq, struct context *context)
 static void wq_release(struct wq *wq)
 {
     receive_queue_destroy(&wq->queue->receives.own);
+    traffic_release(qp_flow(wq->queue));
     pthread_mutex_destroy(&wq->ibv.mutex);
     pthread_cond_destroy(&wq->ibv.cond);
     free(wq);

@@ -285,6 +285,7 @@ static void standin_end(struct process *process, struct standin *standin)
     progress_forget(process, qp_endpoint(qp));
     node_put(process->node, standin->guest.from);
     qp_forget_peer(qp);
+    traffic_release(qp_flow(qp));
     free(qp->sends.saved);
     free(standin);
 }

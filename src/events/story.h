@@ -1,0 +1,87 @@
+/* The story of a queue pair: its last events, and what was known when its first error happened, for `softverbs why
+ * --qp`.
+ *
+ * It is memory of this process alone (malloc), never of what peers map, as it has keys and addresses. All of it is
+ * under the queue pair's lock, readers included: they are the helper thread of this process, which copies it as text
+ * for a tool of its user (verbs/qp/qp_story.h), so there is no record that is half written, and nothing to repeat. */
+#ifndef EVENTS_STORY_H
+#define EVENTS_STORY_H
+
+#include "base/nanos.h"
+#include "events/events.h"
+
+enum { STORY_RECORDS = 64 };
+
+/* An event that events.def keeps. */
+struct story_record {
+    nanos time;
+    uint32_t event; /* enum event */
+    uint32_t more;  /* the field that event_kept names */
+    uint64_t a, b;
+};
+
+_Static_assert(sizeof(struct story_record) == 32, "half of a line of the cache");
+
+/* The memory that was refused last: which was asked for, and what there is. */
+struct story_memory {
+    uint64_t address, base, size;
+    uint32_t key, length, access, has;
+    bool refused, known; /* one was; its key is a region's, which the second halves are of */
+};
+
+/* What failed first. */
+enum story_subject {
+    STORY_NOTHING, /* the queue pair itself, as by an overrun completion queue */
+    STORY_SEND,    /* a work request of the send queue */
+    STORY_RECEIVE, /* a receive, whose message broke no rule */
+    STORY_PACKET,  /* a peer's request */
+};
+
+struct story_error {
+    nanos time, posted;   /* when it happened; when the work was posted, to a millisecond */
+    uint64_t id, address; /* of the work request or receive; the remote address */
+    uint32_t length,
+        limit; /* bytes; of a receive the room that it has, of a packet a number that its reason is about */
+    uint32_t psn, key;
+    uint32_t flushed_sends, flushed_receives;
+    uint64_t receive_id;    /* of a packet's receive */
+    uint16_t reason;        /* 0: no error, as yet */
+    uint8_t subject;        /* enum story_subject */
+    uint8_t status;         /* of the work's completion */
+    uint8_t receive_status; /* of a packet's receive; 0: none ended */
+    uint8_t opcode;         /* enum ibv_wr_opcode of a send, the packet's of a packet */
+    struct story_memory memory;
+};
+
+struct story {
+    struct story_record records[STORY_RECORDS];
+    uint32_t at; /* bytes of all records that were ever written: where the next one goes */
+    bool kept;   /* in a file, for when the process has ended */
+    struct story_memory memory;
+    struct story_error error;
+};
+
+_Static_assert(sizeof(struct story) <= 2560, "what a queue pair may take more, once it has had a message");
+
+/* Where the `back`-th record before the next one is; one without a time was never written. */
+static inline const struct story_record *story_record(const struct story *story, unsigned back)
+{
+    return &story->records[(story->at / sizeof(struct story_record) - back) % STORY_RECORDS];
+}
+
+/* The only one that writes records. */
+__attribute__((always_inline)) static inline void story_write(struct story *story, nanos now, enum event event,
+                                                              uint32_t more, uint64_t a, uint64_t b)
+{
+    uint32_t at = story->at;
+    struct story_record *record =
+        (struct story_record *)((char *)story->records + at % (uint32_t)sizeof story->records);
+    story->at = at + (uint32_t)sizeof *record;
+    record->time = now;
+    record->event = event;
+    record->more = more;
+    record->a = a;
+    record->b = b;
+}
+
+#endif

@@ -1,0 +1,408 @@
+#include "verbs/ask/qp_story.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/device.h"
+#include "diag/clean.h"
+#include "diag/kept_story.h"
+#include "diag/log.h"
+#include "events/lines.h"
+#include "verbs/memory/mr.h"
+#include "verbs/object/words.h"
+#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_memory.h"
+#include "verbs/queue/receive_queue.h"
+#include "wire/op.h"
+
+typedef unsigned long long number;
+
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
+}
+
+/* -- what is known when it happens */
+
+/* Where the first error goes; NULL: there was one, or there is no memory. */
+static struct story_error *begin_error(struct qp *qp, enum story_subject subject, enum reason reason)
+{
+    struct story *story = traffic_story(qp_flow(qp));
+    if (!story || story->error.reason)
+        return NULL;
+    uint32_t sends = story->error.flushed_sends, receives = story->error.flushed_receives;
+    story->error = (struct story_error){.time = (nanos)read_clock(CLOCK_MONOTONIC),
+                                        .reason = (uint16_t)reason,
+                                        .subject = (uint8_t)subject,
+                                        .flushed_sends = sends,
+                                        .flushed_receives = receives};
+    return &story->error;
+}
+
+static struct story_memory look_at(const struct qp *qp, uint32_t key, uint64_t address, uint32_t length,
+                                   unsigned access)
+{
+    const struct region *region = mr_find(qp, key);
+    struct story_memory memory = {.key = key, .address = address, .length = length, .access = access, .refused = true};
+    if (region) {
+        memory.known = true;
+        memory.base = region->base;
+        memory.size = region->length;
+        memory.has = region->access;
+    }
+    return memory;
+}
+
+/* The first of the elements that is not to be used so. */
+static struct story_memory find_refused(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
+                                        uint32_t count, unsigned access)
+{
+    struct iovec ignored;
+    for (uint32_t i = 0; i < count; i++)
+        if (sge[i].length && mr_local(qp, pd, &sge[i], access, &ignored))
+            return look_at(qp, sge[i].lkey, sge[i].addr, sge[i].length, access);
+    return (struct story_memory){0};
+}
+
+static bool stores_locally(unsigned opcode)
+{
+    return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Some of its bits are left where it was posted. */
+static nanos posted_at(const struct send_wqe *work, nanos now)
+{
+    uint32_t before = send_queue_when(now) - work->posted;
+    return now - ((nanos)before << 20);
+}
+
+static void describe_send(struct qp *qp, struct story_error *error, const struct send_wqe *work)
+{
+    error->posted = posted_at(work, error->time);
+    error->id = work->id;
+    error->opcode = work->opcode & ~WORK_SCRIPTED;
+    error->length = work->length;
+    error->psn = work->started ? work->first_psn : 0;
+    error->address = work->remote_address;
+    error->key = work->rkey;
+    if (!(work->flags & IBV_SEND_INLINE))
+        error->memory = find_refused(qp, qp->memory.pd, work->sge, work->sge_count,
+                                     stores_locally(work->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0);
+}
+
+void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
+{
+    lock_assert_held(&qp->lock);
+    struct story *story = qp_flow(qp)->story;
+    if (status == IBV_WC_WR_FLUSH_ERR) {
+        if (story)
+            story->error.flushed_sends++;
+        return;
+    }
+    struct story_error *error = begin_error(qp, STORY_SEND, reason);
+    if (!error)
+        return;
+    error->status = (uint8_t)status;
+    describe_send(qp, error, work);
+}
+
+static uint64_t room_of(const struct recv_wqe *receive)
+{
+    uint64_t room = 0;
+    for (uint32_t i = 0; i < receive->sge_count; i++)
+        room += receive->sge[i].length;
+    return room;
+}
+
+/* The packet that it ended by has begun the error. */
+static void describe_receive(struct qp *qp, struct story_error *error, const struct recv_wqe *receive,
+                             enum ibv_wc_status status)
+{
+    error->receive_id = receive->id;
+    error->receive_status = (uint8_t)status;
+    error->limit = (uint32_t)room_of(receive);
+    struct story_memory memory =
+        find_refused(qp, qp->memory.receive_pd, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE);
+    if (memory.refused)
+        error->memory = memory;
+}
+
+void qp_story_receive(struct qp *qp, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    lock_assert_held(&qp->lock);
+    struct story *story = qp_flow(qp)->story;
+    if (arrival->status == IBV_WC_WR_FLUSH_ERR) {
+        if (story)
+            story->error.flushed_receives++;
+        return;
+    }
+    struct story_error *error = begin_error(qp, STORY_RECEIVE, arrival->reason);
+    if (!error && story && story->error.subject == STORY_PACKET && !story->error.receive_status)
+        error = &story->error;
+    if (error)
+        describe_receive(qp, error, receive, arrival->status);
+}
+
+/* The number that this side has, where the reason is that it is another. */
+static uint32_t limit_of(const struct qp *qp, enum reason reason)
+{
+    switch (reason) {
+    case REASON_MESSAGE_LENGTH:
+        return 128u << qp->attr.path_mtu;
+    case REASON_QP_PERMISSION:
+        return (uint32_t)qp->attr.qp_access_flags;
+    case REASON_TOO_MANY_READS:
+        return qp->attr.max_dest_rd_atomic;
+    default:
+        return 0;
+    }
+}
+
+void qp_story_packet(struct qp *qp, const struct packet *packet, enum reason reason)
+{
+    enum { RESPONDER = 200 }; /* of diag.def: what those are about ends a reliable queue pair */
+    lock_assert_held(&qp->lock);
+    if ((unsigned)reason < RESPONDER || !qp_is_reliable(qp))
+        return;
+    struct story_error *error = begin_error(qp, STORY_PACKET, reason);
+    if (!error)
+        return;
+    uint32_t flags = op_table[packet->opcode].flags;
+    error->opcode = packet->opcode;
+    error->psn = packet->psn;
+    error->length = flags & OP_RETH ? packet->length : packet->payload.length;
+    error->address = flags & (OP_RETH | OP_ATOMICETH) ? packet->address : 0;
+    error->key = flags & (OP_RETH | OP_ATOMICETH) ? packet->rkey : flags & OP_IETH ? packet->invalidate_key : 0;
+    error->limit = limit_of(qp, reason);
+    error->memory = qp_flow(qp)->story->memory;
+}
+
+void qp_story_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access)
+{
+    lock_assert_held(&qp->lock);
+    struct story *story = traffic_story(qp_flow(qp));
+    if (story)
+        story->memory = look_at(qp, rkey, address, length, access);
+}
+
+void qp_story_fault(struct qp *qp, enum reason reason)
+{
+    lock_assert_held(&qp->lock);
+    begin_error(qp, STORY_NOTHING, reason);
+}
+
+void qp_story_forget(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    struct story *story = qp_flow(qp)->story;
+    if (!story)
+        return;
+    story->error = (struct story_error){0};
+    story->memory = (struct story_memory){0};
+}
+
+/* -- how it is told */
+
+/* What is to be added to a time of ours for nanoseconds since 1970. */
+static int64_t since_1970(void)
+{
+    return read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+}
+
+static void report_memory(FILE *out, const struct story_memory *memory)
+{
+    char words[WORDS_SIZE];
+    fprintf(out, ",\"memory\":{\"key\":%u,\"address\":%llu,\"length\":%u,\"access\":\"%s\"", memory->key,
+            (number)memory->address, memory->length, words_access(memory->access, words));
+    if (memory->known)
+        fprintf(out, ",\"base\":%llu,\"size\":%llu,\"has\":\"%s\"", (number)memory->base, (number)memory->size,
+                words_access(memory->has, words));
+    fputs("}", out);
+}
+
+static const char *subject_word(unsigned subject)
+{
+    static const char *const words[] = {"queue pair", "send", "receive", "packet"};
+    return words[subject];
+}
+
+static void report_error(FILE *out, const struct story_error *error, int64_t epoch)
+{
+    char words[WORDS_SIZE];
+    fprintf(out, ",\"error\":{\"reason\":%u,\"name\":\"%s\",\"subject\":\"%s\",\"time\":%lld", error->reason,
+            reason_name(error->reason), subject_word(error->subject), (long long)error->time + epoch);
+    if (error->subject == STORY_SEND)
+        fprintf(out, ",\"wr_id\":%llu,\"posted\":%lld,\"opcode\":\"%s\",\"status\":\"%s\"", (number)error->id,
+                (long long)error->posted + epoch, words_opcode(error->opcode), words_status(error->status));
+    if (error->subject == STORY_PACKET && op_table[error->opcode].name)
+        fprintf(out, ",\"operation\":\"%s\"", op_table[error->opcode].name);
+    if (error->subject == STORY_SEND || error->subject == STORY_PACKET)
+        fprintf(out, ",\"length\":%u,\"psn\":%u,\"address\":%llu,\"key\":%u", error->length, error->psn,
+                (number)error->address, error->key);
+    if (error->receive_status)
+        fprintf(out, ",\"receive\":{\"wr_id\":%llu,\"status\":\"%s\",\"room\":%u}", (number)error->receive_id,
+                words_status(error->receive_status), error->limit);
+    else if (error->reason == REASON_QP_PERMISSION)
+        fprintf(out, ",\"flags\":\"%s\"", words_access(error->limit, words));
+    else if (error->limit)
+        fprintf(out, ",\"limit\":%u", error->limit);
+    if (error->memory.refused)
+        report_memory(out, &error->memory);
+    fputs("}", out);
+}
+
+static void report_field(FILE *out, enum event_field field, uint64_t value)
+{
+    if (field == EVENT_FIELD_NONE || field == EVENT_FIELD_LEFT)
+        return;
+    fputs(",\"", out);
+    for (const char *byte = event_field_word(field); *byte; byte++)
+        fputc(*byte == ' ' ? '_' : *byte, out);
+    fprintf(out, "\":%llu", (number)value);
+}
+
+static void report_record(FILE *out, const struct story_record *record, int64_t epoch)
+{
+    const struct event_line *line = &event_lines[record->event];
+    fprintf(out, "{\"time\":%lld,\"event\":\"%s\"", (long long)record->time + epoch, line->name);
+    report_field(out, line->a, record->a);
+    report_field(out, line->b, record->b);
+    report_field(out, event_kept((enum event)record->event), record->more);
+    fputs("}", out);
+}
+
+static void report_records(FILE *out, const struct story *story, int64_t epoch)
+{
+    const char *separator = "";
+    fputs(",\"events\":[", out);
+    for (unsigned back = STORY_RECORDS; back; back--) {
+        const struct story_record *record = story_record(story, back);
+        if (!record->time || record->event >= EVENT_KINDS)
+            continue;
+        fputs(separator, out);
+        report_record(out, record, epoch);
+        separator = ",";
+    }
+    fputs("]", out);
+}
+
+/* Whom it sends to, or sent to: of one that ended the event is left. 0: nobody known. */
+static int find_peer_pid(const struct qp *qp)
+{
+    const struct story *story = qp_flow((struct qp *)qp)->story;
+    if (qp->path.peer)
+        return (int)qp->path.peer->pid;
+    for (unsigned back = 1; story && back <= STORY_RECORDS; back++)
+        if (story_record(story, back)->event == EVENT_PEER_ENDED && story_record(story, back)->time)
+            return (int)story_record(story, back)->a;
+    return 0;
+}
+
+static void report_peer(FILE *out, const struct qp *qp)
+{
+    int pid = find_peer_pid(qp);
+    if (!(qp->traits & QP_DATAGRAM) && qp->attr.dest_qp_num)
+        fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
+    if (pid)
+        fprintf(out, ",\"peer_pid\":%d", pid);
+    if (qp->path.remote)
+        fputs(",\"network\":true", out);
+    if (qp->path.peer_ended)
+        fputs(",\"peer_ended\":true", out);
+}
+
+/* What the program chose that errors depend on. */
+static void report_attributes(FILE *out, const struct qp *qp)
+{
+    if (qp_is_reliable(qp))
+        fprintf(out, ",\"timeout\":%u,\"retry_cnt\":%u,\"rnr_retry\":%u", qp->attr.timeout, qp->attr.retry_cnt,
+                qp->attr.rnr_retry);
+    fprintf(out, ",\"send_posted\":%u,\"recv_posted\":%u", qp->sends.posted - atomic_load(&qp->sends.retired),
+            qp->receives.queue ? receive_queue_look(qp->receives.queue).posted : 0);
+}
+
+/* Those that are one number under their key. */
+static void report_counts(FILE *out, const struct counts *counts)
+{
+    for (unsigned event = EVENTS_OF_PACKETS; event < EVENTS_BEFORE_REASONS; event++)
+        if (!*event_lines[event].part)
+            fprintf(out, ",\"%s\":%llu", event_lines[event].key, (number)counts_number(counts, (enum event)event));
+}
+
+void qp_story_report(FILE *out, const struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    const struct traffic_flow *flow = qp_flow((struct qp *)qp);
+    const struct story *story = flow->story;
+    int64_t epoch = since_1970();
+    fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
+    clean_json(out, program_invocation_short_name);
+    fprintf(out, ",\"qp\":%u,\"type\":\"%s\",\"state\":\"%s\",\"time\":%lld,\"device\":", qp->number, qp->kind->name,
+            words_state(qp->state), (long long)read_clock(CLOCK_REALTIME));
+    clean_json(out, flow->device->name);
+    report_peer(out, qp);
+    report_attributes(out, qp);
+    report_counts(out, &flow->counts);
+    if (story) {
+        fprintf(out, ",\"flushed_sends\":%u,\"flushed_receives\":%u", story->error.flushed_sends,
+                story->error.flushed_receives);
+        if (story->error.reason)
+            report_error(out, &story->error, epoch);
+        report_records(out, story, epoch);
+    }
+    fputs("}", out);
+}
+
+static void keep_story(struct qp *qp)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    qp_flow(qp)->story->kept = true;
+    qp_story_report(out, qp);
+    fputs("\n", out);
+    if (!fclose(out))
+        kept_story_add(text, size);
+    free(text);
+}
+
+void qp_story_keep(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    const struct story *story = qp_flow(qp)->story;
+    if (story && (story->error.reason || story->error.flushed_sends) && kept_story_may(false))
+        keep_story(qp);
+}
+
+/* A message was told to come later and has not come. */
+static bool refuses_for_want(const struct story *story)
+{
+    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(story, back);
+        if (!record->time || record->event == EVENT_RECEIVE_ENDED)
+            return false;
+        if (record->event == EVENT_RNR_SENT)
+            return true;
+    }
+    return false;
+}
+
+static bool has_work(const struct qp *qp)
+{
+    const struct send_queue *queue = engine_queue((struct engine *)qp_engine(qp));
+    return queue->head != queue->tail;
+}
+
+void qp_story_end(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    const struct story *story = qp_flow(qp)->story;
+    if (story && !story->kept && (has_work(qp) || refuses_for_want(story)) && kept_story_may(true))
+        keep_story(qp);
+}

@@ -1,0 +1,39 @@
+/* The first error of a queue pair, as its story has it (events/story.h): what failed and with which numbers, and how
+ * all of it is told, as JSON for `softverbs why --qp`. All under qp->lock. What can't be kept, as there is no memory,
+ * changes nothing else. */
+#ifndef VERBS_ASK_QP_STORY_H
+#define VERBS_ASK_QP_STORY_H
+
+#include <stdio.h>
+
+#include "transport/owner.h"
+#include "verbs/qp/qp.h"
+
+/* A work request or a receive ended without success. */
+void qp_story_send(struct qp *, const struct send_wqe *, enum ibv_wc_status, enum reason);
+void qp_story_receive(struct qp *, const struct recv_wqe *, const struct recv_cqe *);
+
+/* A packet was refused; reliable services fail by that, for most reasons. */
+void qp_story_packet(struct qp *, const struct packet *, enum reason);
+
+/* Memory that a peer named was refused. */
+void qp_story_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access);
+
+/* The queue pair itself failed. */
+void qp_story_fault(struct qp *, enum reason);
+
+/* It is reset: it has had no error. */
+void qp_story_forget(struct qp *);
+
+/* It has left RTS: what it had to tell is written where it can be read when the process has ended (diag/kept_story.h).
+ */
+void qp_story_keep(struct qp *);
+
+/* It is destroyed, or its process ends: likewise, where it had no error and its last message was refused for want of a
+ * receive, or work of its own has not ended. */
+void qp_story_end(struct qp *);
+
+/* One JSON object. */
+void qp_story_report(FILE *, const struct qp *);
+
+#endif

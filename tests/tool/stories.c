@@ -1,0 +1,255 @@
+/* Two processes, and an error of a queue pair between them: stories CAUSE [WR_ID]. It prints the numbers of the
+ * client's process and queue pair, then those of the server, when the error has happened, and ends with its input. What
+ * `softverbs why --qp` must say of each cause stands in story_test.py. */
+#include <infiniband/verbs.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROOM = 1024, MOST_SECONDS = 40 };
+
+/* One cause: what the client posts, and in which way one of the ends is not as it must be. */
+struct cause {
+    const char *name;
+    enum ibv_wr_opcode opcode;
+    unsigned length, receive;  /* bytes; 0: no receive is posted */
+    long offset;               /* from the beginning of the server's region */
+    unsigned key, local_key;   /* what is added to the right one */
+    unsigned access, flags;    /* what the server's region, and its queue pair, do not allow */
+    unsigned receive_key;      /* added to that of the receive */
+    unsigned reads, rnr_retry; /* max_rd_atomic of the client */
+    enum { RUNS, INIT, DIES, NOBODY } server;
+    unsigned behind;          /* work requests behind the first */
+    bool hangs, moves_itself; /* no completion comes; the program itself goes to ERR */
+};
+
+static const struct cause causes[] = {
+    {.name = "short-receive", .opcode = IBV_WR_SEND, .length = 512, .receive = 256, .behind = 3},
+    {.name = "short-atomic", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 4, .reads = 1},
+    {.name = "long-send", .opcode = IBV_WR_SEND, .length = (1u << 31) + 1, .receive = 8},
+    {.name = "send-key", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .local_key = 0x100},
+    {.name = "send-range", .opcode = IBV_WR_SEND, .length = 2 * ROOM, .receive = 8},
+    {.name = "receive-key", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .receive_key = 0x100},
+    {.name = "receive-permission", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .access = ~0u},
+    {.name = "reads-disabled", .opcode = IBV_WR_RDMA_READ, .length = 8},
+    {.name = "remote-range", .opcode = IBV_WR_RDMA_WRITE, .length = 512, .offset = 768, .behind = 3},
+    {.name = "remote-key", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .key = 0x100},
+    {.name = "remote-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .access = IBV_ACCESS_REMOTE_WRITE},
+    {.name = "qp-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .flags = IBV_ACCESS_REMOTE_WRITE},
+    {.name = "misaligned", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .offset = 4, .reads = 1},
+    {.name = "no-receive", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 2},
+    {.name = "hang", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 7, .hangs = true},
+    {.name = "deaf", .opcode = IBV_WR_SEND, .length = 8, .server = INIT},
+    {.name = "dead", .opcode = IBV_WR_SEND, .length = 8, .server = DIES},
+    {.name = "nobody", .opcode = IBV_WR_SEND, .length = 8, .server = NOBODY},
+    {.name = "fine", .opcode = IBV_WR_SEND, .length = 8, .receive = 8},
+    {.name = "own-end", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 7, .hangs = true, .moves_itself = true},
+};
+
+/* What both processes see. */
+struct meeting {
+    struct end {
+        atomic_uint stage;
+        unsigned qp, rkey;
+        unsigned long memory;
+        union ibv_gid gid;
+    } ends[2]; /* client, server */
+    atomic_bool over;
+};
+
+static struct meeting *meeting;
+static const struct cause *cause;
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static struct ibv_qp *qp;
+static char *memory;
+static unsigned long first_id = 7;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "stories: %s\n", what);
+    exit(2);
+}
+
+static void meet(int self, unsigned stage)
+{
+    atomic_store(&meeting->ends[self].stage, stage);
+    for (int i = 0; atomic_load(&meeting->ends[!self].stage) < stage; i++, usleep(1000))
+        if (i > MOST_SECONDS * 1000)
+            fail("the other end does not come");
+}
+
+static void open_device(unsigned access)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    memory = aligned_alloc(4096, 4096);
+    context = list && *list ? ibv_open_device(*list) : NULL;
+    pd = context ? ibv_alloc_pd(context) : NULL;
+    cq = pd ? ibv_create_cq(context, 64, NULL, NULL, 0) : NULL;
+    mr = cq && memory ? ibv_reg_mr(pd, memory, ROOM, (int)access) : NULL;
+    if (!mr)
+        fail("no objects");
+}
+
+static void make_qp(int self, unsigned flags)
+{
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {16, 16, 1, 1, 0}};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = flags};
+    struct end *end = &meeting->ends[self];
+    qp = ibv_create_qp(pd, &init);
+    if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
+        ibv_query_gid(context, 1, 0, &end->gid))
+        fail("no queue pair");
+    end->qp = qp->qp_num;
+    end->rkey = mr->rkey;
+    end->memory = (unsigned long)memory;
+}
+
+static void connect_qp(const struct end *peer, unsigned number)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+                               .path_mtu = IBV_MTU_1024,
+                               .dest_qp_num = number,
+                               .max_dest_rd_atomic = 1,
+                               .min_rnr_timer = 1,
+                               .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 1}}};
+    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+                              .timeout = 10,
+                              .retry_cnt = 2,
+                              .rnr_retry = (uint8_t)cause->rnr_retry,
+                              .max_rd_atomic = (uint8_t)cause->reads};
+    if (ibv_modify_qp(qp, &attr,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ||
+        ibv_modify_qp(qp, &rts,
+                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                          IBV_QP_MAX_QP_RD_ATOMIC))
+        fail("not connected");
+}
+
+static void post_receive(void)
+{
+    struct ibv_sge sge = {(uintptr_t)memory, cause->receive, mr->lkey + cause->receive_key};
+    struct ibv_recv_wr *bad, wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
+    if (cause->receive && ibv_post_recv(qp, &wr, &bad))
+        fail("no receive");
+}
+
+static void post_send(unsigned index)
+{
+    const struct end *peer = &meeting->ends[1];
+    struct ibv_sge sge = {(uintptr_t)memory, cause->length, mr->lkey + cause->local_key};
+    struct ibv_send_wr *bad, wr = {.wr_id = first_id + index,
+                                   .sg_list = &sge,
+                                   .num_sge = 1,
+                                   .opcode = cause->opcode,
+                                   .send_flags = IBV_SEND_SIGNALED};
+    unsigned long address = peer->memory + (unsigned long)cause->offset;
+    if (cause->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        wr.wr.atomic.remote_addr = address;
+        wr.wr.atomic.rkey = peer->rkey + cause->key;
+    } else {
+        wr.wr.rdma.remote_addr = address;
+        wr.wr.rdma.rkey = peer->rkey + cause->key;
+    }
+    if (ibv_post_send(qp, &wr, &bad))
+        fail("no send");
+}
+
+static void wait_for_completions(unsigned count)
+{
+    struct ibv_wc wc;
+    for (int i = 0; count; i++, usleep(1000)) {
+        count -= ibv_poll_cq(cq, 1, &wc) == 1;
+        if (i > MOST_SECONDS * 1000)
+            fail("no completion");
+    }
+}
+
+/* Until the peer has said a few times that it is not ready. */
+static void wait_a_little(void)
+{
+    usleep(200000);
+    if (!cause->moves_itself)
+        return;
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+        fail("not to ERR");
+    wait_for_completions(1);
+}
+
+static void run_client(pid_t server)
+{
+    const struct end *peer = &meeting->ends[1];
+    char ignored;
+    open_device(IBV_ACCESS_LOCAL_WRITE);
+    make_qp(0, IBV_ACCESS_LOCAL_WRITE);
+    meet(0, 1);
+    connect_qp(peer, cause->server == NOBODY ? 0xabcdef : peer->qp);
+    meet(0, 2);
+    if (cause->server == DIES) {
+        kill(server, SIGKILL);
+        waitpid(server, NULL, 0);
+    }
+    for (unsigned i = 0; i <= cause->behind; i++)
+        post_send(i);
+    if (cause->hangs)
+        wait_a_little();
+    else
+        wait_for_completions(1 + cause->behind);
+    printf("%d %u %d %u\n", (int)getpid(), qp->qp_num, (int)server, peer->qp);
+    fflush(stdout);
+    if (read(0, &ignored, 1) < 0)
+        fail("no input");
+    atomic_store(&meeting->over, true);
+}
+
+static void run_server(void)
+{
+    const unsigned all =
+        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    struct ibv_wc wc;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    open_device(all & ~cause->access);
+    make_qp(1, all & ~cause->flags);
+    meet(1, 1);
+    if (cause->server != INIT)
+        connect_qp(&meeting->ends[0], meeting->ends[0].qp);
+    post_receive();
+    meet(1, 2);
+    while (!atomic_load(&meeting->over)) {
+        ibv_poll_cq(cq, 1, &wc);
+        usleep(1000);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if (argc > 1 && !strcmp(argv[1], causes[i].name))
+            cause = &causes[i];
+    if (argc > 2)
+        first_id = strtoul(argv[2], NULL, 0);
+    meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!cause || meeting == MAP_FAILED)
+        fail("no such cause");
+    pid_t server = fork();
+    if (server < 0)
+        fail("no server");
+    if (!server) {
+        run_server();
+        return 0;
+    }
+    run_client(server);
+    waitpid(server, NULL, 0);
+    return 0;
+}

@@ -1,0 +1,425 @@
+#include "story_words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "diag/clean.h"
+#include "diag/diag.h"
+#include "print/emit.h"
+
+enum { NAME = 64, DETAIL = 512, SENTENCE = 1024 };
+
+/* Both ends of a connection, the list that is being written, and what failed. */
+struct tale {
+    const json_t *own, *peer;
+    json_t *list;
+};
+
+static json_int_t number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct tale *tale, const char *format, ...)
+{
+    char text[SENTENCE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    clean_text(text);
+    json_array_append_new(tale->list, emit_text(text));
+}
+
+/* "client (4711)" */
+static const char *name_of(const json_t *end, char name[NAME])
+{
+    snprintf(name, NAME, "%.40s (%d)", text_of(end, "program"), (int)number_of(end, "pid"));
+    return name;
+}
+
+/* "12:01:02.345 ", or nothing. */
+static const char *time_of(json_int_t nanoseconds, char text[NAME])
+{
+    struct tm parts;
+    time_t seconds = nanoseconds / 1000000000;
+    size_t length = 0;
+    if (nanoseconds > 0 && localtime_r(&seconds, &parts))
+        length = strftime(text, NAME, "%H:%M:%S", &parts);
+    if (length)
+        snprintf(text + length, NAME - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
+    text[length ? NAME - 1 : 0] = 0;
+    return text;
+}
+
+static bool has_word(const json_t *object, const char *key, const char *word)
+{
+    return !strcmp(text_of(object, key), word);
+}
+
+static const json_t *error_of(const json_t *end)
+{
+    return json_object_get(end, "error");
+}
+
+static unsigned reason_of(const json_t *end)
+{
+    return (unsigned)number_of(error_of(end), "reason");
+}
+
+/* The last event of this name; NULL: it is no more, or never was, in the story. */
+static const json_t *event_of(const json_t *end, const char *event)
+{
+    const json_t *events = json_object_get(end, "events");
+    for (size_t i = json_array_size(events); i--;)
+        if (has_word(json_array_get(events, i), "event", event))
+            return json_array_get(events, i);
+    return NULL;
+}
+
+/* -- what was refused, with its numbers. */
+
+static void describe_bounds(const json_t *memory, char *text)
+{
+    uint64_t base = (uint64_t)number_of(memory, "base"), address = (uint64_t)number_of(memory, "address");
+    int length = snprintf(
+        text, DETAIL, "key 0x%" PRIx64 " belongs to a region of %" PRIu64 " bytes; %" PRIu64 " bytes ",
+        (uint64_t)number_of(memory, "key"), (uint64_t)number_of(memory, "size"), (uint64_t)number_of(memory, "length"));
+    snprintf(text + length, DETAIL - (size_t)length, "at offset %s%" PRIu64 " do not fit", address < base ? "-" : "",
+             address < base ? base - address : address - base);
+}
+
+static void describe_key(const json_t *memory, char *text)
+{
+    snprintf(text, DETAIL,
+             "key 0x%" PRIx64
+             " is that of no memory region of this process: never registered, deregistered, or another process's",
+             (uint64_t)number_of(memory, "key"));
+}
+
+static void describe_domain(const json_t *memory, char *text)
+{
+    snprintf(text, DETAIL, "the region of key 0x%" PRIx64 " is of another protection domain than the queue pair",
+             (uint64_t)number_of(memory, "key"));
+}
+
+static void describe_permission(const json_t *memory, char *text)
+{
+    snprintf(text, DETAIL, "the region of key 0x%" PRIx64 " was registered with %.160s, and this needs %.160s",
+             (uint64_t)number_of(memory, "key"), text_of(memory, "has"), text_of(memory, "access"));
+}
+
+static const struct {
+    enum reason reasons[3]; /* of a send, a receive, a peer's request */
+    void (*describe)(const json_t *memory, char *text);
+} memory_lines[] = {
+    {{REASON_LOCAL_KEY_UNKNOWN, REASON_RECEIVE_KEY_UNKNOWN, REASON_REMOTE_KEY_UNKNOWN}, describe_key},
+    {{REASON_LOCAL_PD, REASON_RECEIVE_PD, REASON_REMOTE_PD}, describe_domain},
+    {{REASON_LOCAL_RANGE, REASON_RECEIVE_RANGE, REASON_REMOTE_RANGE}, describe_bounds},
+    {{REASON_LOCAL_PERMISSION, REASON_RECEIVE_PERMISSION, REASON_REMOTE_PERMISSION}, describe_permission},
+};
+
+static bool describe_memory(const json_t *error, char *text)
+{
+    const json_t *memory = json_object_get(error, "memory");
+    unsigned reason = (unsigned)number_of(error, "reason");
+    for (size_t i = 0; memory && i < sizeof memory_lines / sizeof *memory_lines; i++)
+        for (int k = 0; k < 3; k++)
+            if (memory_lines[i].reasons[k] == reason) {
+                memory_lines[i].describe(memory, text);
+                return true;
+            }
+    return false;
+}
+
+/* Why, in numbers where they are known, otherwise the reason's own sentence. `sent`: bytes of the message, as its
+ * sender says; 0: not known. */
+static const char *describe(const json_t *error, json_int_t sent, char text[DETAIL])
+{
+    unsigned reason = (unsigned)number_of(error, "reason");
+    const json_t *receive = json_object_get(error, "receive");
+    if (describe_memory(error, text))
+        return text;
+    if (reason == REASON_RECEIVE_TOO_SHORT && receive && sent)
+        snprintf(text, DETAIL,
+                 "the message has %" PRIu64 " bytes, and the receive of wr_id %" PRIu64 " has room for %" PRIu64,
+                 (uint64_t)sent, (uint64_t)number_of(receive, "wr_id"), (uint64_t)number_of(receive, "room"));
+    else if (reason == REASON_MESSAGE_LENGTH)
+        snprintf(text, DETAIL, "a packet does not fit its message or this side's path_mtu of %" PRIu64 " bytes",
+                 (uint64_t)number_of(error, "limit"));
+    else if (reason == REASON_QP_PERMISSION)
+        snprintf(text, DETAIL, "qp_access_flags of its queue pair are %.160s", text_of(error, "flags"));
+    else if (reason == REASON_TOO_MANY_READS)
+        snprintf(text, DETAIL,
+                 "max_dest_rd_atomic of its queue pair is %" PRIu64 ", and more READs and atomics came at a time",
+                 (uint64_t)number_of(error, "limit"));
+    else {
+        const char *sentence = reason_sentence(reason);
+        snprintf(text, DETAIL, "%s", sentence ? sentence : "an unknown reason");
+        size_t length = strlen(text);
+        if (length && text[length - 1] == '.')
+            text[length - 1] = 0;
+    }
+    return text;
+}
+
+/* -- the parts of a story */
+
+static void tell_ends(struct tale *tale)
+{
+    char own[NAME], peer[NAME] = "";
+    if (tale->peer)
+        name_of(tale->peer, peer);
+    else if (number_of(tale->own, "peer_pid"))
+        snprintf(peer, sizeof peer, "process %d", (int)number_of(tale->own, "peer_pid"));
+    uint64_t number = (uint64_t)number_of(tale->own, "peer_qp");
+    if (number)
+        say(tale, "Queue pair 0x%" PRIx64 " of %s is %s in %s, connected with 0x%" PRIx64 "%s%s.",
+            (uint64_t)number_of(tale->own, "qp"), name_of(tale->own, own), text_of(tale->own, "type"),
+            text_of(tale->own, "state"), number, *peer ? " of " : "", peer);
+    else
+        say(tale, "Queue pair 0x%" PRIx64 " of %s is %s in %s.", (uint64_t)number_of(tale->own, "qp"),
+            name_of(tale->own, own), text_of(tale->own, "type"), text_of(tale->own, "state"));
+}
+
+static void tell_post(struct tale *tale, const json_t *end)
+{
+    char name[NAME], when[NAME], where[128] = "";
+    const json_t *error = error_of(end);
+    if (!strstr(text_of(error, "opcode"), "SEND"))
+        snprintf(where, sizeof where, ", to address 0x%" PRIx64 " with rkey 0x%" PRIx64,
+                 (uint64_t)number_of(error, "address"), (uint64_t)number_of(error, "key"));
+    say(tale, "%s%s posted %s of %" PRIu64 " bytes, wr_id %" PRIu64 "%s.", time_of(number_of(error, "posted"), when),
+        name_of(end, name), text_of(error, "opcode"), (uint64_t)number_of(error, "length"),
+        (uint64_t)number_of(error, "wr_id"), where);
+}
+
+static void tell_refusal(struct tale *tale, const json_t *end, const json_t *sender)
+{
+    char name[NAME], when[NAME], detail[DETAIL];
+    const json_t *error = error_of(end), *receive = json_object_get(error, "receive");
+    json_int_t sent = sender ? number_of(error_of(sender), "length") : number_of(error, "length");
+    say(tale, "%s%s refused %s: %s (reason %u).", time_of(number_of(error, "time"), when), name_of(end, name),
+        sender ? "it" : text_of(error, "operation"), describe(error, sent, detail), reason_of(end));
+    if (receive)
+        say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s.", name, (uint64_t)number_of(receive, "wr_id"),
+            text_of(receive, "status"));
+}
+
+static const char *plural(json_int_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* Why no answer came, as far as the other end or its absence shows. */
+static void tell_silence(struct tale *tale, const json_t *end, const json_t *other)
+{
+    char name[NAME];
+    if (other && *text_of(other, "state") && !json_is_true(json_object_get(other, "ended")) &&
+        (has_word(other, "state", "RESET") || has_word(other, "state", "INIT") || has_word(other, "state", "ERR")))
+        say(tale, "%s has queue pair 0x%" PRIx64 " in %s, where it takes nothing.", name_of(other, name),
+            (uint64_t)number_of(other, "qp"), text_of(other, "state"));
+    else if (json_is_true(json_object_get(end, "peer_ended")))
+        say(tale, "Process %d, which had queue pair 0x%" PRIx64 ", has ended.", (int)number_of(end, "peer_pid"),
+            (uint64_t)number_of(end, "peer_qp"));
+    else if (!other && !json_object_get(end, "network"))
+        say(tale, "No process of this directory has queue pair 0x%" PRIx64 " or has left its story.",
+            (uint64_t)number_of(end, "peer_qp"));
+    if (number_of(end, "faults") || number_of(other, "faults"))
+        say(tale, "Faults that were asked for lost %" PRIu64 " packets of this end and %" PRIu64 " of the other.",
+            (uint64_t)number_of(end, "faults"), (uint64_t)number_of(other, "faults"));
+}
+
+static void tell_attempts(struct tale *tale, const json_t *end)
+{
+    unsigned reason = reason_of(end);
+    char name[NAME];
+    json_int_t rnrs = number_of(end, "rnrs_received"), timeouts = number_of(end, "timeouts");
+    if (reason == REASON_RNR_EXCEEDED)
+        say(tale,
+            "Its peer answered %" PRIu64
+            " time%s that it has no receive posted (ibv_post_recv); rnr_retry of %s is %" PRIu64 ".",
+            (uint64_t)rnrs, plural(rnrs), name_of(end, name), (uint64_t)number_of(end, "rnr_retry"));
+    if (reason == REASON_RETRY_EXCEEDED || reason == REASON_PEER_GONE || reason == REASON_PEER_STALLED ||
+        reason == REASON_NOT_SENT)
+        say(tale,
+            "No answer came: the ACK timer ran out %" PRIu64 " time%s (timeout is %" PRIu64 ", retry_cnt %" PRIu64 ").",
+            (uint64_t)timeouts, plural(timeouts), (uint64_t)number_of(end, "timeout"),
+            (uint64_t)number_of(end, "retry_cnt"));
+}
+
+/* The other end says more than the code that came back. */
+static bool is_refused_there(const json_t *end, const json_t *other)
+{
+    unsigned reason = reason_of(end);
+    return other && has_word(error_of(other), "subject", "packet") &&
+           (reason == REASON_REMOTE_INVALID_REQUEST || reason == REASON_REMOTE_ACCESS ||
+            reason == REASON_REMOTE_OPERATION);
+}
+
+/* What was said of the attempts is not said again. */
+static bool is_of_attempts(unsigned reason)
+{
+    return reason == REASON_RETRY_EXCEEDED || reason == REASON_RNR_EXCEEDED || reason == REASON_PEER_GONE;
+}
+
+static void tell_completion(struct tale *tale, const json_t *end, const json_t *other)
+{
+    char name[NAME], when[NAME], detail[DETAIL] = "";
+    const json_t *error = error_of(end);
+    if (!is_refused_there(end, other) && !is_of_attempts(reason_of(end)))
+        describe(error, 0, detail);
+    say(tale, "%s%s completed it with %s%s%s (reason %u).", time_of(number_of(error, "time"), when), name_of(end, name),
+        text_of(error, "status"), *detail ? ": " : "", detail, reason_of(end));
+}
+
+static void tell_flushed(struct tale *tale, const json_t *end)
+{
+    char name[NAME];
+    json_int_t sends = number_of(end, "flushed_sends"), receives = number_of(end, "flushed_receives");
+    if (sends)
+        say(tale, "%" PRIu64 " %swork request%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)sends,
+            reason_of(end) ? "later " : "", plural(sends), name_of(end, name));
+    if (receives)
+        say(tale, "%" PRIu64 " receive%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)receives, plural(receives),
+            name_of(end, name));
+}
+
+static void tell_receives(struct tale *tale, const json_t *other)
+{
+    char name[NAME];
+    json_int_t posted = number_of(other, "recv_posted");
+    if (posted)
+        say(tale, "%s has %" PRIu64 " receive%s posted to 0x%" PRIx64 " since.", name_of(other, name), (uint64_t)posted,
+            plural(posted), (uint64_t)number_of(other, "qp"));
+    else
+        say(tale, "%s has no receive posted to 0x%" PRIx64 ".", name_of(other, name), (uint64_t)number_of(other, "qp"));
+}
+
+static void tell_send(struct tale *tale, const json_t *end, const json_t *other)
+{
+    tell_post(tale, end);
+    if (is_refused_there(end, other))
+        tell_refusal(tale, other, end);
+    tell_attempts(tale, end);
+    if (reason_of(end) == REASON_RNR_EXCEEDED && other)
+        tell_receives(tale, other);
+    if (reason_of(end) == REASON_RETRY_EXCEEDED || reason_of(end) == REASON_PEER_GONE)
+        tell_silence(tale, end, other);
+    tell_completion(tale, end, other);
+}
+
+static void tell_receive(struct tale *tale, const json_t *end)
+{
+    char name[NAME], detail[DETAIL];
+    const json_t *error = error_of(end), *receive = json_object_get(error, "receive");
+    say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s: %s (reason %u).", name_of(end, name),
+        (uint64_t)number_of(receive, "wr_id"), text_of(receive, "status"),
+        describe(error, number_of(error, "length"), detail), reason_of(end));
+}
+
+static void tell_fault(struct tale *tale, const json_t *end)
+{
+    char name[NAME], detail[DETAIL];
+    say(tale, "The queue pair of %s failed: %s (reason %u).", name_of(end, name), describe(error_of(end), 0, detail),
+        reason_of(end));
+}
+
+/* What an end says of its own error. */
+static void tell_error(struct tale *tale, const json_t *end, const json_t *other)
+{
+    const char *subject = text_of(error_of(end), "subject");
+    if (!strcmp(subject, "send"))
+        tell_send(tale, end, other);
+    else if (!strcmp(subject, "packet"))
+        tell_refusal(tale, end, NULL);
+    else if (!strcmp(subject, "receive"))
+        tell_receive(tale, end);
+    else
+        tell_fault(tale, end);
+}
+
+/* No error: what the program did, or what it waits for. */
+static void tell_flush_or_hang(struct tale *tale)
+{
+    char name[NAME], when[NAME];
+    const json_t *state = event_of(tale->own, "QP_STATE");
+    json_int_t rnrs = number_of(tale->own, "rnrs_received"), waits = number_of(tale->own, "rnrs_sent");
+    name_of(tale->own, name);
+    if (has_word(tale->own, "state", "ERR"))
+        say(tale, "%sIt had no error: %s itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
+            time_of(number_of(state, "time"), when), name);
+    else if (rnrs && number_of(tale->own, "send_posted"))
+        say(tale,
+            "It had no error: it waits. Its peer answered %" PRIu64
+            " time%s that it has no receive posted (ibv_post_recv), and rnr_retry is %" PRIu64 "%s.",
+            (uint64_t)rnrs, plural(rnrs), (uint64_t)number_of(tale->own, "rnr_retry"),
+            number_of(tale->own, "rnr_retry") == 7 ? ", for ever" : "");
+    else if (waits && !number_of(tale->own, "recv_posted"))
+        say(tale,
+            "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so "
+            "%" PRIu64 " time%s.",
+            (uint64_t)waits, plural(waits));
+    else
+        say(tale, "It had no error. \"softverbs why %d\" says what its process waits for.",
+            (int)number_of(tale->own, "pid"));
+}
+
+/* Could it know more? Not of what went wrong before anything was sent. */
+static bool is_of_both(const json_t *own)
+{
+    unsigned reason = reason_of(own);
+    return !reason || is_of_attempts(reason) || reason == REASON_PEER_STALLED || reason == REASON_BAD_RESPONSE ||
+           (reason >= REASON_REMOTE_INVALID_REQUEST && reason <= REASON_REMOTE_OPERATION);
+}
+
+static void tell_missing(struct tale *tale)
+{
+    if (!number_of(tale->own, "peer_qp") || !is_of_both(tale->own))
+        return;
+    if (!tale->peer && !json_object_get(tale->own, "network"))
+        say(tale, "What the other end saw is not known: its process has ended and left no story, or is not of this "
+                  "directory.");
+    if (json_object_get(tale->own, "network"))
+        say(tale, "The other end is on another host: \"softverbs why --qp 0x%" PRIx64 "\" there.",
+            (uint64_t)number_of(tale->own, "peer_qp"));
+}
+
+/* The reason that explains most: the one of who refused. */
+static void tell_more(struct tale *tale)
+{
+    const json_t *own = tale->own, *peer = tale->peer;
+    unsigned reason = is_refused_there(own, peer) ? reason_of(peer) : reason_of(own) ? reason_of(own) : reason_of(peer);
+    if (reason)
+        say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
+}
+
+json_t *story_sentences(const json_t *own, const json_t *peer)
+{
+    struct tale tale = {own, peer, json_array()};
+    tell_ends(&tale);
+    if (is_refused_there(peer, own)) /* the sender's end has the whole of it */
+        tell_error(&tale, peer, own);
+    else if (reason_of(own))
+        tell_error(&tale, own, peer);
+    else if (reason_of(peer))
+        tell_error(&tale, peer, own);
+    else
+        tell_flush_or_hang(&tale);
+    tell_flushed(&tale, own);
+    if (peer)
+        tell_flushed(&tale, peer);
+    tell_missing(&tale);
+    tell_more(&tale);
+    return tale.list;
+}
