@@ -15,9 +15,9 @@
 #include "abi/ucma/chardev.h"
 #include "abi/ucma/event_channel.h"
 #include "abi/ucma/ucma.h"
-#include "base/imports.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "calls/imports.h"
 #include "process/process.h"
 
 #define DEVICE "/dev/infiniband/rdma_cm"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/imports.h"
+#include "calls/imports.h"
 #include "check/hooks.h"
 #include "check/memory.h"
 

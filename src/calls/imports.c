@@ -1,4 +1,4 @@
-#include "base/imports.h"
+#include "calls/imports.h"
 
 #include <elf.h>
 #include <string.h>

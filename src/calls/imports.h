@@ -1,7 +1,7 @@
 /* The tables of imported symbols of what is loaded: their entries can be read and replaced, one object at a time. An
  * object is found before the loader has relocated it, and then its entries are not to be read or written. */
-#ifndef BASE_IMPORTS_H
-#define BASE_IMPORTS_H
+#ifndef CALLS_IMPORTS_H
+#define CALLS_IMPORTS_H
 
 #include <link.h>
 #include <stdbool.h>
