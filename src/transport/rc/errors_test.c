@@ -106,7 +106,7 @@ static void c9_9_2_local_errors_of_length_and_operation_are_told_apart(void **st
         {{.opcode = IBV_WR_SEND, .length = (1 << 20) + 1}, IBV_WC_LOC_LEN_ERR, REASON_MESSAGE_TOO_LONG},
         {{.opcode = IBV_WR_RDMA_WRITE, .length = 1u << 31}, IBV_WC_LOC_LEN_ERR, REASON_MESSAGE_TOO_LONG},
         {{.opcode = IBV_WR_TSO}, IBV_WC_LOC_QP_OP_ERR, REASON_WORK_UNSUPPORTED},
-        {{.opcode = 200}, IBV_WC_LOC_QP_OP_ERR, REASON_WORK_UNSUPPORTED},
+        {{.opcode = 100}, IBV_WC_LOC_QP_OP_ERR, REASON_WORK_UNSUPPORTED},
     };
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
