@@ -21,7 +21,7 @@
 
 enum { LINE = LAST_LINES_TEXT };
 
-int log_threshold;
+_Atomic int log_threshold;
 static enum log_level printed; /* up to this level; what goes beyond is kept only (last_lines.h) */
 static struct output output = OUTPUT_STDERR;
 static bool silenced;      /* the user said none */

@@ -5,6 +5,7 @@
 #ifndef DIAG_LOG_H
 #define DIAG_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/likely.h"
@@ -12,7 +13,7 @@
 
 enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-extern int log_threshold; /* enum log_level; read through log_wanted */
+extern _Atomic int log_threshold; /* enum log_level; read through log_wanted */
 
 /* Reads the environment; further calls do nothing. */
 void log_start(void);
@@ -23,7 +24,7 @@ bool log_shown(enum log_level);
 /* Is it printed or kept? */
 static inline bool log_wanted(enum log_level level)
 {
-    return unlikely((int)level <= log_threshold);
+    return unlikely((int)level <= atomic_load_explicit(&log_threshold, memory_order_relaxed));
 }
 
 /* Writes the text as a line, if the level is wanted. */
