@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "config/device.h"
 #include "diag/clean.h"
 #include "diag/kept_story.h"
@@ -357,7 +358,7 @@ void qp_story_report(FILE *out, const struct qp *qp)
     fputs("}", out);
 }
 
-static void keep_story(struct qp *qp)
+static void write_story(struct qp *qp)
 {
     char *text = NULL;
     size_t size = 0;
@@ -370,6 +371,15 @@ static void keep_story(struct qp *qp)
     if (!fclose(out))
         kept_story_add(text, size);
     free(text);
+}
+
+/* In the midst of a call that succeeds, as of ibv_post_send(3): streams of the C library change errno. */
+static void keep_story(struct qp *qp)
+{
+    int error = errno, before = uncancelled_begin();
+    write_story(qp);
+    uncancelled_end(before);
+    errno = error;
 }
 
 void qp_story_keep(struct qp *qp)
