@@ -286,6 +286,7 @@ static void standin_end(struct process *process, struct standin *standin)
     node_put(process->node, standin->guest.from);
     qp_forget_peer(qp);
     traffic_release(qp_flow(qp));
+    qp_tell_nothing(qp);
     free(qp->sends.saved);
     free(standin);
 }
