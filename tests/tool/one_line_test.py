@@ -72,7 +72,7 @@ def _compile(entry, source, shadow, output):
     """Compiles as the build does, but with the list in `shadow` before all others."""
     words = shlex.split(re.sub(r" -M(D|[FQ] \S+)| -[co] \S+", "", entry["command"]))
     first = next(at for at, word in enumerate(words) if word.startswith("-I"))
-    subprocess.run([*words[:first], f"-I{shadow}", *words[first:], "-c", source, "-o", output], cwd=entry["directory"], check=True)
+    subprocess.run([*words[:first], f"-I{shadow}", *words[first:], "-O1", "-fno-lto", "-c", source, "-o", output], cwd=entry["directory"], check=True)
 
 
 def _add(place, path, behind, lines):
@@ -117,7 +117,7 @@ def _link(output, made, instead=None):
     own = instead or [made.get(word, word) for word in words if word.endswith(".o")]
     of_libraries = [path for name, path in made.items() if re.search("lib(config|events|tap|report)", name)]
     rest = [word for word in words[at + 1:] if not word.endswith(".o")]
-    quick = ["-fno-lto"] if instead else []  # objects of the library have their code, too; some of the command have none
+    quick = ["-fno-lto" if instead else "-O0"]  # objects of the library have their code, too; some of the command have none
     subprocess.run([*words[:at], output, *quick, *own, *of_libraries, *rest], cwd=BUILD, check=True)
     return output
 
