@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """softverbs sweep: finds the call whose failure an unmodified program does not bear, and nothing in its mended twin."""
+import contextlib
 import os
 import re
+import signal
+import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
 import cases
-from cases import BUILD, TEMPORARY, expect, softverbs
+from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
+from patience import patience, until
 
 PROGRAM = f"{BUILD}/tests/tool/swept"
 CALLS = 8  # of the program, each of which can fail
@@ -65,7 +70,40 @@ def what_makes_no_sense_is_refused():
     expect(softverbs("sweep", "--error", "ENOTHING", "--", "true"), 2, b"", [b"ENOTHING"])
     expect(softverbs("sweep", "--timeout", "soon", "--", "true"), 2, b"", [b"number above 0"])
     expect(softverbs("sweep", "--", "false"), 1, b"", [b"Without a fault the program ends with an error"])
-    assert not [name for name in os.listdir("/tmp") if name.startswith(f"softverbs-sweep-{os.getpid()}")]
+
+
+def _logs():
+    return {name for name in os.listdir("/tmp") if name.startswith("softverbs-sweep-")}
+
+
+def _wait(holds):
+    end = until(20)
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _lives(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def signals_end_the_program_too():
+    for number, left in (signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, 1):
+        before, path = _logs(), f"{TEMPORARY}/pid-{number}"
+        sweep = subprocess.Popen([SOFTVERBS, "sweep", "--", "sh", "-c", f"echo $$ >{path}.new; mv {path}.new {path}; exec sleep 60"],
+                                 env=cases.environment())
+        _wait(lambda path=path: os.path.exists(path))
+        with open(path, encoding="utf-8") as file:
+            pid = int(file.read())
+        sweep.send_signal(number)
+        assert sweep.wait(patience(20)) == -number, sweep.returncode
+        _wait(lambda pid=pid: not _lives(pid))
+        assert len(_logs() - before) == left, _logs() - before
+        for name in _logs() - before:
+            os.unlink(f"/tmp/{name}")
 
 
 if __name__ == "__main__":

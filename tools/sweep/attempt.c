@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,40 @@ const char *const sweep_outcomes[SWEEP_OUTCOMES] = {
 };
 
 enum { ARGUMENTS_MOST = 256, PAUSE_NANOS = 2000000 };
+
+/* --- signals that end the command: the program has a process group of its own, so a terminal does not signal it */
+
+static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+enum { ENDING = sizeof ending / sizeof *ending };
+
+static volatile sig_atomic_t ended_by; /* 0: none */
+
+static void note_end(int signal)
+{
+    ended_by = signal;
+}
+
+static void catch_ends(struct sigaction before[ENDING])
+{
+    struct sigaction action = {.sa_handler = note_end};
+    for (int i = 0; i < ENDING; i++) {
+        sigaction(ending[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) /* as under nohup(1) */
+            sigaction(ending[i], &action, NULL);
+    }
+}
+
+/* A signal that came meanwhile takes its effect now. */
+static void let_end(const struct sigaction before[ENDING])
+{
+    for (int i = 0; i < ENDING; i++)
+        sigaction(ending[i], &before[i], NULL);
+    if (ended_by)
+        raise(ended_by);
+    ended_by = 0;
+}
+
+/* --- a run */
 
 static double now(void)
 {
@@ -44,15 +79,16 @@ static void become(const struct attempt *attempt, const char *log)
     for (int fd = 0; fd < 3; fd++)
         dup2(null, fd);
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* when the command is killed, which it can't catch */
     execv("/proc/self/exe", (char **)arguments);
     _exit(EXIT_SELF);
 }
 
-/* False: the time is over. */
+/* False: the time is over, or the command's. */
 static bool wait_for(pid_t child, double until, int *status)
 {
     while (waitpid(child, status, WNOHANG) != child) {
-        if (now() > until)
+        if (ended_by || now() > until)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL);
     }
@@ -88,6 +124,7 @@ static void follow(struct attempt *attempt, pid_t child)
 {
     int status;
     double began = now();
+    setpgid(child, child); /* whichever of both is first */
     if (wait_for(child, began + attempt->seconds, &status)) {
         judge(attempt, status);
     } else {
@@ -104,6 +141,8 @@ static void follow(struct attempt *attempt, pid_t child)
 bool attempt_run(struct attempt *attempt)
 {
     char path[] = "/tmp/softverbs-sweep-XXXXXX";
+    struct sigaction before[ENDING];
+    catch_ends(before);
     int file = mkostemp(path, O_CLOEXEC);
     FILE *log = file < 0 ? NULL : fdopen(file, "r");
     pid_t child = log ? fork() : -1;
@@ -118,6 +157,7 @@ bool attempt_run(struct attempt *attempt)
         fclose(log);
     if (file >= 0)
         unlink(path);
+    let_end(before);
     errno = error;
     return child > 0;
 }
