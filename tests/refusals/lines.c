@@ -43,7 +43,13 @@ void lines_read(char text[LINES])
     text[length] = 0;
 }
 
-/* Between two rows other threads may write, too: what has a reason of the row's kind is the row's. */
+static bool has(const char *text, size_t length, const char *words)
+{
+    return memmem(text, length, words, strlen(words));
+}
+
+/* Other threads write, too: what has no reason is not the row's, nor what the connection manager says of a message that
+ * came, as that of another identifier which is repeated meanwhile. */
 unsigned lines_count(const char *text, char line[LINE])
 {
     unsigned count = 0;
@@ -51,7 +57,8 @@ unsigned lines_count(const char *text, char line[LINE])
     line[0] = 0;
     for (; (end = strchr(text, '\n')); text = end + 1) {
         const char *begin = memchr(text, ']', (size_t)(end - text));
-        if (!begin || !memmem(text, (size_t)(end - text), "(reason ", 8))
+        size_t length = (size_t)(end - text);
+        if (!begin || !has(text, length, "(reason ") || has(text, length, "] for a program of librdmacm: "))
             continue;
         snprintf(line, LINE, "%.*s", (int)(end - begin - 2), begin + 2);
         count++;
