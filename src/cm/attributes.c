@@ -32,8 +32,8 @@ static int describe_alone(const struct identifier *identifier, struct ibv_qp_att
 
 static int refuse_connection(const struct identifier *identifier, const struct connection *connection)
 {
-    return identifier_refuse(identifier, EINVAL, REASON_CM_CONNECTION_STATE, "its connection is in state %s",
-                             connection_state_name(connection->state));
+    return identifier_refuse_connection(identifier, EINVAL, connection_state_name(connection->state),
+                                        connection->peers_reason);
 }
 
 static int describe_init(const struct identifier *identifier, const struct connection *connection,

@@ -317,6 +317,11 @@ static const char *state_of(const struct session *session)
     return connection_state_name(connect_of(session)->state);
 }
 
+static uint16_t rejected(const struct session *session)
+{
+    return connect_of(session)->peers_reason;
+}
+
 static void disconnect_peer(struct identifier *identifier, nanos now)
 {
     connection_disconnect(connect_of(identifier->session), now);
@@ -334,6 +339,7 @@ const struct service_operations connect_service = {.request_private = REQ_PRIVAT
                                                    .accept_private = REP_PRIVATE,
                                                    .reject_private = REJ_PRIVATE,
                                                    .state = state_of,
+                                                   .rejected = rejected,
                                                    .connect = start_connection,
                                                    .accept = accept_request,
                                                    .confirm = confirm_reply,

@@ -366,6 +366,7 @@ static void receive_rej(struct connection *connection, const struct cm_message *
     default:
         return;
     }
+    connection->peers_reason = message->rej.reason;
     report(connection, CONNECTION_REJECTED, message->rej.reason, message);
 }
 

@@ -79,6 +79,7 @@ struct connection {
     uint8_t target_ack_delay; /* ours */
     uint8_t rejected;         /* enum cm_about */
     uint16_t reason;
+    uint16_t peers_reason; /* of the peer's REJ, by which the connection ended; 0: none came */
     /* what both have agreed on */
     uint8_t responder_resources, initiator_depth;
     uint8_t retry_count, rnr_retry_count;

@@ -79,6 +79,14 @@ int identifier_refuse_state(const struct identifier *identifier, const char *wan
                              identifier_state_name(identifier->state), wanted);
 }
 
+int identifier_refuse_connection(const struct identifier *identifier, int error, const char *state, uint16_t rejected)
+{
+    if (rejected)
+        return identifier_refuse(identifier, error, REASON_CM_PEER_REJECTED, "its connection is in state %s, reason %u",
+                                 state, rejected);
+    return identifier_refuse(identifier, error, REASON_CM_CONNECTION_STATE, "its connection is in state %s", state);
+}
+
 /* --- coming and going */
 
 struct identifier *identifier_find(const struct manager *manager, uint32_t number)

@@ -87,7 +87,8 @@ struct identifier *identifier_find(const struct manager *, uint32_t number);
 
 /* Log why a command is refused, and return `error`. _usual: programs make such a call to learn what is to be had.
  * _address: likewise; `what` ("the destination") is that address. _state: EINVAL, as its state is not what it is
- * `wanted` to be ("bound"). */
+ * `wanted` to be ("bound"). _connection: as its connection is in this state, by a REJ of the peer with this reason, if
+ * it is not 0. */
 int identifier_refuse(const struct identifier *, int error, enum reason, const char *format, ...)
     __attribute__((__cold__, noinline, format(printf, 4, 5)));
 int identifier_refuse_usual(const struct identifier *, int error, enum reason, const char *format, ...)
@@ -95,6 +96,7 @@ int identifier_refuse_usual(const struct identifier *, int error, enum reason, c
 int identifier_refuse_address(const struct identifier *, int error, enum reason, const char *what,
                               const struct cm_address *);
 int identifier_refuse_state(const struct identifier *, const char *wanted);
+int identifier_refuse_connection(const struct identifier *, int error, const char *state, uint16_t rejected);
 
 /* EINVAL: no such port space. ENOMEM. */
 int identifier_create(struct manager *, struct event_queue *, uint64_t uid, uint16_t space, uint8_t qp_type,

@@ -20,11 +20,13 @@ static int refuse_private(const struct identifier *identifier, unsigned length, 
 /* As the session is in another state than the call needs, or, `usual`, in the one that it leads to. */
 static int refuse_session(const struct identifier *identifier, int error)
 {
-    const char *state = service_of(identifier)->state(identifier->session);
+    const struct service_operations *service = service_of(identifier);
+    const char *state = service->state(identifier->session);
     if (error == EISCONN)
         return identifier_refuse_usual(identifier, error, REASON_CM_ESTABLISHED, "its connection is in state %s",
                                        state);
-    return identifier_refuse(identifier, error, REASON_CM_CONNECTION_STATE, "its connection is in state %s", state);
+    return identifier_refuse_connection(identifier, error, state,
+                                        service->rejected ? service->rejected(identifier->session) : 0);
 }
 
 static int may_reach(const struct identifier *identifier)

@@ -10,6 +10,8 @@ struct service_operations {
      * of what it gives when it accepts, and when it rejects: the most bytes, which callers of the functions keep. */
     uint8_t request_private, accept_private, reject_private;
     const char *(*state)(const struct session *); /* in words */
+    /* The reason of the peer's REJ, by which it ended; 0: none came. NULL: the service has no REJ. */
+    uint16_t (*rejected)(const struct session *);
 
     /* 0; ENOMEM; or, with nothing changed or logged, EINVAL: the session is in another state, EISCONN. */
     int (*connect)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);

@@ -228,6 +228,16 @@ uint32_t make_asking(void)
     return active;
 }
 
+enum { REJECTED_BY_PROGRAM = 28 }; /* IB_CM_REJ_CONSUMER_DEFINED */
+
+uint32_t make_rejected(void)
+{
+    uint32_t active, passive = ask(RDMA_PS_TCP, PORT_LISTENED, &active);
+    MUST(!reject_with(passive, 0, REJECTED_BY_PROGRAM));
+    MUST(take_event(RDMA_CM_EVENT_REJECTED) == active);
+    return active;
+}
+
 uint32_t share_port(uint16_t port)
 {
     enum { ROOM = 64, SHARES = 1 };

@@ -38,6 +38,7 @@ void commands_tear_down(void);
 /* One more that is idle; an active end that waits for its answer. */
 uint32_t make_idle(void);
 uint32_t make_asking(void);
+uint32_t make_rejected(void); /* by its peer */
 
 /* One more that may share its port, where as many do as the host's table has room for; one more, of a port space that
  * has no free port. */
