@@ -465,6 +465,8 @@ static void play(const struct mistake *mistake, struct side *side, int fd, pid_t
     }
     post_work(side);
     show_end(side);
+    if (side->sends_too)
+        swap(fd, &sign, &sign, 1); /* the other has heard of this queue pair */
     if (side->sends > 1)
         usleep(200000);
     if (getenv("MISTAKES_THEN") && system(getenv("MISTAKES_THEN")))
@@ -487,6 +489,7 @@ static void await(const struct mistake *mistake, struct side *side, int fd)
     if (side->sends_too) {
         post_work(side);
         show_end(side);
+        swap(fd, &sign, &sign, 1);
     }
     while (recv(fd, &sign, 1, 0) > 0)
         ;
