@@ -97,12 +97,14 @@ bool meet_is_used(void)
     return atomic_load_explicit(&meeting.used, memory_order_relaxed);
 }
 
-/* "ibv_reg_mr of pd 1" */
+/* "ibv_reg_mr of pd 1"; queue pairs have the number that packets have, other objects their handle. */
 static void name_event(const struct script_event *event, char *text, size_t size)
 {
     const char *title = event->name ? event->name : script_title(event->call);
+    bool is_qp = event->subject.kind && !strcmp(event->subject.kind, "qp");
     if (event->subject.kind)
-        snprintf(text, size, "%s of %s %u", title, event->subject.kind, event->subject.number);
+        snprintf(text, size, is_qp ? "%s of %s 0x%x" : "%s of %s %u", title, event->subject.kind,
+                 event->subject.number);
     else
         snprintf(text, size, "%s", title);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/settings.h"
@@ -57,8 +58,22 @@ static char *read_all(const char *path)
     return NULL;
 }
 
+/* The command reads it to check it, and then each process that the program starts. */
+static bool is_read_once(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 bool script_read_file(const char *path, struct script *into, char *why, size_t size)
 {
+    if (is_read_once(path)) {
+        snprintf(why, size,
+                 "The script %s is no regular file, and each process reads it. Rules of the command line stand behind "
+                 "--inject.",
+                 path);
+        return false;
+    }
     char *text = read_all(path);
     if (!text) {
         snprintf(why, size, "The script %s can't be read: %s.", path, strerror(errno));

@@ -126,7 +126,7 @@ def work_ends_as_the_script_says_and_what_is_behind_it_is_flushed():
         assert _sends(ends) == [(1, SUCCESS), (2, SUCCESS), (3, RETRY_EXC), (4, FLUSHED)] and state == ERR, (mode, ends, state)
         assert [end[1] for end in ends if end[0] > 100] == [SUCCESS, SUCCESS, FLUSHED, FLUSHED], ends
         assert [end[2] for end in ends if end[0] == 3] == [700], ends
-        assert re.search(r"work of qp \d+: ends in RETRY_EXC_ERR by line 1 of the script \(reason 700\)$", err[0]), err
+        assert re.search(r"work of qp 0x[0-9a-f]+: ends in RETRY_EXC_ERR by line 1 of the script \(reason 700\)$", err[0]), err
         ends, state, err = _completions("when work, nth 5: complete RETRY_EXC_ERR", mode)
         assert {end[1] for end in ends} == {SUCCESS} and len(ends) == 8 and state == RTS and not err, (ends, err)
 
@@ -303,6 +303,8 @@ def wrong_scripts_are_refused_before_the_program_starts():
     expect(softverbs("run", "--inject", "when ibv_reg_mr: explode", "--", "echo", "started"), 2, b"",
            [b"SOFTVERBS_INJECT, line 1, column 18: \"explode\" is no action."])
     expect(softverbs("run", "--script", "/no/such", "--", "echo", "started"), 2, b"", [b"/no/such can't be read: No such file"])
+    expect(softverbs("run", "--script", "/dev/stdin", "--", "echo", "started", input=b"ibv_reg_mr:error=ENOMEM"), 2, b"",
+           [b"/dev/stdin is no regular file"])
 
 
 def without_run_a_wrong_script_is_reported_and_nothing_is_disturbed():
