@@ -131,11 +131,30 @@ static struct pair open_with_time_out(void)
     return pair;
 }
 
-/* Who is killed tells nothing any more, unless its ACK was quicker; either way what it had got ends well. */
-static void what_a_killed_peer_had_got_ends_well(const void *row)
+/* A killed process says nothing any more. What it had got ends well, unless it was killed between its completions and
+ * its word that their places in the ring are free, when it also may look as if it had not got them. That is a moment,
+ * which three kills do not all meet. */
+static unsigned ended_well;
+
+static void what_a_killed_peer_had_got_ends(const void *row)
 {
     struct pair pair = open_with_time_out();
-    expect_drained(&pair.near);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    struct end *near = &pair.near;
+    remote_modify_qp(near->remote, near->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
+    if (remote_get_async_event(near->remote, PATIENCE / 4) == IBV_EVENT_SQ_DRAINED) {
+        ended_well++;
+        end_expect_nothing(near);
+        return;
+    }
+    struct ibv_wc wc = end_sent(near);
+    EXPECT(wc.wr_id, ==, 77);
+    EXPECT(wc.status, ==, IBV_WC_RETRY_EXC_ERR);
+}
+
+static void it_has_ended_well(const void *row)
+{
+    EXPECT_TRUE(ended_well > 0);
 }
 
 /* It stays behind in the ring with what it had got and not told of: then that may fail, and all behind it is flushed.
@@ -199,7 +218,10 @@ static void all(void)
     harness_run("it ends when that is destroyed", it_ends_when_the_peers_queue_pair_ends, NULL);
     if (harness_link() != LINK_SELF) {
         CASE(it_ends_when_the_peer_ends);
-        CASE(what_a_killed_peer_had_got_ends_well);
+        harness_run("what a killed peer had got ends", what_a_killed_peer_had_got_ends, NULL);
+        harness_run("what a second one had got ends", what_a_killed_peer_had_got_ends, NULL);
+        harness_run("what a third one had got ends", what_a_killed_peer_had_got_ends, NULL);
+        harness_run("of at least one it has ended well", it_has_ended_well, NULL);
         CASE(what_is_posted_to_a_killed_peer_fails);
     }
     CASE(a_request_has_ended_when_its_reply_comes);
