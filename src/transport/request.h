@@ -39,6 +39,13 @@ static inline bool request_awaits_response(const struct send_wqe *work)
     return class >= REQUEST_READ && class <= REQUEST_ATOMIC_WRITE;
 }
 
+/* The access that the memory of its list needs, which takes what the answer brings. */
+static inline unsigned request_local_access(const struct send_wqe *work)
+{
+    enum request_class class = request_kind(work)->class;
+    return class == REQUEST_READ || class == REQUEST_ATOMIC ? IBV_ACCESS_LOCAL_WRITE : 0;
+}
+
 /* Packets that a message of this length takes: at least one. */
 uint32_t request_packets(uint32_t length, uint32_t segment);
 

@@ -48,6 +48,11 @@ def each_line_names_program_process_object_and_call():
                         r"IBV_QP_MIN_RNR_TIMER \(reason 302\)", ours[0]), ours
 
 
+def the_element_that_is_refused_is_named():
+    ours, _ = _lines("second-lkey")
+    _one(ours, "ends in IBV_WC_LOC_PROT_ERR, element 1: 64 bytes at 0x", "(reason 101)")
+
+
 def lines_that_are_left_out_are_counted():
     ours = [line for line in _screen(f"{BUILD}/tests/tool/hangs", "refusals").splitlines() if line.startswith("softverbs: ")]
     shown = [line for line in ours if "(reason 318)" in line]

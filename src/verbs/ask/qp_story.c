@@ -11,6 +11,7 @@
 #include "diag/kept_story.h"
 #include "diag/log.h"
 #include "events/lines.h"
+#include "transport/request.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
@@ -62,16 +63,10 @@ static struct story_memory look_at(const struct qp *qp, uint32_t key, uint64_t a
 static struct story_memory find_refused(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
                                         uint32_t count, unsigned access)
 {
-    struct iovec ignored;
-    for (uint32_t i = 0; i < count; i++)
-        if (sge[i].length && mr_local(qp, pd, &sge[i], access, &ignored))
-            return look_at(qp, sge[i].lkey, sge[i].addr, sge[i].length, access);
-    return (struct story_memory){0};
-}
-
-static bool stores_locally(unsigned opcode)
-{
-    return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    uint32_t at = mr_find_refused(qp, pd, sge, count, access);
+    if (at == count)
+        return (struct story_memory){0};
+    return look_at(qp, sge[at].lkey, sge[at].addr, sge[at].length, access);
 }
 
 /* Some of its bits are left where it was posted. */
@@ -91,8 +86,7 @@ static void describe_send(struct qp *qp, struct story_error *error, const struct
     error->address = work->remote_address;
     error->key = work->rkey;
     if (!(work->flags & IBV_SEND_INLINE))
-        error->memory = find_refused(qp, qp->memory.pd, work->sge, work->sge_count,
-                                     stores_locally(work->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0);
+        error->memory = find_refused(qp, qp->memory.pd, work->sge, work->sge_count, request_local_access(work));
 }
 
 void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)

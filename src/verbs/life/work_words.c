@@ -35,15 +35,18 @@ static void write_element(const struct qp *qp, const struct pd *pd, const struct
              (unsigned long long)sge->addr, sge->lkey, region);
 }
 
-/* The first that is refused now; of memory that is gone, the first of all. */
+/* The one that is refused now; of memory that is gone, the first of all. */
 static void find_element(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t count,
                          unsigned access, enum reason reason, char *to)
 {
-    struct iovec ignored;
     bool gone = reason == REASON_LOCAL_GONE || reason == REASON_RECEIVE_GONE;
-    for (uint32_t i = 0; i < count; i++)
-        if (gone || mr_local(qp, pd, &sge[i], access, &ignored))
-            return write_element(qp, pd, &sge[i], i, to);
+    uint32_t at = 0;
+    while (gone && at < count && !sge[at].length)
+        at++;
+    if (!gone)
+        at = mr_find_refused(qp, pd, sge, count, access);
+    if (at < count)
+        write_element(qp, pd, &sge[at], at, to);
 }
 
 static bool is_atomic(const struct send_wqe *work)
@@ -89,8 +92,7 @@ const char *work_words_send(const struct qp *qp, const struct send_wqe *work, en
     const struct region *own = rkeys_find(qp->process->keys, work->rkey);
     *to = 0;
     if (local)
-        find_element(qp, qp->memory.pd, work->sge, work->sge_count,
-                     request_awaits_response(work) ? IBV_ACCESS_LOCAL_WRITE : 0, reason, to);
+        find_element(qp, qp->memory.pd, work->sge, work->sge_count, request_local_access(work), reason, to);
     else if (reason == REASON_REMOTE_ACCESS && own &&
              !(qp->path.peer && qp->path.peer->slot == node_slot(qp->process->node)))
         snprintf(to, WORK_WORDS, ", rkey 0x%x is of this process and not of the peer", work->rkey);

@@ -36,6 +36,16 @@ __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct 
     return REASON_NONE;
 }
 
+uint32_t mr_find_refused(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t count,
+                         unsigned access)
+{
+    struct iovec ignored;
+    uint32_t at = 0;
+    while (at < count && (!sge[at].length || !mr_local(qp, pd, &sge[at], access, &ignored)))
+        at++;
+    return at;
+}
+
 cold static enum reason find_special(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
                                      uint32_t length, unsigned access, struct iovec *out)
 {

@@ -14,6 +14,9 @@ enum reason mr_local(const struct qp *, const struct pd *, const struct ibv_sge 
 enum reason mr_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                       struct iovec *);
 
+/* The first element with bytes that mr_local refuses now; `count`: none. */
+uint32_t mr_find_refused(const struct qp *, const struct pd *, const struct ibv_sge *, uint32_t count, unsigned access);
+
 /* What the key stands for, whether the queue pair may use it or not; NULL: nothing. Likewise. */
 const struct region *mr_find(const struct qp *, uint32_t key);
 

@@ -33,7 +33,7 @@ struct side {
     uint8_t timeout;
     uint32_t length;
     unsigned acknowledgements; /* of one event */
-    bool own_rkey, kills, kills_early, two_contexts, acknowledges_wrongly, secret, own_qpn,
+    bool own_rkey, kills, kills_early, two_contexts, acknowledges_wrongly, secret, own_qpn, second_key,
         careless;                                   /* the last: it looks at no result until it has posted */
     enum { CONNECTS, STAYS_IN_INIT, DESTROYS } end; /* what becomes of its queue pair before the first message */
     bool elsewhere;                                 /* it meets in a directory of its own */
@@ -155,6 +155,12 @@ static void own_rkey(struct side *side)
     side->own_rkey = true;
 }
 
+/* Behind an element without bytes, whose key is not looked at. */
+static void second_key(struct side *side)
+{
+    side->second_key = true;
+}
+
 static void out_of_bounds(struct side *side)
 {
     side->opcode = IBV_WR_RDMA_WRITE;
@@ -263,6 +269,7 @@ static const struct mistake {
     {"no-local-write", no_local_write, right},
     {"wrong-rkey", wrong_rkey, right},
     {"own-rkey", own_rkey, right},
+    {"second-lkey", second_key, right},
     {"out-of-bounds", out_of_bounds, right},
     {"no-remote-read", no_remote_read, no_remote_read},
     {"no-qp-access", no_qp_access, no_qp_access},
@@ -352,7 +359,7 @@ static void make(struct side *side, char *memory)
     if (!side->mr)
         end_with("ibv_reg_mr", errno);
     struct ibv_qp_init_attr init = {.send_cq = side->endpoint.cq, .recv_cq = side->endpoint.cq, .qp_type = IBV_QPT_RC};
-    init.cap = (struct ibv_qp_cap){.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1};
+    init.cap = (struct ibv_qp_cap){.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 2, .max_recv_sge = 1};
     if (side->acknowledges_wrongly)
         destroy_unacknowledged(&side->endpoint, side->acknowledgements);
     if (side->two_contexts)
@@ -403,10 +410,11 @@ static void post_receives(struct side *side)
 
 static void post_work(struct side *side)
 {
-    struct ibv_sge sge = {(uintptr_t)side->mr->addr, side->length, side->mr->lkey};
+    struct ibv_sge sges[] = {{(uintptr_t)side->mr->addr, 0, 0},
+                             {(uintptr_t)side->mr->addr, side->length, side->mr->lkey + side->second_key}};
     struct ibv_send_wr wr = {.wr_id = 42,
-                             .sg_list = &sge,
-                             .num_sge = 1,
+                             .sg_list = side->second_key ? sges : sges + 1,
+                             .num_sge = side->second_key ? 2 : 1,
                              .opcode = side->opcode,
                              .send_flags = IBV_SEND_SIGNALED,
                              .wr.rdma = {.remote_addr = side->theirs.memory + side->offset,
