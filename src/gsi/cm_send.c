@@ -79,7 +79,7 @@ static struct cm_counts *counts_of(struct process *process)
 static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame,
                         enum cm_attribute attribute)
 {
-    struct fault fault = taps_disturb(process->traffic.taps);
+    struct fault fault = taps_disturb(traffic_taps(&process->traffic));
     if (meet_wants(SCRIPT_message)) {
         struct script_verdict verdict =
             meet_event((struct script_event){.call = SCRIPT_message, .name = cm_name(attribute)});
@@ -88,7 +88,7 @@ static bool send_tapped(struct process *process, struct peer *peer, struct link 
     }
     struct frame changed = *frame;
     cm_note_faults(counts_of(process), &fault);
-    taps_managed(process->traffic.taps, peer, link, frame);
+    taps_managed(traffic_taps(&process->traffic), peer, link, frame);
     changed.corrupt = fault.corrupt;
     if (fault_has(&fault, FAULT_DROP) || (fault.corrupt && peer))
         return true;
@@ -104,8 +104,8 @@ static bool send_on(struct process *process, struct peer *peer, struct link *lin
 {
     link->operations->begin(link);
     bool ready = link->operations->ready(link);
-    bool sent = ready && (process->traffic.taps ? send_tapped(process, peer, link, frame, attribute)
-                                                : link->operations->send(link, frame) != FRAME_NO_ROOM);
+    bool sent = ready && (traffic_taps(&process->traffic) ? send_tapped(process, peer, link, frame, attribute)
+                                                          : link->operations->send(link, frame) != FRAME_NO_ROOM);
     link->operations->end(link);
     return sent;
 }

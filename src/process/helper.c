@@ -275,7 +275,7 @@ static void leave_host(struct process *process)
     lock_take(&process->progress);
     progress_settle(process);
     process->parts->leave(process);
-    delay_flush(process->traffic.taps);
+    delay_flush(traffic_taps(&process->traffic));
     process->parts->write_counters(process);
     atomic_store(&process->forked, true);
     node_leave_host(process->node);

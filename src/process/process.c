@@ -29,7 +29,7 @@ static unsigned users;
 static void destroy(struct process *process)
 {
     log_settle();
-    delay_flush(process->traffic.taps);
+    delay_flush(traffic_taps(&process->traffic));
     process->parts->stop(process);
     event_note((uint32_t)getpid(), EVENT_PROCESS_ENDED, 0, 0);
     if (!process->forked)

@@ -33,9 +33,10 @@ struct process_parts {
     int (*open_device)(struct process *, const struct device *);
     /* The program ends without closing its devices: peers hear of it. Under process->progress. */
     void (*leave)(struct process *);
-    void (*write_counters)(struct process *); /* nobody sends any more: what was counted, and stories, go where their user finds them */
-    void (*stop)(struct process *);           /* the helper has ended; the process is still on the host */
-    void (*end)(struct process *);            /* it is not any more: frees everything */
+    void (*write_counters)(
+        struct process *); /* nobody sends any more: what was counted, and stories, go where their user finds them */
+    void (*stop)(struct process *); /* the helper has ended; the process is still on the host */
+    void (*end)(struct process *);  /* it is not any more: frees everything */
     /* For the moment of a fork; behind process->progress. */
     void (*lock)(struct process *);
     void (*unlock)(struct process *);
@@ -160,7 +161,7 @@ void process_watch_forks(void);
 /* May peers do by themselves what they would send packets for? Not where taps have to see those. */
 static inline bool process_publishes(const struct process *process)
 {
-    return !process->traffic.taps && !atomic_load(&process->forked);
+    return !traffic_taps(&process->traffic) && !atomic_load(&process->forked);
 }
 
 /* NULL: it has left the host, or is a child's copy. */

@@ -143,8 +143,8 @@ static void drop_datagram(void *context, const struct udp_refusal *refusal)
     struct process *process = ((struct round *)context)->process;
     traffic_dropped(&process->traffic, wire_reasons[refusal->fault], "datagram from port %u",
                     refusal->route->source_port);
-    if (process->traffic.taps)
-        taps_refused(process->traffic.taps, refusal);
+    if (traffic_taps(&process->traffic))
+        taps_refused(traffic_taps(&process->traffic), refusal);
 }
 
 /* Something for which no packet stands, for who deals with frames of its kind. */

@@ -16,8 +16,8 @@ TAILQ_HEAD(delayed_list, delayed);
 
 struct taps {
     struct capture *capture;  /* NULL: none */
-    bool faulty;              /* frames of queue pairs may meet faults */
-    bool scripted;            /* and rules of a script */
+    atomic_bool faulty;       /* frames of queue pairs may meet faults */
+    atomic_bool scripted;     /* and rules of a script */
     struct fault_plan plan;   /* of SOFTVERBS_FAULT; nothing where there is none */
     _Atomic uint64_t streams; /* given to queue pairs */
     struct node *node;

@@ -23,21 +23,20 @@ static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for ot
 int traffic_open(struct traffic *traffic, struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
     traffic->totals = calloc(DEVICES_MAX, sizeof *traffic->totals);
-    traffic->taps = taps_open(node, schedule, closed);
+    atomic_init(&traffic->taps, taps_open(node, schedule, closed));
     return traffic->totals ? 0 : ENOMEM;
 }
 
 void traffic_close(struct traffic *traffic)
 {
-    taps_close(traffic->taps);
+    taps_close(traffic_taps(traffic));
     free(traffic->totals);
 }
 
 bool traffic_script(struct traffic *traffic, struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
-    struct taps *before = traffic->taps, *taps = taps_script(before, node, schedule, closed);
-    __atomic_store_n(&traffic->taps, taps,
-                     __ATOMIC_RELEASE); /* read plainly by who sends, which sees the one or the other */
+    struct taps *before = traffic_taps(traffic), *taps = taps_script(before, node, schedule, closed);
+    atomic_store_explicit(&traffic->taps, taps, memory_order_release);
     return !before && taps;
 }
 
@@ -45,7 +44,7 @@ bool traffic_script(struct traffic *traffic, struct node *node, struct schedule 
 
 void traffic_begin(struct traffic_flow *flow)
 {
-    struct taps *taps = flow->traffic->taps;
+    struct taps *taps = traffic_taps(flow->traffic);
     if (taps)
         flow->stream = atomic_fetch_add(&taps->streams, 1);
 }
@@ -210,7 +209,7 @@ static void name_peer(const struct traffic_flow *flow, const struct peer *peer, 
     const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     bool ipv4 = !memcmp(gid.raw, mapped, sizeof mapped);
     if (peer)
-        node_program(flow->traffic->taps->node, peer, text, size);
+        node_program(traffic_taps(flow->traffic)->node, peer, text, size);
     else
         inet_ntop(ipv4 ? AF_INET : AF_INET6, gid.raw + (ipv4 ? sizeof mapped : 0), text, (socklen_t)size);
 }
@@ -238,7 +237,7 @@ static void meet_packet(const struct traffic_flow *flow, const struct peer *peer
 cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
                               const struct frame *frame)
 {
-    struct taps *taps = flow->traffic->taps;
+    struct taps *taps = traffic_taps(flow->traffic);
     char words[96];
     if (!taps->faulty) {
         taps_sent(flow, peer, link, frame, NULL);
@@ -247,7 +246,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     if (!payload_is_there(&frame->payload)) /* what becomes of the frame is not known before it has left */
         return false;
     bool answer = is_response(frame);
-    struct delay_way way = {flow->traffic->taps, peer, link, flow->stream * 2 + answer};
+    struct delay_way way = {traffic_taps(flow->traffic), peer, link, flow->stream * 2 + answer};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
     if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
@@ -271,8 +270,8 @@ void traffic_missed(struct traffic_flow *flow, const struct peer *peer)
 void traffic_managed(struct traffic *traffic, const struct packet *packet, const struct datagram_route *route)
 {
     note_stray(traffic, EVENT_PACKET_RECEIVED, packet->opcode, packet->payload.length);
-    if (traffic->taps)
-        taps_received(traffic->taps, NULL, packet, route);
+    if (traffic_taps(traffic))
+        taps_received(traffic_taps(traffic), NULL, packet, route);
 }
 
 /* It has no stream of faults: which packets of queue pairs meet them must not depend on who asks from outside. */
@@ -280,8 +279,8 @@ void traffic_send_alone(struct traffic *traffic, struct link *link, const struct
                         const struct frame *frame)
 {
     note_stray(traffic, EVENT_PACKET_SENT, frame->headers[0], frame->payload.length);
-    if (traffic->taps)
-        taps_responded(traffic->taps, request, link, frame);
+    if (traffic_taps(traffic))
+        taps_responded(traffic_taps(traffic), request, link, frame);
     link->operations->send(link, frame);
 }
 
@@ -332,6 +331,6 @@ int traffic_take_unsent(struct link *link)
 void traffic_received_frame(struct traffic *traffic, const struct frame *frame)
 {
     counts_note(&traffic->strays.rest, EVENT_PACKET_RECEIVED, 0, frame->payload.length);
-    if (traffic->taps)
-        taps_received_frame(traffic->taps, frame);
+    if (traffic_taps(traffic))
+        taps_received_frame(traffic_taps(traffic), frame);
 }

@@ -20,7 +20,7 @@ enum { TRAFFIC_NO_SERVICE = 0xff }; /* raw packets */
 
 /* Of a process. */
 struct traffic {
-    struct taps *taps;           /* NULL: none */
+    _Atomic(struct taps *) taps; /* by traffic_taps; once there are any, they stay */
     struct counts_total *totals; /* by device: what flows counted that are no more; under process->control */
     struct counts_total strays;  /* what arrived for no queue pair; under process->progress */
 };
@@ -118,10 +118,16 @@ void traffic_missed(struct traffic_flow *, const struct peer *);
 /* May payloads go by reference? No while faults are injected: a delayed copy could be read after the memory changed. */
 bool traffic_may_reference(const struct traffic *, struct link *);
 
+/* NULL: none. Another thread may make them meanwhile (traffic_script). Thread-safe. */
+static inline struct taps *traffic_taps(const struct traffic *traffic)
+{
+    return atomic_load_explicit(&traffic->taps, memory_order_acquire);
+}
+
 /* Do frames get lost on links that don't lose? */
 static inline bool traffic_is_faulty(const struct traffic *traffic)
 {
-    return unlikely(traffic->taps != NULL) && traffic->taps->faulty;
+    return unlikely(traffic_taps(traffic) != NULL) && traffic_taps(traffic)->faulty;
 }
 
 /* A packet arrived for this queue pair, under its lock. `route` NULL: from this host. Under process->progress, as all
@@ -173,7 +179,7 @@ static inline void traffic_note_sent(struct traffic_flow *flow, const struct fra
 static inline bool traffic_send_counted(struct traffic_flow *flow, struct peer *peer, struct link *link,
                                         const struct frame *frame)
 {
-    if (unlikely(flow->traffic->taps != NULL))
+    if (unlikely(traffic_taps(flow->traffic) != NULL))
         return traffic_send_tapped(flow, peer, link, frame);
     return link->operations->send(link, frame) != FRAME_UNREADABLE;
 }
@@ -205,8 +211,8 @@ static inline void traffic_received(struct traffic_flow *flow, const struct pack
                           packet->psn);
     else
         traffic_received_slow(flow, packet);
-    if (unlikely(flow->traffic->taps != NULL))
-        taps_received(flow->traffic->taps, flow, packet, route);
+    if (unlikely(traffic_taps(flow->traffic) != NULL))
+        taps_received(traffic_taps(flow->traffic), flow, packet, route);
 }
 
 static inline void traffic_end_batch(struct traffic_flow *flow, struct link *link)

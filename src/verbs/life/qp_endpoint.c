@@ -159,7 +159,7 @@ static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *
 {
     const struct packet *packet = arrival->from.packet;
     return arrival->plain && qp->traits & QP_END_TO_END && !qp->path.remote &&
-           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp_flow(qp)->traffic->taps;
+           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !traffic_taps(qp_flow(qp)->traffic);
 }
 
 static inline enum endpoint_output output_of(const struct qp *qp)

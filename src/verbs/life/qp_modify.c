@@ -92,7 +92,7 @@ static uint32_t ack_mask_of(const struct qp *qp)
 /* Inside a host a frame takes them. A capture is to have them as packets. */
 static bool acks_go_along(const struct qp *qp)
 {
-    return qp->traits & QP_END_TO_END && !qp->path.remote && !qp->process->traffic.taps;
+    return qp->traits & QP_END_TO_END && !qp->path.remote && !traffic_taps(&qp->process->traffic);
 }
 
 /* The engine's settings from the attributes. */
@@ -136,7 +136,7 @@ void qp_forget_peer(struct qp *qp)
     if (qp->path.peer && !qp->process->forked)
         node_put(qp->process->node, qp->path.peer);
     if (qp->path.remote) {
-        delay_forget(qp->process->traffic.taps, qp->path.remote);
+        delay_forget(traffic_taps(&qp->process->traffic), qp->path.remote);
         qp->path.remote->operations->close(qp->path.remote);
     }
     qp->path.peer = NULL;

@@ -77,7 +77,7 @@ static void ah_release(struct ah *ah)
 {
     struct process *process = context_of(ah->ibv.context)->process;
     if (ah->remote && !process->inherited) {
-        delay_forget(process->traffic.taps, ah->remote);
+        delay_forget(traffic_taps(&process->traffic), ah->remote);
         ah->remote->operations->close(ah->remote);
     }
     free(ah);
