@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/event.h"
+#include "verbs/ask/qp_inquiry.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/srq.h"
@@ -40,10 +41,12 @@ static void raise_for_qp(struct ibv_qp *ibv, enum ibv_event_type type)
     struct qp *qp = qp_real(qp_of(ibv));
     bool fatal = type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
     lock_take(&qp->lock);
-    if (fatal)
+    if (fatal) {
+        qp_inquiry_settle(qp);
         qp_fail(qp, type);
-    else
+    } else {
         qp_raise(qp, type);
+    }
     lock_release(&qp->lock);
 }
 

@@ -9,6 +9,7 @@
 #include "process/port_state.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/ask/qp_inquiry.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
@@ -38,6 +39,7 @@ static void fail_on_port(void *object, void *context)
     if (qp->path.port != *(const uint32_t *)context)
         return;
     lock_take(&qp->lock);
+    qp_inquiry_settle(qp);
     qp_fail(qp, IBV_EVENT_DEVICE_FATAL);
     lock_release(&qp->lock);
 }

@@ -12,6 +12,7 @@
 #include "verbs/ask/peer_words.h"
 #include "verbs/ask/qp_account.h"
 #include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_path.h"
 
 static const nanos look_first = 200 * NANOS_MICROSECOND; /* doubling while no answer comes */
@@ -220,6 +221,15 @@ bool qp_inquiry_take(struct qp *qp, nanos now, struct packet *refusal)
         return false;
     *refusal = qp->told.inquiry->refusal;
     return true;
+}
+
+/* What has not come by now is awaited no more. */
+void qp_inquiry_settle(struct qp *qp)
+{
+    struct packet refusal;
+    lock_assert_held(&qp->lock);
+    if (qp_inquiry_is_of_refusal(qp) && qp_inquiry_take(qp, qp->told.inquiry->until, &refusal))
+        qp_receive(qp, &refusal, qp_flow(qp)->now);
 }
 
 void qp_inquiry_end(struct qp *qp)

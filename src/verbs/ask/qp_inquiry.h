@@ -34,6 +34,10 @@ bool qp_inquiry_is_of_refusal(const struct qp *);
 /* Looks whether the answer to that has come. True: the refusal is to be taken now, by the caller. */
 bool qp_inquiry_take(struct qp *, nanos now, struct packet *);
 
+/* The queue pair is about to go to ERR for another reason, as the program asks for it, by an event or as its CQ
+ * overran: a refusal that was kept came before, so it ends its request first. The state may be ERR then. */
+void qp_inquiry_settle(struct qp *);
+
 /* The queue pair is reset or destroyed: forgets all of it. */
 void qp_inquiry_end(struct qp *);
 

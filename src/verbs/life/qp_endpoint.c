@@ -237,6 +237,7 @@ void qp_endpoint_fail_overrun(struct endpoint *endpoint)
     lock_take(&qp->lock);
     if (is_overrun(qp->uses.send_cq) || is_overrun(qp->uses.receive_cq) ||
         (qp->xrc.selected && is_overrun(qp->xrc.selected->cq))) {
+        qp_inquiry_settle(qp);
         bool works = qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR;
         if (works) {
             qp_tell_cause(qp, REASON_CQ_OVERRUN);

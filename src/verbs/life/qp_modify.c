@@ -186,6 +186,14 @@ static int start_receiving(struct qp *qp)
     return 0;
 }
 
+static void enter_error(struct qp *qp)
+{
+    qp_inquiry_settle(qp);
+    if (qp->state != IBV_QPS_ERR)
+        qp_flush(qp);
+    qp_story_keep(qp);
+}
+
 static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
 {
     switch (to) {
@@ -208,10 +216,8 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
             engine_drain(qp_engine(qp), true);
         return 0;
     case IBV_QPS_ERR:
-        if (from != to) {
-            qp_flush(qp);
-            qp_story_keep(qp);
-        }
+        if (from != to)
+            enter_error(qp);
         return 0;
     default:
         return 0;

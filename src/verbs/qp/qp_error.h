@@ -7,7 +7,8 @@
 /* To the error state, as the program asked for: the engine's work and the receives are flushed. */
 void qp_flush(struct qp *);
 
-/* To the error state by an error that the engine didn't see: the whole queue pair is flushed and `event` raised. */
+/* To the error state by an error that the engine did not see: the whole queue pair is flushed and `event` raised. A
+ * refusal that was kept comes first: qp_inquiry_settle (ask/qp_inquiry.h). */
 void qp_fail(struct qp *, enum ibv_event_type event);
 
 /* Peers that may be reading memory of this queue pair by reference are told to forget it. After the return the program

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""What becomes of a request whose queue pair asks the peer's process about its error (asked.c), and what the log says of it."""
+import re
+import sys
+
+import cases
+from cases import BUILD, SOFTVERBS, patience
+
+PROGRAM = f"{BUILD}/tests/tool/asked"
+
+
+def _play(case):
+    """The status of the request, the seconds until it came, and the lines of the log."""
+    status, text = cases.at_terminal([SOFTVERBS, "run", "--", PROGRAM, case], cases.environment())
+    result = re.search(r"^(.*), vendor_err (\d+), after ([0-9.]+) s$", text, re.MULTILINE)
+    assert status == 0 and result, text
+    return f"{result[1]}, {result[2]}", float(result[3]), [line for line in text.splitlines() if line.startswith("softverbs: ")]
+
+
+def a_refusal_that_has_come_is_the_status_also_when_the_program_modifies_to_err():
+    status, _, lines = _play("error")
+    assert status == "remote invalid request error, 107", (status, lines)
+    assert any("ends in IBV_WC_REM_INV_REQ_ERR: process " in line and "(its reason 209) (reason 107)" in line for line in lines), lines
+
+
+def what_is_asked_before_a_reset_is_nothing_to_the_next_connection():
+    status, _, lines = _play("reset")
+    assert status == "success, 0", (status, lines)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
