@@ -61,9 +61,10 @@ int question_ask(struct node *node, const struct peer *peer, const char *request
     question->socket = -1;
     if (atomic_load(&node->left) || peer->gone)
         return ENOENT;
-    int before = uncancelled_begin();
+    int saved = errno, before = uncancelled_begin();
     int error = ask(node, (const struct record *)peer, request, question);
     uncancelled_end(before);
+    errno = saved;
     return error;
 }
 
@@ -78,13 +79,14 @@ static int read_memory(int memory, void *to, size_t size)
 
 int question_look(struct question *question, void *to, size_t size)
 {
-    int memory, before = uncancelled_begin();
+    int memory, saved = errno, before = uncancelled_begin();
     int error = control_take_descriptor(question->socket, &memory);
     if (!error)
         error = read_memory(memory, to, size);
     if (memory >= 0)
         close(memory);
     uncancelled_end(before);
+    errno = saved;
     return error == EWOULDBLOCK ? EAGAIN : error;
 }
 

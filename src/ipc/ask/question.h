@@ -1,4 +1,5 @@
-/* What one process asks another without waiting: the request that a tool makes (node_ask), for who holds locks. */
+/* What one process asks another without waiting: the request that a tool makes (node_ask), for who holds locks. errno
+ * stays as it is. */
 #ifndef IPC_ASK_QUESTION_H
 #define IPC_ASK_QUESTION_H
 

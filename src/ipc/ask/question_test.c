@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,8 +88,11 @@ static void leave(struct room *room, int status)
 static int await(struct question *question, char bytes[SIZE])
 {
     int error = EAGAIN;
-    for (int i = 0; error == EAGAIN && i < PATIENCE; i++, usleep(1000))
+    for (int i = 0; error == EAGAIN && i < PATIENCE; i++, usleep(1000)) {
+        errno = EDOM;
         error = question_look(question, bytes, SIZE);
+        assert_int_equal(errno, EDOM);
+    }
     return error;
 }
 
@@ -123,6 +127,24 @@ static void one_of_another_size_is_not(void **state)
     assert_int_equal(ask_and_await(&room, bytes), EPROTO);
     atomic_store(&room.pair->answers, 0);
     assert_int_equal(ask_and_await(&room, bytes), EPROTO);
+    leave(&room, 0);
+}
+
+static void errno_of_the_program_stays(void **state)
+{
+    struct room room;
+    struct question question;
+    struct rlimit before, none;
+    enter(&room, SIZE);
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+    errno = EDOM;
+    int error = question_ask(room.node, room.peer, "qp 7", &question);
+    assert_int_equal(errno, EDOM);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(error, EMFILE);
     leave(&room, 0);
 }
 
@@ -183,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_of_the_right_size_is_taken),
         cmocka_unit_test(one_of_another_size_is_not),
+        cmocka_unit_test(errno_of_the_program_stays),
         cmocka_unit_test(who_does_not_look_keeps_nobody_waiting),
         cmocka_unit_test(who_ends_meanwhile_is_noticed),
         cmocka_unit_test(its_program_has_a_name),
