@@ -73,7 +73,7 @@ static bool is_itself(const struct view *view, char *to)
 {
     snprintf(to, INQUIRY_WORDS, "dest_qp_num is 0x%x, the queue pair's own number, and not that of its peer",
              view->qp->number);
-    return view->qp->attr.dest_qp_num == view->qp->number &&
+    return view->account->found == QP_ACCOUNT_FOUND && view->qp->attr.dest_qp_num == view->qp->number &&
            view->account->rq_psn != (view->qp->attr.sq_psn & PSN_MASK);
 }
 
