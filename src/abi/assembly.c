@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "report/traffic_report.h"
 #include "runtime/qpns.h"
+#include "verbs/ask/qp_inquiry.h"
 #include "verbs/context/inherit.h"
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/kinds/xrc/xrc_standin.h"
@@ -49,6 +50,7 @@ static void end_parts(struct process *process)
 static void inherit(struct process *process)
 {
     call_counts_forget();
+    qp_inquiry_inherit();
     inherit_process(process);
     cm_inherit(process);
 }

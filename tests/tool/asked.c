@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROOM = 64, PSN = 7, FIRST_DESCRIPTOR = 3 };
+enum { ROOM = 64, PSN = 7, FIRST_DESCRIPTOR = 3, QUESTIONS_MOST = 4 };
 
 /* What both see. */
 static struct meeting {
@@ -60,6 +60,15 @@ static void to_init(void)
     check(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
 }
 
+static void make_qp(void)
+{
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};
+    qp = ibv_create_qp(pd, &init);
+    check(!qp, "ibv_create_qp");
+    to_init();
+}
+
 static void make_objects(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -68,11 +77,8 @@ static void make_objects(void)
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, 16, NULL, NULL, 0);
     mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-    struct ibv_qp_init_attr init = {
-        .send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};
-    qp = ibv_create_qp(pd, &init);
-    check(!mr || !qp || ibv_query_gid(context, 1, 0, &gid), "an object");
-    to_init();
+    check(!cq || !mr || ibv_query_gid(context, 1, 0, &gid), "an object");
+    make_qp();
 }
 
 /* A timeout of 4.096 us * 2^`timeout`, and one retry. */
@@ -254,6 +260,44 @@ static void stop_late(void)
     show();
 }
 
+/* One of two queue pairs stays in INIT. */
+static void ask_itself(void)
+{
+    uint32_t first = qp->qp_num;
+    make_qp();
+    connect_to(first, 8);
+    post(IBV_WR_SEND);
+    show();
+}
+
+static void begin(void (*part)(void));
+
+/* Each generation forks while it asks its own server, which is stopped; the last one asks itself. A child that took its
+ * parent's questions for its own would ask no more then. */
+static void fork_while_asking(void)
+{
+    static unsigned generation;
+    struct ibv_wc wc;
+    if (generation++ == QUESTIONS_MOST) {
+        return ask_itself();
+    }
+    connect_to(meeting->server, 15);
+    post(IBV_WR_SEND);
+    usleep(200000);
+    kill(server, SIGSTOP);
+    poll_for(&wc, 0.12); /* the last retry has passed after 0.27 s */
+    pid_t child = fork();
+    if (!child) {
+        atomic_store(&meeting->stage, 0);
+        begin(stay);
+        fork_while_asking();
+        fflush(stdout);
+        kill(server, SIGKILL);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
 static void own_descriptors(void)
 {
     connect_to(meeting->server, 8);
@@ -285,6 +329,7 @@ static const struct {
     {"error", refuse_and_stop, modify_to_error},
     {"reset", refuse_and_stop, connect_anew},
     {"stop", stay, stop_late},
+    {"fork", stay, fork_while_asking},
     {"descriptors", stay, own_descriptors},
     {"descriptors-there", fill_descriptors, descriptors_of_the_server},
     {"destroy", refuse_and_destroy, read_and_show},
@@ -302,6 +347,16 @@ static void serve(void (*part)(void))
         pause();
 }
 
+/* A server for this process, which is its client. */
+static void begin(void (*part)(void))
+{
+    server = fork();
+    if (!server)
+        serve(part);
+    await(&meeting->stage, NUMBERED);
+    make_objects();
+}
+
 int main(int argc, char **argv)
 {
     size_t i = 0, count = sizeof cases / sizeof *cases;
@@ -310,11 +365,7 @@ int main(int argc, char **argv)
     meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (i == count || meeting == MAP_FAILED)
         return 2;
-    server = fork();
-    if (!server)
-        serve(cases[i].serve);
-    await(&meeting->stage, NUMBERED);
-    make_objects();
+    begin(cases[i].serve);
     cases[i].play();
     fflush(stdout);
     kill(server, SIGKILL);

@@ -8,6 +8,8 @@ from cases import BUILD, SOFTVERBS, patience
 
 PROGRAM = f"{BUILD}/tests/tool/asked"
 
+SILENT = "send of wr_id 42 ends in IBV_WC_RETRY_EXC_ERR: "
+
 
 def _play(case):
     """The status of the request, the seconds until it came, and the lines of the log."""
@@ -26,6 +28,11 @@ def a_refusal_that_has_come_is_the_status_also_when_the_program_modifies_to_err(
 def what_is_asked_before_a_reset_is_nothing_to_the_next_connection():
     status, _, lines = _play("reset")
     assert status == "success, 0", (status, lines)
+
+
+def a_child_of_a_fork_asks_though_its_parent_asks_as_often_as_it_may():
+    _, _, lines = _play("fork")
+    assert any(f"{SILENT}queue pair 0x" in line and " is in INIT: it was never brought to RTR (reason 105)" in line for line in lines), lines
 
 
 if __name__ == "__main__":

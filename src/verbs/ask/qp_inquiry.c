@@ -20,6 +20,7 @@ static const nanos look_first = 200 * NANOS_MICROSECOND; /* doubling while no an
 struct qp_inquiry {
     struct question question;
     bool waits, refused;
+    unsigned process; /* the one that asks: `processes` then */
     nanos until, look, span;
     struct packet refusal; /* `refused`: by this NAK */
     pid_t pid;
@@ -29,9 +30,11 @@ struct qp_inquiry {
 };
 
 static atomic_uint under_way;
+static atomic_uint processes; /* forks on the way to this one */
 
-static bool may_begin(void)
+static bool may_begin(struct qp_inquiry *inquiry)
 {
+    inquiry->process = atomic_load(&processes);
     if (atomic_fetch_add(&under_way, 1) < INQUIRIES_MOST)
         return true;
     atomic_fetch_sub(&under_way, 1);
@@ -42,9 +45,17 @@ static void end_question(struct qp_inquiry *inquiry)
 {
     if (!inquiry->waits)
         return;
+    inquiry->waits = false;
+    if (inquiry->process != atomic_load(&processes))
+        return; /* a copy in the child of a fork, where the descriptor may be another file by now */
     question_end(&inquiry->question);
     atomic_fetch_sub(&under_way, 1);
-    inquiry->waits = false;
+}
+
+void qp_inquiry_inherit(void)
+{
+    atomic_store(&under_way, 0);
+    atomic_fetch_add(&processes, 1);
 }
 
 static void name_process(struct qp *qp, const struct peer *peer, struct qp_inquiry *inquiry)
@@ -77,7 +88,7 @@ static void ask(struct qp *qp, const struct peer *peer, struct qp_inquiry *inqui
     char request[32];
     name_process(qp, peer, inquiry);
     snprintf(request, sizeof request, QP_ACCOUNT_REQUEST "%u", qp->attr.dest_qp_num);
-    if (!may_begin())
+    if (!may_begin(inquiry))
         return;
     inquiry->waits = true;
     int error = question_ask(qp->process->node, peer, request, &inquiry->question);

@@ -22,6 +22,9 @@ bool qp_inquire_silence(struct qp *, nanos now);
 /* The same for a NAK that ends a request for good. True: it was kept, for qp_inquiry_take. */
 bool qp_inquire_refusal(struct qp *, const struct packet *, nanos now);
 
+/* In the child of a fork: nobody is being asked by it. */
+void qp_inquiry_inherit(void);
+
 /* Is an answer awaited? Then the engine's deadlines wait, too. */
 static inline bool qp_inquiry_waits(const struct qp *);
 
