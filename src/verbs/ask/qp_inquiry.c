@@ -116,6 +116,15 @@ static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
         node_put(qp->process->node, found);
 }
 
+/* What it points to is not there for as long. */
+static void keep_refusal(struct qp_inquiry *inquiry, const struct packet *refusal)
+{
+    inquiry->refused = true;
+    inquiry->refusal = *refusal;
+    inquiry->refusal.payload = (struct payload){0};
+    inquiry->refusal.lrh = inquiry->refusal.grh = NULL;
+}
+
 /* False: it is of no use, or there is no memory. */
 static bool start(struct qp *qp, const struct packet *refusal, nanos now)
 {
@@ -128,10 +137,7 @@ static bool start(struct qp *qp, const struct packet *refusal, nanos now)
     qp->told.inquiry = inquiry;
     qp->told.known = inquiry->words;
     if (refusal) {
-        inquiry->refused = true;
-        inquiry->refusal = *refusal;
-        inquiry->refusal.payload = (struct payload){0};
-        inquiry->refusal.lrh = inquiry->refusal.grh = NULL;
+        keep_refusal(inquiry, refusal);
         turn_to(qp, inquiry, now);
     } else if (qp_port_is_down(qp)) {
         peer_words_port_down(qp, inquiry->words);
@@ -207,7 +213,10 @@ bool qp_inquire_refusal(struct qp *qp, const struct packet *packet, nanos now)
     lock_assert_held(&qp->lock);
     if (!(qp->traits & QP_END_TO_END) || !ends_for_good(packet))
         return false;
-    return qp_inquiry_is_of_refusal(qp) /* it comes a second time */ || restart(qp, packet, now);
+    if (!qp_inquiry_is_of_refusal(qp))
+        return restart(qp, packet, now);
+    keep_refusal(qp->told.inquiry, packet); /* the same once more, or what the peer says now */
+    return true;
 }
 
 bool qp_inquiry_waits_slow(const struct qp *qp)
