@@ -170,7 +170,7 @@ static void go_by_connection(struct capture_way *way, const struct traffic_flow 
 void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const struct link *link,
                const struct frame *frame, const char *note)
 {
-    struct capture *capture = traffic_taps(flow->traffic)->capture;
+    struct capture *capture = atomic_load_explicit(&flow->traffic->taps, memory_order_acquire)->capture;
     size_t skip = frame_outer_length(frame->kind);
     if (!capture)
         return;
