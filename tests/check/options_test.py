@@ -165,5 +165,15 @@ def a_forked_child_reports_its_own():
     assert len(lines) == 2, lines
 
 
+def what_libraries_free_while_lines_are_looked_up_is_no_finding():
+    path = f"{TEMPORARY}/lookup.report"
+    done = softverbs("run", "--check", f"--check-report={path}", "--", f"{BUILD}/tests/check/frees_in_lookup")
+    assert done.returncode == 0, told(done)
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    found = {line["found"][0]["function"] for line in lines if "text" in line}
+    assert {line["rule"] for line in lines} == {"buffer-freed"} and found == {"main"}, lines
+
+
 if __name__ == "__main__":
     cases.main(sys.modules[__name__])

@@ -13,6 +13,7 @@
 #include "base/uncancelled.h"
 #include "check/findings/finding_file.h"
 #include "check/findings/finding_lines.h"
+#include "check/findings/inside.h"
 #include "check/findings/suppression.h"
 #include "diag/log.h"
 
@@ -102,6 +103,7 @@ static void tell_first(struct finding *finding)
 static bool tell_one(struct finding *finding)
 {
     int before = uncancelled_begin();
+    inside_begin();
     mutex_take(&telling);
     struct finding *known = find_told(finding);
     bool first = !known && told_count < FINDINGS_MOST;
@@ -114,6 +116,7 @@ static bool tell_one(struct finding *finding)
     mutex_release(&telling);
     if (!first)
         free(finding);
+    inside_end();
     uncancelled_end(before);
     return shown;
 }

@@ -11,6 +11,7 @@
 
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "check/findings/inside.h"
 
 enum { KNOWN = 1024 };
 
@@ -224,6 +225,8 @@ void symbol_find(const void *address, struct symbol *symbol)
 {
     uint64_t call = (uintptr_t)address - 1;
     *symbol = (struct symbol){.module = "?", .offset = call};
+    int before = uncancelled_begin(); /* files are read, with a lock held */
+    inside_begin();
     mutex_take(&session);
     Dwfl_Module *module = find_module(call);
     if (module) {
@@ -233,6 +236,8 @@ void symbol_find(const void *address, struct symbol *symbol)
     mutex_release(&session);
     if (!module)
         find_exported(call, symbol);
+    inside_end();
+    uncancelled_end(before);
 }
 
 /* The address, and in its highest bit whether it is of a wrapper. Where two addresses share a place, the later stays.
@@ -247,9 +252,8 @@ bool symbol_is_wrapper(const void *address)
     uintptr_t found = atomic_load_explicit(place, memory_order_relaxed);
     if ((found & ~yes) == (uintptr_t)address)
         return found & yes;
-    int error = errno, before = uncancelled_begin(); /* files are read, with a lock held */
+    int error = errno;
     symbol_find(address, &symbol);
-    uncancelled_end(before);
     errno = error;
     atomic_store_explicit(place, (uintptr_t)address | (symbol.is_wrapper ? yes : 0), memory_order_relaxed);
     return symbol.is_wrapper;

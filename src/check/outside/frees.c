@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "calls/imports.h"
+#include "check/findings/inside.h"
 #include "check/hooks.h"
 #include "check/memory.h"
 
@@ -22,7 +23,7 @@ static void note_freed(const char *memory)
 
 static void seen_free(void *memory)
 {
-    if (shadow_may_hold(memory))
+    if (!inside_checker && shadow_may_hold(memory))
         note_freed(memory);
     free(memory);
 }
