@@ -175,5 +175,11 @@ def what_libraries_free_while_lines_are_looked_up_is_no_finding():
     assert {line["rule"] for line in lines} == {"buffer-freed"} and found == {"main"}, lines
 
 
+def memory_of_a_program_s_own_allocator_has_no_size():
+    done = softverbs("run", "--check", "--", f"{BUILD}/tests/check/own_allocator")
+    assert done.returncode == 0 and done.stderr.count(b"(buffer-freed)") == 1, told(done)
+    assert b"found at     library_free (frees_library.c:" in done.stderr, told(done)
+
+
 if __name__ == "__main__":
     cases.main(sys.modules[__name__])

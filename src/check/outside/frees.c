@@ -1,5 +1,6 @@
 #include "check/outside/frees.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,24 @@
 #include "check/hooks.h"
 #include "check/memory.h"
 
+/* Does malloc_usable_size know what free does? Written before the program runs. A program may have an allocator of its
+ * own without that function, and then the C library's has no sizes of its memory. */
+static bool has_sizes;
+
+static bool is_of_one_object(const void *one, const void *other)
+{
+    Dl_info info, beside;
+    return dladdr(one, &info) && dladdr(other, &beside) && info.dli_fbase == beside.dli_fbase;
+}
+
 /* Not where the lock is taken: this may be a handler of a fork, in a thread that holds it. */
 static void note_freed(const char *memory)
 {
     struct shadow *owner;
     if (!shadow_try_lock())
         return;
-    const struct wqe *wqe = memory_find_user(memory, malloc_usable_size((void *)memory), &owner);
+    size_t length = has_sizes ? malloc_usable_size((void *)memory) : 1;
+    const struct wqe *wqe = memory_find_user(memory, length, &owner);
     if (wqe)
         HOOKS_CALL(freed, owner, wqe);
     shadow_unlock();
@@ -63,5 +75,6 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *unused)
 
 void frees_begin(void)
 {
+    has_sizes = is_of_one_object((const void *)free, (const void *)malloc_usable_size);
     dl_iterate_phdr(visit_object, NULL);
 }
