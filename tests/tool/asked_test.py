@@ -5,6 +5,7 @@ import sys
 
 import cases
 from cases import BUILD, SOFTVERBS, patience
+from patience import tries
 
 PROGRAM = f"{BUILD}/tests/tool/asked"
 
@@ -33,6 +34,22 @@ def what_is_asked_before_a_reset_is_nothing_to_the_next_connection():
 def a_child_of_a_fork_asks_though_its_parent_asks_as_often_as_it_may():
     _, _, lines = _play("fork")
     assert any(f"{SILENT}queue pair 0x" in line and " is in INIT: it was never brought to RTR (reason 105)" in line for line in lines), lines
+
+
+def a_cause_is_named_though_the_queue_pair_that_refused_is_gone():
+    status, _, lines = _play("destroy")
+    assert status == "remote invalid request error, 107", (status, lines)
+    assert any("ends in IBV_WC_REM_INV_REQ_ERR: process " in line and "(its reason 209) (reason 107)" in line for line in lines), lines
+
+
+def _stop_late():
+    status, seconds, lines = _play("stop")
+    assert status == "transport retry counter exceeded, 105" and seconds < patience(2), (status, seconds, lines)
+    assert any(f"{SILENT}the number " in line and "(asked), which is stopped (SIGSTOP, or a debugger) (reason 105)" in line for line in lines), lines
+
+
+def a_peer_that_is_stopped_keeps_nobody_waiting():
+    tries("stop", 3, "a server that has not run before it is stopped is waited for", _stop_late, AssertionError)
 
 
 if __name__ == "__main__":

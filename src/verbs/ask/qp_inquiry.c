@@ -147,14 +147,16 @@ static bool start(struct qp *qp, const struct packet *refusal, nanos now)
     return inquiry->waits;
 }
 
+/* A queue pair that refused a request and was reset or destroyed at once knows no more why, and the log still does. */
 static void hear(struct qp *qp, struct qp_inquiry *inquiry, struct qp_account *account)
 {
-    if (!qp_account_is_sound(account, qp->attr.dest_qp_num))
-        return;
-    if (inquiry->refused)
+    bool sound = qp_account_is_sound(account, qp->attr.dest_qp_num);
+    if (sound && inquiry->refused)
         peer_words_refusal(account, inquiry->who, inquiry->words);
-    else
+    else if (sound)
         peer_words_silence(qp, account, inquiry->who, inquiry->words);
+    if (inquiry->refused && !*inquiry->words)
+        read_its_log(qp, inquiry);
 }
 
 static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
@@ -162,7 +164,7 @@ static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
     enum peer_unheard why = elsewhere_is_stopped(inquiry->pid) ? PEER_STOPPED : PEER_BUSY;
     if (inquiry->refused)
         read_its_log(qp, inquiry);
-    else
+    else if (error != EPROTO)
         peer_words_unheard(inquiry->who, error == EAGAIN ? why : PEER_ENDED, inquiry->words);
 }
 
@@ -182,7 +184,7 @@ static bool look(struct qp *qp, nanos now)
     }
     if (!error)
         hear(qp, inquiry, &account);
-    else if (error != EPROTO)
+    else
         give_up(qp, inquiry, error);
     end_question(inquiry);
     return false;
