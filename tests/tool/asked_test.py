@@ -14,7 +14,7 @@ SILENT = "send of wr_id 42 ends in IBV_WC_RETRY_EXC_ERR: "
 
 def _play(case):
     """The status of the request, the seconds until it came, and the lines of the log."""
-    status, text = cases.at_terminal([SOFTVERBS, "run", "--", PROGRAM, case], cases.environment())
+    status, text = cases.at_terminal([SOFTVERBS, "run", "--log", "warn", "--", PROGRAM, case], cases.environment())
     result = re.search(r"^(.*), vendor_err (\d+), after ([0-9.]+) s$", text, re.MULTILINE)
     assert status == 0 and result, text
     return f"{result[1]}, {result[2]}", float(result[3]), [line for line in text.splitlines() if line.startswith("softverbs: ")]
@@ -50,6 +50,14 @@ def _stop_late():
 
 def a_peer_that_is_stopped_keeps_nobody_waiting():
     tries("stop", 3, "a server that has not run before it is stopped is waited for", _stop_late, AssertionError)
+
+
+def a_peer_that_lives_is_not_said_to_have_ended():
+    for case, words in (("descriptors", "which could not be asked (Too many open files)"),
+                        ("descriptors-there", "which gave no answer, as one that ends or has no descriptor left (RLIMIT_NOFILE)")):
+        status, _, lines = _play(case)
+        assert status == "transport retry counter exceeded, 105", (status, lines)
+        assert any(f"{SILENT}the number " in line and f"(asked), {words} (reason 105)" in line for line in lines), (case, lines)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,9 @@ static int ask(struct node *node, const struct record *record, const char *reque
 int question_ask(struct node *node, const struct peer *peer, const char *request, struct question *question)
 {
     question->socket = -1;
-    if (atomic_load(&node->left) || peer->gone)
+    if (atomic_load(&node->left))
+        return ENOTCONN;
+    if (peer->gone)
         return ENOENT;
     int saved = errno, before = uncancelled_begin();
     int error = ask(node, (const struct record *)peer, request, question);

@@ -13,7 +13,8 @@ struct question {
 };
 
 /* Asks the process. Never waits for it. 0, or an errno: EPERM, as it is another user's, which would not answer;
- * ECONNREFUSED, ENOENT: it has ended. At 0 question_end follows. Thread-safe. */
+ * ECONNREFUSED, ENOENT: it has ended; ENOTCONN: this process has left the host; others: there is no descriptor or room.
+ * At 0 question_end follows. Thread-safe. */
 int question_ask(struct node *, const struct peer *, const char *request, struct question *);
 
 /* Has the answer come? EAGAIN: not yet. 0: it lies in `to`, and is exactly `size` bytes long; they may be nonsense.

@@ -48,8 +48,17 @@ void peer_words_unheard(const char *who, enum peer_unheard why, char *to)
         [PEER_ENDED] = "which has ended",
         [PEER_STOPPED] = "which is stopped (SIGSTOP, or a debugger)",
         [PEER_BUSY] = "which lives and did not say within 100 ms what has become of it",
+        [PEER_SAID_NOTHING] = "which gave no answer, as one that ends or has no descriptor left (RLIMIT_NOFILE)",
+        [PEER_UNASKED] = "which could not be asked",
     };
     snprintf(to, INQUIRY_WORDS, "the number of the peer's queue pair is one of %s, %s", who, ways[why]);
+}
+
+void peer_words_unasked(const char *who, int error, char *to)
+{
+    peer_words_unheard(who, PEER_UNASKED, to);
+    size_t used = strlen(to);
+    snprintf(to + used, INQUIRY_WORDS - used, " (%s)", strerror(error));
 }
 
 /* --- what the peer's process has answered: each writes its sentence, or returns false */

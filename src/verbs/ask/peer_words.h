@@ -14,8 +14,11 @@ void peer_words_port_down(const struct qp *, char *to);
 void peer_words_nobody(const struct qp *, char *to);
 
 /* The process has the number, and has not answered. */
-enum peer_unheard { PEER_OF_ANOTHER_USER, PEER_ENDED, PEER_STOPPED, PEER_BUSY };
+enum peer_unheard { PEER_OF_ANOTHER_USER, PEER_ENDED, PEER_STOPPED, PEER_BUSY, PEER_SAID_NOTHING, PEER_UNASKED };
 void peer_words_unheard(const char *who, enum peer_unheard, char *to);
+
+/* It could not be asked: this errno. */
+void peer_words_unasked(const char *who, int error, char *to);
 
 /* It has, and the queue pair got no answer to its packets. */
 void peer_words_silence(const struct qp *, const struct qp_account *, const char *who, char *to);

@@ -78,12 +78,28 @@ static void read_its_log(struct qp *qp, struct qp_inquiry *inquiry)
         peer_words_logged(line, inquiry->who, inquiry->words);
 }
 
-static enum peer_unheard way_of(int error)
+/* That a process has ended is said only where its socket or the table says so. */
+static enum peer_unheard way_of(const struct qp *qp, struct peer *peer, int error)
 {
-    return error == EPERM ? PEER_OF_ANOTHER_USER : error == EAGAIN ? PEER_BUSY : PEER_ENDED;
+    if (error == EPERM)
+        return PEER_OF_ANOTHER_USER;
+    if (error == ENOENT || error == ECONNREFUSED || peer->gone)
+        return PEER_ENDED;
+    if (error == ENOTCONN || node_alive(qp->process->node, peer))
+        return error == EAGAIN ? PEER_BUSY : PEER_UNASKED;
+    return PEER_ENDED;
 }
 
-static void ask(struct qp *qp, const struct peer *peer, struct qp_inquiry *inquiry, nanos now)
+static void tell_unasked(const struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, int error)
+{
+    enum peer_unheard why = way_of(qp, peer, error);
+    if (why == PEER_UNASKED)
+        peer_words_unasked(inquiry->who, error, inquiry->words);
+    else
+        peer_words_unheard(inquiry->who, why, inquiry->words);
+}
+
+static void ask(struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, nanos now)
 {
     char request[32];
     name_process(qp, peer, inquiry);
@@ -101,7 +117,7 @@ static void ask(struct qp *qp, const struct peer *peer, struct qp_inquiry *inqui
     if (inquiry->refused)
         read_its_log(qp, inquiry);
     else
-        peer_words_unheard(inquiry->who, way_of(error), inquiry->words);
+        tell_unasked(qp, peer, inquiry, error);
 }
 
 /* Whose number is it? Of a process that lives, or else of the peer that we had: that has ended. */
@@ -159,13 +175,30 @@ static void hear(struct qp *qp, struct qp_inquiry *inquiry, struct qp_account *a
         read_its_log(qp, inquiry);
 }
 
+/* Does the process still have the number? */
+static bool is_there(const struct qp *qp, const struct qp_inquiry *inquiry)
+{
+    struct node *node = qp->process->node;
+    struct peer *peer = node_find(node, qp->attr.dest_qp_num);
+    bool there = peer && peer->slot == inquiry->slot && node_alive(node, peer);
+    if (peer)
+        node_put(node, peer);
+    return there;
+}
+
+static enum peer_unheard why_unheard(const struct qp *qp, const struct qp_inquiry *inquiry, int error)
+{
+    if (error == EAGAIN)
+        return elsewhere_is_stopped(inquiry->pid) ? PEER_STOPPED : PEER_BUSY;
+    return is_there(qp, inquiry) ? PEER_SAID_NOTHING : PEER_ENDED;
+}
+
 static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
 {
-    enum peer_unheard why = elsewhere_is_stopped(inquiry->pid) ? PEER_STOPPED : PEER_BUSY;
     if (inquiry->refused)
         read_its_log(qp, inquiry);
     else if (error != EPROTO)
-        peer_words_unheard(inquiry->who, error == EAGAIN ? why : PEER_ENDED, inquiry->words);
+        peer_words_unheard(inquiry->who, why_unheard(qp, inquiry, error), inquiry->words);
 }
 
 /* True: it is still awaited. */
