@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mistakes.h"
@@ -363,76 +362,6 @@ static void repeat_mistake(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Nothing here breaks a rule: a CQ has as many entries as the send queue, which is filled until it refuses; lists that
- * the library refuses are not read; another thread acknowledges while the queue is destroyed. */
-static void *fetch_and_acknowledge(void *cq)
-{
-    struct ibv_cq *fetched;
-    void *context;
-    struct ibv_cq *own = cq;
-    MUST(!ibv_get_cq_event(own->channel, &fetched, &context));
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    ibv_ack_cq_events(fetched, 1);
-    return NULL;
-}
-
-/* What is found before a call that is refused then. */
-static void be_too_busy(enum loopback_variant variant)
-{
-    struct loopback loopback;
-    struct ibv_cq *cq;
-    void *unused;
-    loopback_open(&loopback, &(struct loopback_options){.channel = true});
-    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, loopback.memory, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-    struct ibv_mw *mw = ibv_alloc_mw(loopback.pd, IBV_MW_TYPE_1);
-    MUST(mr && mw);
-    struct ibv_mw_bind bind = {.wr_id = 1, .send_flags = IBV_SEND_SIGNALED};
-    bind.bind_info = (struct ibv_mw_bind_info){.mr = mr, .addr = (uintptr_t)loopback.memory, .length = 64};
-    MUST(!ibv_req_notify_cq(loopback.cq, 0) && !ibv_bind_mw(loopback.qp[0], mw, &bind));
-    MUST(!ibv_get_cq_event(loopback.channel, &cq, &unused) && ibv_destroy_cq(cq) == EBUSY);
-    ibv_ack_cq_events(cq, 1);
-    loopback_poll(&loopback, 1);
-    struct ibv_sge piece = {(uintptr_t)loopback.memory, 64, mr->lkey};
-    struct ibv_recv_wr *bad, receive = {.sg_list = &piece, .num_sge = 1};
-    MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad) && ibv_dereg_mr(mr) == EBUSY);
-    MUST(!ibv_destroy_qp(loopback.qp[0]) && !ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
-    loopback.qp[0] = NULL;
-    loopback_close(&loopback);
-}
-
-static void do_what_is_allowed(enum loopback_variant variant)
-{
-    struct loopback loopback;
-    loopback_open(&loopback, &(struct loopback_options){.entries = LOOPBACK_DEPTH});
-    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
-    struct ibv_send_wr *bad, long_list = {.sg_list = &piece, .num_sge = 100000000, .opcode = IBV_WR_SEND};
-    struct ibv_recv_wr *bad_receive, no_list = {.sg_list = NULL, .num_sge = 3};
-    MUST(ibv_post_send(loopback.qp[0], &long_list, &bad) && ibv_post_recv(loopback.qp[0], &no_list, &bad_receive));
-    for (int round = 0; round < 3; round++) {
-        int posted = 0;
-        while (!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED))
-            posted++;
-        loopback_poll(&loopback, posted);
-    }
-    struct ibv_comp_channel *channel = ibv_create_comp_channel(loopback.context);
-    struct ibv_cq *cq = ibv_create_cq(loopback.context, 4, NULL, channel, 0);
-    struct loopback other = loopback;
-    other.cq = cq;
-    struct ibv_qp *qp = loopback_make_qp(&other, &(struct loopback_options){0});
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-    MUST(!ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
-    struct ibv_recv_wr receive = {.wr_id = 1};
-    pthread_t thread;
-    MUST(!ibv_req_notify_cq(cq, 0) && !pthread_create(&thread, NULL, fetch_and_acknowledge, cq));
-    MUST(!ibv_post_recv(qp, &receive, &bad_receive));
-    MUST(!ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE)); /* flushes it: an event */
-    MUST(!ibv_destroy_qp(qp));
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    MUST(!ibv_destroy_cq(cq));
-    MUST(!pthread_join(thread, NULL) && !ibv_destroy_comp_channel(channel));
-    loopback_close(&loopback);
-}
-
 static const struct {
     const char *name;
     void (*run)(enum loopback_variant);
@@ -469,6 +398,11 @@ static const struct {
     {"never-destroyed", leave_behind},
     {"allowed", do_what_is_allowed},
     {"busy", be_too_busy},
+    {"refused", be_refused_often},
+    {"behind-arming", post_behind_arming},
+    {"xrc", connect_xrc},
+    {"fenced", post_fenced},
+    {"empty-element", post_empty_element},
     {"early", read_early},
     {"many", repeat_mistake},
     {"fork", leave_in_both},

@@ -41,6 +41,15 @@ void disagree(enum loopback_variant);
 void connect_deeply(enum loopback_variant);
 void address_without_hops(enum loopback_variant);
 
+/* mistakes_none.c */
+void do_what_is_allowed(enum loopback_variant);
+void be_too_busy(enum loopback_variant);
+void be_refused_often(enum loopback_variant);
+void post_behind_arming(enum loopback_variant);
+void connect_xrc(enum loopback_variant);
+void post_fenced(enum loopback_variant);
+void post_empty_element(enum loopback_variant);
+
 /* Until there is an entry. */
 static inline void begin_poll(struct loopback *loopback)
 {
