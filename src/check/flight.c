@@ -24,6 +24,8 @@ static void count_due(struct shadow *owner, const struct wqe *wqe, uint32_t chan
         return;
     cq->cq.due += change;
     cq->cq.sends_due += sends;
+    if (sends && change == 1) /* it completes behind the arming, which raises the event */
+        cq->cq.armer = 0;
 }
 
 static void enter(struct shadow *owner, struct wqe_queue *queue, struct wqe *wqe)

@@ -75,7 +75,8 @@ struct shadow_cq {
     uint32_t sends_due; /* of them, signalled sends */
     uintptr_t inside;   /* the thread in a poll of a SINGLE_THREADED one; 0: none */
     bool was_armed;     /* ever */
-    uintptr_t armer;    /* the thread that armed it while sends were due, if nobody has polled it since; 0: none */
+    uintptr_t armer; /* the thread that armed it while sends were due, if it was not polled since, nor a send posted; 0:
+                        none */
 };
 
 struct shadow_srq {
