@@ -6,6 +6,7 @@
 #include "check/layer.h"
 #include "check/made.h"
 #include "check/outside/meeting.h"
+#include "verbs/qp/kind.h"
 
 static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
 {
@@ -38,8 +39,16 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     return qp;
 }
 
-static void note_connection(struct shadow_connection *connection, const struct ibv_qp_attr *attr, int mask)
+static uint8_t ways_of(enum ibv_qp_type type)
 {
+    const struct qp_kind *kind = qp_kind_find(type);
+    unsigned traits = kind ? kind->traits : 0;
+    return (uint8_t)((traits & QP_SENDS ? SHADOW_REQUESTS : 0) | (traits & QP_RESPONDS ? SHADOW_RESPONDS : 0));
+}
+
+static void note_connection(struct shadow_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    struct shadow_connection *connection = &qp->connection;
     if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
         *connection = (struct shadow_connection){.begun = meeting_now()};
     if (mask & IBV_QP_DEST_QPN)
@@ -54,6 +63,7 @@ static void note_connection(struct shadow_connection *connection, const struct i
         connection->max_rd_atomic = attr->max_rd_atomic;
     if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
         connection->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+    connection->ways = ways_of(qp->type);
 }
 
 static void meet(const struct ibv_qp *qp, const struct shadow_connection *connection)
@@ -77,7 +87,7 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
     if (shadow && !result)
-        note_connection(&shadow->qp.connection, attr, mask);
+        note_connection(&shadow->qp, attr, mask);
     if (shadow && !result && mask & IBV_QP_STATE) {
         shadow->qp.state = attr->qp_state;
         if (attr->qp_state == IBV_QPS_RESET)

@@ -45,11 +45,15 @@ struct shadow_mr {
     int access;
 };
 
+/* Which ways requests go: an XRC queue pair has one alone. */
+enum shadow_ways { SHADOW_REQUESTS = 1, SHADOW_RESPONDS = 2 };
+
 /* What a queue pair was connected with. */
 struct shadow_connection {
     uint32_t peer, sq_psn, rq_psn;
     enum ibv_mtu mtu;
     uint8_t max_rd_atomic, max_dest_rd_atomic;
+    uint8_t ways;   /* enum shadow_ways */
     uint64_t begun; /* when it was reset; 0: never since it was made */
 };
 

@@ -16,11 +16,13 @@ static void report_difference(const struct shadow *qp, const char *what)
                 qp->qp.connection.peer, what);
 }
 
-/* What one of them sends, and the other takes. */
+/* What one of them sends, and the other takes, where requests go that way. */
 static void compare_ways(const struct shadow *qp, const struct shadow_connection *from,
                          const struct shadow_connection *to)
 {
     char text[TEXT];
+    if (!(from->ways & SHADOW_REQUESTS) || !(to->ways & SHADOW_RESPONDS))
+        return;
     snprintf(text, sizeof text, "sq_psn of 0x%x is 0x%x, and rq_psn of the other 0x%x", to->peer, from->sq_psn,
              to->rq_psn);
     if (from->sq_psn != to->rq_psn)
