@@ -117,7 +117,8 @@ static struct piece piece_of(const struct ibv_sge *sge)
 
 static bool is_common(const struct piece *one, const struct piece *other)
 {
-    return one->begin < other->end && other->begin < one->end;
+    bool empty = one->begin >= one->end || other->begin >= other->end;
+    return !empty && one->begin < other->end && other->begin < one->end;
 }
 
 void memory_note_written(const struct wqe *wqe)
