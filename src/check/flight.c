@@ -53,6 +53,8 @@ static uint8_t flags_of_send(const struct shadow *qp, enum ibv_wr_opcode opcode,
     unsigned flags = send_flags & IBV_SEND_SIGNALED || qp->qp.signals_all ? WQE_SIGNALED : 0;
     if (send_flags & IBV_SEND_INLINE)
         flags |= WQE_INLINE;
+    if (send_flags & IBV_SEND_FENCE)
+        flags |= WQE_FENCE;
     if (opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
         flags |= WQE_WRITES;
     return (uint8_t)flags;

@@ -189,28 +189,47 @@ static bool overlaps(const struct wqe *one, const struct wqe *other)
     return false;
 }
 
-static const struct wqe *find_conflict(const struct wqe_queue *queue, const struct wqe *wqe)
+/* `fenced`: READs and atomics among the first so many have ended before this work begins. */
+static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t fenced, const struct wqe *wqe)
 {
     for (uint32_t at = 0; at < queue->count; at++) {
         const struct wqe *other = wqe_at(queue, at);
+        if (at < fenced && other->flags & WQE_WRITES)
+            continue;
         if ((wqe->flags | other->flags) & WQE_WRITES && !(other->flags & WQE_INLINE) && overlaps(wqe, other))
             return other;
     }
     return NULL;
 }
 
-const struct wqe *memory_find_conflict(const struct wqe *wqe)
+/* How much of a send queue is before the last fence that this send waits for: its own, or one of earlier work. */
+static uint32_t count_fenced(const struct wqe_queue *sends, const struct wqe *send)
+{
+    uint32_t count = sends->count;
+    while (!(send->flags & WQE_FENCE) && count > 0 && !(wqe_at(sends, count - 1)->flags & WQE_FENCE))
+        count--;
+    return count;
+}
+
+static const struct wqe *find_conflict_of(const struct shadow *shadow, const struct shadow *owner,
+                                          const struct wqe *wqe)
+{
+    if (shadow->kind == SHADOW_SRQ)
+        return find_conflict(&shadow->srq.receives, 0, wqe);
+    if (shadow->kind != SHADOW_QP)
+        return NULL;
+    bool is_own = shadow == owner && !(wqe->flags & WQE_RECEIVE);
+    const struct wqe *found = find_conflict(&shadow->qp.receives, 0, wqe);
+    return found ? found : find_conflict(&shadow->qp.sends, is_own ? count_fenced(&shadow->qp.sends, wqe) : 0, wqe);
+}
+
+const struct wqe *memory_find_conflict(const struct shadow *owner, const struct wqe *wqe)
 {
     shadow_assert_locked();
     const struct wqe *found = NULL;
     const struct shadow *shadow;
     TAILQ_FOREACH (shadow, shadow_all(), siblings) {
-        if (shadow->kind == SHADOW_SRQ)
-            found = find_conflict(&shadow->srq.receives, wqe);
-        if (shadow->kind == SHADOW_QP)
-            found = find_conflict(&shadow->qp.receives, wqe);
-        if (shadow->kind == SHADOW_QP && !found)
-            found = find_conflict(&shadow->qp.sends, wqe);
+        found = find_conflict_of(shadow, owner, wqe);
         if (found)
             break;
     }

@@ -34,8 +34,8 @@ bool memory_may_be_written(const struct wqe *);
 /* Signalled work, or a receive, that is in flight and uses some of these bytes, and whose it is; NULL: none. */
 const struct wqe *memory_find_user(const char *begin, size_t length, struct shadow **owner);
 
-/* Work in flight that writes bytes which this work, which is about to be posted, reads or writes, or reads such as it
- * writes; NULL: none. */
-const struct wqe *memory_find_conflict(const struct wqe *);
+/* Work in flight that writes bytes which this work, which is about to be posted to `owner`, reads or writes, or reads
+ * such as it writes; NULL: none. A fence keeps READs and atomics of the same queue pair apart from what follows it. */
+const struct wqe *memory_find_conflict(const struct shadow *owner, const struct wqe *);
 
 #endif

@@ -14,6 +14,7 @@ enum wqe_flags {
     WQE_RECEIVE = 4, /* of a receive queue or an SRQ */
     WQE_WRITES = 8,  /* the device writes its buffers: a receive, a READ, an atomic */
     WQE_HASHED = 16, /* `hash` is of its buffers at the post */
+    WQE_FENCE = 32,  /* it begins when earlier READs and atomics of its queue pair have ended */
 };
 
 struct wqe {

@@ -7,7 +7,7 @@ static void posted(struct shadow *owner, struct wqe *wqe)
 {
     if (!finding_choice.rules[RULE_BUFFERS_OVERLAP] || wqe->flags & WQE_INLINE || !wqe->length)
         return;
-    const struct wqe *other = memory_find_conflict(wqe);
+    const struct wqe *other = memory_find_conflict(owner, wqe);
     if (!other)
         return;
     finding_add(&(struct finding_about){.rule = RULE_BUFFERS_OVERLAP,
