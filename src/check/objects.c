@@ -93,7 +93,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 #define RETURNED(type, name, parameters, arguments)                                                                    \
     static type return_##name parameters                                                                               \
     {                                                                                                                  \
-        type made = layer_below(name) arguments;                                                                       \
+        type made = MADE_SEEN(layer_below(name) arguments, name);                                                      \
         shadow_lock();                                                                                                 \
         if (made)                                                                                                      \
             shadow_forget(made);                                                                                       \
@@ -158,7 +158,7 @@ static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 
 static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    int result = layer_below(ibv_rereg_mr)(mr, flags, pd, address, length, access);
+    int result = made_result(layer_below(ibv_rereg_mr)(mr, flags, pd, address, length, access), "ibv_rereg_mr");
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_MR, mr);
     if (shadow && !result) {

@@ -82,6 +82,12 @@ def what_is_allowed_is_not_reported():
         assert not found, (case, found, told(done))
 
 
+def all_refused_calls_are_seen():
+    found, done = _findings("refused", "twin", "refused-call")
+    words = ("A call that registers memory", "ibv_rereg_mr", "ibv_open_qp", "ibv_import_device", "ibv_import_pd", "ibv_import_mr", "ibv_import_dm")
+    assert [one["text"].split(" was refused")[0] for one in found] == list(words), (found, told(done))
+
+
 def what_a_refused_call_would_break_is_not_reported():
     found, done = _findings("busy", "twin", "notes,-refused-call")
     assert not found, (found, told(done))
