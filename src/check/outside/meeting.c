@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,18 +26,36 @@ uint64_t meeting_now(void)
     return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
 }
 
+/* Where the directory is shared, its file may be another user's, who could write anything there. */
+static bool is_of_this_user(int file)
+{
+    struct stat status;
+    return !fstat(file, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+}
+
+/* -1: it can't be used. */
 static int open_file(void)
 {
     char directory[NODE_DIRECTORY_MAX + 1], path[NODE_DIRECTORY_MAX + 17];
     if (!node_directory(directory))
         return -1;
     snprintf(path, sizeof path, "%s/last-connected", directory);
-    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (file >= 0 && !is_of_this_user(file)) {
+        close(file);
+        return -1;
+    }
+    return file;
 }
 
 static off_t place_of(uint32_t number)
 {
     return (off_t)(number % PLACES) * (off_t)sizeof(struct entry);
+}
+
+static bool is_valid(const struct entry *entry)
+{
+    return entry->connection.mtu >= IBV_MTU_256 && entry->connection.mtu <= IBV_MTU_4096;
 }
 
 /* Twice, since another process may be writing. */
@@ -46,7 +65,7 @@ static bool read_entry(int file, uint32_t number, struct entry *entry)
     ssize_t size = sizeof again;
     return pread(file, entry, sizeof *entry, place_of(number)) == size &&
            pread(file, &again, sizeof again, place_of(number)) == size && !memcmp(entry, &again, sizeof again) &&
-           entry->number == number;
+           entry->number == number && is_valid(entry);
 }
 
 /* One that came to RTS before ours began is of an earlier connection. */

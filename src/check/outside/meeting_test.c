@@ -1,0 +1,71 @@
+/* What the file of the host's connections may hold. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "check/outside/meeting.h"
+
+enum { ONE = 0x111, OTHER = 0x222, SOMEBODY = 65534 };
+
+static char directory[] = "/tmp/softverbs-meeting-XXXXXX", path[sizeof directory + 16];
+
+/* Does the later one read what the earlier has written, with this MTU? */
+static bool meet_with(enum ibv_mtu mtu)
+{
+    struct shadow_connection one = {.peer = OTHER, .mtu = mtu, .sq_psn = 5}, read = {0};
+    struct shadow_connection other = {.peer = ONE, .mtu = IBV_MTU_1024};
+    meeting_exchange(ONE, &one, &read);
+    return meeting_exchange(OTHER, &other, &read) && read.sq_psn == 5;
+}
+
+static void entries_of_peers_are_read(void **state)
+{
+    assert_true(meet_with(IBV_MTU_256));
+    assert_true(meet_with(IBV_MTU_4096));
+}
+
+static void an_entry_without_a_known_mtu_is_not_read(void **state)
+{
+    assert_false(meet_with(0));
+    assert_false(meet_with(IBV_MTU_4096 + 1));
+    assert_false(meet_with((enum ibv_mtu)0x7fffffff));
+}
+
+static void the_file_of_another_user_is_not_used(void **state)
+{
+    struct stat status;
+    if (geteuid())
+        skip();
+    unlink(path);
+    int file = open(path, O_RDWR | O_CREAT, 0666);
+    assert_int_equal(fchown(file, SOMEBODY, SOMEBODY), 0);
+    assert_false(meet_with(IBV_MTU_1024));
+    assert_int_equal(fstat(file, &status), 0);
+    assert_int_equal(status.st_size, 0);
+    close(file);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_of_peers_are_read),
+        cmocka_unit_test(an_entry_without_a_known_mtu_is_not_read),
+        cmocka_unit_test(the_file_of_another_user_is_not_used),
+    };
+    if (!mkdtemp(directory))
+        return 1;
+    snprintf(path, sizeof path, "%s/last-connected", directory);
+    setenv("SOFTVERBS_DIR", directory, 1);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    rmdir(directory);
+    return failed;
+}
