@@ -210,7 +210,7 @@ def the_own_number_is_said_to_be_the_own():
 
 def processes_of_another_directory_are_said_to_be_there():
     ours, _ = _lines("other-directory")
-    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has a queue pair 0x", f"meet in {cases.DIRECTORY}-2, ", "(reason 105)")
+    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has a queue pair 0x", f"meet in {cases.DIRECTORY}-2, too, ", "(reason 105)")
 
 
 def sequence_numbers_are_shown_to_the_sender_too():

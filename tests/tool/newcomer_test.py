@@ -97,7 +97,7 @@ ROWS = {
                      (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "element 0: 4096 bytes at 0x% with lkey 0x%: ", "(its reason 201) (reason 109)")],
     "qpn-swapped": [(CLIENT, MODIFY + "INIT to RTR: dest_qp_num is 0x%: ", "24 bits", "ntohl. (reason 394)")],
     "qpn-own": [(CLIENT, ENDS + "RETRY_EXC_ERR: dest_qp_num is 0x%, the queue pair's own number", "(reason 105)")],
-    "other-directory": [(CLIENT, ENDS + "RETRY_EXC_ERR: no process of ", " has a queue pair 0x%; processes of this user meet in ", "(reason 105)")],
+    "other-directory": [(CLIENT, ENDS + "RETRY_EXC_ERR: no process of ", " has a queue pair 0x%; processes meet in ", "(reason 105)")],
     "not-armed": [(SERVER, "cq", "armed", "(reason 121)")],
     "gid-zero": [(CLIENT, MODIFY + "INIT to RTR: ", "grh.dgid is all zero. ", "(reason 395)")],
     "gid-of-nobody": [(CLIENT, MODIFY + "INIT to RTR: dgid fe80::", "softverbs run --net INTERFACE", "(reason 396)")],

@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/testing/patience.h"
@@ -188,6 +190,25 @@ static void its_program_has_a_name(void **state)
     leave(&room, 0);
 }
 
+static unsigned opened;
+FILE *__real_fopen64(const char *, const char *);
+FILE *__wrap_fopen64(const char *, const char *);
+FILE *__wrap_fopen64(const char *name, const char *mode)
+{
+    opened += !strcmp(name, "/proc/net/unix");
+    return __real_fopen64(name, mode);
+}
+
+static void the_list_of_the_kernel_is_read_once_in_a_second(void **state)
+{
+    char words[256];
+    time_t begin = time(NULL);
+    opened = 0;
+    for (unsigned i = 0; i < 100; i++)
+        strangers_find("/softverbs-nowhere", words, sizeof words);
+    assert_in_range(opened, 1, time(NULL) - begin + 2);
+}
+
 static void who_meets_elsewhere_is_found(void **state)
 {
     struct room room;
@@ -209,6 +230,7 @@ int main(void)
         cmocka_unit_test(who_does_not_look_keeps_nobody_waiting),
         cmocka_unit_test(who_ends_meanwhile_is_noticed),
         cmocka_unit_test(its_program_has_a_name),
+        cmocka_unit_test(the_list_of_the_kernel_is_read_once_in_a_second),
         cmocka_unit_test(who_meets_elsewhere_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

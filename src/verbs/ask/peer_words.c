@@ -33,7 +33,7 @@ void peer_words_nobody(const struct qp *qp, char *to)
 {
     char others[200], hint[96] = "";
     if (!strangers_find(node_path(qp->process->node), others, sizeof others))
-        snprintf(others, sizeof others, "now there is no process of another directory or user either");
+        snprintf(others, sizeof others, "no other directory of softverbs is seen on this host now");
     if (swapped(qp))
         snprintf(hint, sizeof hint, "; with its bytes in the other order it is one of this host, 0x%x (ntohl)",
                  swapped(qp));
