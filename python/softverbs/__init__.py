@@ -190,5 +190,5 @@ def _lines(path: str) -> List[str]:
 
 
 def _acted(story: Sequence[str], name: str) -> int:
-    pattern = re.compile(rf"\] {re.escape(name)}(?: of \w+ \d+)?:.* by line \d+ of the script \(reason 700\)$")
+    pattern = re.compile(rf"\] {re.escape(name)}(?: of \w+ \w+)?:.* by line \d+ of the script \(reason 700\)$")
     return sum(bool(pattern.search(line)) for line in story)
