@@ -41,8 +41,6 @@ bool kept_story_may(bool harmless)
 static void append_story(const char *line, size_t size)
 {
     struct output file;
-    if (atomic_fetch_add(&count, 1) >= KEPT_STORIES)
-        return;
     last_lines_make_room(directory);
     if (output_open(&file, path, O_WRONLY | O_CREAT | O_APPEND))
         return;
@@ -53,7 +51,16 @@ static void append_story(const char *line, size_t size)
 void kept_story_add(const char *line, size_t size)
 {
     int error = errno, before = uncancelled_begin();
-    if (size <= KEPT_STORY_BYTES && kept_story_may(false))
+    if (size <= KEPT_STORY_BYTES && kept_story_may(false) && atomic_fetch_add(&count, 1) < KEPT_STORIES)
+        append_story(line, size);
+    uncancelled_end(before);
+    errno = error;
+}
+
+void kept_story_renew(const char *line, size_t size)
+{
+    int error = errno, before = uncancelled_begin();
+    if (size <= KEPT_STORY_BYTES && *path && log_wanted(LOG_WARN))
         append_story(line, size);
     uncancelled_end(before);
     errno = error;

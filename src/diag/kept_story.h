@@ -11,7 +11,7 @@
 enum {
     KEPT_STORIES = 8,               /* of a process: the first */
     KEPT_STORY_BYTES = 1 << 15,     /* of one at most */
-    KEPT_STORY_FILE_BYTES = 1 << 18 /* as a reader need not take more */
+    KEPT_STORY_FILE_BYTES = 1 << 19 /* each line and its later twin; a reader need not take more */
 };
 
 #define KEPT_STORY_SUFFIX ".story" /* of the names: last-PID-SLOT.story */
@@ -19,11 +19,17 @@ enum {
 /* From now on stories stand in this directory; `slot` as with last_lines_keep. Makes no file before there is one. */
 void kept_story_place(const char *directory, unsigned slot);
 
-/* Is one more kept? Not where the user said SOFTVERBS_LOG=none. `harmless`: it may be of no interest, and leaves room for
- * others. */
+/* Is one more kept? Not where the user said SOFTVERBS_LOG=none. `harmless`: it may be of no interest, and leaves room
+ * for others. */
 bool kept_story_may(bool harmless);
 
+typedef void kept_story_adder(const char *line, size_t size);
+
 /* Adds a line, with its end. */
-void kept_story_add(const char *line, size_t size);
+kept_story_adder kept_story_add;
+
+/* Adds the line of a queue pair that has one already, for what happened since; once for each. A reader takes the later.
+ */
+kept_story_adder kept_story_renew;
 
 #endif

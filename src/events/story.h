@@ -55,8 +55,9 @@ struct story_error {
 
 struct story {
     struct story_record records[STORY_RECORDS];
-    uint32_t at; /* bytes of all records that were ever written: where the next one goes */
-    bool kept;   /* in a file, for when the process has ended */
+    uint32_t at;           /* bytes of all records that were ever written: where the next one goes */
+    bool kept;             /* in a file, for when the process has ended */
+    uint32_t kept_flushed; /* work that had been flushed then */
     struct story_memory memory;
     struct story_error error;
 };

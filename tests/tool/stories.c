@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROOM = 1024, MOST_SECONDS = 40 };
+enum { ROOM = 1024, MOST_SECONDS = 40, MOST_BEHIND = 3 };
 
 /* One cause: what the client posts, and in which way one of the ends is not as it must be. */
 struct cause {
@@ -144,24 +144,29 @@ static void post_receive(void)
         fail("no receive");
 }
 
-static void post_send(unsigned index)
+/* One list, so that what stands behind the work that fails is posted before it fails. */
+static void post_sends(void)
 {
     const struct end *peer = &meeting->ends[1];
     struct ibv_sge sge = {(uintptr_t)memory, cause->length, mr->lkey + cause->local_key};
-    struct ibv_send_wr *bad, wr = {.wr_id = first_id + index,
-                                   .sg_list = &sge,
-                                   .num_sge = 1,
-                                   .opcode = cause->opcode,
-                                   .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr wrs[MOST_BEHIND + 1], *bad;
     unsigned long address = peer->memory + (unsigned long)cause->offset;
-    if (cause->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-        wr.wr.atomic.remote_addr = address;
-        wr.wr.atomic.rkey = peer->rkey + cause->key;
-    } else {
-        wr.wr.rdma.remote_addr = address;
-        wr.wr.rdma.rkey = peer->rkey + cause->key;
+    for (unsigned i = 0; i <= cause->behind; i++) {
+        wrs[i] = (struct ibv_send_wr){.wr_id = first_id + i,
+                                      .next = i < cause->behind ? &wrs[i + 1] : NULL,
+                                      .sg_list = &sge,
+                                      .num_sge = 1,
+                                      .opcode = cause->opcode,
+                                      .send_flags = IBV_SEND_SIGNALED};
+        if (cause->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+            wrs[i].wr.atomic.remote_addr = address;
+            wrs[i].wr.atomic.rkey = peer->rkey + cause->key;
+        } else {
+            wrs[i].wr.rdma.remote_addr = address;
+            wrs[i].wr.rdma.rkey = peer->rkey + cause->key;
+        }
     }
-    if (ibv_post_send(qp, &wr, &bad))
+    if (ibv_post_send(qp, wrs, &bad))
         fail("no send");
 }
 
@@ -200,8 +205,7 @@ static void run_client(pid_t server)
         kill(server, SIGKILL);
         waitpid(server, NULL, 0);
     }
-    for (unsigned i = 0; i <= cause->behind; i++)
-        post_send(i);
+    post_sends();
     if (cause->hangs)
         wait_a_little();
     else

@@ -352,26 +352,33 @@ void qp_story_report(FILE *out, const struct qp *qp)
     fputs("}", out);
 }
 
-static void write_story(struct qp *qp)
+static uint32_t flushed(const struct story *story)
 {
+    return story->error.flushed_sends + story->error.flushed_receives;
+}
+
+static void write_story(struct qp *qp, kept_story_adder *add)
+{
+    struct story *story = qp_flow(qp)->story;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return;
-    qp_flow(qp)->story->kept = true;
+    story->kept = true;
+    story->kept_flushed = flushed(story);
     qp_story_report(out, qp);
     fputs("\n", out);
     if (!fclose(out))
-        kept_story_add(text, size);
+        add(text, size);
     free(text);
 }
 
 /* In the midst of a call that succeeds, as of ibv_post_send(3): streams of the C library change errno. */
-static void keep_story(struct qp *qp)
+static void keep_story(struct qp *qp, kept_story_adder *add)
 {
     int error = errno, before = uncancelled_begin();
-    write_story(qp);
+    write_story(qp, add);
     uncancelled_end(before);
     errno = error;
 }
@@ -381,7 +388,7 @@ void qp_story_keep(struct qp *qp)
     lock_assert_held(&qp->lock);
     const struct story *story = qp_flow(qp)->story;
     if (story && (story->error.reason || story->error.flushed_sends) && kept_story_may(false))
-        keep_story(qp);
+        keep_story(qp, kept_story_add);
 }
 
 /* A message was told to come later and has not come. */
@@ -407,6 +414,10 @@ void qp_story_end(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     const struct story *story = qp_flow(qp)->story;
-    if (story && !story->kept && (has_work(qp) || refuses_for_want(story)) && kept_story_may(true))
-        keep_story(qp);
+    if (!story)
+        return;
+    if (story->kept && story->kept_flushed != flushed(story))
+        keep_story(qp, kept_story_renew);
+    else if (!story->kept && (has_work(qp) || refuses_for_want(story)) && kept_story_may(true))
+        keep_story(qp, kept_story_add);
 }
