@@ -14,6 +14,7 @@ enum setting {
 enum setting_type {
     SETTING_TYPE_CHOICE,        /* one word of the range */
     SETTING_TYPE_NUMBER,        /* decimal, within the range */
+    SETTING_TYPE_FRACTION,      /* decimal, with up to six digits behind a point, within the range */
     SETTING_TYPE_TEXT,          /* anything */
     SETTING_TYPE_FILE,          /* path of a file that is written */
     SETTING_TYPE_READ,          /* path of a file that is read */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/nanos.h"
+#include "base/time_scale.h"
 #include "cm/parameters.h"
 #include "events/events.h"
 #include "wire/cm.h"
@@ -143,7 +144,7 @@ uint8_t connection_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
 /* 4.096 us * 2^code, as Linux's CM rounds it: whole milliseconds. */
 static inline nanos connection_wait(uint8_t code)
 {
-    return NANOS_MILLISECOND << (code > 8 ? code - 8 : 0);
+    return time_scaled(NANOS_MILLISECOND << (code > 8 ? code - 8 : 0));
 }
 
 #endif

@@ -3,9 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cm/connection.h"
+
 enum { PKEY = 0xffff };
 
-static const nanos patience = 4096 * NANOS_MILLISECOND; /* 4.096 us * 2^20, as Linux's CM */
+/* As Linux's CM. */
+static nanos answer_time(void)
+{
+    enum { CODE = 20 };
+    return connection_wait(CODE);
+}
 
 const char *resolution_state_name(enum resolution_state state)
 {
@@ -33,7 +40,7 @@ void resolution_ask(struct resolution *resolution, uint64_t service, uint64_t tr
     resolution->parameters = *parameters;
     resolution->repeats = (uint8_t)repeats;
     resolution->pending = true;
-    resolution->deadline = now + patience;
+    resolution->deadline = now + answer_time();
 }
 
 void resolution_asked(struct resolution *resolution, const struct cm_message *message)
@@ -116,7 +123,7 @@ void resolution_expire(struct resolution *resolution, nanos now)
         return;
     }
     resolution->pending = true;
-    resolution->deadline = now + patience;
+    resolution->deadline = now + answer_time();
 }
 
 static void write_request(const struct resolution *resolution, struct cm_message *message)

@@ -22,9 +22,8 @@ const struct setting_line setting_lines[SETTINGS] = {
 
 /* Types of which an empty text in the environment takes back what the file says; of others it says nothing. */
 enum {
-    MAY_BE_EMPTY =
-        1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_INTERFACES |
-        1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_SCRIPT | 1 << SETTING_TYPE_RULES
+    MAY_BE_EMPTY = 1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_INTERFACES |
+                   1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_SCRIPT | 1 << SETTING_TYPE_RULES
 };
 
 /* What is set. A line of the file comes with its number. */
@@ -67,17 +66,48 @@ static bool read_number(const char *range, const char *text, uint64_t *number)
     return *text >= '0' && *text <= '9' && !*end && !errno && *number >= least && *number <= most;
 }
 
+/* As the C locale writes it, whichever one the program has. Stops behind it; what is too large is UINT64_MAX. */
+static uint64_t read_millionths(const char *text, const char **end)
+{
+    enum { WHOLE = 1000000, MOST = 1000 };
+    uint64_t value = 0, place = WHOLE;
+    for (; isdigit((unsigned char)*text); text++)
+        value = value < MOST ? value * 10 + (uint64_t)(*text - '0') : MOST;
+    bool large = value >= MOST;
+    value *= WHOLE;
+    if (*text == '.' && isdigit((unsigned char)text[1]))
+        for (text++; isdigit((unsigned char)*text); text++)
+            value += (uint64_t)(*text - '0') * (place /= 10);
+    *end = text;
+    return large ? UINT64_MAX : value;
+}
+
+static bool is_fraction_of(const char *range, const char *text)
+{
+    const char *end;
+    uint64_t least = read_millionths(range, &end), most = read_millionths(end + 1, &end);
+    uint64_t value = read_millionths(text, &end);
+    return isdigit((unsigned char)*text) && !*end && value >= least && value <= most;
+}
+
+static bool is_within(const struct setting_line *line, const char *text)
+{
+    uint64_t number;
+    if (line->type == SETTING_TYPE_FRACTION)
+        return is_fraction_of(line->range, text);
+    return line->type != SETTING_TYPE_NUMBER || read_number(line->range, text, &number);
+}
+
 bool setting_check(enum setting setting, const char *text, char *why, size_t size)
 {
     const struct setting_line *line = &setting_lines[setting];
     char words[128];
-    uint64_t number;
     if (line->type == SETTING_TYPE_CHOICE && !is_word_of(line->range, text)) {
         list_words(line->range, words, sizeof words);
         snprintf(why, size, "it is none of %s", words);
         return false;
     }
-    if (line->type != SETTING_TYPE_NUMBER || read_number(line->range, text, &number))
+    if (is_within(line, text))
         return true;
     int least = (int)strcspn(line->range, " ");
     snprintf(why, size, "it is no number from %.*s to %s", least, line->range, line->range + least + 1);
@@ -245,6 +275,12 @@ uint64_t setting_number(enum setting setting)
 {
     const char *text = setting_text(setting);
     return text ? strtoull(text, NULL, 10) : 0;
+}
+
+uint32_t setting_millionths(enum setting setting)
+{
+    const char *text = setting_text(setting), *end;
+    return text ? (uint32_t)read_millionths(text, &end) : 0;
 }
 
 bool setting_is(enum setting setting, const char *word)

@@ -25,6 +25,8 @@ extern const struct setting_line setting_lines[SETTINGS];
 const char *setting_text(enum setting);
 /* Of a NUMBER. */
 uint64_t setting_number(enum setting);
+/* Of a FRACTION, in millionths. */
+uint32_t setting_millionths(enum setting);
 /* Of a CHOICE: is it this word? */
 bool setting_is(enum setting, const char *word);
 /* The devices' limits. */
@@ -33,7 +35,7 @@ const struct limits *setting_limits(void);
 /* Complaints that follow are about this setting, in the line of the file that it came from. One thread. */
 void setting_complain(enum setting);
 
-/* False, and a sentence why: the text is no value of a CHOICE or NUMBER. True for other types. */
+/* False, and a sentence why: the text is no value of a CHOICE, NUMBER or FRACTION. True for other types. */
 bool setting_check(enum setting, const char *text, char *why, size_t size);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/container.h"
 #include "base/static_lock.h"
+#include "base/time_scale.h"
 #include "cm/connection.h"
 #include "config/config.h"
 #include "config/gid.h"
@@ -395,8 +396,10 @@ bool cm_wait(struct process *process, const struct udp_arrival *arrival, const s
     if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
         return false;
     cm_begin(cm);
-    nanos patience = dispatch_knows(&cm->manager, datagram.route.gid) ? partner_patience : listener_patience;
-    bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, clock_now() + patience);
+    nanos partner = time_scaled(partner_patience); /* less than who sends it waits for all its answers */
+    bool long_known = partner > listener_patience && dispatch_knows(&cm->manager, datagram.route.gid);
+    nanos until = clock_now() + (long_known ? partner : listener_patience);
+    bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, until);
     cm_end(cm);
     return waits;
 }

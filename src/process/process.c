@@ -5,7 +5,9 @@
 
 #include "base/container.h"
 #include "base/static_lock.h"
+#include "base/time_scale.h"
 #include "base/uncancelled.h"
+#include "config/settings.h"
 #include "diag/kept_story.h"
 #include "diag/last_lines.h"
 #include "diag/log.h"
@@ -66,6 +68,7 @@ static struct process *create_empty(const struct process_parts *parts)
         errno = error;
         return NULL;
     }
+    time_scale_set(setting_millionths(SETTING_TIME_SCALE));
     process->parts = parts;
     follow_initialize(process);
     mutex_initialize(&process->control, LOCK_CONTROL);

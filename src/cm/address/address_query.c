@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
+#include "base/time_scale.h"
 
 enum { DEFAULT_LIFETIME = 18 };
 
@@ -65,7 +66,8 @@ static void wait_for_neighbor(struct identifier *identifier, const struct cm_add
     identifier->state = IDENTIFIER_ADDR_QUERY;
     identifier->query.timer.expired = expired;
     identifier->query.destination = *destination;
-    identifier->query.until = milliseconds > INT32_MAX ? NANOS_NEVER : now + milliseconds * NANOS_MILLISECOND;
+    identifier->query.until =
+        milliseconds > INT32_MAX ? NANOS_NEVER : now + time_scaled(milliseconds * NANOS_MILLISECOND);
     identifier->query.asked = 0;
     ask_again(identifier, now);
 }

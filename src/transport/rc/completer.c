@@ -1,6 +1,7 @@
 #include "transport/rc/completer.h"
 
 #include "base/likely.h"
+#include "base/time_scale.h"
 #include "transport/gather.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/requester.h"
@@ -84,7 +85,7 @@ cold static void receive_rnr(struct rc *rc, const struct packet *packet, nanos n
     requester_rewind(rc);
     requester->rnr_waiting = true;
     rto_stop(&requester->rto);
-    requester_wait(rc, now + rnr_wait(packet->syndrome));
+    requester_wait(rc, now + time_scaled(rnr_wait(packet->syndrome)));
 }
 
 cold static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)

@@ -1,5 +1,6 @@
 #include "transport/rc/requester.h"
 #include "base/likely.h"
+#include "base/time_scale.h"
 #include "transport/rc/direct.h"
 
 #include "transport/rc/fail.h"
@@ -33,13 +34,20 @@ void requester_wait(struct rc *rc, nanos deadline)
     announce(rc);
 }
 
+/* 0: the timer runs for ever, and there is no hurry either. */
+static nanos timer_value(const struct rc *rc)
+{
+    return rc->settings.timeout ? time_scaled(4096ull << (rc->settings.timeout & 31)) : 0;
+}
+
 /* The timer may run for up to four times the value (IBA 9.7.6.1.3). On a network it does so after silence, doubling, as
  * a peer that is only slow answers then, and repeats would make it slower. */
 nanos requester_period(const struct rc *rc, nanos now)
 {
     unsigned silences = rc->settings.retry_count - rc->requester.retries_left;
     unsigned doublings = !rc->settings.first_window ? 0 : silences < 2 ? silences : 2;
-    return rc->settings.timeout ? now + (4096ull << (rc->settings.timeout & 31) << doublings) : NANOS_NEVER;
+    nanos period = timer_value(rc);
+    return period ? now + (period << doublings) : NANOS_NEVER;
 }
 
 void requester_drained(struct rc *rc)
@@ -78,12 +86,6 @@ static void skip_acknowledged(struct rc *rc)
         requester->packet = done;
 }
 
-/* With a timer that runs for ever there is no hurry either. */
-static nanos rto_most(const struct rc *rc)
-{
-    return rc->settings.timeout ? 4096ull << (rc->settings.timeout & 31) : 0;
-}
-
 /* A probe that is acknowledged alone filled a hole: what left behind it was lost, too. Had all arrived, the answer to
  * the probe would have acknowledged it (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
 static void judge_probe(struct rc *rc)
@@ -111,7 +113,7 @@ void requester_progressed(struct rc *rc, nanos now)
         return;
     requester->deadline = waiting ? requester_period(rc, now) : NANOS_NEVER;
     if (rc->settings.first_window)
-        rto_acknowledged(&requester->rto, requester->acked_psn, waiting, rto_most(rc), now);
+        rto_acknowledged(&requester->rto, requester->acked_psn, waiting, timer_value(rc), now);
     announce(rc);
 }
 
@@ -190,7 +192,7 @@ void requester_retransmit(struct rc *rc, enum congestion_sign sign, nanos now)
     requester_rewind(rc);
     rc->requester.deadline = requester_period(rc, now);
     if (rc->settings.first_window)
-        rto_retransmitted(&rc->requester.rto, false, rto_most(rc), now);
+        rto_retransmitted(&rc->requester.rto, false, timer_value(rc), now);
     announce(rc);
 }
 
@@ -217,7 +219,7 @@ void requester_rto_expired(struct rc *rc, nanos now)
         requester->repeating = false;
         requester_rewind(rc);
     }
-    rto_retransmitted(&requester->rto, true, rto_most(rc), now);
+    rto_retransmitted(&requester->rto, true, timer_value(rc), now);
     announce(rc);
 }
 
@@ -326,7 +328,7 @@ static inline void requester_sent(struct rc *rc, uint32_t behind, bool anew, nan
     if (requester->deadline == NANOS_NEVER)
         requester->deadline = requester_period(rc, now);
     if (rc->settings.first_window)
-        rto_sent(&requester->rto, psn_add(behind, -1), anew, rto_most(rc), now);
+        rto_sent(&requester->rto, psn_add(behind, -1), anew, timer_value(rc), now);
     announce(rc);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_scale.h"
 #include "transport/rc/rnr.h"
 #include "transport/scatter.h"
 #include "transport/testing/simulator/endpoint.h"
@@ -57,8 +58,8 @@ static bool is_in_time(const struct endpoint *endpoint, const struct entry *entr
         start = endpoint->oldest_since;
     if (start < entry->posted)
         start = entry->posted;
-    nanos period = (4096ull << settings->timeout << (settings->first_window ? 2 : 0)) + plan->lateness;
-    nanos rnr = rnr_wait(engine_settings_of(&endpoint->peer->engine)->min_rnr_timer) + plan->lateness;
+    nanos period = (time_scaled(4096ull << settings->timeout) << (settings->first_window ? 2 : 0)) + plan->lateness;
+    nanos rnr = time_scaled(rnr_wait(engine_settings_of(&endpoint->peer->engine)->min_rnr_timer)) + plan->lateness;
     return endpoint->world->now <= start + rnr + (settings->retry_count + 2) * period + SLACK;
 }
 
@@ -67,7 +68,7 @@ static bool has_waited(const struct endpoint *endpoint, const struct entry *entr
 {
     const struct engine_settings *settings = engine_settings_of(&endpoint->engine);
     nanos start = endpoint->oldest_since > entry->posted ? endpoint->oldest_since : entry->posted;
-    nanos wait = rnr_wait(engine_settings_of(&endpoint->peer->engine)->min_rnr_timer);
+    nanos wait = time_scaled(rnr_wait(engine_settings_of(&endpoint->peer->engine)->min_rnr_timer));
     return endpoint->world->now - start >= settings->rnr_retry * wait;
 }
 

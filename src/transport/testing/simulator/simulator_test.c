@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time_scale.h"
 #include "transport/testing/simulator/simulator.h"
 
-enum { SEEDS = 1000, REPLAYS = 25 };
+enum { SEEDS = 1000, SCALED_SEEDS = 200, REPLAYS = 25 };
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
@@ -51,22 +52,43 @@ static void check_variety(const struct statistics *sum)
     assert_true(sum->lost && sum->duplicated && sum->received && sum->lent && sum->along);
 }
 
-static void every_seed_satisfies_the_oracle(void **state)
+static void run_seeds(uint64_t seeds, struct statistics *sum)
 {
     struct simulator_report report;
-    struct statistics sum = {0};
-    uint64_t first = number_from("SIMULATOR_FIRST", 1), seeds = number_from("SIMULATOR_SEEDS", SEEDS), failed = 0;
+    uint64_t first = number_from("SIMULATOR_FIRST", 1), failed = 0;
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         simulator_run(seed, NULL, &report);
-        add(&sum, &report.statistics);
+        add(sum, &report.statistics);
         if (!report.complaint[0])
             continue;
         failed++;
         print_error("seed %llu: %s\n", (unsigned long long)seed, report.complaint);
     }
     assert_int_equal(failed, 0);
+}
+
+static void every_seed_satisfies_the_oracle(void **state)
+{
+    struct statistics sum = {0};
+    uint64_t seeds = number_from("SIMULATOR_SEEDS", SEEDS);
+    run_seeds(seeds, &sum);
     if (seeds >= SEEDS)
         check_variety(&sum);
+}
+
+/* SOFTVERBS_TIME_SCALE: what is judged by the time that has passed is so by the shortened one. */
+static void so_it_does_in_scaled_time(void **state)
+{
+    struct statistics sum = {0};
+    time_scale_set(TIME_SCALE_WHOLE / 100);
+    run_seeds(number_from("SIMULATOR_SEEDS", SCALED_SEEDS), &sum);
+    assert_true(sum.ended[IBV_WC_RETRY_EXC_ERR] && sum.ended[IBV_WC_RNR_RETRY_EXC_ERR]);
+}
+
+static int give_time_back(void **state)
+{
+    time_scale_set(TIME_SCALE_WHOLE);
+    return 0;
 }
 
 static void a_seed_replays_exactly(void **state)
@@ -94,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_seed_satisfies_the_oracle),
+        cmocka_unit_test_teardown(so_it_does_in_scaled_time, give_time_back),
         cmocka_unit_test(a_seed_replays_exactly),
     };
     uint64_t seed = number_from("SIMULATOR_SEED", 0);

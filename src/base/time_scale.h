@@ -1,0 +1,32 @@
+/* How long the waits of the protocols are: what a program, a standard or Linux's CM makes of time-outs (of ACKs, RNR
+ * NAKs, messages of the connection manager, the resolution of addresses, timewait) passes here, and nothing else does.
+ * SOFTVERBS_TIME_SCALE shortens them for tests. A longer wait stays the longer one, so that what happens keeps its
+ * order; and what schedulers and networks need at least is not shortened. */
+#ifndef BASE_TIME_SCALE_H
+#define BASE_TIME_SCALE_H
+
+#include <stdatomic.h>
+
+#include "base/likely.h"
+#include "base/nanos.h"
+
+#define TIME_SCALE_WHOLE 1000000u                    /* nothing is shortened */
+#define TIME_SCALE_FROM (4 * NANOS_MILLISECOND)      /* of a wait so much stays as it is */
+#define TIME_SCALE_LONGEST (10000000 * NANOS_SECOND) /* what can be scaled; there is no longer wait */
+
+extern _Atomic uint32_t time_scale; /* in millionths; private */
+
+/* Before there is a wait that it is for: what is under way is not scaled again. Thread-safe. */
+void time_scale_set(uint32_t millionths);
+
+/* 0 stays 0. Not for NANOS_NEVER, nor for a point in time. */
+static inline nanos time_scaled(nanos wait)
+{
+    uint32_t scale = atomic_load_explicit(&time_scale, memory_order_relaxed);
+    if (likely(scale == TIME_SCALE_WHOLE) || wait <= TIME_SCALE_FROM)
+        return wait;
+    nanos rest = wait - TIME_SCALE_FROM;
+    return TIME_SCALE_FROM + rest / TIME_SCALE_WHOLE * scale + rest % TIME_SCALE_WHOLE * scale / TIME_SCALE_WHOLE;
+}
+
+#endif
