@@ -246,6 +246,24 @@ def a_peer_that_was_killed_before_the_first_message_is_said_to_have_ended():
     _one(ours, "ends in IBV_WC_RETRY_EXC_ERR: The peer's process has ended. (reason 113)")
 
 
+def a_peer_that_is_stopped_is_said_to_be_so():
+    for _ in range(10):  # on a busy machine the stop comes too early or too late
+        ours, own = _lines("stopped-late")
+        if "which is stopped" in str(ours):
+            break
+    _one(ours, SILENT + "the number of the peer's queue pair is one of process ", "which is stopped (SIGSTOP, or a debugger)", "(reason 105)")
+    assert own == ["transport retry counter exceeded, vendor_err 105"], own
+
+
+def a_queue_pair_that_is_reset_while_its_peer_is_asked_begins_anew():
+    for _ in range(10):  # on a busy machine the answer is given up first
+        ours, own = _lines("reset-while-asked")
+        assert own == ["transport retry counter exceeded, vendor_err 105"], own
+        if len(ours) == 1:
+            break
+    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has a queue pair 0xabcdef", "(reason 105)")
+
+
 def path_mtus_that_differ_are_shown_on_a_network():
     hosts = ("set -e; mount -t tmpfs none /run; ip netns add server; ip netns add client;"
              "ip link add eth0 netns server type veth peer name eth0 netns client;"

@@ -167,7 +167,7 @@ static void reset(struct qp *qp)
     qp_tell_nothing(qp);
     qp_inquiry_end(qp);
     qp_story_forget(qp);
-    qp->path.peer_ended = false;
+    qp->path.peer_claimed = qp->path.peer_ended = false; /* of the connection that was */
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
     qp->rate_limit.rate = 0;

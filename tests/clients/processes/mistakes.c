@@ -33,7 +33,7 @@ struct side {
     uint8_t timeout;
     uint32_t length;
     unsigned acknowledgements; /* of one event */
-    bool own_rkey, kills, kills_early, two_contexts, acknowledges_wrongly, secret, own_qpn, second_key,
+    bool own_rkey, kills, kills_early, stops, resets, two_contexts, acknowledges_wrongly, secret, own_qpn, second_key,
         careless;                                   /* the last: it looks at no result until it has posted */
     enum { CONNECTS, STAYS_IN_INIT, DESTROYS } end; /* what becomes of its queue pair before the first message */
     bool elsewhere;                                 /* it meets in a directory of its own */
@@ -233,6 +233,19 @@ static void killed_before(struct side *side)
     side->kills_early = true;
 }
 
+/* The peer takes every packet, answers none, and is stopped before it is asked why. */
+static void stopped_late(struct side *side)
+{
+    side->stops = true;
+    side->timeout = 14;
+}
+
+static void reset_while_asked(struct side *side)
+{
+    stopped_late(side);
+    side->resets = true;
+}
+
 /* Between hosts, as within one a frame may carry more than the path MTU. */
 static void small_mtu(struct side *side)
 {
@@ -283,6 +296,8 @@ static const struct mistake {
     {"other-directory", right, other_directory},
     {"killed-peer", killed_peer, right},
     {"killed-before", killed_before, right},
+    {"stopped-late", stopped_late, never_rtr},
+    {"reset-while-asked", reset_while_asked, never_rtr},
     {"mtu", small_mtu, large_mtu},
 };
 
@@ -343,6 +358,14 @@ static void meet_elsewhere(void)
     setenv("SOFTVERBS_DIR", directory, 1);
 }
 
+static void enter_init(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = (unsigned)side->qp_access};
+    int error = ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (error)
+        end_with("ibv_modify_qp", error);
+}
+
 static void make(struct side *side, char *memory)
 {
     if (side->secret)
@@ -367,10 +390,7 @@ static void make(struct side *side, char *memory)
     side->qp = ibv_create_qp(side->endpoint.pd, &init);
     if (!side->qp)
         end_with("ibv_create_qp", errno);
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = (unsigned)side->qp_access};
-    int error = ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    if (error)
-        end_with("ibv_modify_qp", error);
+    enter_init(side);
 }
 
 static void connect_to_peer(struct side *side)
@@ -455,6 +475,29 @@ static void end_process(pid_t other)
     waitpid(other, NULL, 0);
 }
 
+/* Behind the second and last retry, 135 ms after the first try, and before its time-out at 202 ms. */
+static void stop_late(pid_t other)
+{
+    usleep(165000);
+    kill(other, SIGSTOP);
+}
+
+/* The last time-out has passed, and the stopped peer is being asked, until 302 ms: the queue pair begins anew,
+ * connected with one that there is not. */
+static void begin_anew(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    usleep(80000);
+    int error = ibv_modify_qp(side->qp, &attr, IBV_QP_STATE);
+    if (error)
+        end_with("ibv_modify_qp", error);
+    enter_init(side);
+    side->theirs.qp_num = 0xabcdef;
+    side->timeout = 8;
+    connect_to_peer(side);
+    post_work(side);
+}
+
 static void play(const struct mistake *mistake, struct side *side, int fd, pid_t other)
 {
     char sign = 0;
@@ -472,7 +515,13 @@ static void play(const struct mistake *mistake, struct side *side, int fd, pid_t
         end_process(other);
     }
     post_work(side);
+    if (side->stops)
+        stop_late(other);
+    if (side->resets)
+        begin_anew(side);
     show_end(side);
+    if (side->stops)
+        kill(other, SIGCONT);
     if (side->sends_too)
         swap(fd, &sign, &sign, 1); /* the other has heard of this queue pair */
     if (side->sends > 1)
