@@ -24,10 +24,18 @@ enum { OWN = 0x21, PEERS = 0x34, PSN = 500 };
 
 static struct process process;
 
+static const struct qp_kind *kind(const char *name)
+{
+    const struct qp_kind *const *at = qp_kinds;
+    while (*at && strcmp((*at)->name, name))
+        at++;
+    return *at;
+}
+
 static struct qp connected(void)
 {
     struct qp qp = {.process = &process, .number = OWN, .attr = {.dest_qp_num = PEERS, .sq_psn = PSN}};
-    qp_set_kind(&qp, qp_kind_find(IBV_QPT_RC));
+    qp_set_kind(&qp, kind("RC"));
     return qp;
 }
 
@@ -40,7 +48,7 @@ static struct qp_account well(void)
                                .count = 1,
                                .numbers = {PEERS},
                                .state = IBV_QPS_RTS,
-                               .type = IBV_QPT_RC,
+                               .type = kind("RC")->type,
                                .peer = OWN,
                                .rq_psn = PSN,
                                .path_mtu = IBV_MTU_1024};
@@ -55,7 +63,6 @@ static const struct {
      "queue pair 0x34 of " WHO " is in RTR and connected with this one, but answered nothing"},
     {offsetof(struct qp_account, found), QP_ACCOUNT_UNKNOWN, WHO " has no queue pair 0x34: it has 0x34"},
     {offsetof(struct qp_account, found), QP_ACCOUNT_BUSY, "a thread of " WHO " is within a call of queue pair 0x34"},
-    {offsetof(struct qp_account, type), IBV_QPT_UC, "queue pair 0x34 of " WHO " is of type UC, and this one RC"},
     {offsetof(struct qp_account, state), IBV_QPS_RESET,
      "queue pair 0x34 of " WHO " is in RESET: it was never brought to RTR"},
     {offsetof(struct qp_account, state), IBV_QPS_INIT,
@@ -109,6 +116,16 @@ static void a_queue_pair_that_sends_to_itself_is_recognized(void **state)
     assert_null(strstr(said, "own number"));
 }
 
+static void the_types_of_both_are_named(void **state)
+{
+    struct qp qp = connected();
+    struct qp_account account = well();
+    char said[INQUIRY_WORDS];
+    account.type = kind("UC")->type;
+    peer_words_silence(&qp, &account, WHO, said);
+    assert_string_equal(said, "queue pair 0x34 of " WHO " is of type UC, and this one RC");
+}
+
 static void faults_that_were_asked_for_are_the_cause_of_a_silent_peer_that_is_well(void **state)
 {
     struct taps taps = {.faulty = true};
@@ -126,7 +143,7 @@ static void one_type_after_the_other_is_no_matter_to_datagrams(void **state)
     struct qp qp = connected();
     struct qp_account account = well();
     char said[INQUIRY_WORDS];
-    qp_set_kind(&qp, qp_kind_find(IBV_QPT_UD));
+    qp_set_kind(&qp, kind("UD"));
     account.peer = OWN + 1;
     peer_words_silence(&qp, &account, WHO, said);
     assert_non_null(strstr(said, "answered nothing"));
@@ -190,6 +207,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_a_silent_peer_is_said),
         cmocka_unit_test(a_peer_that_failed_says_of_what),
         cmocka_unit_test(a_queue_pair_that_sends_to_itself_is_recognized),
+        cmocka_unit_test(the_types_of_both_are_named),
         cmocka_unit_test(faults_that_were_asked_for_are_the_cause_of_a_silent_peer_that_is_well),
         cmocka_unit_test(one_type_after_the_other_is_no_matter_to_datagrams),
         cmocka_unit_test(more_numbers_than_are_listed_are_counted),
