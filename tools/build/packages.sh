@@ -22,7 +22,7 @@ build_deb() {
     command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || { echo "packages.sh: a .deb needs the package debhelper." >&2; return 1; }
     copy_of_tree "$work/deb/softverbs-$version"
     (cd "$work/deb/softverbs-$version" && dpkg-buildpackage -us -uc -b -d >"$work/deb.log" 2>&1) || { tail -30 "$work/deb.log"; return 1; }
-    cp "$work"/deb/softverbs*_"$version"_*.deb dist/
+    cp "$work"/deb/*softverbs*_"$version"_*.deb dist/
 }
 
 build_tarball() {

@@ -119,6 +119,32 @@ def configuration(tree, version):
     ])
 
 
+def described_functions(text):
+    """(prototype, comment) of each function of the header for users."""
+    for comment, kind, name, parameters in re.findall(r"/\* ((?:(?!\*/).)*?) \*/\nstatic inline ([^\n(]*?)(\w+)\(([^)]*)\)\n\{", text, re.DOTALL):
+        yield f"{kind}{name}({' '.join(parameters.split())})", sentences(comment)
+
+
+def sentences(comment):
+    """A comment without its stars; examples keep their lines."""
+    paragraphs = re.sub(r"\n \* ?", "\n", comment).split("\n\n")
+    return "\n.PP\n".join(f".nf\n{roff(part)}\n.fi" if part.startswith("    ") else roff(part) for part in paragraphs)
+
+
+def interface(tree, version):
+    with open(os.path.join(tree, "tools/interface/softverbs.h"), encoding="utf-8") as file:
+        text = file.read()
+    functions = list(described_functions(text))
+    synopsis = "\n".join(f".br\n{roff(prototype)};" for prototype, _ in functions)
+    return page("SOFTVERBS.H", 3, version, [
+        ("NAME", "softverbs.h \\- faults from inside a program, or from a test beside it"),
+        ("SYNOPSIS", ".B #include <softverbs.h>\n.PP\n" + synopsis),
+        ("DESCRIPTION", sentences(re.match(r"/\* (.*?) \*/", text, re.DOTALL)[1]) + "\n"
+         + "\n".join(f".TP\n.B {roff(prototype)}\n{meaning}" for prototype, meaning in functions)),
+        ("SEE ALSO", ".BR softverbs (1)"),
+    ])
+
+
 # -- completions
 
 
@@ -200,7 +226,7 @@ def zsh(softverbs, tree):
 def main():
     softverbs, tree, version, directory = sys.argv[1:]
     softverbs = os.path.abspath(softverbs)
-    made = {"softverbs.1": manual(softverbs, tree, version), "softverbs.conf.5": configuration(tree, version),
+    made = {"softverbs.1": manual(softverbs, tree, version), "softverbs.conf.5": configuration(tree, version), "softverbs.h.3": interface(tree, version),
             "softverbs.bash": bash(softverbs, tree), "_softverbs": zsh(softverbs, tree)}
     for name, text in made.items():
         with open(os.path.join(directory, name), "w", encoding="utf-8") as file:

@@ -4,6 +4,7 @@
 Usage: pages_test.py DIRECTORY
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,10 +28,14 @@ def completed(directory, *words):
 
 
 def checks(directory):
-    for name in ("softverbs.1", "softverbs.conf.5"):
+    for name in ("softverbs.1", "softverbs.conf.5", "softverbs.h.3"):
         yield f"{name} has no mistakes", warnings(directory, name)
     with open(f"{directory}/softverbs.1", encoding="utf-8") as file:
         text = file.read().replace("\\", "")
+    with open(f"{directory}/softverbs.h.3", encoding="utf-8") as file:
+        header = file.read().replace("\\", "")
+    yield "the page of the header has each function twice", [
+        name for name in ("is_here", "inject", "clear", "watch", "count", "wait") if len(re.findall(rf"int softverbs_{name}\(", header)) != 2]
     yield "the page has the options of run", [] if "--capture FILE" in text else ["--capture is missing"]
     yield "the page has the environment", [name for name in ("SOFTVERBS_LIMITS", "NCCL_GIN_TYPE") if name not in text]
     with open(f"{directory}/_softverbs", encoding="utf-8") as file:
