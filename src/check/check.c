@@ -8,6 +8,8 @@
 #include "check/findings/symbol.h"
 #include "check/hooks.h"
 #include "check/layer.h"
+#include "check/outside/commands.h"
+#include "check/outside/connections.h"
 #include "check/outside/frees.h"
 #include "diag/log.h"
 
@@ -40,14 +42,16 @@ void check_begin(void)
     shadow_begin();
     symbol_begin();
     finding_file_begin();
-    if (finding_choice.rules[RULE_BUFFER_FREED])
+    if (rule_chosen.rules[RULE_BUFFER_FREED])
         frees_begin();
+    connections_begin();
     objects_fill(&layer_check.calls);
     queue_pairs_fill(&layer_check.calls);
     posts_fill(&layer_check.calls);
     builders_fill(&layer_check.calls);
     polls_fill(&layer_check.calls);
     events_fill(&layer_check.calls);
+    commands_fill(&layer_check.calls);
     calls_put_around(&layer_check);
     __cxa_atexit(report_at_exit, NULL, NULL);
 }

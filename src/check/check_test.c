@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "check/check.h"
-#include "check/findings/finding.h"
 #include "check/rule.h"
 #include "loopback.h"
 

@@ -36,6 +36,10 @@ struct hooks {
     /* The library has registered it, or registered it anew. */
     void (*registered)(struct shadow *mr);
     void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);
+    /* The program moves it to another channel, and nothing has been moved yet. */
+    void (*migrating)(struct shadow *cm_id);
+    /* The program accepts a connection with this initiator_depth. */
+    void (*accepting)(struct shadow *cm_id, uint8_t depth);
     /* The library has refused a call that makes, changes or destroys an object. */
     void (*refused_call)(const char *call, int error);
     /* A thread is about to wait for an event of the channel; it has waited for long, and no CQ of it was ever armed. */

@@ -1,6 +1,6 @@
 #include "check/memory.h"
 
-#include "check/findings/finding.h"
+#include "check/rule.h"
 #include "check/shadow.h"
 #include "link/guard.h"
 #include "wire/guarded.h"
@@ -71,7 +71,7 @@ static bool hash_sample(uint64_t *hash, const char *from, size_t length)
 static bool hash_element(uint64_t *hash, const struct ibv_sge *sge)
 {
     const char *from = sge->length ? memory_at(sge) : "";
-    bool whole = sge->length <= WHOLE || finding_choice.full;
+    bool whole = sge->length <= WHOLE || rule_chosen.full;
     return from && (whole ? hash_bytes : hash_sample)(hash, from, sge->length);
 }
 

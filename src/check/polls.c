@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "check/domain.h"
-#include "check/findings/finding.h"
 #include "check/flight.h"
 #include "check/layer.h"
+#include "check/rule.h"
 #include "verbs/queue/cq.h"
 
 static uintptr_t self(void)
@@ -84,7 +84,7 @@ static void complete_list(struct ibv_wc *list, int count)
     shadow_lock();
     for (struct ibv_wc *wc = list; wc < list + count; wc++) {
         flight_complete(&(struct hooks_completion){wc->wr_id, wc->qp_num, wc->byte_len, wc->status, wc->opcode});
-        if (wc->status && finding_choice.rules[RULE_FAILED_FIELD])
+        if (wc->status && rule_chosen.rules[RULE_FAILED_FIELD])
             poison(wc);
     }
     shadow_unlock();

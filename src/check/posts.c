@@ -2,9 +2,9 @@
 #include <errno.h>
 
 #include "check/domain.h"
-#include "check/findings/finding.h"
 #include "check/flight.h"
 #include "check/layer.h"
+#include "check/rule.h"
 #include "verbs/qp/qp_datapath.h"
 
 /* The return address of a function of the data path is in the program: it calls through pointers in its structs. */
@@ -30,7 +30,7 @@ static unsigned count_receives(const struct ibv_recv_wr *wr, const struct ibv_re
 static void see_stack(const char *call)
 {
     struct place here;
-    if (!finding_choice.full)
+    if (!rule_chosen.full)
         return;
     place_here(&here);
     hooks_see_place(&here, call);
@@ -104,7 +104,7 @@ static void end_receives(enum shadow_kind kind, const void *owner, uint64_t firs
 static void see_rnrs(struct ibv_qp *ibv)
 {
     struct qp *qp = (struct qp *)ibv;
-    if (!finding_choice.rules[RULE_RECEIVES_RAN_OUT])
+    if (!rule_chosen.rules[RULE_RECEIVES_RAN_OUT])
         return;
     lock_take(&qp->lock);
     uint64_t sent = counts_number(&qp_flow(qp)->counts, EVENT_RNR_SENT);

@@ -2,10 +2,10 @@
 #include <errno.h>
 
 #include "calls/subject.h"
-#include "check/findings/finding.h"
 #include "check/layer.h"
 #include "check/made.h"
 #include "check/outside/meeting.h"
+#include "check/rule.h"
 #include "verbs/qp/kind.h"
 
 static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
@@ -59,6 +59,8 @@ static void note_connection(struct shadow_qp *qp, const struct ibv_qp_attr *attr
         connection->rq_psn = attr->rq_psn;
     if (mask & IBV_QP_PATH_MTU)
         connection->mtu = attr->path_mtu;
+    if (mask & IBV_QP_ACCESS_FLAGS)
+        connection->access = attr->qp_access_flags;
     if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
         connection->max_rd_atomic = attr->max_rd_atomic;
     if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
@@ -98,7 +100,8 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     bool connected = shadow && !result && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS;
     struct shadow_connection connection = connected ? shadow->qp.connection : (struct shadow_connection){0};
     shadow_unlock();
-    if (connected && connection.mtu && finding_choice.rules[RULE_PEERS_DISAGREE])
+    if (connected && connection.mtu &&
+        (rule_chosen.rules[RULE_PEERS_DISAGREE] || rule_chosen.rules[RULE_ACCESS_DIFFERS]))
         meet(qp, &connection);
     return result;
 }

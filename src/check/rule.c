@@ -8,6 +8,8 @@ const struct rule_line rule_lines[RULES] = {
 #include "check/rules.def"
 };
 
+struct rule_choice rule_chosen;
+
 static const char *const level_names[RULE_LEVELS] = {"error", "adapter", "note"};
 
 const char *rule_level_name(enum rule_level level)

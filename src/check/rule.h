@@ -36,6 +36,9 @@ struct rule_choice {
     bool full;  /* hashes of all bytes */
 };
 
+/* What is looked after; finding_begin writes it, before the program runs. */
+extern struct rule_choice rule_chosen;
+
 /* Words with commas between: `error`, `adapter` or `notes` for the rules of this level and of those before it, ids of
  * rules, a rule's id behind a `-` to leave it out, `fatal`, `fill`, `full`. Where no word is a level or the id of a
  * rule, the level is `adapter`. False, and a sentence why: a word is none of these. Thread-safe. */

@@ -31,7 +31,9 @@
     SHADOW_KIND(WQ, "wq")                                                                                              \
     SHADOW_KIND(IND_TABLE, "ind_table")                                                                                \
     SHADOW_KIND(FLOW, "flow")                                                                                          \
-    SHADOW_KIND(COUNTERS, "counters")
+    SHADOW_KIND(COUNTERS, "counters")                                                                                  \
+    SHADOW_KIND(CM_CHANNEL, "cm_channel")                                                                              \
+    SHADOW_KIND(CM_ID, "cm_id")
 
 enum shadow_kind {
 #define SHADOW_KIND(KIND, name) SHADOW_##KIND,
@@ -52,6 +54,7 @@ enum shadow_ways { SHADOW_REQUESTS = 1, SHADOW_RESPONDS = 2 };
 struct shadow_connection {
     uint32_t peer, sq_psn, rq_psn;
     enum ibv_mtu mtu;
+    uint32_t access; /* qp_access_flags */
     uint8_t max_rd_atomic, max_dest_rd_atomic;
     uint8_t ways;   /* enum shadow_ways */
     uint64_t begun; /* when it was reset; 0: never since it was made */
@@ -96,6 +99,16 @@ struct shadow_td {
     unsigned depth;
 };
 
+/* Of an identifier of librdmacm. */
+struct shadow_cm {
+    const void *channel;      /* the handle; NULL: it is synchronous */
+    int port_space;           /* enum rdma_port_space */
+    bool connected;           /* and neither side has disconnected since */
+    bool asks;                /* a request for a connection brought it */
+    bool keeps_qp;            /* it is about to be destroyed, and its queue pair is not */
+    uint8_t depth, resources; /* initiator_depth and responder_resources of that request */
+};
+
 struct shadow {
     struct hash_entry by_handle;
     struct hash_entry by_number;  /* of MRs the lkey, of QPs the number */
@@ -119,6 +132,7 @@ struct shadow {
         struct shadow_cq cq;
         struct shadow_srq srq;
         struct shadow_td domain;
+        struct shadow_cm cm;
     };
 };
 

@@ -79,7 +79,9 @@ void loopback_connect(const struct loopback *loopback, struct ibv_qp *qp, uint32
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
         .port_num = 1,
-        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+        .qp_access_flags = options->access
+                               ? options->access
+                               : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
         .path_mtu = options->mtu ? options->mtu : IBV_MTU_1024,
         .dest_qp_num = peer,
         .max_dest_rd_atomic = options->target_depth ? options->target_depth : 4,
@@ -90,7 +92,7 @@ void loopback_connect(const struct loopback *loopback, struct ibv_qp *qp, uint32
         .retry_cnt = options->retry_zero ? 0 : 6,
         .rnr_retry = options->rnr_endless ? 7 : 6,
     };
-    MUST(!ibv_query_gid(loopback->context, 1, 0, &attr.ah_attr.grh.dgid));
+    MUST(!ibv_query_gid(loopback->context, 1, options->target_gid, &attr.ah_attr.grh.dgid));
     MUST(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
     attr.qp_state = IBV_QPS_RTR;
     MUST(!ibv_modify_qp(qp, &attr,

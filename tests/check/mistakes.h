@@ -40,6 +40,8 @@ void connect_for_ever(enum loopback_variant);
 void disagree(enum loopback_variant);
 void connect_deeply(enum loopback_variant);
 void address_without_hops(enum loopback_variant);
+void mix_families(enum loopback_variant);
+void allow_less(enum loopback_variant);
 
 /* mistakes_none.c */
 void do_what_is_allowed(enum loopback_variant);

@@ -93,6 +93,39 @@ void connect_deeply(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* One lets the other do nothing but READs; or nothing remote at all. */
+void allow_less(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    struct loopback_options usual = {0}, less = {.access = variant == FAULTY ? IBV_ACCESS_REMOTE_READ : 0};
+    if (variant == NEIGHBOUR)
+        less.access = IBV_ACCESS_LOCAL_WRITE;
+    loopback_open(&loopback, &usual);
+    struct ibv_qp *one = loopback_make_qp(&loopback, &usual), *other = loopback_make_qp(&loopback, &usual);
+    loopback_connect(&loopback, one, other->qp_num, variant == NEIGHBOUR ? &less : &usual);
+    if (variant == NEIGHBOUR)
+        loopback_connect(&loopback, other, one->qp_num, &usual); /* access-differs neighbour */
+    else
+        loopback_connect(&loopback, other, one->qp_num, &less); /* access-differs faulty */
+    MUST(!ibv_destroy_qp(one) && !ibv_destroy_qp(other));
+    loopback_close(&loopback);
+}
+
+/* Of a queue pair's address vector; of an address handle, the other way round. */
+void mix_families(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    const struct loopback_options usual = {0}, mixed = {.target_gid = 1};
+    loopback_open(&loopback, &usual);
+    struct ibv_qp *qp = loopback_make_qp(&loopback, &usual);
+    loopback_connect(&loopback, qp, qp->qp_num, variant == FAULTY ? &mixed : &usual); /* gid-families faulty */
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 1, .sgid_index = 1}};
+    MUST(!ibv_query_gid(loopback.context, 1, variant != NEIGHBOUR, &attr.grh.dgid));
+    struct ibv_ah *ah = ibv_create_ah(loopback.pd, &attr); /* gid-families neighbour */
+    MUST(ah && !ibv_destroy_ah(ah) && !ibv_destroy_qp(qp));
+    loopback_close(&loopback);
+}
+
 /* Of a route; of one that the program has from its own GID. */
 void address_without_hops(enum loopback_variant variant)
 {

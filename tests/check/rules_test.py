@@ -13,13 +13,17 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tool"))
 import cases
-from cases import BUILD, TEMPORARY, softverbs, told
+from cases import BUILD, TEMPORARY, Skip, softverbs, told
 
 PROGRAM = f"{BUILD}/tests/check/mistakes"
+CONNECTIONS = f"{PROGRAM}_connections"  # with librdmacm
 SOURCES = sorted(glob.glob(os.path.join(HERE, "mistakes*.c")))
 # The rules that a case breaks beside its own, as a mistake seldom comes alone.
 TOO = {
     ("cq-overrun", "neighbour"): ("buffers-overlap",),
+    ("cm-qp-left", "faulty"): ("never-destroyed",),
+    ("cm-qp-left", "twin"): ("never-destroyed",),
+    ("cm-qp-left", "neighbour"): ("never-destroyed",),
 }
 
 
@@ -46,10 +50,19 @@ def _marked_line(rule, variant):
     return lines[at][2], lines[at][0]
 
 
+def _program(case):
+    with open(os.path.join(HERE, "mistakes_connections.c"), encoding="utf-8") as file:
+        if f'{{"{case}",' not in file.read():
+            return PROGRAM
+    if not os.path.exists(CONNECTIONS):
+        raise Skip("librdmacm is not here")
+    return CONNECTIONS
+
+
 def _findings(rule, variant, words):
     """What the program's report says; it must end well."""
     path = f"{TEMPORARY}/{rule}-{variant}.json"
-    done = softverbs("run", f"--check={words}", f"--check-report={path}", "--", PROGRAM, rule, variant)
+    done = softverbs("run", f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)
     assert done.returncode == 0, told(done)
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
@@ -86,6 +99,18 @@ def all_refused_calls_are_seen():
     found, done = _findings("refused", "twin", "refused-call")
     words = ("A call that registers memory", "ibv_rereg_mr", "ibv_open_qp", "ibv_import_device", "ibv_import_pd", "ibv_import_mr", "ibv_import_dm")
     assert [one["text"].split(" was refused")[0] for one in found] == list(words), (found, told(done))
+
+
+def refused_calls_of_librdmacm_are_seen():
+    found, done = _findings("cm-refused", "twin", "notes")
+    said = [(one["rule"], one["text"].split(" (")[0], _places(one)[0][0]) for one in found]
+    assert said == [("refused-call", "rdma_connect was refused: Invalid argument", "mistakes_connections.c"),
+                    ("use-after-destroy", "rdma_destroy_id names a cm_id", "mistakes_connections.c")], (found, told(done))
+
+
+def synchronous_identifiers_are_not_reported():
+    found, done = _findings("cm-synchronous", "twin", "notes")
+    assert not found, (found, told(done))
 
 
 def what_a_refused_call_would_break_is_not_reported():

@@ -20,7 +20,6 @@
 enum { FINDINGS_MOST = 4096 };
 
 _Thread_local struct finding *finding_pending __attribute__((tls_model("initial-exec")));
-struct rule_choice finding_choice;
 
 /* One thread at a time writes a finding. */
 MUTEX_STATIC(telling, LOCK_TELLING);
@@ -32,7 +31,7 @@ bool finding_begin(const char *words)
     char why[200];
     if (!words || !*words)
         return false;
-    if (!rule_choose(words, &finding_choice, why, sizeof why)) {
+    if (!rule_choose(words, &rule_chosen, why, sizeof why)) {
         log_always("SOFTVERBS_CHECK=%s ignored: %s", words, why);
         return false;
     }
@@ -48,7 +47,7 @@ static void keep_place(struct place *to, const struct place *from)
 
 void finding_add(const struct finding_about *about, const char *format, ...)
 {
-    struct finding *finding = finding_choice.rules[about->rule] ? calloc(1, sizeof *finding) : NULL;
+    struct finding *finding = rule_chosen.rules[about->rule] ? calloc(1, sizeof *finding) : NULL;
     if (!finding)
         return;
     finding->rule = about->rule;
@@ -156,7 +155,7 @@ void finding_tell(void)
     bool shown = tell_all();
     uncancelled_end(before);
     errno = error;
-    if (shown && finding_choice.fatal)
+    if (shown && rule_chosen.fatal)
         raise(SIGTRAP);
 }
 

@@ -41,9 +41,6 @@ extern _Thread_local struct finding *finding_pending __attribute__((tls_model("i
 /* What the user chose, and the files; before all else. False: nothing is chosen. */
 bool finding_begin(const char *words);
 
-/* Is the rule looked after? Constant behind finding_begin. */
-extern struct rule_choice finding_choice;
-
 /* The text is a sentence. Any lock may be held. */
 void finding_add(const struct finding_about *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,7 @@
 #include "check/findings/place.h"
 
+#include <link.h>
+#include <stdbool.h>
 #include <string.h>
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
@@ -23,19 +25,49 @@ static bool is_own(const void *address)
     return (const char *)address >= own_begin && (const char *)address < own_end;
 }
 
+static const char *other_begin, *other_end; /* of a library between the program and this one; written at first */
+
+static int find_other(struct dl_phdr_info *info, size_t size, void *function)
+{
+    const char *begin = NULL, *end = NULL;
+    for (unsigned at = 0; at < info->dlpi_phnum; at++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[at];
+        const char *from = (const char *)info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        begin = begin && begin < from ? begin : from;
+        end = end > from + segment->p_memsz ? end : from + segment->p_memsz;
+    }
+    if (!begin || (const char *)function < begin || (const char *)function >= end)
+        return 0;
+    other_begin = begin;
+    other_end = end;
+    return 1;
+}
+
+void place_leave_out(const void *function)
+{
+    dl_iterate_phdr(find_other, (void *)function);
+}
+
+static bool is_left_out(const void *address)
+{
+    return (const char *)address >= other_begin && (const char *)address < other_end;
+}
+
 void place_begin(void)
 {
     void *frame;
     backtrace(&frame, 1);
 }
 
-/* The frames of the library, and behind them those of functions of the verbs' headers. A program that has the library
- * inside keeps all but the innermost frame, as nothing tells the two apart. */
-static int skip(void *const *frames, int count)
+/* The frames of the library, and of the one between, and behind them those of functions of the verbs' headers. A
+ * program that has the library inside keeps all but the innermost frame, as nothing tells the two apart. */
+static int skip(void *const *frames, int count, struct place *place)
 {
     int first = 0;
-    while (first < count && is_own(frames[first]))
-        first++;
+    for (; first < count && (is_own(frames[first]) || is_left_out(frames[first])); first++)
+        place->left_out |= is_left_out(frames[first]);
     if (first == count)
         return count > 0;
     while (first + 1 < count && symbol_is_wrapper(frames[first]))
@@ -62,10 +94,10 @@ void place_here(struct place *place)
     void *frames[PLACE_FRAMES + OWN_MOST];
     int count = backtrace(frames, PLACE_FRAMES + OWN_MOST);
     place->count = 0;
-    place->in_signal = false;
+    place->in_signal = place->left_out = false;
     for (int at = 0; at < count; at++)
         place->in_signal |= frames[at] && !is_own(frames[at]) && is_signal_return(frames[at]);
-    for (int at = skip(frames, count); at < count && place->count < PLACE_FRAMES; at++)
+    for (int at = skip(frames, count, place); at < count && place->count < PLACE_FRAMES; at++)
         place->frames[place->count++] = frames[at];
 }
 

@@ -12,10 +12,15 @@ struct place {
         *frames[PLACE_FRAMES]; /* the innermost first; those of the library and of the verbs' headers are left out */
     unsigned count;
     bool in_signal; /* a handler of a signal is among the callers */
+    bool left_out;  /* the library of place_leave_out called this one */
 };
 
 /* Before the first place_here, which then asks the dynamic loader for nothing. */
 void place_begin(void);
+
+/* The frames of the library that has this function are between the program and this one, and no places. Before the
+ * program runs, for one library. */
+void place_leave_out(const void *function);
 
 /* Of a post, which was called from this return address: that address, or the first of its callers that is not in a
  * function of the verbs' own headers, as in programs that are built without optimization. Under no lock. Thread-safe.

@@ -7,7 +7,8 @@
 static void destroying(struct shadow *shadow)
 {
     /* another thread may be about to acknowledge what it has fetched, for which the call waits */
-    if (shadow->events == shadow->acknowledged || shadow->fetcher != (uintptr_t)pthread_self())
+    if (shadow->kind == SHADOW_CM_ID || shadow->events == shadow->acknowledged ||
+        shadow->fetcher != (uintptr_t)pthread_self())
         return;
     finding_add(&(struct finding_about){.rule = RULE_EVENT_UNACKNOWLEDGED,
                                         .kind = shadow_kind_name(shadow->kind),

@@ -4,11 +4,12 @@
 #include "check/findings/finding.h"
 #include "check/hooks.h"
 
-/* A child of a fork owns nothing of its parent's. What a context ends with is the context's. */
+/* A child of a fork owns nothing of its parent's. What a context ends with is the context's, and librdmacm keeps those
+ * that it opens. */
 static bool is_left(const struct shadow *shadow, const struct ibv_context *context)
 {
-    bool closing = context && shadow->kind == SHADOW_CONTEXT;
-    return shadow->process == getpid() && !closing && (!context || shadow->context == context);
+    bool is_context = shadow->kind == SHADOW_CONTEXT, kept = is_context && (context || shadow->created.left_out);
+    return shadow->process == getpid() && !kept && (!context || shadow->context == context);
 }
 
 static void ended(const struct ibv_context *context)

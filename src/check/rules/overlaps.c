@@ -5,7 +5,7 @@
 
 static void posted(struct shadow *owner, struct wqe *wqe)
 {
-    if (!finding_choice.rules[RULE_BUFFERS_OVERLAP] || wqe->flags & WQE_INLINE || !wqe->length)
+    if (!rule_chosen.rules[RULE_BUFFERS_OVERLAP] || wqe->flags & WQE_INLINE || !wqe->length)
         return;
     const struct wqe *other = memory_find_conflict(owner, wqe);
     if (!other)

@@ -32,10 +32,10 @@ static void posted(struct shadow *owner, struct wqe *wqe)
 {
     if (!(wqe->flags & WQE_WRITES))
         return;
-    for (unsigned at = 0; finding_choice.fill && at < wqe->count; at++)
+    for (unsigned at = 0; rule_chosen.fill && at < wqe->count; at++)
         fill(&wqe->sges[at]);
     if (!(wqe->flags & WQE_RECEIVE) || wqe->count != 1 || !wqe->length ||
-        !finding_choice.rules[RULE_RECEIVE_BUFFER_WRITTEN])
+        !rule_chosen.rules[RULE_RECEIVE_BUFFER_WRITTEN])
         return;
     struct memory_parts parts = parts_of(wqe);
     if (memory_hash_parts(&wqe->sges[0], &parts, wqe->parts))

@@ -46,7 +46,7 @@ static void report_use(const struct shadow *mr, const struct shadow *owner, cons
 static void destroyed(struct shadow *mr, uint64_t began)
 {
     const struct shadow *owner;
-    if (mr->kind != SHADOW_MR || !finding_choice.rules[RULE_REGION_IN_USE])
+    if (mr->kind != SHADOW_MR || !rule_chosen.rules[RULE_REGION_IN_USE])
         return;
     uint32_t lkey = (uint32_t)mr->by_number.key;
     TAILQ_FOREACH (owner, shadow_all(), siblings) {

@@ -29,9 +29,9 @@ static void compare_previous(struct shadow *qp, const struct wqe *wqe)
 
 static void posted(struct shadow *owner, struct wqe *wqe)
 {
-    if (finding_choice.rules[RULE_INLINE_MISSING] && !(wqe->flags & WQE_RECEIVE) && wqe->length)
+    if (rule_chosen.rules[RULE_INLINE_MISSING] && !(wqe->flags & WQE_RECEIVE) && wqe->length)
         compare_previous(owner, wqe);
-    bool wanted = finding_choice.rules[RULE_SEND_BUFFER_CHANGED] || finding_choice.rules[RULE_INLINE_MISSING];
+    bool wanted = rule_chosen.rules[RULE_SEND_BUFFER_CHANGED] || rule_chosen.rules[RULE_INLINE_MISSING];
     if (!wanted || wqe->flags & (WQE_WRITES | WQE_INLINE) || !wqe->length)
         return;
     if (memory_hash(wqe, &wqe->hash))

@@ -1,0 +1,29 @@
+#include "check/outside/commands.h"
+
+#include "calls/command.h"
+#include "check/hooks.h"
+#include "check/layer.h"
+
+/* Whose refusal is no news, as ucma.def says; and programs disconnect what has disconnected. */
+enum how { told, quiet, waits };
+
+static bool is_news(enum how how, enum ucma_command_number number)
+{
+    return how == told && number != UCMA_DISCONNECT;
+}
+
+#define COMMAND(number, page, how, serve, layout, least, answer, object)                                               \
+    static int see_##serve(struct ucma_call *call)                                                                     \
+    {                                                                                                                  \
+        int error = layer_below(serve)(call);                                                                          \
+        if (error && is_news(how, UCMA_##number))                                                                      \
+            hooks_refused(#page, error);                                                                               \
+        return error;                                                                                                  \
+    }
+#include "calls/ucma.def"
+
+void commands_fill(struct calls *calls)
+{
+#define COMMAND(number, page, how, serve, layout, least, answer, object) calls->serve = see_##serve;
+#include "calls/ucma.def"
+}

@@ -1,0 +1,54 @@
+#include "check/outside/loaded.h"
+
+#include <string.h>
+
+struct wanted {
+    const struct imports_entry *entries;
+    unsigned count;
+    const char *except;
+};
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return !strncmp(text, beginning, strlen(beginning));
+}
+
+/* The C library and its loader free what is theirs, and this library, and those that show lines, hold the checker's
+ * locks. */
+static bool is_left_alone(const char *path, const char *except)
+{
+    static const char *const names[] = {"libc.so",       "ld-linux",   "ld-musl", "libdw",   "libelf",
+                                        "libdebuginfod", "linux-vdso", "libasan", "libtsan", "liblsan"};
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
+        if (begins_with(base, names[at]))
+            return true;
+    return except && begins_with(base, except);
+}
+
+static const struct imports_entry *replacing; /* while loaded_replace runs */
+
+static void lead_here(struct imports_object *object, unsigned which, imports_function **entry)
+{
+    imports_store(object, entry, replacing[which].replacement);
+}
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const struct wanted *wanted = context;
+    struct imports_object object;
+    if (is_left_alone(info->dlpi_name, wanted->except))
+        return 0;
+    imports_read(&object, info);
+    if (!imports_is_inside(&object, (imports_function *)loaded_replace))
+        imports_visit(&object, wanted->entries, wanted->count, lead_here);
+    return 0;
+}
+
+void loaded_replace(const struct imports_entry *entries, unsigned count, const char *except)
+{
+    struct wanted wanted = {entries, count, except};
+    replacing = entries;
+    dl_iterate_phdr(visit_object, &wanted);
+}

@@ -1,0 +1,62 @@
+/* What programs owe librdmacm. */
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+#include "check/outside/rdma_cma.h"
+
+static struct finding_about about(enum rule rule, const struct shadow *shadow)
+{
+    return (struct finding_about){
+        .rule = rule, .kind = shadow_kind_name(shadow->kind), .number = shadow->number, .created = &shadow->created};
+}
+
+static void judge_events(const struct shadow *id, const char *happens)
+{
+    const struct finding_about what = about(RULE_CM_EVENT_UNACKNOWLEDGED, id);
+    if (id->events != id->acknowledged)
+        finding_add(&what, "An identifier is %s while %u of its events are not acknowledged: the call waits for them",
+                    happens, id->events - id->acknowledged);
+}
+
+static void migrating(struct shadow *id)
+{
+    judge_events(id, "moved to another channel");
+}
+
+static void accepting(struct shadow *id, uint8_t depth)
+{
+    const struct finding_about what = about(RULE_ACCEPT_DEPTH_HIGH, id);
+    if (depth > id->cm.depth && depth != RDMA_MAX_INIT_DEPTH)
+        finding_add(&what, "A connection is accepted with initiator_depth %u, and its request told %u", depth,
+                    id->cm.depth);
+}
+
+static void destroying_id(const struct shadow *id)
+{
+    const struct finding_about connected = about(RULE_DISCONNECT_MISSING, id), keeps = about(RULE_CM_QP_LEFT, id);
+    judge_events(id, "destroyed");
+    if (id->cm.connected)
+        finding_add(&connected, "An identifier is destroyed while it is connected, and rdma_disconnect was not called");
+    if (id->cm.keeps_qp)
+        finding_add(&keeps, "An identifier is destroyed before the queue pair that was created on it, which stays");
+}
+
+static void destroying_channel(const struct shadow *channel)
+{
+    const struct shadow *id;
+    unsigned many = 0;
+    const struct finding_about what = about(RULE_CM_CHANNEL_IN_USE, channel);
+    TAILQ_FOREACH (id, shadow_all(), siblings)
+        many += id->kind == SHADOW_CM_ID && id->cm.channel == channel->handle;
+    if (many)
+        finding_add(&what, "An event channel is destroyed before %u of its identifiers", many);
+}
+
+static void destroying(struct shadow *shadow)
+{
+    if (shadow->kind == SHADOW_CM_ID)
+        destroying_id(shadow);
+    if (shadow->kind == SHADOW_CM_CHANNEL)
+        destroying_channel(shadow);
+}
+
+const struct hooks rules_connections = {.destroying = destroying, .migrating = migrating, .accepting = accepting};
