@@ -70,19 +70,26 @@ static inline const struct story_record *story_record(const struct story *story,
     return &story->records[(story->at / sizeof(struct story_record) - back) % STORY_RECORDS];
 }
 
-/* The only one that writes records. */
-__attribute__((always_inline)) static inline void story_write(struct story *story, nanos now, enum event event,
-                                                              uint32_t more, uint64_t a, uint64_t b)
+/* The only one that writes records: into a ring of so many bytes, a power of two, whose bytes are counted at `written`.
+ */
+__attribute__((always_inline)) static inline void story_put(struct story_record *ring, uint32_t bytes,
+                                                            uint32_t *written, nanos now, enum event event,
+                                                            uint32_t more, uint64_t a, uint64_t b)
 {
-    uint32_t at = story->at;
-    struct story_record *record =
-        (struct story_record *)((char *)story->records + at % (uint32_t)sizeof story->records);
-    story->at = at + (uint32_t)sizeof *record;
+    uint32_t at = *written;
+    struct story_record *record = (struct story_record *)((char *)ring + at % bytes);
+    *written = at + (uint32_t)sizeof *record;
     record->time = now;
     record->event = event;
     record->more = more;
     record->a = a;
     record->b = b;
+}
+
+__attribute__((always_inline)) static inline void story_write(struct story *story, nanos now, enum event event,
+                                                              uint32_t more, uint64_t a, uint64_t b)
+{
+    story_put(story->records, sizeof story->records, &story->at, now, event, more, a, b);
 }
 
 #endif

@@ -19,7 +19,6 @@
 #include "process/poller.h"
 #include "process/port.h"
 #include "process/progress.h"
-#include "runtime/clock.h"
 #include "runtime/qpns.h"
 #include "tap/delay.h"
 #include "tap/taps.h"

@@ -15,6 +15,7 @@
 #include "report/inject.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
+#include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/kinds/srq_tags.h"
@@ -88,14 +89,7 @@ static void report_qp(FILE *out, const struct object *object)
 
 static void report_cq(FILE *out, const struct object *object)
 {
-    const struct cq *cq = (const struct cq *)((const char *)object - offsetof(struct cq, object));
-    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u", object->handle,
-            cq->ring.capacity, cq_ring_count(&cq->ring), cq->armed ? "true" : "false", cq->overrun ? "true" : "false",
-            object->uses);
-    if (cq->armed == CQ_ARMED_SOLICITED)
-        fputs(",\"solicited\":true", out);
-    if (cq->channel)
-        fprintf(out, ",\"event\":%s", comp_channel_has(cq->channel, cq) ? "true" : "false");
+    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), NULL);
     fputs("}", out);
 }
 

@@ -28,6 +28,9 @@ struct cause {
     enum { RUNS, INIT, DIES, NOBODY } server;
     unsigned behind;          /* work requests behind the first */
     bool hangs, moves_itself; /* no completion comes; the program itself goes to ERR */
+    /* The client waits for an event that never comes, and why; or the server does, which has never armed. */
+    enum { POLLS, NEVER_ARMS, ARMS_ONCE, ARMS_FOR_SOLICITED, HAS_NO_CHANNEL, FETCHES_NOTHING, POLLS_NOTHING } waits;
+    bool server_waits;
 };
 
 static const struct cause causes[] = {
@@ -50,6 +53,21 @@ static const struct cause causes[] = {
     {.name = "dead", .opcode = IBV_WR_SEND, .length = 8, .server = DIES},
     {.name = "nobody", .opcode = IBV_WR_SEND, .length = 8, .server = NOBODY},
     {.name = "fine", .opcode = IBV_WR_SEND, .length = 8, .receive = 8},
+    {.name = "never-armed", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = NEVER_ARMS},
+    {.name = "armed-once", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_ONCE},
+    {.name = "solicited", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_FOR_SOLICITED},
+    {.name = "no-channel", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = HAS_NO_CHANNEL},
+    {.name = "not-fetched", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = FETCHES_NOTHING},
+    {.name = "not-polled", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = POLLS_NOTHING},
+    {.name = "server-waits", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .server_waits = true},
+    {.name = "both",
+     .opcode = IBV_WR_SEND,
+     .length = 8,
+     .receive = 8,
+     .behind = 1,
+     .rnr_retry = 7,
+     .hangs = true,
+     .server_waits = true},
     {.name = "own-end", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 7, .hangs = true, .moves_itself = true},
 };
 
@@ -68,6 +86,7 @@ static struct meeting *meeting;
 static const struct cause *cause;
 static struct ibv_context *context;
 static struct ibv_pd *pd;
+static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qp;
@@ -88,13 +107,14 @@ static void meet(int self, unsigned stage)
             fail("the other end does not come");
 }
 
-static void open_device(unsigned access)
+static void open_device(unsigned access, bool sleeps)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
     memory = aligned_alloc(4096, 4096);
     context = list && *list ? ibv_open_device(*list) : NULL;
     pd = context ? ibv_alloc_pd(context) : NULL;
-    cq = pd ? ibv_create_cq(context, 64, NULL, NULL, 0) : NULL;
+    channel = context && sleeps ? ibv_create_comp_channel(context) : NULL;
+    cq = pd ? ibv_create_cq(context, 64, NULL, channel, 0) : NULL;
     mr = cq && memory ? ibv_reg_mr(pd, memory, ROOM, (int)access) : NULL;
     if (!mr)
         fail("no objects");
@@ -140,8 +160,9 @@ static void post_receive(void)
 {
     struct ibv_sge sge = {(uintptr_t)memory, cause->receive, mr->lkey + cause->receive_key};
     struct ibv_recv_wr *bad, wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
-    if (cause->receive && ibv_post_recv(qp, &wr, &bad))
-        fail("no receive");
+    for (int i = 0; cause->receive && i <= (cause->waits == ARMS_ONCE); i++)
+        if (ibv_post_recv(qp, &wr, &bad))
+            fail("no receive");
 }
 
 /* One list, so that what stands behind the work that fails is posted before it fails. */
@@ -192,11 +213,42 @@ static void wait_a_little(void)
     wait_for_completions(1);
 }
 
+static void arm(void)
+{
+    if (ibv_req_notify_cq(cq, cause->waits == ARMS_FOR_SOLICITED))
+        fail("not armed");
+}
+
+static void get_event(void)
+{
+    struct ibv_cq *which;
+    void *user;
+    if (ibv_get_cq_event(channel, &which, &user))
+        fail("no event");
+    ibv_ack_cq_events(which, 1);
+}
+
+/* Up to where it would wait for the event that never comes. */
+static void post_and_wait(void)
+{
+    if (cause->waits != NEVER_ARMS)
+        arm();
+    post_sends();
+    if (cause->waits == ARMS_ONCE || cause->waits == POLLS_NOTHING)
+        get_event();
+    if (cause->waits == POLLS_NOTHING)
+        arm();
+    if (cause->waits != ARMS_ONCE)
+        return;
+    wait_for_completions(1);
+    post_sends();
+}
+
 static void run_client(pid_t server)
 {
     const struct end *peer = &meeting->ends[1];
     char ignored;
-    open_device(IBV_ACCESS_LOCAL_WRITE);
+    open_device(IBV_ACCESS_LOCAL_WRITE, cause->waits != POLLS && cause->waits != HAS_NO_CHANNEL);
     make_qp(0, IBV_ACCESS_LOCAL_WRITE);
     meet(0, 1);
     connect_qp(peer, cause->server == NOBODY ? 0xabcdef : peer->qp);
@@ -205,11 +257,14 @@ static void run_client(pid_t server)
         kill(server, SIGKILL);
         waitpid(server, NULL, 0);
     }
-    post_sends();
+    if (cause->waits != POLLS)
+        post_and_wait();
+    else
+        post_sends();
+    if (cause->waits == POLLS)
+        wait_for_completions(cause->behind + !cause->hangs);
     if (cause->hangs)
         wait_a_little();
-    else
-        wait_for_completions(1 + cause->behind);
     printf("%d %u %d %u\n", (int)getpid(), qp->qp_num, (int)server, peer->qp);
     fflush(stdout);
     if (read(0, &ignored, 1) < 0)
@@ -223,7 +278,7 @@ static void run_server(void)
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     struct ibv_wc wc;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    open_device(all & ~cause->access);
+    open_device(all & ~cause->access, cause->server_waits);
     make_qp(1, all & ~cause->flags);
     meet(1, 1);
     if (cause->server != INIT)
@@ -231,7 +286,8 @@ static void run_server(void)
     post_receive();
     meet(1, 2);
     while (!atomic_load(&meeting->over)) {
-        ibv_poll_cq(cq, 1, &wc);
+        if (!cause->server_waits)
+            ibv_poll_cq(cq, 1, &wc);
         usleep(1000);
     }
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lost_event.h"
+
 enum { SENTENCE = 320 };
 
 /* A queue pair and what belongs to it. */
@@ -266,17 +268,6 @@ static void judge_qps(const json_t *processes, const json_t *process, const json
     }
 }
 
-/* What becomes of the event that a program may wait for. */
-static const char *event_of(const json_t *cq)
-{
-    if (json_is_true(json_object_get(cq, "event")))
-        return "an event waits that ibv_get_cq_event does not fetch";
-    if (json_is_true(json_object_get(cq, "solicited")))
-        return "an event is asked for solicited messages only, and none of these is one (IBV_SEND_SOLICITED)";
-    return json_is_true(json_object_get(cq, "armed")) ? "their event was raised before the queue was armed"
-                                                      : "no event is asked for (ibv_req_notify_cq)";
-}
-
 static void judge_cqs(const json_t *process, const json_t *before, json_t *said)
 {
     size_t i;
@@ -289,7 +280,7 @@ static void judge_cqs(const json_t *process, const json_t *before, json_t *said)
         if (!waiting || number_of(old, "waiting") != waiting)
             continue;
         snprintf(sentence, sizeof sentence, "has %" JSON_INTEGER_FORMAT " completions that nothing polls, and %s",
-                 waiting, event_of(cq));
+                 waiting, lost_event_words(cq));
         add(said, "Completion queue", handle, sentence);
     }
 }

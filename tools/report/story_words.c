@@ -9,6 +9,7 @@
 
 #include "diag/clean.h"
 #include "diag/diag.h"
+#include "lost_event.h"
 #include "print/emit.h"
 
 enum { NAME = 64, DETAIL = 512, SENTENCE = 1024 };
@@ -349,6 +350,46 @@ static void tell_error(struct tale *tale, const json_t *end, const json_t *other
         tell_fault(tale, end);
 }
 
+/* "SEND_ENDED" or "RECEIVE_ENDED" of the newest completion, which may be the one that waits. */
+static const json_t *last_completion(const json_t *end)
+{
+    const json_t *send = event_of(end, "SEND_ENDED"), *receive = event_of(end, "RECEIVE_ENDED");
+    return !send || (receive && number_of(receive, "time") > number_of(send, "time")) ? receive : send;
+}
+
+/* The queues of a live end in which something lies. */
+static bool has_unpolled(const json_t *end, const json_t *cq)
+{
+    return number_of(cq, "waiting") && !json_is_true(json_object_get(end, "ended"));
+}
+
+static bool has_completions(const json_t *end)
+{
+    size_t i;
+    json_t *cq;
+    json_array_foreach(json_object_get(end, "cqs"), i, cq) if (has_unpolled(end, cq)) return true;
+    return false;
+}
+
+/* Completions that the program has not polled, and what became of their event. */
+static void tell_completions(struct tale *tale, const json_t *end)
+{
+    size_t i;
+    json_t *cq;
+    char name[NAME], when[NAME];
+    json_array_foreach(json_object_get(end, "cqs"), i, cq)
+    {
+        json_int_t waiting = number_of(cq, "waiting");
+        if (!has_unpolled(end, cq))
+            continue;
+        bool sleeps = json_object_get(cq, "event") || number_of(cq, "asked");
+        say(tale, "%sCompletion queue %" PRIu64 " of %s has %" PRIu64 " completion%s that %s not polled%s%s.",
+            time_of(number_of(last_completion(end), "time"), when), (uint64_t)number_of(cq, "handle"),
+            name_of(end, name), (uint64_t)waiting, plural(waiting), waiting == 1 ? "was" : "were",
+            sleeps ? ", and " : " (ibv_poll_cq)", sleeps ? lost_event_words(cq) : "");
+    }
+}
+
 /* No error: what the program did, or what it waits for. */
 static void tell_flush_or_hang(struct tale *tale)
 {
@@ -370,9 +411,13 @@ static void tell_flush_or_hang(struct tale *tale)
             "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so "
             "%" PRIu64 " time%s.",
             (uint64_t)waits, plural(waits));
+    else if (has_completions(tale->own) || has_completions(tale->peer))
+        say(tale, "It had no error.");
     else
         say(tale, "It had no error. \"softverbs why %d\" says what its process waits for.",
             (int)number_of(tale->own, "pid"));
+    tell_completions(tale, tale->own);
+    tell_completions(tale, tale->peer);
 }
 
 /* Could it know more? Not of what went wrong before anything was sent. */

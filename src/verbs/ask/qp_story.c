@@ -10,8 +10,10 @@
 #include "diag/clean.h"
 #include "diag/kept_story.h"
 #include "diag/log.h"
+#include "events/last_events.h"
 #include "events/lines.h"
 #include "transport/request.h"
+#include "verbs/ask/cq_report.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
@@ -250,41 +252,6 @@ static void report_error(FILE *out, const struct story_error *error, int64_t epo
     fputs("}", out);
 }
 
-static void report_field(FILE *out, enum event_field field, uint64_t value)
-{
-    if (field == EVENT_FIELD_NONE || field == EVENT_FIELD_LEFT)
-        return;
-    fputs(",\"", out);
-    for (const char *byte = event_field_word(field); *byte; byte++)
-        fputc(*byte == ' ' ? '_' : *byte, out);
-    fprintf(out, "\":%llu", (number)value);
-}
-
-static void report_record(FILE *out, const struct story_record *record, int64_t epoch)
-{
-    const struct event_line *line = &event_lines[record->event];
-    fprintf(out, "{\"time\":%lld,\"event\":\"%s\"", (long long)record->time + epoch, line->name);
-    report_field(out, line->a, record->a);
-    report_field(out, line->b, record->b);
-    report_field(out, event_kept((enum event)record->event), record->more);
-    fputs("}", out);
-}
-
-static void report_records(FILE *out, const struct story *story, int64_t epoch)
-{
-    const char *separator = "";
-    fputs(",\"events\":[", out);
-    for (unsigned back = STORY_RECORDS; back; back--) {
-        const struct story_record *record = story_record(story, back);
-        if (!record->time || record->event >= EVENT_KINDS)
-            continue;
-        fputs(separator, out);
-        report_record(out, record, epoch);
-        separator = ",";
-    }
-    fputs("]", out);
-}
-
 /* Whom it sends to, or sent to: of one that ended the event is left. 0: nobody known. */
 static int find_peer_pid(const struct qp *qp)
 {
@@ -328,6 +295,24 @@ static void report_counts(FILE *out, const struct counts *counts)
             fprintf(out, ",\"%s\":%llu", event_lines[event].key, (number)counts_number(counts, (enum event)event));
 }
 
+/* Where its completions lie, and what became of the events that a program may wait for. */
+static void report_cqs(FILE *out, const struct qp *qp, int64_t epoch)
+{
+    struct cq *send = qp->uses.send_cq, *receive = qp->uses.receive_cq;
+    const char *separator = "";
+    fputs(",\"cqs\":[", out);
+    for (int i = 0; i < 2; i++) {
+        struct cq *cq = i ? receive : send;
+        if (!cq || (i && receive == send))
+            continue;
+        fprintf(out, "%s{", separator);
+        cq_report(out, cq, &epoch);
+        fputs("}", out);
+        separator = ",";
+    }
+    fputs("]", out);
+}
+
 void qp_story_report(FILE *out, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -342,12 +327,14 @@ void qp_story_report(FILE *out, const struct qp *qp)
     report_peer(out, qp);
     report_attributes(out, qp);
     report_counts(out, &flow->counts);
+    report_cqs(out, qp, epoch);
     if (story) {
         fprintf(out, ",\"flushed_sends\":%u,\"flushed_receives\":%u", story->error.flushed_sends,
                 story->error.flushed_receives);
         if (story->error.reason)
             report_error(out, &story->error, epoch);
-        report_records(out, story, epoch);
+        fputs(",\"events\":", out);
+        last_events_report_ring(out, story->records, STORY_RECORDS, story->at, epoch);
     }
     fputs("}", out);
 }

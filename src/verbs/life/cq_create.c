@@ -18,6 +18,7 @@
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_ex.h"
 #include "verbs/queue/cq_held.h"
+#include "verbs/queue/cq_note.h"
 #include "verbs/queue/cq_push.h"
 
 enum {
@@ -127,6 +128,7 @@ static void cq_release(struct cq *cq)
 {
     calls_leave(&cq->calls);
     cq_held_end(cq);
+    cq_note_release(cq);
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);

@@ -228,7 +228,7 @@ bool qp_endpoint_flush(struct endpoint *endpoint, nanos now, bool ack_later)
 
 static bool is_overrun(const struct cq *cq)
 {
-    return cq && cq->overrun;
+    return cq && cq->told.overrun;
 }
 
 void qp_endpoint_fail_overrun(struct endpoint *endpoint)

@@ -8,6 +8,7 @@
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_note.h"
 
 static void channel_destroy_left(struct object *object)
 {
@@ -97,6 +98,17 @@ static struct cq *take_first(struct comp_channel *channel)
     return cq;
 }
 
+/* It was counted as fetched, so that the queue is not destroyed meanwhile. A child of a fork does not take a lock of
+ * its parent's objects. */
+static void note_fetched(struct cq *cq)
+{
+    if (cq->process->inherited)
+        return;
+    lock_take(&cq->lock);
+    cq_note(cq, EVENT_CQ_EVENT_FETCHED, 0, 0);
+    lock_release(&cq->lock);
+}
+
 int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
 {
     struct comp_channel *channel = (struct comp_channel *)ibv;
@@ -104,6 +116,7 @@ int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
         /* the event whose byte this was may have gone with its CQ: then wait for the next */
         struct cq *cq = take_first(channel);
         if (cq) {
+            note_fetched(cq);
             *out = &cq->ibv;
             *cq_context = cq->ibv.cq_context;
             return 0;

@@ -12,6 +12,8 @@
 
 enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 
+struct last_events;
+
 struct cq {
     union {
         struct ibv_cq ibv;
@@ -38,7 +40,6 @@ struct cq {
     uint8_t armed;              /* enum cq_armed */
     uint32_t notable_end;       /* the position behind the newest notable entry */
     uint32_t unreported;        /* the position behind the entry that raised the last event */
-    bool overrun;
     struct {
         uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
         uint32_t held;          /* entries that would have raised the event since the CQ was armed */
@@ -54,6 +55,13 @@ struct cq {
     uint32_t events_waiting; /* not fetched yet */
     uint32_t events_fetched;
     uint32_t async_fetched; /* under async.lock */
+
+    struct {
+        uint32_t asked, raised, lost; /* how often an event was asked for, raised, lost by a script */
+        bool lost_last;               /* the last event that was due was lost, or is held back by a script */
+        bool overrun;
+        struct last_events *events;
+    } told; /* under `lock` */
 
     struct calls_holder calls; /* of its iterator */
 };

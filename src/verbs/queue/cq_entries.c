@@ -1,4 +1,3 @@
-#include "verbs/queue/cq.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,12 +4,12 @@
 
 #include "base/container.h"
 #include "base/likely.h"
-#include "events/events.h"
 #include "events/refusal.h"
 #include "process/process.h"
 #include "runtime/clock.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_held.h"
+#include "verbs/queue/cq_note.h"
 
 static nanos period_of(const struct cq *cq)
 {
@@ -41,7 +41,9 @@ static bool holds(struct cq *cq, uint32_t entries)
 
 void cq_event_raise(struct cq *cq)
 {
-    event_note(cq->object.handle, EVENT_CQ_EVENT, 0, 0);
+    lock_assert_held(&cq->lock);
+    cq->told.raised++;
+    cq_note(cq, EVENT_CQ_EVENT, 0, 0);
     comp_channel_notify(cq->channel, cq);
 }
 
@@ -55,7 +57,8 @@ static void raise_event(struct cq *cq)
     cq->moderation.deadline = NANOS_NEVER;
     if (!cq->channel)
         return;
-    if (likely(!cq->moderation.scripted) || cq_held_lets(cq))
+    cq->told.lost_last = unlikely(cq->moderation.scripted) && !cq_held_lets(cq);
+    if (likely(!cq->told.lost_last))
         cq_event_raise(cq);
 }
 
@@ -83,6 +86,8 @@ static uint32_t waiting(const struct cq *cq)
 void cq_event_arm(struct cq *cq, enum cq_armed wanted)
 {
     lock_assert_held(&cq->lock);
+    cq->told.asked++;
+    cq_note(cq, EVENT_CQ_ARMED, wanted == CQ_ARMED_SOLICITED, cq_ring_count(&cq->ring));
     if (cq->armed < wanted)
         cq->armed = wanted;
     uint32_t entries = cq->moderation.held ? 0 : waiting(cq);

@@ -10,7 +10,6 @@
 #include "diag/log.h"
 #include "events/refusal.h"
 #include "process/poller.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_poll.h"
 

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "runtime/clock.h"
 #include "script/meet.h"
+#include "verbs/queue/cq_note.h"
 
 struct held_entry {
     TAILQ_ENTRY(held_entry) next;
@@ -34,6 +35,7 @@ static void raise_late(struct cq_held *held, nanos now)
 {
     if (!held->late || held->late_due > now)
         return;
+    held->cq->told.lost_last = false;
     for (; held->late; held->late--)
         held->operations->raise(held->cq);
 }
@@ -129,9 +131,13 @@ bool cq_held_lets(struct cq *cq)
         return true;
     struct script_verdict verdict =
         meet_event((struct script_event){.call = SCRIPT_event, .subject = {"cq", cq->object.handle}});
-    if (verdict.drop)
+    if (verdict.drop) {
+        cq->told.lost++;
+        cq_note(cq, EVENT_CQ_EVENT_LOST, 0, 0);
         return false;
+    }
     if (verdict.delay) {
+        cq_note(cq, EVENT_CQ_EVENT_LATE, 0, 0);
         held->late += 1 + verdict.duplicate;
         held->late_due = clock_now() + verdict.delay;
         watch(held, held->late_due);

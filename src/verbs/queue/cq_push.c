@@ -16,6 +16,7 @@
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_held.h"
+#include "verbs/queue/cq_note.h"
 
 static uint64_t read_clock(clockid_t id)
 {
@@ -39,9 +40,10 @@ static void stamp(struct cq *cq, struct completion *entry)
  * take their locks. */
 static void overrun(struct cq *cq)
 {
-    if (cq->overrun)
+    if (cq->told.overrun)
         return;
-    cq->overrun = true;
+    cq->told.overrun = true;
+    cq_note(cq, EVENT_CQ_OVERRUN, 0, 0);
     log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->ring.capacity, cq->object.handle);
     async_raise(cq->object.context, (struct ibv_async_event){.element.cq = &cq->ibv, .event_type = IBV_EVENT_CQ_ERR});
     atomic_store(&cq->process->loop.overrun, true);

@@ -209,7 +209,7 @@ static void standin_overrun(struct endpoint *endpoint)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
-    if (qp->xrc.selected && qp->xrc.selected->cq->overrun)
+    if (qp->xrc.selected && qp->xrc.selected->cq->told.overrun)
         qp_fail(qp, IBV_EVENT_QP_FATAL);
     lock_release(&qp->lock);
 }

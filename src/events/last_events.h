@@ -1,0 +1,28 @@
+/* The last events of an object that has no story (events/story.h): a completion queue, a shared receive queue, a
+ * connection, the process. Memory of this process alone, under the object's lock. */
+#ifndef EVENTS_LAST_EVENTS_H
+#define EVENTS_LAST_EVENTS_H
+
+#include <stdio.h>
+
+#include "events/story.h"
+
+enum { LAST_EVENTS = 16 };
+
+struct last_events {
+    struct story_record records[LAST_EVENTS];
+    uint32_t at; /* as that of a story */
+};
+
+/* One more, with the field `more` that event_kept names. The first makes the memory, which free(3) gives back; without
+ * memory there are none. */
+void last_events_note(struct last_events **, nanos now, enum event, uint32_t more, uint64_t a, uint64_t b);
+
+/* Writes a list of JSON, the oldest first; NULL: an empty one. `epoch`: what is to be added to a time for nanoseconds
+ * since 1970. */
+void last_events_report(FILE *, const struct last_events *, int64_t epoch);
+
+/* The same of any ring of `count` records. */
+void last_events_report_ring(FILE *, const struct story_record *, uint32_t count, uint32_t at, int64_t epoch);
+
+#endif

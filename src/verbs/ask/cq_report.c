@@ -1,0 +1,30 @@
+#include "verbs/ask/cq_report.h"
+
+#include "events/last_events.h"
+#include "verbs/queue/comp_channel.h"
+
+static void report_events(FILE *out, struct cq *cq)
+{
+    const char *word = cq->channel && comp_channel_has(cq->channel, cq) ? "true" : "false";
+    if (cq->channel)
+        fprintf(out, ",\"event\":%s", word);
+    fprintf(out, ",\"asked\":%u,\"raised\":%u,\"lost\":%u", cq->told.asked, cq->told.raised, cq->told.lost);
+    if (cq->told.lost_last)
+        fputs(",\"lost_last\":true", out);
+}
+
+void cq_report(FILE *out, struct cq *cq, const int64_t *epoch)
+{
+    lock_take(&cq->lock);
+    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u", cq->object.handle,
+            cq->ring.capacity, cq_ring_count(&cq->ring), cq->armed ? "true" : "false",
+            cq->told.overrun ? "true" : "false", cq->object.uses);
+    if (cq->armed == CQ_ARMED_SOLICITED)
+        fputs(",\"solicited\":true", out);
+    report_events(out, cq);
+    if (epoch) {
+        fputs(",\"events\":", out);
+        last_events_report(out, cq->told.events, *epoch);
+    }
+    lock_release(&cq->lock);
+}

@@ -1,0 +1,13 @@
+/* What a completion queue has and what became of its events, for `softverbs show` and `softverbs why`. */
+#ifndef VERBS_ASK_CQ_REPORT_H
+#define VERBS_ASK_CQ_REPORT_H
+
+#include <stdio.h>
+
+#include "verbs/queue/cq.h"
+
+/* Writes fields of JSON, from `"handle"` on, without braces. With `epoch`, which is what is to be added to a time for
+ * nanoseconds since 1970, its last events, too. Takes cq->lock. */
+void cq_report(FILE *, struct cq *, const int64_t *epoch);
+
+#endif

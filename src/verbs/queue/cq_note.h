@@ -1,0 +1,14 @@
+/* The last events of a completion queue, for `softverbs why`: what was asked for, raised, fetched and lost. */
+#ifndef VERBS_QUEUE_CQ_NOTE_H
+#define VERBS_QUEUE_CQ_NOTE_H
+
+#include "events/events.h"
+#include "verbs/queue/cq.h"
+
+/* Keeps the event, with its fields. Under cq->lock. */
+void cq_note(struct cq *, enum event, uint64_t a, uint64_t b);
+
+/* Gives the memory of the events back. */
+void cq_note_release(struct cq *);
+
+#endif

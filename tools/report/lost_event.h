@@ -1,0 +1,11 @@
+/* What became of the event of a completion queue that a program may wait for. */
+#ifndef TOOLS_LOST_EVENT_H
+#define TOOLS_LOST_EVENT_H
+
+#include <jansson.h>
+
+/* "no event is asked for (ibv_req_notify_cq), which was never called": of a queue, a CompletionQueue of
+ * docs/user/json.md, that has completions. */
+const char *lost_event_words(const json_t *cq);
+
+#endif
