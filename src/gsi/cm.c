@@ -364,7 +364,7 @@ static bool take_datagram(struct cm *cm, const struct dispatch_datagram *datagra
     struct script_verdict verdict = {0};
     if (datagram->message.attribute == CM_REQ && meet_wants(SCRIPT_request))
         verdict = meet_event((struct script_event){.call = SCRIPT_request});
-    if (verdict.drop)
+    if (verdict_has(&verdict, SCRIPT_DROP))
         return false;
     const struct script_rule *by = verdict.rejection;
     return by ? dispatch_reject(datagram, reply, by->rejection.reason, by->rejection.data, strlen(by->rejection.data))

@@ -83,8 +83,9 @@ static bool send_tapped(struct process *process, struct peer *peer, struct link 
     if (meet_wants(SCRIPT_message)) {
         struct script_verdict verdict =
             meet_event((struct script_event){.call = SCRIPT_message, .name = cm_name(attribute)});
-        fault_add(&fault, &(struct fault_wish){
-                              .drop = verdict.drop, .duplicate = verdict.duplicate, .corrupt = verdict.corrupt});
+        fault_add(&fault, &(struct fault_wish){.drop = verdict_has(&verdict, SCRIPT_DROP),
+                                               .duplicate = verdict_has(&verdict, SCRIPT_DUPLICATE),
+                                               .corrupt = verdict_has(&verdict, SCRIPT_CORRUPT)});
     }
     struct frame changed = *frame;
     cm_note_faults(counts_of(process), &fault);

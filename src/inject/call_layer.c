@@ -6,19 +6,26 @@
 #include "base/result.h"
 #include "calls/calls.h"
 #include "inject/raise.h"
+#include "script/field.h"
 #include "script/meet.h"
 #include "verbs/send/scripted.h"
 
 static struct calls_layer layer;
 
-/* The error number with which the call is refused, or 0. Under no lock but that of a program's batch; errno stays. */
-static int meet(struct script_event event)
+/* What happens before the call is done here. Under no lock but that of a program's batch; errno stays. */
+static struct script_verdict meet_call(const struct script_event *event)
 {
-    struct script_verdict verdict = meet_event(event);
+    struct script_verdict verdict = meet_event(*event);
     meet_wait(verdict.delay);
     if (verdict.raised)
-        raise_event(&event.subject, verdict.raised);
-    return verdict.error;
+        raise_event(&event->subject, verdict.raised);
+    return verdict;
+}
+
+/* The error number with which the call is refused, or 0. Likewise. */
+static int meet(struct script_event event)
+{
+    return meet_call(&event).error;
 }
 
 /* --- all calls, in one form for each way to fail */
@@ -94,6 +101,51 @@ static void build_work(enum script_call, struct ibv_qp_ex *);
     AROUND(int, serve, (struct ucma_call * call), (call), REFUSE_code)
 #include "calls/ucma.def"
 
+/* --- questions, whose answers rules may change */
+
+#define ASKED(name, type, parameters, arguments, position, refuse, failed, where, size)                                \
+    static type asked_##name parameters                                                                                \
+    {                                                                                                                  \
+        struct script_event event = {.call = SCRIPT_##name,                                                            \
+                                     .subject = CALLS_SUBJECT arguments,                                               \
+                                     .has_index = (position) >= 0,                                                     \
+                                     .index = (uint32_t)(position)};                                                   \
+        struct script_verdict verdict = meet_call(&event);                                                             \
+        int error = verdict.error;                                                                                     \
+        if (error)                                                                                                     \
+            refuse;                                                                                                    \
+        type answer = calls_get(&layer.below, name) arguments;                                                         \
+        for (unsigned i = 0; i < verdict.changing && !(failed); i++)                                                   \
+            field_change(verdict.changes[i], SCRIPT_##name, where, size);                                              \
+        return answer;                                                                                                 \
+    }
+
+ASKED(ibv_query_device, int, (struct ibv_context * context, struct ibv_device_attr *attr), (context, attr), -1,
+      REFUSE_code, answer, attr, sizeof *attr)
+ASKED(ibv_query_device_ex, int,
+      (struct ibv_context * context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
+       size_t size),
+      (context, input, attr, size), -1, REFUSE_code, answer, attr, size)
+ASKED(ibv_query_port, int, (struct ibv_context * context, uint8_t port, struct ibv_port_attr *attr, size_t size),
+      (context, port, attr, size), -1, REFUSE_code, answer, attr, size)
+ASKED(ibv_query_gid, int, (struct ibv_context * context, uint8_t port, int index, union ibv_gid *gid),
+      (context, port, index, gid), index, REFUSE_minus, answer, gid, sizeof *gid)
+ASKED(_ibv_query_gid_ex, int,
+      (struct ibv_context * context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry, uint32_t flags,
+       size_t size),
+      (context, port, index, entry, flags, size), (int)index, REFUSE_code, answer, entry, size)
+ASKED(ibv_query_pkey, int, (struct ibv_context * context, uint8_t port, int index, __be16 *pkey),
+      (context, port, index, pkey), index, REFUSE_minus, answer, pkey, sizeof *pkey)
+ASKED(ibv_query_qp, int, (struct ibv_qp * qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init),
+      (qp, attr, mask, init), -1, REFUSE_code, answer, attr, sizeof *attr)
+ASKED(ibv_query_srq, int, (struct ibv_srq * srq, struct ibv_srq_attr *attr), (srq, attr), -1, REFUSE_code, answer, attr,
+      sizeof *attr)
+
+#undef ASKED
+#define EACH_ASKED(asked)                                                                                              \
+    asked(ibv_query_device) asked(ibv_query_device_ex) asked(ibv_query_port) asked(ibv_query_gid)                      \
+        asked(_ibv_query_gid_ex) asked(ibv_query_pkey) asked(ibv_query_qp) asked(ibv_query_srq)
+
 static struct calls_layer layer = {.name = "script", .place = 50};
 
 static const struct calls around = {
@@ -116,10 +168,7 @@ static struct script_verdict meet_work(enum script_call call, enum script_call h
 {
     event.is_work = true;
     event.call = call;
-    struct script_verdict verdict = meet_event(event);
-    meet_wait(verdict.delay);
-    if (verdict.raised)
-        raise_event(&event.subject, verdict.raised);
+    struct script_verdict verdict = meet_call(&event);
     event.call = happening;
     if (verdict.error || !meet_wants(happening))
         return verdict;
@@ -263,6 +312,9 @@ void call_layer_change(void)
     calls.ibv_post_recv = post_recv;
     calls.ibv_post_srq_recv = post_srq_recv;
     calls.ibv_wr_complete = complete;
+#define ASKED(name) calls.name = asked_##name;
+    EACH_ASKED(ASKED)
+#undef ASKED
 #define CALL(type, name, title, parameters, arguments)                                                                 \
     if (!is_wanted(SCRIPT_##name))                                                                                     \
         calls.name = NULL;

@@ -13,12 +13,17 @@ static bool is_about(const struct script_rule *rule, const struct script_event *
     return subject->kind && !strcmp(rule->kind, subject->kind) && rule->number == subject->number;
 }
 
+static bool is_such_question(const struct script_rule *rule, const struct script_event *event)
+{
+    return !rule->index.wanted || (event->has_index && rule->index.number == event->index);
+}
+
 static bool is_such_work(const struct script_rule *rule, const struct script_event *event)
 {
-    if (rule->opcode < 0 && !rule->has_wr_id)
+    if (rule->opcode < 0 && !rule->wr_id.wanted)
         return true;
     return event->is_work && (rule->opcode < 0 || rule->opcode == event->opcode) &&
-           (!rule->has_wr_id || rule->wr_id == event->wr_id);
+           (!rule->wr_id.wanted || rule->wr_id.number == event->wr_id);
 }
 
 /* Patterns for operations may leave out the service. */
@@ -42,7 +47,7 @@ static bool acts(struct script_rule *rule, const struct script_event *event)
 {
     if (!rule->calls[event->call] || atomic_load_explicit(&rule->so_far.ended, memory_order_relaxed) ||
         event->age < rule->after || !is_about(rule, event) || !is_such_work(rule, event) ||
-        !is_such_packet(rule, event))
+        !is_such_question(rule, event) || !is_such_packet(rule, event))
         return false;
     uint64_t nth = atomic_fetch_add(&rule->so_far.met, 1) + 1;
     if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, nth, event->seed))
@@ -62,11 +67,10 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         verdict.error = verdict.error ? verdict.error : rule->error;
         verdict.signal = verdict.signal ? verdict.signal : rule->signal;
         verdict.raised = verdict.raised ? verdict.raised : rule->raised;
-        verdict.drop |= rule->drop;
-        verdict.duplicate |= rule->duplicate;
-        verdict.reorder |= rule->reorder;
-        verdict.corrupt |= rule->corrupt;
+        verdict.fates |= rule->fates;
         verdict.rejection = verdict.rejection ? verdict.rejection : rule->rejection.wanted ? rule : NULL;
+        for (unsigned n = 0; n < rule->changes.count && verdict.changing < SCRIPT_CHANGING_MOST; n++)
+            verdict.changes[verdict.changing++] = &rule->changes.list[n];
         if (rule->end.wanted && !verdict.completes) {
             verdict.completes = true;
             verdict.status = rule->end.status;

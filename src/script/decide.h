@@ -5,6 +5,8 @@
 #include "calls/subject.h"
 #include "script/rule.h"
 
+enum { SCRIPT_CHANGING_MOST = 8 };
+
 /* A call, or of a list of work requests one of them. */
 struct script_event {
     enum script_call call;
@@ -13,6 +15,8 @@ struct script_event {
     bool is_work; /* it is a work request, with: */
     int opcode;   /* below 0: a receive */
     uint64_t wr_id;
+    bool has_index; /* it asks for a place in a table of the device: */
+    uint32_t index;
     const char *name; /* of a packet's operation or of a message; NULL: it is neither */
     const char *peer; /* whom a packet is for; NULL: nobody knows */
     uint32_t peer_qp;
@@ -26,10 +30,18 @@ struct script_verdict {
     const struct script_rule *rejection; /* that has its reason and data; NULL: none */
     nanos delay;
     int error, signal;
-    bool completes, drop, duplicate, reorder, corrupt;
+    bool completes;
+    unsigned fates; /* SCRIPT_DROP and so on */
     uint8_t status;
     uint16_t vendor;
+    unsigned changing; /* how many of */
+    const struct script_change *changes[SCRIPT_CHANGING_MOST];
 };
+
+static inline bool verdict_has(const struct script_verdict *verdict, unsigned fate)
+{
+    return verdict->fates & fate;
+}
 
 /* Counts the call in each rule that it meets, and collects what they do: delays add up; of errors, of signals and of
  * statuses the first counts. Thread-safe. */

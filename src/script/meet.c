@@ -109,6 +109,16 @@ static void name_event(const struct script_event *event, char *text, size_t size
         snprintf(text, size, "%s", title);
 }
 
+static const struct {
+    const char *done;
+    enum event event;
+} fates[SCRIPT_FATES] = {
+    [SCRIPT_PLACE_DROP] = {" is lost", EVENT_SCRIPTED_DROP},
+    [SCRIPT_PLACE_DUPLICATE] = {" comes twice", EVENT_SCRIPTED_DUPLICATE},
+    [SCRIPT_PLACE_REORDER] = {" is overtaken", EVENT_SCRIPTED_REORDER},
+    [SCRIPT_PLACE_CORRUPT] = {" is corrupted", EVENT_SCRIPTED_CORRUPT},
+};
+
 /* What is done, as far as it has no value that others have, too. */
 static const char *name_deed(const struct script_verdict *verdict)
 {
@@ -120,12 +130,10 @@ static const char *name_deed(const struct script_verdict *verdict)
         return " raises ";
     if (verdict->rejection)
         return " is rejected";
-    if (verdict->drop)
-        return " is lost";
-    return verdict->corrupt     ? " is corrupted"
-           : verdict->reorder   ? " is overtaken"
-           : verdict->duplicate ? " comes twice"
-                                : "";
+    for (unsigned fate = 0; fate < SCRIPT_FATES; fate++)
+        if (verdict->fates >> fate & 1)
+            return fates[fate].done;
+    return verdict->changing ? " is changed" : "";
 }
 
 static void log_verdict(const struct script_event *event, const struct script_verdict *verdict)
@@ -157,14 +165,11 @@ static void note_verdict(const struct script_event *event, const struct script_v
         call_note(EVENT_SCRIPTED_ERROR, REASON_SCRIPTED);
     if (verdict->completes)
         call_note(EVENT_SCRIPTED_COMPLETE, REASON_SCRIPTED);
-    if (verdict->drop)
-        call_note(EVENT_SCRIPTED_DROP, REASON_SCRIPTED);
-    if (verdict->duplicate)
-        call_note(EVENT_SCRIPTED_DUPLICATE, REASON_SCRIPTED);
-    if (verdict->reorder)
-        call_note(EVENT_SCRIPTED_REORDER, REASON_SCRIPTED);
-    if (verdict->corrupt)
-        call_note(EVENT_SCRIPTED_CORRUPT, REASON_SCRIPTED);
+    for (unsigned fate = 0; fate < SCRIPT_FATES; fate++)
+        if (verdict->fates >> fate & 1)
+            call_note(fates[fate].event, REASON_SCRIPTED);
+    if (verdict->changing)
+        call_note(EVENT_SCRIPTED_SET, REASON_SCRIPTED);
     if (verdict->raised)
         call_note(EVENT_SCRIPTED_RAISE, REASON_SCRIPTED);
     if (verdict->rejection)

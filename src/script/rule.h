@@ -13,6 +13,26 @@ enum { SCRIPT_WORD = 64, SCRIPT_TEXT = 128, SCRIPT_RULES_MOST = 256, SCRIPT_LENG
 
 #define SCRIPT_ALWAYS (1ull << 32)
 
+/* What happens on its way, without more being said. */
+enum script_fate {
+#define FATE(NAME, word) SCRIPT_PLACE_##NAME,
+#include "script/words.def"
+    SCRIPT_FATES
+};
+enum {
+#define FATE(NAME, word) SCRIPT_##NAME = 1 << SCRIPT_PLACE_##NAME,
+#include "script/words.def"
+};
+
+/* A field (script/field.h) that gets another value. */
+struct script_change {
+    const char *word; /* of script/words.def */
+    uint64_t number;
+    uint8_t bytes[16]; /* of a GID */
+};
+
+enum { SCRIPT_CHANGES_MOST = 4 };
+
 struct script_rule {
     char text[SCRIPT_TEXT]; /* its beginning, as it was written */
     unsigned line;          /* of the script, from 1 on */
@@ -27,9 +47,11 @@ struct script_rule {
     char operation[SCRIPT_WORD]; /* pattern for the name of a packet's operation or of a message; "": any */
     char peer[SCRIPT_WORD];      /* pattern for whom a packet is for; "": any */
     uint32_t peer_qp;            /* 0: any */
-    bool has_wr_id;
-    uint64_t wr_id;
-    nanos after; /* since the script began in this process */
+    struct {
+        bool wanted;
+        uint64_t number;
+    } wr_id, index; /* index: in a table of the device */
+    nanos after;    /* since the script began in this process */
 
     uint64_t first, last, step; /* which of the calls that count, from 1 on */
     uint64_t share;             /* of SCRIPT_ALWAYS */
@@ -44,8 +66,12 @@ struct script_rule {
         bool wanted;
         uint8_t status; /* enum ibv_wc_status */
         uint16_t vendor;
-    } end; /* of the work */
-    bool drop, duplicate, reorder, corrupt;
+    } end;          /* of the work */
+    unsigned fates; /* bits, SCRIPT_DROP and so on */
+    struct {
+        unsigned count;
+        struct script_change list[SCRIPT_CHANGES_MOST];
+    } changes;
     struct {
         bool wanted;
         uint16_t reason;

@@ -21,8 +21,9 @@ static void check_rule(const struct script_rule *rule)
         any = any || rule->calls[call];
     require(any && rule->line && rule->first && rule->last && rule->step && rule->most);
     require(rule->share <= SCRIPT_ALWAYS && rule->delay <= 1000 * NANOS_SECOND && rule->after <= 1000 * NANOS_SECOND);
-    require(rule->error || rule->delay || rule->signal || rule->end.wanted || rule->drop || rule->duplicate ||
-            rule->reorder || rule->corrupt || rule->rejection.wanted || rule->raised);
+    require(rule->error || rule->delay || rule->signal || rule->end.wanted || rule->fates || rule->changes.count ||
+            rule->rejection.wanted || rule->raised);
+    require(rule->changes.count <= SCRIPT_CHANGES_MOST);
     require(!rule->end.wanted || script_status_name(rule->end.status));
     require(!rule->error || script_error_name(rule->error));
     require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->kind, 0, sizeof rule->kind));

@@ -227,10 +227,10 @@ static void meet_packet(const struct traffic_flow *flow, const struct peer *peer
         .name = ethernet ? "ETHERNET" : op_table[frame->headers[frame_outer_length(frame->kind)]].name,
         .peer = name,
         .peer_qp = flow->service == SERVICE_UD ? 0 : flow->attr->dest_qp_num});
-    fault_add(fault, &(struct fault_wish){.drop = verdict.drop,
-                                          .duplicate = verdict.duplicate,
-                                          .reorder = verdict.reorder,
-                                          .corrupt = verdict.corrupt,
+    fault_add(fault, &(struct fault_wish){.drop = verdict_has(&verdict, SCRIPT_DROP),
+                                          .duplicate = verdict_has(&verdict, SCRIPT_DUPLICATE),
+                                          .reorder = verdict_has(&verdict, SCRIPT_REORDER),
+                                          .corrupt = verdict_has(&verdict, SCRIPT_CORRUPT),
                                           .delay = verdict.delay});
 }
 

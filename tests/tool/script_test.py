@@ -10,6 +10,7 @@ import time
 import cases
 from cases import BUILD, TEMPORARY, Skip, expect, run, softverbs, told
 
+NEVER = "when rdma_bind_addr, nth 99: error EIO"
 PROGRAM = f"{BUILD}/tests/tool/scripted"
 ENOENT, EIO, ENOMEM, EINVAL = 2, 5, 12, 22
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -236,9 +237,6 @@ def _rping(server, client, **options):
     return shown, (done.stdout + done.stderr).decode(), done.returncode
 
 
-NEVER = "when rdma_bind_addr, nth 99: error EIO"
-
-
 def a_request_is_rejected_with_reason_and_data():
     shown, client, status = _rping("when request, once: reject 28, data \"go away\"", NEVER)
     assert status and "RDMA_CM_EVENT_REJECTED" in client and re.search(r"error -?28|status 28", client), client
@@ -283,6 +281,28 @@ def a_port_flaps():
 def a_limit_is_reached():
     good, bad = "ibv_reg_mr 0 errno 0", f"ibv_reg_mr -1 errno {ENOMEM}"
     assert _disturbed("when ibv_reg_mr, from 3: error ENOMEM", "regions")[0] == [good, good, bad, bad]
+
+
+def _asked(rule):
+    out, err = _disturbed(rule, "asks")
+    return out, err
+
+
+def questions_get_other_answers():
+    good, _ = _asked(NEVER)
+    assert good[0].startswith("port 0 state 4 ") and good[3] == "gid 0 0 gone 0 ex 0 gone 0", good
+    for number, rule, line in (
+            (0, "when ibv_query_port: set state DOWN, set active_mtu 256, set active_speed 16, set lid 7", "port 0 state 1 active_mtu 1 active_speed 16 lid 7"),
+            (1, "when ibv_query_device: set max_qp 4, set max_mr 5", "device 0 max_qp 4 max_mr 5"),
+            (2, "when ibv_query_device_ex: set max_qp 4, set odp_caps 1", "device_ex 0 max_qp 4 odp 1"),
+            (3, 'when ibv_query_gid*, index 0: set gid "::"', "gid 0 0 gone 1 ex 0 gone 1")):
+        out, err = _asked(rule)
+        assert out[number] == line and out[:number] + out[number + 1:] == good[:number] + good[number + 1:], (rule, out)
+        assert "is changed by line 1 of the script (reason 700)" in err[0], err
+    for other in "when ibv_query_port, nth 2: set state DOWN", "when ibv_query_port, on context 77: set state DOWN", 'when ibv_query_gid, index 9: set gid "::"':
+        assert _asked(other)[0] == good, other
+    assert _asked("when ibv_query_device*: set max_qp 3")[0][1:3] == [re.sub("max_qp [0-9]+", "max_qp 3", line) for line in good[1:3]]
+    assert _asked("when ibv_query_port: error EIO")[0][0].startswith(f"port {EIO} "), "it can be refused, too"
 
 
 def a_signal_comes_at_what_is_no_call():

@@ -1,6 +1,7 @@
 /* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork;
  * and work between a queue pair and itself, with its completions and events: work|built|datagrams|events;
- * asyncs: what came; lines: a line of stdin for a message, with how its send ended. */
+ * asks: what the device says of itself; asyncs: what came; lines: a line of stdin for a message, with how its send
+ * ended. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -288,6 +289,30 @@ static void events(void)
     }
 }
 
+/* What the port, the device and the GIDs are, as programs look at them before they begin. */
+static void asks(void)
+{
+    struct ibv_port_attr port;
+    struct ibv_device_attr device;
+    struct ibv_device_attr_ex more;
+    struct ibv_gid_entry entry;
+    union ibv_gid gid;
+    static const union ibv_gid none;
+    int port_answer = ibv_query_port(pd->context, 1, &port), device_answer = ibv_query_device(pd->context, &device);
+    int more_answer = ibv_query_device_ex(pd->context, NULL, &more);
+    printf("port %d state %d active_mtu %d active_speed %d lid %d\n", port_answer, port.state, port.active_mtu,
+           port.active_speed, port.lid);
+    printf("device %d max_qp %d max_mr %d\n", device_answer, device.max_qp, device.max_mr);
+    printf("device_ex %d max_qp %d odp %d\n", more_answer, more.orig_attr.max_qp,
+           (int)(more.odp_caps.general_caps & IBV_ODP_SUPPORT));
+    for (int i = 0; i < 2; i++) {
+        int answer = ibv_query_gid(pd->context, 1, i, &gid);
+        int entry_answer = ibv_query_gid_ex(pd->context, 1, (uint32_t)i, &entry, 0);
+        printf("gid %d %d gone %d ex %d gone %d\n", i, answer, !memcmp(&gid, &none, sizeof gid), entry_answer,
+               entry_answer || !memcmp(&entry.gid, &none, sizeof gid));
+    }
+}
+
 /* Polls twice, and which asynchronous events came until then. */
 static void asyncs(void)
 {
@@ -337,9 +362,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},  {"polls", polls},
-                 {"fork", fork_and_poll}, {"work", work},         {"built", built},  {"datagrams", datagrams},
-                 {"events", events},      {"lines", lines},       {"asyncs", asyncs}};
+    } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},   {"polls", polls},
+                 {"fork", fork_and_poll}, {"work", work},         {"built", built},   {"datagrams", datagrams},
+                 {"events", events},      {"lines", lines},       {"asyncs", asyncs}, {"asks", asks}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

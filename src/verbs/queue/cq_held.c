@@ -131,19 +131,19 @@ bool cq_held_lets(struct cq *cq)
         return true;
     struct script_verdict verdict =
         meet_event((struct script_event){.call = SCRIPT_event, .subject = {"cq", cq->object.handle}});
-    if (verdict.drop) {
+    if (verdict_has(&verdict, SCRIPT_DROP)) {
         cq->told.lost++;
         cq_note(cq, EVENT_CQ_EVENT_LOST, 0, 0);
         return false;
     }
     if (verdict.delay) {
         cq_note(cq, EVENT_CQ_EVENT_LATE, 0, 0);
-        held->late += 1 + verdict.duplicate;
+        held->late += 1 + verdict_has(&verdict, SCRIPT_DUPLICATE);
         held->late_due = clock_now() + verdict.delay;
         watch(held, held->late_due);
         return false;
     }
-    if (verdict.duplicate)
+    if (verdict_has(&verdict, SCRIPT_DUPLICATE))
         held->operations->raise(cq);
     return true;
 }

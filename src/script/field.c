@@ -1,0 +1,102 @@
+#include "script/field.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct script_field fields[] = {
+#define FIELD(happening, word, type, member, mask)                                                                     \
+    {SCRIPT_##happening, word, offsetof(type, member), sizeof(((type *)0)->member), mask},
+#include "script/words.def"
+};
+
+static const struct {
+    const char *word, *name;
+    uint64_t number;
+} values[] = {
+#define VALUE(word, name, number) {word, #name, number},
+#include "script/words.def"
+};
+
+static const struct script_field *field_of(enum script_call call, const char *word)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].call == call && !strcmp(fields[i].word, word))
+            return &fields[i];
+    return NULL;
+}
+
+const struct script_field *field_find(const bool calls[SCRIPT_EVENTS], const char *word)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (calls[fields[i].call] && !strcmp(fields[i].word, word))
+            return &fields[i];
+    return NULL;
+}
+
+bool field_fits(const struct script_rule *rule, enum script_call call)
+{
+    for (unsigned i = 0; i < rule->changes.count; i++)
+        if (!field_of(call, rule->changes.list[i].word))
+            return false;
+    return true;
+}
+
+/* "::", "fe80::1"; of "10.0.0.1" the GID that RoCE has for it */
+static bool read_gid(const char *value, uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    memcpy(gid, mapped, sizeof mapped);
+    return inet_pton(AF_INET, value, gid + sizeof mapped) == 1 || inet_pton(AF_INET6, value, gid) == 1;
+}
+
+static uint64_t most_of(const struct script_field *field)
+{
+    uint64_t all = field->size >= 8 ? UINT64_MAX : (1ull << 8 * field->size) - 1;
+    return field->mask ? field->mask >> __builtin_ctzll(field->mask) : all;
+}
+
+bool field_read(const struct script_field *field, const char *value, struct script_change *change)
+{
+    char *end;
+    change->word = field->word;
+    if (field->size == sizeof change->bytes)
+        return read_gid(value, change->bytes);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (!strcmp(values[i].word, field->word) && !strcmp(values[i].name, value)) {
+            change->number = values[i].number;
+            return true;
+        }
+    errno = 0;
+    change->number = strtoull(value, &end, 0);
+    return *value >= '0' && *value <= '9' && !*end && !errno && change->number <= most_of(field);
+}
+
+#define CHANGE(type)                                                                                                   \
+    do {                                                                                                               \
+        type whole, mask = field->mask ? (type)field->mask : (type) ~(type)0;                                          \
+        memcpy(&whole, at, sizeof whole);                                                                              \
+        whole = (type)((whole & ~mask) | (number & mask));                                                             \
+        memcpy(at, &whole, sizeof whole);                                                                              \
+    } while (0)
+
+void field_change(const struct script_change *change, enum script_call call, void *answer, size_t size)
+{
+    const struct script_field *field = field_of(call, change->word);
+    if (!field || field->offset + field->size > size)
+        return;
+    uint8_t *at = (uint8_t *)answer + field->offset;
+    uint64_t number = change->number << (field->mask ? __builtin_ctzll(field->mask) : 0);
+    if (field->size == sizeof change->bytes)
+        memcpy(at, change->bytes, sizeof change->bytes);
+    else if (field->size == 1)
+        CHANGE(uint8_t);
+    else if (field->size == 2)
+        CHANGE(uint16_t);
+    else if (field->size == 4)
+        CHANGE(uint32_t);
+    else
+        CHANGE(uint64_t);
+}

@@ -1,0 +1,110 @@
+#include "script/reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const nanos longest = 1000 * NANOS_SECOND;
+
+const char reader_long_stops[] = ",:;#", reader_short_stops[] = ":;#";
+
+bool reader_refuse(struct reader *reader, const char *at, const char *format, ...)
+{
+    va_list arguments;
+    reader->fault->line = reader->line;
+    reader->fault->column = (unsigned)(at - reader->line_begin) + 1;
+    va_start(arguments, format);
+    vsnprintf(reader->fault->why, sizeof reader->fault->why, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool is_blank(char letter)
+{
+    return letter == ' ' || letter == '\t' || letter == '\r';
+}
+
+void reader_skip(struct reader *reader)
+{
+    while (is_blank(*reader->at))
+        reader->at++;
+}
+
+bool reader_is_at_end(const struct reader *reader)
+{
+    return !*reader->at || *reader->at == '\n' || *reader->at == ';' || *reader->at == '#';
+}
+
+bool reader_word(struct reader *reader, const char *stops, char word[SCRIPT_WORD])
+{
+    reader_skip(reader);
+    const char *begin = reader->at;
+    bool quoted = *begin == '"';
+    size_t length = quoted ? strcspn(begin + 1, "\"\n") : 0;
+    if (quoted && begin[1 + length] != '"')
+        return reader_refuse(reader, begin, "The quotation does not end in its line.");
+    while (!quoted && begin[length] && begin[length] != '\n' && !is_blank(begin[length]) &&
+           !strchr(stops, begin[length]))
+        length++;
+    if (length >= SCRIPT_WORD)
+        return reader_refuse(reader, begin, "The word has %zu letters, more than %d.", length, SCRIPT_WORD - 1);
+    memcpy(word, begin + quoted, length);
+    word[length] = 0;
+    reader->at = begin + length + 2 * quoted;
+    return true;
+}
+
+bool reader_take(struct reader *reader, char letter)
+{
+    reader_skip(reader);
+    if (*reader->at != letter)
+        return false;
+    reader->at++;
+    return true;
+}
+
+bool reader_number(struct reader *reader, const char *stops, uint64_t most, uint64_t *number)
+{
+    char word[SCRIPT_WORD], *end;
+    reader_skip(reader);
+    const char *begin = reader->at;
+    if (!reader_word(reader, stops, word))
+        return false;
+    errno = 0;
+    *number = strtoull(word, &end, 0);
+    if (*word < '0' || *word > '9' || *end || errno || *number > most)
+        return reader_refuse(reader, begin, "\"%s\" is no number from 0 to %llu.", word, (unsigned long long)most);
+    return true;
+}
+
+bool reader_decimal(const char *word, double *number, const char **rest)
+{
+    char *end;
+    size_t digits = strspn(word, "0123456789.");
+    *number = digits ? strtod(word, &end) : 0;
+    *rest = word + digits;
+    return digits && end == word + digits;
+}
+
+bool reader_time(struct reader *reader, const char *stops, double plain, nanos *time)
+{
+    static const struct {
+        const char *name;
+        double length;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char word[SCRIPT_WORD];
+    const char *begin = reader->at, *rest;
+    double number, length = 0;
+    if (!reader_word(reader, stops, word))
+        return false;
+    bool good = reader_decimal(word, &number, &rest);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        length = !strcmp(rest, units[i].name) ? units[i].length : length;
+    length = !*rest ? plain : length;
+    if (!good || length == 0 || number * length > (double)longest)
+        return reader_refuse(reader, begin, "\"%s\" is no time up to 1000s with its unit (ns, us, ms or s).", word);
+    *time = (nanos)(number * length);
+    return true;
+}

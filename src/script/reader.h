@@ -1,0 +1,43 @@
+/* Words, numbers and times of the text that is being read: what the language is made of. Pure. */
+#ifndef SCRIPT_READER_H
+#define SCRIPT_READER_H
+
+#include "script/rule.h"
+
+/* A place in the text, and the rule that is being read. */
+struct reader {
+    const char *at, *line_begin;
+    unsigned line;
+    struct script_rule *rule;
+    unsigned what; /* enum script_kind: to what all its actions can be done */
+    struct script_fault *fault;
+};
+
+/* What ends a word in the long form and in the short one. */
+extern const char reader_long_stops[], reader_short_stops[];
+
+/* The text is wrong at `at`. Answers false. */
+bool reader_refuse(struct reader *, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Goes to what is no blank. */
+void reader_skip(struct reader *);
+
+/* Is it at the end of a rule? */
+bool reader_is_at_end(const struct reader *);
+
+/* Goes behind the letter, if it comes next. */
+bool reader_take(struct reader *, char letter);
+
+/* Copies the word that begins here, up to a blank or one of `stops`, or what stands in quotes. Empty where there is
+ * none. */
+bool reader_word(struct reader *, const char *stops, char word[SCRIPT_WORD]);
+
+/* A number in the forms of C, or a time with its unit; `plain` is the length of the unit where none is written, 0: one
+ * must be. */
+bool reader_number(struct reader *, const char *stops, uint64_t most, uint64_t *number);
+bool reader_time(struct reader *, const char *stops, double plain, nanos *time);
+
+/* A decimal number at the beginning of the word, with a fraction; `rest` is behind it. */
+bool reader_decimal(const char *word, double *number, const char **rest);
+
+#endif
