@@ -19,13 +19,22 @@ import signal
 import subprocess
 import tempfile
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
-__all__ = ["Program", "Result", "Session", "SoftverbsError"]
+__all__ = ["Failure", "Program", "Result", "Session", "SoftverbsError"]
 
 
 class SoftverbsError(Exception):
     """The command said no: a rule that is none, a process that is not there."""
+
+
+class Failure(NamedTuple):
+    """Work that ended in an error: a completion that the program has got, or will get."""
+
+    qp: int  #: number of the queue pair
+    kind: str  #: "send" or "receive"
+    wr_id: int
+    status: str  #: "IBV_WC_RETRY_EXC_ERR"
 
 
 class Result:
@@ -41,6 +50,10 @@ class Result:
     def acted(self, name: str) -> int:
         """How often a rule acted on what has this name, such as "ibv_reg_mr", "work" or "RC SEND_ONLY"."""
         return _acted(self.story, name)
+
+    def failures(self) -> List[Failure]:
+        """What its work has ended in, but for success and for what was flushed behind a failure."""
+        return _failures(self.story)
 
 
 class Program:
@@ -59,6 +72,24 @@ class Program:
     def acted(self, name: str) -> int:
         """As Result.acted, until now."""
         return _acted(self.story(), name)
+
+    def failures(self) -> List[Failure]:
+        """As Result.failures, until now."""
+        return _failures(self.story())
+
+    def out(self) -> str:
+        """What it has written to standard output until now."""
+        return _text(os.path.join(self._directory, "out"))
+
+    def err(self) -> str:
+        """What it has written to standard error until now."""
+        return _text(os.path.join(self._directory, "err"))
+
+    def say(self, text: str) -> None:
+        """Writes to its standard input, which `wait` closes."""
+        assert self.process.stdin
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
 
     def inject(self, *rules: str) -> List[Dict[str, Any]]:
         """Gives it these rules, which hold when this returns; all that it has now, each with "rule", "met" and "done"."""
@@ -91,20 +122,22 @@ class Program:
     def wait(self, seconds: float = 60) -> Result:
         """Waits for its end. One that does not end in time is killed; subprocess.TimeoutExpired then."""
         try:
-            out, err = self.process.communicate(timeout=seconds)
+            self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             self.kill()
             raise
         counters = [json.loads(line) for line in _lines(os.path.join(self._directory, "counters"))]
-        return Result(self.process.returncode, out or "", err or "", self.story(), counters)
+        return Result(self.process.returncode, self.out(), self.err(), self.story(), counters)
 
     def kill(self) -> None:
-        """Ends it with SIGKILL, and what it has started in its group."""
+        """Ends it with SIGKILL, and what it has started in its group. One that has ended may have left others there."""
         try:
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
+        except (ProcessLookupError, PermissionError):
             pass
         self.process.wait()
+        if self.process.stdin:
+            self.process.stdin.close()
 
 
 class Session:
@@ -129,11 +162,7 @@ class Session:
     def close(self) -> None:
         """Ends all programs and removes what they have left."""
         for program in self.programs:
-            if program.process.poll() is None:
-                program.kill()
-            for stream in (program.process.stdin, program.process.stdout, program.process.stderr):
-                if stream:
-                    stream.close()
+            program.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def environment(self, more: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
@@ -147,8 +176,10 @@ class Session:
         options = ["--log", "warn", "--log-file", os.path.join(directory, "log"), "--counters", os.path.join(directory, "counters")]
         options += ["--inject", text] if text.strip() else []
         options += ["--capture", capture] if capture else []
-        process = subprocess.Popen([self._command, "run", *options, "--", *command], stdin=subprocess.PIPE,  # pylint: disable=consider-using-with
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=self.environment(env))
+        # Files, and no pipes, which a program that writes much would fill while nobody reads.
+        with open(os.path.join(directory, "out"), "wb") as out, open(os.path.join(directory, "err"), "wb") as err:
+            process = subprocess.Popen([self._command, "run", *options, "--", *command], stdin=subprocess.PIPE,  # pylint: disable=consider-using-with
+                                       stdout=out, stderr=err, text=True, start_new_session=True, env=self.environment(env))
         program = Program(self, process, directory)
         self.programs.append(program)
         return program
@@ -181,12 +212,21 @@ class Session:
         return done.stdout
 
 
-def _lines(path: str) -> List[str]:
+def _text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()
+            return file.read()
     except FileNotFoundError:
-        return []
+        return ""
+
+
+def _lines(path: str) -> List[str]:
+    return _text(path).splitlines()
+
+
+def _failures(story: Sequence[str]) -> List[Failure]:
+    found = (re.search(r"\] qp (0x[0-9a-f]+): (\w+) of wr_id (\d+) ends in (IBV_WC_\w+)", line) for line in story)
+    return [Failure(int(words[1], 16), words[2], int(words[3]), words[4]) for words in found if words]
 
 
 def _acted(story: Sequence[str], name: str) -> int:

@@ -8,7 +8,9 @@ import sys
 import time
 
 import cases
-from cases import BUILD, SOFTVERBS, TEMPORARY, Skip
+from cases import BUILD, PYTHON, SOFTVERBS, TEMPORARY, Skip
+
+from patience import until  # noqa: E402
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 PACKAGE = f"{TOP}/python"
@@ -24,7 +26,7 @@ def _session(**options):
 
 
 def _python(*arguments):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=TEMPORARY,
+    return subprocess.run([PYTHON, *arguments], capture_output=True, text=True, check=False, cwd=TEMPORARY,
                           env=cases.environment(PYTHONPATH=PACKAGE, SOFTVERBS=SOFTVERBS))
 
 
@@ -52,8 +54,7 @@ def a_live_program_is_given_rules():
         assert not other.show() and len(session.show()) == 1 and session.counters()
         assert program.rules() == []
         program.inject("when work: complete RETRY_EXC_ERR")
-        program.process.stdin.write("\n")
-        program.process.stdin.flush()
+        program.say("\n")
         program.until(lambda: program.acted("work"))
         assert [rule["done"] for rule in program.rules()] == [1]
         program.clear()
@@ -64,6 +65,34 @@ def a_live_program_is_given_rules():
         except package.SoftverbsError as error:
             assert "explode" in str(error)
     assert program.process.poll() is not None
+
+
+def work_that_failed_is_listed():
+    with _session() as session:
+        done = session.run(PROGRAM, "work", rules="when work, nth 2: complete RETRY_EXC_ERR")
+        failure, = done.failures()
+        assert failure[1:] == ("send", 2, "IBV_WC_RETRY_EXC_ERR") and failure.qp > 0, done.story
+        assert not session.run(PROGRAM, "work").failures()
+
+
+def one_that_writes_much_goes_on():
+    with _session() as session:
+        program = session.start("sh", "-c", "yes | head -c 1000000; echo done >&2; sleep 60")
+        program.until(lambda: program.err())
+        assert len(program.out()) == 1000000 and program.err() == "done\n"
+
+
+def what_an_ended_program_has_left_ends_with_the_session():
+    with _session() as session:
+        pid = int(session.run("sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!").out)
+        os.kill(pid, 0)
+    end = until(20)
+    while os.path.exists(f"/proc/{pid}/stat") and time.monotonic() < end:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            if file.read().rpartition(")")[2].split()[0] == "Z":  # nobody waits for it
+                break
+        time.sleep(0.01)
+    assert time.monotonic() < end
 
 
 def one_that_does_not_end_is_killed():
