@@ -31,15 +31,26 @@ enum setting_type {
     SETTING_TYPES
 };
 
-/* The value in this process's environment, "" or NULL where there is none; NULL in a set-uid program. Safe
- * beside other readers of the environment. */
-static inline const char *setting_environment(enum setting setting)
+static inline const char *setting_variable(enum setting setting)
 {
     static const char *const variables[] = {
 #define SETTING(variable, ...) "SOFTVERBS_" #variable,
 #include "base/settings.def"
     };
-    return secure_getenv(variables[setting]);
+    return variables[setting];
+}
+
+/* The value in this process's environment, "" or NULL where there is none; NULL in a set-uid program. Safe
+ * beside other readers of the environment. */
+static inline const char *setting_environment(enum setting setting)
+{
+    return secure_getenv(setting_variable(setting));
+}
+
+/* As if the user had set it, for children, too. Before the program runs. */
+static inline void setting_put(enum setting setting, const char *value)
+{
+    setenv(setting_variable(setting), value, 1);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "check/outside/commands.h"
 #include "check/outside/connections.h"
 #include "check/outside/frees.h"
+#include "check/outside/pages.h"
 #include "diag/log.h"
 
 /* Of the C library: atexit(3) without a library that the function belongs to, so that it is not called when that ends
@@ -30,6 +31,13 @@ static void report_at_exit(void *unused)
         exit(wanted);
 }
 
+/* What the kernel would write there for the library, or a peer by itself, it may not; packets have other ways. */
+static void begin_pages(void)
+{
+    setting_put(SETTING_NO_PULL, "1");
+    pages_begin();
+}
+
 void check_begin(void)
 {
     const char *words = setting_environment(SETTING_CHECK);
@@ -45,6 +53,8 @@ void check_begin(void)
     if (rule_chosen.rules[RULE_BUFFER_FREED])
         frees_begin();
     connections_begin();
+    if (rule_chosen.pages)
+        begin_pages();
     objects_fill(&layer_check.calls);
     queue_pairs_fill(&layer_check.calls);
     posts_fill(&layer_check.calls);

@@ -126,7 +126,7 @@ void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, u
             continue;
         }
         count_due(owner, wqe, -1u);
-        wqe_remove(queue, at);
+        wqe_drop(queue, at);
     }
     if (newest)
         HOOKS_CALL(taken, owner, newest);

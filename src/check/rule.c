@@ -53,10 +53,17 @@ static void choose_level(struct rule_choice *choice, enum rule_level most)
 
 static bool choose_modifier(struct rule_choice *choice, const struct word *word)
 {
-    choice->fatal |= is_word(word, "fatal");
-    choice->fill |= is_word(word, "fill");
-    choice->full |= is_word(word, "full");
-    return is_word(word, "fatal") || is_word(word, "fill") || is_word(word, "full");
+    const struct {
+        const char *name;
+        bool *chosen;
+    } modifiers[] = {
+        {"fatal", &choice->fatal}, {"fill", &choice->fill}, {"full", &choice->full}, {"pages", &choice->pages}};
+    for (size_t at = 0; at < sizeof modifiers / sizeof *modifiers; at++)
+        if (is_word(word, modifiers[at].name)) {
+            *modifiers[at].chosen = true;
+            return true;
+        }
+    return false;
 }
 
 /* A word that adds rules: false, it does not. */
@@ -112,7 +119,7 @@ bool rule_choose(const char *words, struct rule_choice *choice, char *why, size_
     if (bad.text) {
         snprintf(why, size,
                  "\"%.*s\" is neither a rule (\"softverbs checks\" lists them) nor error, adapter, notes, "
-                 "fatal, fill or full",
+                 "fatal, fill, full or pages",
                  (int)bad.length, bad.text);
         return false;
     }

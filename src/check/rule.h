@@ -13,7 +13,7 @@ enum rule {
 
 enum rule_level { RULE_ERROR, RULE_ADAPTER, RULE_NOTE, RULE_LEVELS };
 
-enum rule_seen { RULE_SEES, RULE_FILL, RULE_PARTLY };
+enum rule_seen { RULE_SEES, RULE_FILL, RULE_PAGES, RULE_PARTLY };
 
 /* A line of check/rules.def. */
 struct rule_line {
@@ -34,14 +34,15 @@ struct rule_choice {
     bool fatal; /* SIGTRAP where a finding is made */
     bool fill;  /* buffers of receives are filled with a pattern at the post */
     bool full;  /* hashes of all bytes */
+    bool pages; /* whole pages of such buffers are protected until the completion */
 };
 
 /* What is looked after; finding_begin writes it, before the program runs. */
 extern struct rule_choice rule_chosen;
 
 /* Words with commas between: `error`, `adapter` or `notes` for the rules of this level and of those before it, ids of
- * rules, a rule's id behind a `-` to leave it out, `fatal`, `fill`, `full`. Where no word is a level or the id of a
- * rule, the level is `adapter`. False, and a sentence why: a word is none of these. Thread-safe. */
+ * rules, a rule's id behind a `-` to leave it out, `fatal`, `fill`, `full`, `pages`. Where no word is a level or the id
+ * of a rule, the level is `adapter`. False, and a sentence why: a word is none of these. Thread-safe. */
 bool rule_choose(const char *words, struct rule_choice *, char *why, size_t size);
 
 #endif

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/outside/pages.h"
+
 enum { FIRST_CAPACITY = 16 };
 
 static bool grow(struct wqe_queue *queue)
@@ -37,8 +39,22 @@ void wqe_remove(struct wqe_queue *queue, uint32_t at)
     queue->count--;
 }
 
+static void open_pages(const struct wqe *wqe)
+{
+    if (wqe->flags & WQE_PROTECTED)
+        pages_release(wqe->begun);
+}
+
+void wqe_drop(struct wqe_queue *queue, uint32_t at)
+{
+    open_pages(wqe_at(queue, at));
+    wqe_remove(queue, at);
+}
+
 void wqe_clear(struct wqe_queue *queue)
 {
+    for (uint32_t at = 0; at < queue->count; at++)
+        open_pages(wqe_at(queue, at));
     free(queue->ring);
     *queue = (struct wqe_queue){0};
 }

@@ -11,10 +11,11 @@ enum { WQE_SGES = 8, WQE_PARTS = 8 };
 enum wqe_flags {
     WQE_SIGNALED = 1,
     WQE_INLINE = 2,
-    WQE_RECEIVE = 4, /* of a receive queue or an SRQ */
-    WQE_WRITES = 8,  /* the device writes its buffers: a receive, a READ, an atomic */
-    WQE_HASHED = 16, /* `hash` is of its buffers at the post */
-    WQE_FENCE = 32,  /* it begins when earlier READs and atomics of its queue pair have ended */
+    WQE_RECEIVE = 4,    /* of a receive queue or an SRQ */
+    WQE_WRITES = 8,     /* the device writes its buffers: a receive, a READ, an atomic */
+    WQE_HASHED = 16,    /* `hash` is of its buffers at the post */
+    WQE_PROTECTED = 64, /* its pages are; outside/pages.h */
+    WQE_FENCE = 32,     /* it begins when earlier READs and atomics of its queue pair have ended */
 };
 
 struct wqe {
@@ -50,6 +51,9 @@ void wqe_add(struct wqe_queue *);
 
 /* Takes one out of the middle. */
 void wqe_remove(struct wqe_queue *, uint32_t at);
+
+/* The program will hear nothing more of it, nor of those of wqe_clear. */
+void wqe_drop(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
 

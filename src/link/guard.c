@@ -26,6 +26,7 @@ static struct guarded_signal {
 LOCK_STATIC(looking, LOCK_INNERMOST);
 static _Atomic uint32_t looked; /* tick of the last look */
 static struct guard_region *_Atomic regions[REGIONS];
+static bool (*opener)(const void *at, const void *instruction); /* NULL: none; written before the program runs */
 _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec"))) = {.looked = UINT32_MAX};
 
 /* --- faults */
@@ -84,6 +85,19 @@ static bool is_accessed(const struct guarded_section *section, const siginfo_t *
            at - guard_untagged(section->at[1]) < section->length[1];
 }
 
+static const void *program_instruction(const siginfo_t *info, const ucontext_t *context)
+{
+    if (guarded_section && is_accessed(guarded_section, info))
+        return NULL;
+#if defined __aarch64__
+    return (const void *)context->uc_mcontext.pc;
+#elif defined __x86_64__
+    return (const void *)context->uc_mcontext.gregs[REG_RIP];
+#else
+    return (const void *)1; /* not known */
+#endif
+}
+
 static bool recover(const siginfo_t *info, ucontext_t *context)
 {
     struct guarded_section *section = guarded_section;
@@ -95,6 +109,12 @@ static bool recover(const siginfo_t *info, ucontext_t *context)
 }
 
 #else
+
+static const void *program_instruction(const siginfo_t *info, const ucontext_t *context)
+{
+    uintptr_t instruction = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    return guarded_go_on_at(instruction) ? NULL : (const void *)instruction;
+}
 
 static bool recover(const siginfo_t *info, ucontext_t *context)
 {
@@ -134,9 +154,16 @@ static void call_program(struct sigaction *program, int number, siginfo_t *info,
         action.sa_handler(number);
 }
 
+static bool is_opened(int number, const siginfo_t *info, const ucontext_t *context)
+{
+    return opener && number == SIGSEGV && info->si_code == SEGV_ACCERR &&
+           opener(info->si_addr, program_instruction(info, context));
+}
+
 static void guard_enter(unsigned entry, int number, siginfo_t *info, void *context)
 {
-    if (!is_fault(number, info) || !(replace_region(number, info) || recover(info, context)))
+    if (!is_fault(number, info) ||
+        !(is_opened(number, info, context) || replace_region(number, info) || recover(info, context)))
         call_program(&guarded_signals[number == SIGBUS].program[entry], number, info, context);
 }
 
@@ -220,6 +247,12 @@ void guard_start(void)
     lock_take(&looking);
     look();
     lock_release(&looking);
+}
+
+void guard_open_by(bool (*open)(const void *at, const void *instruction))
+{
+    opener = open;
+    guard_start();
 }
 
 /* --- regions */

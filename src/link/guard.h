@@ -46,6 +46,11 @@ struct guard_region {
 bool guard_region_add(struct guard_region *);
 void guard_region_remove(struct guard_region *);
 
+/* Memory that is protected on purpose, so that faults there (SIGSEGV) are seen: `open` makes it accessible again and
+ * answers true, or knows nothing of it. `instruction` is the program's, NULL where an access of wire/guarded.h has
+ * faulted. It is called in the signal's handler. Before the program runs; takes the signals as guard_start does. */
+void guard_open_by(bool (*open)(const void *at, const void *instruction));
+
 /* --- how */
 
 enum { GUARD_TICK = 22 }; /* a time is looked at in ticks of 2^22 ns */

@@ -95,6 +95,33 @@ static void write_receive_buffer(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* The first byte of two pages, which is read; the last of three, which is written, of a shared receive queue. */
+static void touch_early(enum loopback_variant variant)
+{
+    enum { PAGE = 4096 };
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){.srq = variant == NEIGHBOUR});
+    struct ibv_sge target = loopback_piece(&loopback, LOOPBACK_MEMORY / 2, variant == NEIGHBOUR ? 3 * PAGE : 2 * PAGE);
+    struct ibv_sge source = loopback_piece(&loopback, 0, 2 * PAGE);
+    struct ibv_recv_wr *bad, receive = {.wr_id = 5, .sg_list = &target, .num_sge = 1};
+    struct ibv_send_wr *rest, send = {.sg_list = &source, .num_sge = 1, .opcode = IBV_WR_SEND};
+    volatile char *memory = loopback.memory + LOOPBACK_MEMORY / 2;
+    send.send_flags = IBV_SEND_SIGNALED;
+    if (variant == NEIGHBOUR)
+        MUST(!ibv_post_srq_recv(loopback.srq, &receive, &bad));
+    else
+        MUST(!ibv_post_recv(loopback.qp[1], &receive, &bad));
+    if (variant == FAULTY)
+        MUST(*memory == 1); /* touched-early faulty */
+    if (variant == NEIGHBOUR)
+        memory[3 * PAGE - 1] = 1; /* touched-early neighbour */
+    MUST(!ibv_post_send(loopback.qp[0], &send, &rest));
+    loopback_poll(&loopback, 2);
+    MUST(*memory == 1 && memory[2 * PAGE - 1] == 1);
+    memory[2 * PAGE - 1] = 2;
+    loopback_close(&loopback);
+}
+
 /* -- events and completions */
 
 static void *acknowledge_late(void *cq)
@@ -369,6 +396,7 @@ static const struct {
     {"send-buffer-changed", change_send_buffer},
     {"receive-buffer-written", write_receive_buffer},
     {"inline-missing", post_without_inline},
+    {"touched-early", touch_early},
     {"event-unacknowledged", forget_acknowledgement},
     {"never-armed", wait_unarmed},
     {"event-missed", miss_event},
@@ -405,6 +433,7 @@ static const struct {
     {"xrc", connect_xrc},
     {"fenced", post_fenced},
     {"empty-element", post_empty_element},
+    {"handler", handle_faults},
     {"early", read_early},
     {"many", repeat_mistake},
     {"fork", leave_in_both},

@@ -51,6 +51,7 @@ void post_behind_arming(enum loopback_variant);
 void connect_xrc(enum loopback_variant);
 void post_fenced(enum loopback_variant);
 void post_empty_element(enum loopback_variant);
+void handle_faults(enum loopback_variant);
 
 /* Until there is an entry. */
 static inline void begin_poll(struct loopback *loopback)

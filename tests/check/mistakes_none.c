@@ -1,9 +1,13 @@
 /* What breaks no rule, but that calls are refused. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "mistakes.h"
 
@@ -192,5 +196,44 @@ void be_refused_often(enum loopback_variant variant)
     MUST(!ibv_import_pd(loopback.context, UNKNOWN));
     MUST(!ibv_import_mr(loopback.pd, UNKNOWN));
     MUST(!ibv_import_dm(loopback.context, UNKNOWN));
+    loopback_close(&loopback);
+}
+
+static sigjmp_buf leave;
+static volatile sig_atomic_t handled;
+
+static void handle_fault(int signal)
+{
+    handled++;
+    siglongjmp(leave, 1);
+}
+
+/* With --check=pages: a program's own handler is for its own faults, the kernel refuses what it finds protected, and
+ * work that ends without a completion leaves memory accessible. */
+void handle_faults(enum loopback_variant variant)
+{
+    enum { PAGE = 4096 };
+    struct loopback loopback;
+    struct ibv_recv_wr *bad, receive = {.wr_id = 5, .num_sge = 1};
+    struct sigaction action = {.sa_handler = handle_fault};
+    loopback_open(&loopback, &(struct loopback_options){0});
+    volatile char *own = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int ways[2];
+    MUST(own != MAP_FAILED && !sigaction(SIGSEGV, &action, NULL) && !pipe(ways) && write(ways[1], "xx", 2) == 2);
+    usleep(20000);
+    struct ibv_sge piece = loopback_piece(&loopback, PAGE, PAGE);
+    receive.sg_list = &piece;
+    MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED)); /* the library looks for handlers */
+    loopback_poll(&loopback, 1);
+    MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad));
+    MUST(read(ways[0], loopback.memory + PAGE, 1) == -1 && errno == EFAULT);
+    if (!sigsetjmp(leave, 1))
+        *own = 1;
+    MUST(handled == 1);
+    MUST(loopback.memory[PAGE] == 1 && handled == 1 && read(ways[0], loopback.memory + PAGE, 1) == 1);
+    MUST(!ibv_post_recv(loopback.qp[1], &receive, &bad));
+    MUST(!ibv_modify_qp(loopback.qp[1], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
+    MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
+    MUST(read(ways[0], loopback.memory + PAGE, 1) == 1);
     loopback_close(&loopback);
 }

@@ -101,6 +101,11 @@ def fill_fills_the_buffers_of_receives_and_nothing_else():
         expect(_checked(f"--check={words}", program=early), out=shown, err=b"")
 
 
+def pages_leave_a_handler_its_own_faults():
+    done = _checked("--check=pages", program=("handler", "twin"))
+    expect(done, out=b"", err=b"")
+
+
 def a_suppression_leaves_out_what_fits_it():
     path = f"{TEMPORARY}/suppressions"
     for line, silent in (("mistakes send-buffer-changed loopback_poll", True), ("m* send-* change_*", True), ("* * *  # all", True),

@@ -28,9 +28,9 @@ TOO = {
 
 
 def _rules():
-    """(id, level) of all rules."""
+    """(id, level, when it is seen) of all rules."""
     with open(os.path.join(HERE, "../../src/check/rules.def"), encoding="utf-8") as file:
-        return re.findall(r'^RULE\(\w+, "([\w-]+)", (\w+),', file.read(), re.M)
+        return re.findall(r'^RULE\(\w+, "([\w-]+)", (\w+), (\w+),', file.read(), re.M)
 
 
 # What says it instead when the rule is off.
@@ -75,8 +75,8 @@ def _places(finding):
     return [(os.path.basename(place["file"]), place["line"]) for name in ("posted", "found", "created", "destroyed") for place in finding[name]]
 
 
-def _breaks(rule, level, variant):
-    found, done = _findings(rule, variant, "notes")
+def _breaks(rule, level, variant, words):
+    found, done = _findings(rule, variant, words)
     assert [one["rule"] for one in found] == [rule], (found, told(done))
     assert found[0]["level"] == level.lower(), found
     assert _marked_line(rule, variant) in _places(found[0]), (_marked_line(rule, variant), found)
@@ -119,12 +119,13 @@ def what_a_refused_call_would_break_is_not_reported():
 
 
 def _add_cases(module):
-    for rule, level in _rules():
+    for rule, level, seen in _rules():
+        words = "notes,pages" if seen == "PAGES" else "notes"
         word = rule.replace("-", "_")
         for variant in ("faulty", "neighbour"):
-            setattr(module, f"{word}_{variant}", _case(_breaks, rule, level, variant))
-            setattr(module, f"{word}_{variant}_with_the_rule_off", _case(_is_silent, rule, variant, f"notes,-{rule}"))
-        setattr(module, f"{word}_twin", _case(_is_silent, rule, "twin", "notes"))
+            setattr(module, f"{word}_{variant}", _case(_breaks, rule, level, variant, words))
+            setattr(module, f"{word}_{variant}_with_the_rule_off", _case(_is_silent, rule, variant, f"{words},-{rule}"))
+        setattr(module, f"{word}_twin", _case(_is_silent, rule, "twin", words))
 
 
 def _case(function, *arguments):

@@ -18,7 +18,7 @@ PAGE = "docs/user/checker.md"
 HEAD = "## The rules\n"
 UNSEEN = "\n## What the checker can't see\n\n| mistake | what shows it |\n|---|---|\n"
 LEVELS = {"ERROR": "error", "ADAPTER": "adapter", "NOTE": "note"}
-SEEN = {"SEES": "always", "PARTLY": "partly, as the text says", "FILL": "only with `--check=fill`"}
+SEEN = {"SEES": "always", "PARTLY": "partly, as the text says", "FILL": "only with `--check=fill`", "PAGES": "only with `--check=pages`"}
 
 
 def rules(top):

@@ -54,6 +54,7 @@ void finding_add(const struct finding_about *about, const char *format, ...)
     finding->kind = about->kind;
     finding->number = about->number;
     finding->posted = about->posted;
+    finding->found = (struct place){.frames = {about->found}, .count = about->found != NULL};
     finding->process = getpid();
     keep_place(&finding->created, about->created);
     keep_place(&finding->destroyed, about->destroyed);
@@ -142,7 +143,8 @@ static bool tell_all(void)
     finding_pending = NULL;
     while (finding) {
         struct finding *next = finding->next;
-        finding->found = here;
+        if (!finding->found.count)
+            finding->found = here;
         shown |= tell_one(finding);
         finding = next;
     }

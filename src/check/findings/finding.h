@@ -18,6 +18,7 @@ struct finding_about {
     const char *kind;              /* of the object, as calls/subject.h names it; of static storage */
     uint32_t number;               /* likewise */
     const void *posted;            /* the return address of the post; NULL: there is none */
+    const void *found;             /* likewise of what was found; NULL: where the finding is told */
     const struct place *created;   /* of the object; NULL: not known */
     const struct place *destroyed; /* likewise */
 };

@@ -20,7 +20,7 @@ enum { OWN_MOST = 12 }; /* frames of the library between the program and here */
 extern const char own_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 extern const char own_end[] __asm__("_end") __attribute__((visibility("hidden")));
 
-static bool is_own(const void *address)
+bool place_is_own(const void *address)
 {
     return (const char *)address >= own_begin && (const char *)address < own_end;
 }
@@ -66,7 +66,7 @@ void place_begin(void)
 static int skip(void *const *frames, int count, struct place *place)
 {
     int first = 0;
-    for (; first < count && (is_own(frames[first]) || is_left_out(frames[first])); first++)
+    for (; first < count && (place_is_own(frames[first]) || is_left_out(frames[first])); first++)
         place->left_out |= is_left_out(frames[first]);
     if (first == count)
         return count > 0;
@@ -96,7 +96,7 @@ void place_here(struct place *place)
     place->count = 0;
     place->in_signal = place->left_out = false;
     for (int at = 0; at < count; at++)
-        place->in_signal |= frames[at] && !is_own(frames[at]) && is_signal_return(frames[at]);
+        place->in_signal |= frames[at] && !place_is_own(frames[at]) && is_signal_return(frames[at]);
     for (int at = skip(frames, count, place); at < count && place->count < PLACE_FRAMES; at++)
         place->frames[place->count++] = frames[at];
 }
@@ -104,7 +104,7 @@ void place_here(struct place *place)
 const void *place_of_post(const void *address)
 {
     struct place here;
-    if (is_own(address) || !symbol_is_wrapper(address))
+    if (place_is_own(address) || !symbol_is_wrapper(address))
         return address;
     place_here(&here);
     return here.count ? here.frames[0] : address;

@@ -22,6 +22,9 @@ void place_begin(void);
  * program runs, for one library. */
 void place_leave_out(const void *function);
 
+/* Is this an address in the library? */
+bool place_is_own(const void *);
+
 /* Of a post, which was called from this return address: that address, or the first of its callers that is not in a
  * function of the verbs' own headers, as in programs that are built without optimization. Under no lock. Thread-safe.
  */
