@@ -186,5 +186,11 @@ def memory_of_a_program_s_own_allocator_has_no_size():
     assert b"found at     library_free (frees_library.c:" in done.stderr, told(done)
 
 
+def a_program_that_takes_the_address_of_free_does_not_hang():
+    done = softverbs("run", "--check", "--", f"{BUILD}/tests/check/free_by_address")
+    assert done.returncode == 0 and done.stderr.count(b"(buffer-freed)") == 1, told(done)
+    assert b"found at     library_free (frees_library.c:" in done.stderr, told(done)
+
+
 if __name__ == "__main__":
     cases.main(sys.modules[__name__])

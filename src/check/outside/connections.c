@@ -25,7 +25,7 @@
     SEEN(int, establish, (struct rdma_cm_id *))                                                                        \
     SEEN(int, disconnect, (struct rdma_cm_id *))
 
-/* The library's own; written before the program runs. */
+/* The library's own, in the order of `entries`; written before the program runs. */
 static struct {
 #define SEEN(type, name, parameters) type(*name) parameters;
     SEEN_ALL
@@ -315,15 +315,22 @@ static const struct imports_entry entries[] = {
 #undef SEEN
 };
 
-/* Older ones lack some of the functions, which programs don't import then. */
+/* Older ones lack some of the functions, which programs don't import then. Asked of the library itself, since what a
+ * program at a fixed address has of a function may be a stub (outside/loaded.h), which leads here. */
 void connections_begin(void)
 {
-#define SEEN(type, name, parameters) own.name = (type(*) parameters)dlsym(RTLD_DEFAULT, "rdma_" #name);
+    void *library = dlopen("librdmacm.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) {
+        dlerror();
+        return;
+    }
+#define SEEN(type, name, parameters) own.name = (type(*) parameters)dlsym(library, "rdma_" #name);
     SEEN_ALL
 #undef SEEN
+    dlclose(library); /* the program has it all the time */
     dlerror();
     if (!own.get_cm_event)
         return;
     place_leave_out((const void *)own.get_cm_event);
-    loaded_replace(entries, sizeof entries / sizeof *entries, "librdmacm.so");
+    loaded_replace(entries, (loaded_original *)&own, sizeof entries / sizeof *entries, "librdmacm.so");
 }

@@ -9,8 +9,13 @@
 #include "check/memory.h"
 #include "check/outside/loaded.h"
 
-/* Does malloc_usable_size know what free does? Written before the program runs. A program may have an allocator of its
- * own without that function, and then the C library's has no sizes of its memory. */
+typedef void free_function(void *);
+
+/* What seen_free calls. */
+static free_function *really_free = free;
+
+/* Does malloc_usable_size know what free does? Written in frees_begin. A program may have an allocator of its own
+ * without that function, and then the C library's has no sizes of its memory. */
 static bool has_sizes;
 
 static bool is_of_one_object(const void *one, const void *other)
@@ -36,13 +41,14 @@ static void seen_free(void *memory)
 {
     if (!inside_checker && shadow_may_hold(memory))
         note_freed(memory);
-    free(memory);
+    really_free(memory);
 }
 
 static const struct imports_entry entries[] = {{"free", (imports_function *)seen_free}};
 
 void frees_begin(void)
 {
-    has_sizes = is_of_one_object((const void *)free, (const void *)malloc_usable_size);
-    loaded_replace(entries, sizeof entries / sizeof *entries, NULL);
+    free(NULL); /* so that a stub of the program is bound */
+    loaded_replace(entries, (loaded_original *)&really_free, sizeof entries / sizeof *entries, NULL);
+    has_sizes = is_of_one_object((const void *)really_free, (const void *)malloc_usable_size);
 }

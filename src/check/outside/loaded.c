@@ -27,10 +27,17 @@ static bool is_left_alone(const char *path, const char *except)
     return except && begins_with(base, except);
 }
 
-static const struct imports_entry *replacing; /* while loaded_replace runs */
+/* While loaded_replace runs. */
+static const struct imports_entry *replacing;
+static loaded_original *leading;
 
 static void lead_here(struct imports_object *object, unsigned which, imports_function **entry)
 {
+    if (imports_is_inside(object, leading[which])) {
+        if (imports_is_inside(object, *entry))
+            return;
+        leading[which] = *entry;
+    }
     imports_store(object, entry, replacing[which].replacement);
 }
 
@@ -46,9 +53,10 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-void loaded_replace(const struct imports_entry *entries, unsigned count, const char *except)
+void loaded_replace(const struct imports_entry *entries, loaded_original *originals, unsigned count, const char *except)
 {
     struct wanted wanted = {entries, count, except};
     replacing = entries;
+    leading = originals;
     dl_iterate_phdr(visit_object, &wanted);
 }

@@ -5,8 +5,16 @@
 
 #include "calls/imports.h"
 
+typedef imports_function *loaded_original __attribute__((may_alias));
+
 /* Leads calls of these names to their replacements, but for those of this library, of the C library and of what the
- * checker itself uses, and of libraries whose names begin with `except` (NULL: no more). Before the program runs. */
-void loaded_replace(const struct imports_entry *, unsigned count, const char *except);
+ * checker itself uses, of the object that has the function, and of libraries whose names begin with `except` (NULL: no
+ * more). Before the program runs.
+ *
+ * `originals` are the addresses of the functions, which the replacements call. A program that is linked to a fixed
+ * address and takes the address of a function has a stub, which is the function's address in all libraries, and leads
+ * through the program's entry: there the original becomes what the entry had, or the entry stays as it is where that is
+ * not known yet. */
+void loaded_replace(const struct imports_entry *, loaded_original *originals, unsigned count, const char *except);
 
 #endif
