@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Of main.py: which verdict follows from what a row does."""
+"""Of main.py: which verdict follows from what a row does. Of checked.py: what is said of a row's findings."""
+import json
 import sys
 import time
 
+import checked
 import main
 from row import FAILED, OK, OWN, SKIPPED, Fault, Row
 
@@ -19,6 +21,33 @@ def raises(why):
     def run():
         raise why
     return run
+
+
+def finding(rule, function):
+    place = {"function": function, "module": "library.so"}
+    return {"program": "client", "rule": rule, "level": "error", "text": "a sentence", "posted": [place], "found": [], "created": []}
+
+
+def reports(*findings):
+    """What stands for the run of a row, whose programs find this; the last line is the count of one that came again."""
+    def apart(_, environment):
+        with open(environment["SOFTVERBS_CHECK_REPORT"], "w", encoding="utf-8") as file:
+            file.write("".join(json.dumps(each) + "\n" for each in (*findings, {"program": "client", "rule": "a-rule", "count": 7})))
+        return OK, ""
+    return apart
+
+
+def findings():
+    checked.known = lambda: [["cl*", "a-rule", "post_*"]]
+    def told(*found):
+        return checked.describe(checked.run(row(None), reports(*found))[2])
+    yield "a row without findings has none", checked.describe(checked.run(row(None), lambda *_: (OK, ""))[2]) == "none"
+    yield "a finding that somebody has looked at is known", told(finding("a-rule", "post_one")) == "known: a-rule"
+    yield "one of another function is open", told(finding("a-rule", "other")) == "**open:** a-rule (client, other)"
+    yield "one of another rule is open", told(finding("b-rule", "post_one"), finding("a-rule", "post_one")) == "**open:** b-rule (client, post_one); known: a-rule"
+    result = {"verdict": OK, "said": "", "commit": "abc", "findings": checked.run(row(None), reports(finding("b-rule", "other")))[2]}
+    page = "".join(checked.lines([row(None), row(None)._replace(name="second")], {"name": result}))
+    yield "the page says what ran and what not", "1 of 2 rows ran: 1 ok" in page and "1 rows have an open finding, 0 have known ones only, 0 none" in page and "- family: second" in page
 
 
 def verdicts():
@@ -39,7 +68,7 @@ def verdicts():
 
 
 if __name__ == "__main__":
-    found = list(verdicts())
+    found = [*verdicts(), *findings()]
     print(f"1..{len(found)}")
     for number, (name, held) in enumerate(found, 1):
         print(f"{'ok' if held else 'not ok'} {number} - {name}")

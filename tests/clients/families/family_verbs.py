@@ -1,7 +1,8 @@
-"""ibverbs-utils, and programs that only look: lstopo, ibstat, ibstatus, rdma."""
+"""ibverbs-utils, rdma-core's own tests, and programs that only look: lstopo, ibstat, ibstatus, rdma."""
 from row import Row
 
 from clients import Failure
+from programs import rdma_core
 from programs.pingpong import exchanges, exchanges_among_processes, exchanges_over_xrc, lists_the_device, shows_the_device
 
 UTILS, DIAGS, NOTHING = ("ibverbs-utils",), ("infiniband-diags",), "moves none; what it shows is right"
@@ -24,6 +25,13 @@ def hears_of_events(place):
         program.kill()
 
 
+def passes_its_tests(place):
+    done, tests = rdma_core.run(place)
+    for what, floors in rdma_core.FLOORS.items():
+        rdma_core.keeps_the_floor([test for test in tests if rdma_core.kind(test) == what], floors)
+    return rdma_core.ends_well(done, tests)
+
+
 def rows():
     yield Row("ibverbs-utils", "ibv_devices", UTILS, NOTHING, lists_the_device)
     yield Row("ibverbs-utils", "ibv_devinfo -v", UTILS, NOTHING, shows_the_device, short=True)
@@ -38,6 +46,7 @@ def rows():
     yield Row("ibverbs-utils", "ibv_xsrq_pingpong -c 2", UTILS, "sends zeros; the three programs count all messages",
               lambda place: exchanges_among_processes(place, 2, 4096))
     yield Row("ibverbs-utils", "ibv_asyncwatch", UTILS, "moves none; prints the events of `softverbs event`", hears_of_events)
+    yield Row("rdma-core", "its own tests", ("python3-pyverbs", "rdma-core"), "the tests compare", passes_its_tests, seconds=300)
     yield Row("looking", "lstopo", ("hwloc-nox",), NOTHING, lambda place: says(place, ["lstopo-no-graphics"], r'OpenFabrics "soft0"'))
     yield Row("looking", "ibstat", DIAGS, NOTHING, lambda place: says(place, ["ibstat"], r"^CA 'soft0'", "State: Active", "Link layer: Ethernet"))
     yield Row("looking", "ibstatus", DIAGS, NOTHING, lambda place: says(place, ["ibstatus"], "'soft0' port 1", r"4: ACTIVE"))

@@ -3,6 +3,7 @@
 
     main.py [WORDS]    the rows whose family or name holds the words, all without; the page has of the others their last result
     main.py --short    in TAP, the rows that take seconds and whose packages `make check` installs
+    main.py --checked [WORDS]    the rows under the checker, as checked.py has it
 
 A row has its own network, processes and /dev/shm where the machine allows it, so that nothing of it is left behind its time limit.
 Exit status 1 when a row failed.
@@ -24,6 +25,7 @@ import family_mpi
 import family_perftest
 import family_ucx
 import family_verbs
+import checked
 import page
 from clients import Failure, Skip
 
@@ -64,14 +66,14 @@ def run_here(name):
     print("\n" + MARK + json.dumps(judge(row, lambda: row.run(place))), flush=True)
 
 
-def run_apart(row, command):
-    """Runs a row in a process of its own, which is killed with all that it has started."""
+def run_apart(row, command, extra=None):
+    """Runs a row in a process of its own, which is killed with all that it has started. `extra` is added to its environment."""
     absent = missing(row)
     if absent:
         return SKIPPED, f"not installed: {' '.join(absent)}"
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen([*command, sys.executable, os.path.abspath(__file__), "--one", row.name], stdin=subprocess.DEVNULL,
-                                   stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+                                   stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, **(extra or {})})
         try:
             process.wait(row.seconds)
         except subprocess.TimeoutExpired:
@@ -128,6 +130,9 @@ def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--one"]:
         return run_here(arguments[1])
+    if arguments[:1] == ["--checked"]:
+        command = isolation()
+        return checked.table(all_rows(), " ".join(arguments[1:]), lambda row, extra: run_apart(row, command, extra))
     return short() if arguments == ["--short"] else table(" ".join(arguments))
 
 

@@ -1,0 +1,150 @@
+"""The rows of `make clients` once under the checker: `main.py --checked`, which writes docs/evidence/clients-checked.md.
+
+What the checker says of a row goes through a file; each finding must stand in tests/check/clients.suppressions, where somebody has looked
+at it, or the row has an open finding. A row that has a result is left out, so that a run goes on where it was stopped; rows that are
+named run again.
+"""
+import collections
+import datetime
+import fnmatch
+import functools
+import json
+import os
+import platform
+import shutil
+import tempfile
+
+import page
+from row import FAILED, HERE, OK, OWN, SKIPPED
+
+from clients import BUILD
+
+PAGE = os.path.join(HERE, "../../../docs/evidence/clients-checked.md")
+MEMORY = os.path.join(BUILD, "clients-checked.json")
+KNOWN = os.path.join(HERE, "../../check/clients.suppressions")
+FINDINGS = "../user/checker-findings.md"
+WORDS = "adapter"
+SLOWER = 2  # a checked program may take so many times as long
+HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault, without the checker as well", SKIPPED: "What was skipped"}
+INTRODUCTION = f"""# Clients of Debian 12 under the checker
+
+Written by `main.py --checked` of tests/clients/families, which runs the rows of `make clients` as [clients](clients.md) describes them, with
+`SOFTVERBS_CHECK={WORDS}`: errors and what only an adapter shows. "Known" is a finding that somebody has looked at: it is true, stands in
+[findings]({FINDINGS}) with what an adapter does, and in tests/check/clients.suppressions. Each other finding is open.
+"""
+
+
+@functools.lru_cache
+def known():
+    """The lines of the file of suppressions: patterns of a program, a rule and a function."""
+    with open(KNOWN, encoding="utf-8") as file:
+        lines = [line.partition("#")[0].split() for line in file]
+    return [line for line in lines if line]
+
+
+def functions(finding):
+    return [place["function"] for part in ("posted", "found", "created") for place in finding[part]]
+
+
+def is_known(finding):
+    """As src/check/findings/suppression.c has it."""
+    return any(fnmatch.fnmatchcase(finding["program"], program) and fnmatch.fnmatchcase(finding["rule"], rule) and
+               any(fnmatch.fnmatchcase(each, function) for each in functions(finding)) for program, rule, function in known())
+
+
+def read(path):
+    """The findings of a report, each once."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [line for line in map(json.loads, file) if "text" in line]
+
+
+def place(finding):
+    for part in ("posted", "found", "created"):
+        for each in finding[part]:
+            if each["function"]:
+                return each["function"]
+    return next((each["module"] for part in ("posted", "found", "created") for each in finding[part]), "no place")
+
+
+def run(row, apart):
+    """A row's verdict, what it said, and its findings."""
+    directory = tempfile.mkdtemp(prefix="softverbs-checked-")
+    os.chmod(directory, 0o777)
+    path = os.path.join(directory, "report")
+    environment = {"SOFTVERBS_CHECK": WORDS, "SOFTVERBS_CHECK_REPORT": path, "TEST_PATIENCE": str(SLOWER)}
+    verdict, said = apart(row._replace(seconds=row.seconds * SLOWER), environment)
+    found = read(path)
+    shutil.rmtree(directory)
+    return verdict, said, found
+
+
+def recall():
+    if not os.path.exists(MEMORY):
+        return {}
+    with open(MEMORY, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def remember(name, result):
+    results = {**recall(), name: result}
+    with open(MEMORY + ".new", "w", encoding="utf-8") as file:
+        json.dump(results, file)
+    os.replace(MEMORY + ".new", MEMORY)
+
+
+def opened(findings):
+    return [finding for finding in findings if not is_known(finding)]
+
+
+def describe(findings):
+    """Of a row's findings a cell of the page: each open one, and which known ones."""
+    text = [f"**open:** {finding['rule']} ({finding['program']}, {place(finding)})" for finding in opened(findings)]
+    text += [f"known: {rule}" for rule in sorted({finding["rule"] for finding in findings if is_known(finding)})]
+    return "; ".join(dict.fromkeys(text)) or "none"
+
+
+def lines(rows, results):
+    """The page, of all rows and the results of those that have run."""
+    ran = [row for row in rows if row.name in results]
+    counts = collections.Counter(results[row.name]["verdict"] for row in ran)
+    findings = [results[row.name]["findings"] for row in ran]
+    count = sum(bool(opened(found)) for found in findings)
+    commits = sorted({results[row.name]["commit"] for row in ran})
+    yield INTRODUCTION
+    yield f"\nLast run: {datetime.date.today()}, commits {', '.join(commits)}, Linux {platform.release()}. {len(ran)} of {len(rows)} rows ran: "
+    yield ", ".join(f"{counts[each]} {each}" for each in (OK, FAILED, OWN, SKIPPED))
+    yield f". {count} rows have an open finding, {sum(map(bool, findings)) - count} have known ones only, {findings.count([])} none.\n"
+    family = None
+    for row in ran:
+        if row.family != family:
+            family = row.family
+            yield f"\n## {family}\n\n| client | packages | result | errors and adapter findings |\n|---|---|---|---|\n"
+        result = results[row.name]
+        yield f"| {page.cell(row.name)} | {page.versions(row)} | {result['verdict']} | {page.cell(describe(result['findings']))} |\n"
+    for verdict, heading in HEADINGS.items():
+        yield f"\n## {heading}\n\n"
+        found = [row for row in ran if results[row.name]["verdict"] == verdict]
+        yield "".join(f"- {row.name}: {page.cell(results[row.name]['said'])[:400]}\n" for row in found) or "Nothing.\n"
+    yield "\n## What did not run\n\n"
+    yield "".join(f"- {row.family}: {row.name}\n" for row in rows if row.name not in results) or "Nothing.\n"
+
+
+def write(rows):
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write("".join(lines(rows, recall())))
+
+
+def table(rows, words, apart):
+    """Runs the rows that hold the words, or without words those that have no result; exit status 1 where one failed or has an open finding."""
+    done, bad = recall(), 0
+    for row in rows:
+        if words not in row.family and words not in row.name or not words and row.name in done:
+            continue
+        verdict, said, findings = run(row, apart)
+        remember(row.name, {"verdict": verdict, "said": said, "findings": findings, "commit": page.commit()})
+        bad += verdict == FAILED or bool(opened(findings))
+        print(f"{verdict}\t{row.family}: {row.name}\t{describe(findings)}" + (f"\n{said}" if verdict != OK else ""), flush=True)
+    write(rows)
+    return 1 if bad else 0
