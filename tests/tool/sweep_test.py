@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,9 +11,10 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 import cases
-from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
+from cases import BUILD, SOFTVERBS, TEMPORARY, Skip, expect, softverbs
 from patience import patience, until
 
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 PROGRAM = f"{BUILD}/tests/tool/swept"
 CALLS = 8  # of the program, each of which can fail
 
@@ -42,9 +44,32 @@ def completions_and_events_are_swept_when_asked():
     lines = _lines("--completions", "--", scripted, "work")
     assert [line.split(":")[0] for line in lines[:-1]] == [f"completions {n}" for n in (1, 2, 3, 4)], lines
     assert "ends in RETRY_EXC_ERR" in lines[0] and "ends with success" in lines[0], lines
-    lines = _lines("--events", "--", scripted, "events")
-    assert len(lines) == 4 and "event of cq" in lines[0] and "is lost" in lines[0], lines
+    lines = _lines("--events", "--", PROGRAM, "spurious")
+    assert len(lines) >= 2 and "event of cq" in lines[0] and "comes twice" in lines[0] and "ends with an error" in lines[0], lines
+    assert re.fullmatch(r"[2-4] faults, 0 of .*", _lines("--events", "--", PROGRAM, "looks", status=0)[0])
+    assert _lines("--events", "--", scripted, "events", status=0) == ["3 faults, 0 of which the program did not report."]
     assert _lines("--events", "--completions", "--", PROGRAM, "mended", status=0) == ["0 faults, 0 of which the program did not report."]
+
+
+def a_release_that_fails_unnoticed_is_no_loss():
+    lines = _lines("--", "sh", "-c", f"{PROGRAM} mended; true")
+    assert len(lines) == 4 + 1 and all(re.match(r"calls [1-4]: ibv_(open_device|alloc_pd|reg_mr|create_cq)", line) for line in lines[:-1]), lines
+
+
+def a_leak_is_found_by_the_sanitizer():
+    compiler = shutil.which("gcc") or shutil.which("clang")
+    program = f"{TEMPORARY}/swept-address"
+    if not compiler or subprocess.run([compiler, "-g", "-fsanitize=address", f"{TOP}/tests/tool/swept.c", "-o", program, "-libverbs"], capture_output=True,
+                                      check=False).returncode:
+        raise Skip("there is no compiler with AddressSanitizer")
+    lines = _lines("--", program, "leak")
+    assert len(lines) == CALLS and "The program leaks memory." in lines[0], lines
+    assert _lines("--", program, "mended", status=0) == [f"{CALLS} faults, 0 of which the program did not report."]
+
+
+def a_long_line_of_arguments_is_passed_whole():
+    many = [str(n) for n in range(1000)]
+    assert _lines("--", "sh", "-c", "[ $# = 1000 ]", "sh", *many, status=0) == ["0 faults, 0 of which the program did not report."]
 
 
 def a_sweep_goes_on_where_it_ended():
@@ -54,7 +79,9 @@ def a_sweep_goes_on_where_it_ended():
     lines = _lines("--resume", path, "--", PROGRAM, "lose")
     assert lines == [f"{CALLS} faults, 1 of which the program did not report."], lines
     with open(path, encoding="utf-8") as file:
-        assert len(file.readlines()) == CALLS
+        assert len(file.readlines()) == 1 + CALLS
+    expect(softverbs("sweep", "--resume", path, "--", PROGRAM, "mended"), 1, b"", [b"it is of another program"])
+    expect(softverbs("sweep", "--resume", __file__, "--", PROGRAM, "mended"), 1, b"", [b"it is of another program"])
 
 
 def the_report_is_junit():
@@ -72,10 +99,6 @@ def what_makes_no_sense_is_refused():
     expect(softverbs("sweep", "--", "false"), 1, b"", [b"Without a fault the program ends with an error"])
 
 
-def _logs():
-    return {name for name in os.listdir("/tmp") if name.startswith("softverbs-sweep-")}
-
-
 def _wait(holds):
     end = until(20)
     while not holds():
@@ -91,19 +114,18 @@ def _lives(pid):
 
 
 def signals_end_the_program_too():
-    for number, left in (signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, 1):
-        before, path = _logs(), f"{TEMPORARY}/pid-{number}"
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+        path = f"{TEMPORARY}/pid-{number}"
         sweep = subprocess.Popen([SOFTVERBS, "sweep", "--", "sh", "-c", f"echo $$ >{path}.new; mv {path}.new {path}; exec sleep 60"],
                                  env=cases.environment())
         _wait(lambda path=path: os.path.exists(path))
         with open(path, encoding="utf-8") as file:
             pid = int(file.read())
+        with open(f"/proc/{pid}/environ", "rb") as file:  # no file that a command which is killed would leave
+            assert b"\0SOFTVERBS_LOG_FILE=/proc/%d/fd/" % sweep.pid in file.read()
         sweep.send_signal(number)
         assert sweep.wait(patience(20)) == -number, sweep.returncode
         _wait(lambda pid=pid: not _lives(pid))
-        assert len(_logs() - before) == left, _logs() - before
-        for name in _logs() - before:
-            os.unlink(f"/tmp/{name}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/* A program with one mistake, for softverbs sweep: swept crash|hang|lose, and its mended twins: swept mended,
- * and swept status, which ends with 255. */
+/* A program with one mistake, for softverbs sweep: swept crash|hang|lose|leak, and its mended twins: swept mended,
+ * and swept status, which ends with 255. swept spurious takes an event for a completion; its twin is swept looks. */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loop.h"
+
 static const char *mistake;
+static void *volatile lost;
 
 /* Ends the program where the call has failed, unless that is the mistake. */
 static void need(bool good, const char *unless)
@@ -15,6 +18,8 @@ static void need(bool good, const char *unless)
     if (good || !strcmp(mistake, unless))
         return;
     fprintf(stderr, "no %s\n", unless);
+    if (!strcmp(mistake, "leak"))
+        lost = malloc(100), lost = NULL;
     exit(strcmp(mistake, "status") ? 1 : 255);
 }
 
@@ -23,6 +28,35 @@ static void wait_for_completion(struct ibv_cq *cq)
     if (!cq)
         for (;;)
             pause();
+}
+
+/* Messages to itself, each with an event. */
+static void exchange(struct ibv_pd *pd)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(pd->context);
+    struct ibv_cq *cq = ibv_create_cq(pd->context, 4, NULL, channel, 0), *of;
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_recv_wr = 4}};
+    struct ibv_qp *qp = ibv_create_qp(pd, &init);
+    struct ibv_recv_wr receive = {.wr_id = 1}, *bad_receive;
+    struct ibv_send_wr send = {.wr_id = 2, .opcode = IBV_WR_SEND}, *bad_send;
+    struct ibv_wc wc;
+    void *context;
+    need(qp, "qp");
+    loop_connect(qp, 14, 7, 7);
+    for (int i = 0; i < 2; i++) {
+        if (ibv_post_recv(qp, &receive, &bad_receive) || ibv_req_notify_cq(cq, 0) ||
+            ibv_post_send(qp, &send, &bad_send))
+            exit(1);
+        int seen = 0;
+        while (!seen) {
+            if (ibv_get_cq_event(channel, &of, &context) || ibv_req_notify_cq(cq, 0))
+                exit(1);
+            ibv_ack_cq_events(of, 1);
+            seen = ibv_poll_cq(cq, 1, &wc);
+            need(seen == 1 || !strcmp(mistake, "looks"), "completion");
+        }
+    }
 }
 
 int main(int argc, char **argv)
@@ -35,6 +69,10 @@ int main(int argc, char **argv)
     struct ibv_pd *pd = ibv_alloc_pd(context);
     need(pd, "crash");
     memory[0] = pd->context == context;
+    if (!strcmp(mistake, "spurious") || !strcmp(mistake, "looks")) {
+        exchange(pd);
+        return 0;
+    }
     struct ibv_mr *mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
     need(mr, "lose");
     struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);

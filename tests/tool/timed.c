@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "loop.h"
+
 enum { TIMEOUT = 20, RETRIES = 7, RNR_RETRIES = 6 };
 
 static char memory[64];
@@ -22,31 +24,6 @@ static void *have(void *object)
     if (!object)
         exit(2);
     return object;
-}
-
-static void to_state(struct ibv_qp *qp, enum ibv_qp_state state, struct ibv_qp_attr *attr, int mask)
-{
-    attr->qp_state = state;
-    if (ibv_modify_qp(qp, attr, IBV_QP_STATE | mask))
-        exit(2);
-}
-
-static void connect_to_itself(struct ibv_qp *qp)
-{
-    struct ibv_qp_attr attr = {.port_num = 1,
-                               .path_mtu = IBV_MTU_1024,
-                               .dest_qp_num = qp->qp_num,
-                               .timeout = TIMEOUT,
-                               .retry_cnt = RETRIES,
-                               .rnr_retry = RNR_RETRIES,
-                               .ah_attr = {.is_global = 1, .port_num = 1}};
-    ibv_query_gid(qp->context, 1, 0, &attr.ah_attr.grh.dgid);
-    to_state(qp, IBV_QPS_INIT, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    to_state(qp, IBV_QPS_RTR, &attr,
-             IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                 IBV_QP_MIN_RNR_TIMER);
-    to_state(qp, IBV_QPS_RTS, &attr,
-             IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 int main(int argc, char **argv)
@@ -67,7 +44,7 @@ int main(int argc, char **argv)
         .wr_id = 2, .sg_list = &element, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
     struct ibv_send_wr *bad_send;
     struct ibv_wc wc = {0};
-    connect_to_itself(qp);
+    loop_connect(qp, TIMEOUT, RETRIES, RNR_RETRIES);
     if (argc != 2 || (!strcmp(argv[1], "silent") && ibv_post_recv(qp, &receive, &bad_receive)))
         return 2;
     double began = milliseconds();

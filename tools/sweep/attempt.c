@@ -19,9 +19,22 @@ const char *const sweep_outcomes[SWEEP_OUTCOMES] = {
     [SWEEP_ENDS_WELL] = "ends with success",
     [SWEEP_CRASHES] = "crashes",
     [SWEEP_HANGS] = "hangs",
+    [SWEEP_LEAKS] = "leaks memory",
+    [SWEEP_BREAKS_MEMORY] = "uses memory that it must not use",
 };
 
-enum { ARGUMENTS_MOST = 256, PAUSE_NANOS = 2000000 };
+enum { PAUSE_NANOS = 2000000 };
+
+/* Of programs that are built with sanitizers: with which status they end when those have found something. */
+static const struct {
+    const char *variable, *option;
+    int status;
+    enum sweep_outcome outcome;
+} sanitizers[] = {
+    {"LSAN_OPTIONS", "exitcode=123", 123, SWEEP_LEAKS},
+    {"ASAN_OPTIONS", "exitcode=124", 124, SWEEP_BREAKS_MEMORY},
+};
+enum { SANITIZERS = sizeof sanitizers / sizeof *sanitizers };
 
 /* --- signals that end the command: the program has a process group of its own, so a terminal does not signal it */
 
@@ -64,18 +77,40 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* In the child: this command once more. */
-static void become(const struct attempt *attempt, const char *log)
+/* This command once more, in an array to free; NULL. */
+static const char **make_arguments(const struct attempt *attempt, const char *log)
 {
-    const char *arguments[ARGUMENTS_MOST] = {"softverbs", "run", "--log", "warn", "--log-file", log};
-    int count = 6, null = open("/dev/null", O_RDWR);
+    const char *const begin[] = {"softverbs", "run", "--log", "warn", "--log-file", log};
+    enum { BEGIN = sizeof begin / sizeof *begin, RULE = 3 };
+    size_t count = 0, program = 0;
+    while (attempt->program[program])
+        program++;
+    const char **arguments = calloc(BEGIN + RULE + program + 1, sizeof *arguments);
+    if (!arguments)
+        return NULL;
+    while (count < BEGIN) {
+        arguments[count] = begin[count];
+        count++;
+    }
     if (attempt->rule) {
         arguments[count++] = "--inject";
         arguments[count++] = attempt->rule;
     }
     arguments[count++] = "--";
-    for (char **each = attempt->program; *each && count < ARGUMENTS_MOST - 1; each++)
-        arguments[count++] = *each;
+    memcpy(arguments + count, attempt->program, program * sizeof *arguments);
+    return arguments;
+}
+
+/* In the child. What the user has set of a sanitizer's options comes first, so ours counts. */
+static void become(const char **arguments)
+{
+    char options[1024];
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (size_t i = 0; i < SANITIZERS; i++) {
+        const char *own = getenv(sanitizers[i].variable);
+        snprintf(options, sizeof options, "%s%s%s", own ? own : "", own ? ":" : "", sanitizers[i].option);
+        setenv(sanitizers[i].variable, options, 1);
+    }
     for (int fd = 0; fd < 3; fd++)
         dup2(null, fd);
     setpgid(0, 0);
@@ -104,6 +139,9 @@ static void judge(struct attempt *attempt, int status)
         attempt->outcome = attempt->value ? SWEEP_ENDS_BADLY : SWEEP_ENDS_WELL;
     if (!WIFSIGNALED(status) && attempt->value > 128 && attempt->value <= 128 + SIGRTMAX) /* a shell, of what it ran */
         attempt->outcome = SWEEP_CRASHES, attempt->value -= 128;
+    for (size_t i = 0; !WIFSIGNALED(status) && i < SANITIZERS; i++)
+        if (attempt->value == sanitizers[i].status)
+            attempt->outcome = sanitizers[i].outcome;
 }
 
 /* What stands between "softverbs: PROGRAM[PID] " and " by line" in the first line of the log about a rule. */
@@ -140,23 +178,27 @@ static void follow(struct attempt *attempt, pid_t child)
 
 bool attempt_run(struct attempt *attempt)
 {
-    char path[] = "/tmp/softverbs-sweep-XXXXXX";
+    char path[64]; /* of a file without a name, which is gone when the command is */
     struct sigaction before[ENDING];
     catch_ends(before);
-    int file = mkostemp(path, O_CLOEXEC);
+    int file = memfd_create("log", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), file);
     FILE *log = file < 0 ? NULL : fdopen(file, "r");
-    pid_t child = log ? fork() : -1;
+    const char **arguments = make_arguments(attempt, path);
+    pid_t child = log && arguments ? fork() : -1;
     if (!child)
-        become(attempt, path);
+        become(arguments);
+    free(arguments);
     if (child > 0) {
         follow(attempt, child);
+        rewind(log);
         find_fault(log, attempt->fault);
     }
     int error = errno;
     if (log)
         fclose(log);
-    if (file >= 0)
-        unlink(path);
+    else if (file >= 0)
+        close(file);
     let_end(before);
     errno = error;
     return child > 0;

@@ -9,6 +9,8 @@ enum sweep_outcome {
     SWEEP_ENDS_WELL,
     SWEEP_CRASHES,
     SWEEP_HANGS,
+    SWEEP_LEAKS,         /* as LeakSanitizer says */
+    SWEEP_BREAKS_MEMORY, /* as AddressSanitizer says */
     SWEEP_OUTCOMES
 };
 

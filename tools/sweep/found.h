@@ -12,14 +12,15 @@ extern const char *const sweep_words[SWEEP_KINDS]; /* "calls" */
 
 struct found;
 
-/* `path`: of the file that has earlier runs, if there is one, and gets those that come; NULL: none. NULL and errno. */
-struct found *found_open(const char *path);
+/* `path`: of the file that has earlier runs of this program, if there is one, and gets those that come; NULL: none.
+ * NULL and errno; EEXIST: it is something else. */
+struct found *found_open(const char *path, char *const *program);
 void found_close(struct found *);
 
 /* The number of the last fault of this kind that was tried; 0: none was. */
 unsigned found_last(const struct found *, enum sweep_kind);
 
-/* Prints a line if the program did not bear the fault. */
+/* Prints a line if the program did not bear the fault: it must end with an error, or well where nothing was lost. */
 void found_add(struct found *, enum sweep_kind, unsigned nth, const struct attempt *);
 
 /* Prints the sum. True: the program bore all. */
