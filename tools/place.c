@@ -91,6 +91,23 @@ int place_libraries(char *to, char *why, size_t why_size)
     return ENOENT;
 }
 
+bool place_profiles(char *to)
+{
+    static const char *const below[] = {"profiles", "../" PROFILE_DIRECTORY};
+    char self[PLACE_PATH_MAX], path[PLACE_PATH_MAX + 64];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0)
+        return false;
+    self[length] = 0;
+    *strrchr(self, '/') = 0;
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+        snprintf(path, sizeof path, "%s/%s", self, below[i]);
+        if (realpath(path, to))
+            return true;
+    }
+    return false;
+}
+
 void place_installed(char *to, size_t size)
 {
     char line[512];

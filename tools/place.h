@@ -2,6 +2,7 @@
 #ifndef TOOLS_PLACE_H
 #define TOOLS_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { PLACE_PATH_MAX = 4096 };
@@ -11,6 +12,10 @@ enum { PLACE_PATH_MAX = 4096 };
  * or there is no /proc to say where the executable is, or (EPERM) those that are there could be another user's than
  * root, the user and the owner of the executable: a copy of it in a directory that everybody can write. */
 int place_libraries(char *to, char *why, size_t why_size);
+
+/* Writes the directory of the profiles (profile/profile.h) that come with softverbs to `to` (PLACE_PATH_MAX bytes):
+ * `profiles` beside the executable, or ../share/softverbs/profiles from it. False: there is none. */
+bool place_profiles(char *to);
 
 /* The path of the first libibverbs.so.1 that the linker's cache knows, which programs load without us; "" when none. */
 void place_installed(char *to, size_t size);

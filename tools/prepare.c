@@ -1,5 +1,6 @@
 #include "prepare.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "ipc/node.h"
 #include "place.h"
 #include "print/screen.h"
+#include "profile/profile.h"
 #include "settings.h"
 #include "share.h"
 #include "tap/capture.h"
@@ -244,6 +246,57 @@ static int set_readable(const struct command *command, enum setting setting, con
     return status ? status : set_text(command, setting, path);
 }
 
+/* "rxe, siw" of the files in this directory. */
+static void list_profiles(const char *directory, char *names, size_t size)
+{
+    struct dirent **entries;
+    size_t used = 0;
+    int count = scandir(directory, &entries, NULL, alphasort);
+    *names = 0;
+    for (int i = 0; i < count; i++) {
+        const char *end = strstr(entries[i]->d_name, PROFILE_END);
+        if (end && used < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%.*s", used ? ", " : "",
+                                     (int)(end - entries[i]->d_name), entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+}
+
+/* What has no slash is the name of one that is installed. */
+static int find_profile(const struct command *command, const char *name, char path[PLACE_PATH_MAX])
+{
+    char directory[PLACE_PATH_MAX], names[1024];
+    if (strchr(name, '/'))
+        return make_whole(name, path);
+    if (!place_profiles(directory)) {
+        complain(
+            "The profiles that belong to this command are not where they should be. Build or install softverbs again.");
+        return EXIT_SELF;
+    }
+    int length = snprintf(path, PLACE_PATH_MAX, "%s/%s" PROFILE_END, directory, name);
+    if (*name && length < PLACE_PATH_MAX && !access(path, F_OK))
+        return 0;
+    list_profiles(directory, names, sizeof names);
+    return command_misused(command,
+                           "There is no profile \"%s\". There are %s; a file of your own has a slash in its path, "
+                           "as in ./%s" PROFILE_END ".",
+                           name, names, *name ? name : "mine");
+}
+
+static int set_profile(const struct command *command, enum setting setting, const char *name)
+{
+    static struct profile profile;
+    char path[PLACE_PATH_MAX], why[512];
+    int status = find_profile(command, name, path);
+    if (status)
+        return status;
+    if (!profile_read(path, &profile, why, sizeof why))
+        return command_misused(command, "%s", why);
+    return set_text(command, setting, path);
+}
+
 /* Without a list: errors and adapter findings. */
 static int set_checks(const struct command *command, enum setting setting, const char *list)
 {
@@ -260,7 +313,7 @@ int prepare_option(const struct command *command, int option, const char *value)
         [SETTING_TYPE_FILE] = set_file,           [SETTING_TYPE_CAPTURE] = begin_capture,
         [SETTING_TYPE_INTERFACES] = set_networks, [SETTING_TYPE_FAULTS] = set_faults,
         [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
-        [SETTING_TYPE_SCRIPT] = set_file,
+        [SETTING_TYPE_SCRIPT] = set_file,         [SETTING_TYPE_PROFILE] = set_profile,
     };
     if (option == 'q')
         return set_text(command, SETTING_LOG, "none");

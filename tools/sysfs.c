@@ -8,6 +8,8 @@
 #include "config/device_identity.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
+#include "config/settings.h"
+#include "profile/profile.h"
 
 /* Where we are in the tree, and who listens. */
 struct place {
@@ -147,6 +149,15 @@ static void files_of_gids(const struct place *place, const struct device_state *
             file_without_gid(place, i);
 }
 
+static const char *gid_type_name(const struct device *device)
+{
+    const struct profile *profile = setting_profile();
+    bool named = profile && profile->set[PROFILE_gid_type];
+    if (!named)
+        return link_layer_gid_type_name(device);
+    return profile->values[PROFILE_gid_type] == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1";
+}
+
 static void describe_gids(struct place *place, const struct device *device, const char *port)
 {
     const struct device_state *now = device_now(device);
@@ -156,7 +167,7 @@ static void describe_gids(struct place *place, const struct device *device, cons
         number_file(place, i, groups(text, now->gids[i].raw, 16));
     directory(place, "%s/gid_attrs", port);
     directory(place, "%s/gid_attrs/types", port);
-    files_of_gids(place, now, link_layer_gid_type_name(device));
+    files_of_gids(place, now, gid_type_name(device));
     directory(place, "%s/gid_attrs/ndevs", port);
     if (link_layer_is_infiniband(device))
         return;
@@ -167,6 +178,8 @@ static void describe_port(struct place *place, const struct device *device, cons
 {
     struct ibv_port_attr attr = {0};
     link_layer_describe(device, &attr);
+    if (setting_profile())
+        profile_describe_port(setting_profile(), &attr);
     directory(place, "%s", port);
     bool up = device_now(device)->up;
     file(place, "state", up ? "4: ACTIVE\n" : "1: DOWN\n");
@@ -185,6 +198,27 @@ static void describe_port(struct place *place, const struct device *device, cons
     describe_errors(place, port);
 }
 
+static const char *node_type(void)
+{
+    static const char *const names[] = {"",        "1: CA",    "2: switch",    "3: router",
+                                        "4: RNIC", "5: usNIC", "6: usNIC UDP", "7: unspecified"};
+    const struct profile *profile = setting_profile();
+    return names[profile ? profile_value(profile, PROFILE_node_type, 1) : 1];
+}
+
+/* Drivers of devices that have no board make no such files. */
+static void describe_board(struct place *place)
+{
+    const struct profile *profile = setting_profile();
+    bool firmware = profile && profile->set[PROFILE_fw_ver], board = profile && profile->set[PROFILE_board_id];
+    file(place, "fw_ver", "%s\n", firmware ? profile->fw_ver : IDENTITY_FIRMWARE);
+    file(place, "hw_rev", "%d\n", profile ? (int)profile->values[PROFILE_hw_ver] : IDENTITY_HARDWARE);
+    if (board && !*profile->board_id)
+        return;
+    file(place, "hca_type", "%s\n", board ? profile->board_id : IDENTITY_BOARD);
+    file(place, "board_id", "%s\n", board ? profile->board_id : IDENTITY_BOARD);
+}
+
 static void describe_infiniband(struct place *place, const struct device *device)
 {
     char text[64], node[128], port[160];
@@ -192,14 +226,11 @@ static void describe_infiniband(struct place *place, const struct device *device
     snprintf(port, sizeof port, "%s/ports/1", node);
     directory(place, "devices/softverbs/soft%u/infiniband", device->index);
     directory(place, "%s", node);
-    file(place, "node_type", "1: CA\n");
+    file(place, "node_type", "%s\n", node_type());
     file(place, "node_guid", "%s", groups(text, device->guid, 8));
     file(place, "sys_image_guid", "%s", groups(text, device->guid, 8));
     file(place, "node_desc", "%s\n", device->name);
-    file(place, "fw_ver", "%s\n", IDENTITY_FIRMWARE);
-    file(place, "hw_rev", "%d\n", IDENTITY_HARDWARE);
-    file(place, "hca_type", "%s\n", IDENTITY_BOARD);
-    file(place, "board_id", "%s\n", IDENTITY_BOARD);
+    describe_board(place);
     entry(place, SYSFS_LINK, "device", "../..");
     directory(place, "%s/ports", node);
     describe_port(place, device, port);

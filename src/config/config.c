@@ -12,6 +12,7 @@
 #include "config/identify.h"
 #include "config/settings.h"
 #include "diag/log.h"
+#include "profile/profile.h"
 
 static bool infiniband; /* the devices' link layer */
 static struct device devices[DEVICES_MAX];
@@ -138,10 +139,19 @@ static void set_networks(const char *list)
     free(copy);
 }
 
+/* As the setting says, or else the profile. */
+static bool is_to_be_infiniband(void)
+{
+    const struct profile *profile = setting_profile();
+    if (profile && !setting_environment(SETTING_LINK_LAYER))
+        return profile_value(profile, PROFILE_link_layer, IBV_LINK_LAYER_ETHERNET) == IBV_LINK_LAYER_INFINIBAND;
+    return setting_is(SETTING_LINK_LAYER, "ib");
+}
+
 static void read_configuration(void)
 {
     const char *names = setting_text(SETTING_DEVICES), *interfaces = setting_text(SETTING_NET);
-    infiniband = setting_is(SETTING_LINK_LAYER, "ib");
+    infiniband = is_to_be_infiniband();
     setting_complain(SETTING_DEVICES);
     set_devices(names);
     setting_complain(SETTING_NET);

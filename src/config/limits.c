@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/complaint.h"
+#include "profile/profile.h"
 
 const struct limits limits_standard = {
 #define LIMIT(name, standard, least, most) .name = standard,
@@ -54,4 +55,38 @@ bool limits_are_possible(const struct limits *limits)
             return false;
     }
     return true;
+}
+
+/* Not what a limit of 0 would make useless, as drivers leave 0 where they do not count. */
+void limits_imitate(struct limits *limits, const struct profile *profile)
+{
+    static const struct {
+        const char *name;
+        enum profile_key key;
+    } imitated[] = {
+        {"max_qp", PROFILE_max_qp},
+        {"max_qp_wr", PROFILE_max_qp_wr},
+        {"max_sge", PROFILE_max_sge},
+        {"max_cq", PROFILE_max_cq},
+        {"max_cqe", PROFILE_max_cqe},
+        {"max_mr", PROFILE_max_mr},
+        {"max_pd", PROFILE_max_pd},
+        {"max_ah", PROFILE_max_ah},
+        {"max_srq", PROFILE_max_srq},
+        {"max_srq_wr", PROFILE_max_srq_wr},
+        {"max_srq_sge", PROFILE_max_srq_sge},
+        {"max_rd_atomic", PROFILE_max_qp_rd_atom},
+        {"max_inline", PROFILE_max_inline},
+        {"max_message", PROFILE_max_msg_sz},
+        {"max_groups", PROFILE_max_mcast_grp},
+        {"max_mw", PROFILE_max_mw},
+        {"max_dm", PROFILE_max_dm_size},
+    };
+    for (size_t i = 0; i < sizeof imitated / sizeof *imitated; i++) {
+        unsigned which = find(imitated[i].name);
+        uint32_t *limit = (uint32_t *)((char *)limits + names[which].offset);
+        uint64_t value = profile_value(profile, imitated[i].key, *limit);
+        if (value >= names[which].least)
+            *limit = value < names[which].most ? (uint32_t)value : names[which].most;
+    }
 }

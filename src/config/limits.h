@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct profile; /* profile/profile.h */
+
 struct limits {
 #define LIMIT(name, ...) uint32_t name;
 #include "config/limits.def"
@@ -17,6 +19,10 @@ extern const struct limits limits_standard;
 /* Sets the limit of this name; what is no limit or no possible value adds a complaint (config/complaint.h) and changes
  * nothing. One thread. */
 void limits_set(struct limits *, const char *name, const char *value);
+
+/* The limits of a device of this profile: what it names, as far as softverbs has so much, and what softverbs has of the
+ * others. */
+void limits_imitate(struct limits *, const struct profile *);
 
 /* Is each limit one that limits_set would accept? */
 bool limits_are_possible(const struct limits *);

@@ -11,6 +11,7 @@
 
 #include "config/complaint.h"
 #include "diag/log.h"
+#include "profile/profile.h"
 
 enum { LINE_SIZE = 8192, PARTS_MOST = 4096 }; /* of a file with settings */
 
@@ -32,6 +33,8 @@ static struct {
     unsigned line; /* 0: of the environment */
 } values[SETTINGS];
 static struct limits limits;
+static struct profile profile;
+static bool imitates; /* the profile is read */
 
 /* -- one value */
 
@@ -237,9 +240,24 @@ static void read_limits(const char *list)
     free(copy);
 }
 
+/* Nothing of a file that has a mistake counts. */
+static void read_profile(void)
+{
+    const char *path = setting_environment(SETTING_PROFILE);
+    char why[512];
+    limits = limits_standard;
+    if (!path || !*path)
+        return;
+    imitates = profile_read(path, &profile, why, sizeof why);
+    if (imitates)
+        limits_imitate(&limits, &profile);
+    else
+        complaint_add("%s It is ignored.", why);
+}
+
 static void settings_read(void)
 {
-    limits = limits_standard;
+    read_profile();
     for (enum setting i = 0; i < SETTINGS; i++) {
         free(values[i].text);
         values[i].text = *setting_lines[i].standard ? strdup(setting_lines[i].standard) : NULL;
@@ -293,6 +311,12 @@ const struct limits *setting_limits(void)
 {
     settings_begin();
     return &limits;
+}
+
+const struct profile *setting_profile(void)
+{
+    settings_begin();
+    return imitates ? &profile : NULL;
 }
 
 void setting_complain(enum setting setting)

@@ -11,6 +11,8 @@
 #include "base/settings.h"
 #include "config/limits.h"
 
+struct profile;
+
 /* A line of base/settings.def, for programs that describe the settings. */
 struct setting_line {
     const char *variable; /* with its prefix */
@@ -31,6 +33,9 @@ uint32_t setting_millionths(enum setting);
 bool setting_is(enum setting, const char *word);
 /* The devices' limits. */
 const struct limits *setting_limits(void);
+
+/* What the devices are like (profile/profile.h); NULL: themselves. */
+const struct profile *setting_profile(void);
 
 /* Complaints that follow are about this setting, in the line of the file that it came from. One thread. */
 void setting_complain(enum setting);

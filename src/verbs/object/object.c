@@ -3,16 +3,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/settings.h"
 #include "events/refusal.h"
+#include "profile/profile.h"
 #include "verbs/object/control.h"
+
+/* The limit is that of a profile, or one that the user set beside it. */
+static int refuse_number(const struct object_class *class, uint32_t number, uint32_t limit)
+{
+    const struct profile *profile = setting_profile();
+    if (profile)
+        return refuse((int)profile->values[PROFILE_errno_count], REASON_PROFILE_COUNT,
+                      "profile %s: %s number %u, of at most %u", profile->name, class->name, number, limit);
+    return refuse(ENOMEM, REASON_LIMIT, "%s number %u, of at most %u", class->name, number, limit);
+}
 
 uint32_t object_enter(struct context *context, struct object *object, const struct object_class *class, uint32_t limit,
                       struct object *parent)
 {
     lock_assert_held(&context->process->control);
     if (context->counts[class->kind] >= limit) {
-        errno = refuse(ENOMEM, REASON_LIMIT, "%s number %u, of at most %u", class->name,
-                       context->counts[class->kind] + 1, limit);
+        errno = refuse_number(class, context->counts[class->kind] + 1, limit);
         return 0;
     }
     context->counts[class->kind]++;

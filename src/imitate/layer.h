@@ -1,0 +1,39 @@
+/* The layer of a profile's device (imitate.h), and what all its functions ask. */
+#ifndef IMITATE_LAYER_H
+#define IMITATE_LAYER_H
+
+#include <stdbool.h>
+
+#include "calls/calls.h"
+#include "profile/profile.h"
+
+struct limits;
+
+extern struct calls_layer imitate_layer;
+extern const struct profile *imitated; /* not NULL while the layer is around */
+
+/* Is the bit `which` in the key's mask, or the key not named? */
+static inline bool imitate_has(enum profile_key key, unsigned which)
+{
+    return !imitated->set[key] || (which < 64 && imitated->values[key] >> which & 1);
+}
+
+/* The number of a key ERRNO. */
+static inline int imitate_errno(enum profile_key key)
+{
+    return (int)imitated->values[key];
+}
+
+/* Those that hold: the profile's, or what the user set beside it. */
+const struct limits *imitate_limits(struct ibv_context *);
+
+/* What the layer does in calls of these kinds, of those that the device has. */
+void imitate_add_queries(struct calls *);
+void imitate_add_queues(struct calls *);
+void imitate_add_memory(struct calls *);
+void imitate_add_work(struct calls *);
+
+/* Replaces the calls that the device lacks. */
+void imitate_take_away(struct calls *);
+
+#endif

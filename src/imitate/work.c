@@ -1,0 +1,40 @@
+#include "base/result.h"
+#include "events/refusal.h"
+#include "imitate/layer.h"
+
+/* The work requests before the one that the device can't do are posted. The list is cut there for the time of the
+ * call. */
+static int post_some(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr *refused, struct ibv_send_wr **bad)
+{
+    if (wr == refused)
+        return 0;
+    struct ibv_send_wr *last = wr;
+    while (last->next != refused)
+        last = last->next;
+    last->next = NULL;
+    int error = calls_get(&imitate_layer.below, ibv_post_send)(qp, wr, bad);
+    last->next = refused;
+    return error;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct ibv_send_wr *at = wr;
+    while (at && imitate_has(PROFILE_opcodes, at->opcode))
+        at = at->next;
+    if (!at)
+        return calls_get(&imitate_layer.below, ibv_post_send)(qp, wr, bad);
+    int error = post_some(qp, wr, at, bad);
+    if (error)
+        return error;
+    *bad = at;
+    return result_failure(refuse_in("ibv_post_send", imitate_errno(PROFILE_errno_opcode), REASON_PROFILE_OPCODE,
+                                    "profile %s: opcode is %u", imitated->name, at->opcode));
+}
+
+/* Builders of what it can't do are refused when the queue pair is made (send_ops). */
+void imitate_add_work(struct calls *calls)
+{
+    if (imitated->set[PROFILE_opcodes])
+        calls->ibv_post_send = post_send;
+}

@@ -1,0 +1,281 @@
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profile/keys.h"
+#include "profile/profile.h"
+
+/* --- mistakes */
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct profile_fault *fault, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(fault->why, sizeof fault->why, format, values);
+    va_end(values);
+    return false;
+}
+
+/* --- error numbers */
+
+static const struct {
+    const char *name;
+    int error;
+} errors[] = {
+#define ENTRY(name)                                                                                                    \
+    {                                                                                                                  \
+#name, name                                                                                                    \
+    }
+    ENTRY(EPERM),      ENTRY(ENOENT),          ENTRY(EIO),    ENTRY(EAGAIN), ENTRY(ENOMEM),   ENTRY(EACCES),
+    ENTRY(EFAULT),     ENTRY(EBUSY),           ENTRY(ENODEV), ENTRY(EINVAL), ENTRY(ENOSPC),   ENTRY(ENOSYS),
+    ENTRY(EOPNOTSUPP), ENTRY(EPROTONOSUPPORT), ENTRY(E2BIG),  ENTRY(ERANGE), ENTRY(EMSGSIZE),
+#undef ENTRY
+};
+
+static bool read_error(const char *text, int *error, struct profile_fault *fault)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (!strcmp(text, errors[i].name)) {
+            *error = errors[i].error;
+            return true;
+        }
+    return fail(fault, "\"%.40s\" is no error number that a device answers with, such as EINVAL or EOPNOTSUPP", text);
+}
+
+/* --- values */
+
+static bool read_numeral(const char *text, uint64_t most, uint64_t *number, struct profile_fault *fault)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(text, &end, 0);
+    if (!isdigit((unsigned char)*text) || *end || errno)
+        return fail(fault, "\"%.40s\" is no number", text);
+    if (*number > most)
+        return fail(fault, "%.40s is more than %llu, the most that there can be", text, (unsigned long long)most);
+    return true;
+}
+
+/* The value of the word in a list "name=value name=value". */
+static bool find_word(const char *list, const char *word, size_t length, uint64_t *value)
+{
+    for (const char *at = list; *at; at += strcspn(at, " "), at += *at == ' ') {
+        size_t here = strcspn(at, "=");
+        if (here == length && !strncmp(at, word, length)) {
+            *value = strtoull(at + here + 1, NULL, 10);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "a b c" of "a=1 b=2 c=3". */
+static void list_words(const char *list, char *names, size_t size)
+{
+    size_t used = 0;
+    *names = 0;
+    for (const char *at = list; *at && used < size; at += strcspn(at, " "), at += *at == ' ')
+        used += (size_t)snprintf(names + used, size - used, "%s%.*s", used ? " " : "", (int)strcspn(at, "="), at);
+}
+
+static bool refuse_word(const char *list, const char *word, size_t length, struct profile_fault *fault)
+{
+    char names[180];
+    list_words(list, names, sizeof names);
+    return fail(fault, "\"%.*s\" is none of %s", (int)(length < 40 ? length : 40), word, names);
+}
+
+static bool read_word(const struct profile_line *line, const char *text, uint64_t *value, struct profile_fault *fault)
+{
+    return find_word(line->words, text, strlen(text), value) || refuse_word(line->words, text, strlen(text), fault);
+}
+
+static bool read_words(const struct profile_line *line, const char *text, uint64_t *mask, struct profile_fault *fault)
+{
+    *mask = 0;
+    if (!strcmp(text, "none"))
+        return true;
+    for (const char *at = text; *at; at += strspn(at, " \t")) {
+        size_t length = strcspn(at, " \t");
+        uint64_t bit;
+        if (!find_word(line->words, at, length, &bit))
+            return refuse_word(line->words, at, length, fault);
+        *mask |= UINT64_C(1) << bit;
+        at += length;
+    }
+    return true;
+}
+
+static bool read_text(struct profile *profile, enum profile_key key, const char *text, struct profile_fault *fault)
+{
+    char *to = key == PROFILE_fw_ver ? profile->fw_ver : profile->board_id;
+    for (const char *at = text; *at; at++)
+        if (!isprint((unsigned char)*at))
+            return fail(fault, "a text is of letters, digits and signs of ASCII");
+    if (strlen(text) >= PROFILE_TEXT_SIZE)
+        return fail(fault, "a text has at most %d letters", PROFILE_TEXT_SIZE - 1);
+    strcpy(to, strcmp(text, "none") ? text : "");
+    return true;
+}
+
+static bool read_value(struct profile *profile, enum profile_key key, const char *text, struct profile_fault *fault)
+{
+    const struct profile_line *line = &profile_lines[key];
+    uint64_t *value = &profile->values[key];
+    int error = 0;
+    switch (line->type) {
+    case PROFILE_TEXT:
+        return read_text(profile, key, text, fault);
+    case PROFILE_WORD:
+        return read_word(line, text, value, fault);
+    case PROFILE_WORDS:
+        return read_words(line, text, value, fault);
+    case PROFILE_ERRNO:
+        if (!read_error(text, &error, fault))
+            return false;
+        *value = (uint64_t)error;
+        return true;
+    default:
+        return read_numeral(text, line->most, value, fault);
+    }
+}
+
+/* --- lines */
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
+        *--end = 0;
+    return text;
+}
+
+static bool set_without(struct profile *profile, const char *name, const char *value, struct profile_fault *fault)
+{
+    for (enum profile_call call = 0; call < PROFILE_CALLS; call++) {
+        const char *known = profile_call_name(call);
+        if (!known || strcmp(known, name))
+            continue;
+        if (profile->without[call])
+            return fail(fault, "the profile is without %.60s already", name);
+        return read_error(value, &profile->without[call], fault);
+    }
+    return fail(fault, "\"%.60s\" is no call that a device may lack", name);
+}
+
+static bool set_key(struct profile *profile, const char *name, const char *value, struct profile_fault *fault)
+{
+    enum profile_key key = 0;
+    while (key < PROFILE_KEYS && strcmp(profile_lines[key].key, name))
+        key++;
+    if (key == PROFILE_KEYS)
+        return fail(fault, "there is no key \"%.60s\"", name);
+    if (profile->set[key])
+        return fail(fault, "%s stands in the profile already", name);
+    return profile->set[key] = read_value(profile, key, value, fault);
+}
+
+/* Without the end of the line. */
+static bool read_line(struct profile *profile, char *line, struct profile_fault *fault)
+{
+    static const char without[] = "without";
+    line[strcspn(line, "#")] = 0;
+    char *name = trim(line), *equals = strchr(name, '=');
+    if (!*name)
+        return true;
+    if (!equals)
+        return fail(fault, "\"%.60s\" is not of the form KEY = VALUE", name);
+    *equals = 0;
+    name = trim(name);
+    char *value = trim(equals + 1);
+    if (!*value)
+        return fail(fault, "%.60s has no value", name);
+    size_t length = strcspn(name, " \t");
+    if (name[length] && length == sizeof without - 1 && !strncmp(name, without, length))
+        return set_without(profile, trim(name + length), value, fault);
+    return set_key(profile, name, value, fault);
+}
+
+/* --- texts */
+
+static void set_standards(struct profile *profile)
+{
+#define ERRNO(key, standard)                                                                                           \
+    if (!profile->set[PROFILE_##key])                                                                                  \
+        profile->values[PROFILE_##key] = standard;
+#include "profile/profile.def"
+}
+
+bool profile_parse(const char *text, struct profile *profile, struct profile_fault *fault)
+{
+    char line[1024];
+    *fault = (struct profile_fault){.line = 1};
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n', fault->line++) {
+        size_t length = strcspn(at, "\n");
+        if (length >= sizeof line)
+            return fail(fault, "the line has more than %zu bytes", sizeof line - 1);
+        memcpy(line, at, length);
+        line[length] = 0;
+        if (!read_line(profile, line, fault))
+            return false;
+    }
+    set_standards(profile);
+    return true;
+}
+
+/* With a zero behind it, to be freed; NULL and errno. Each process reads it, and waits for nobody: so it is no pipe. */
+static char *read_all(const char *path)
+{
+    char *text = malloc(PROFILE_LENGTH_MOST + 1);
+    int file = text ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    struct stat status;
+    size_t length = 0;
+    int error = file < 0 || fstat(file, &status) ? errno : S_ISREG(status.st_mode) ? 0 : EINVAL;
+    for (ssize_t part = 1; !error && part > 0 && length <= PROFILE_LENGTH_MOST; length += part > 0 ? (size_t)part : 0) {
+        part = read(file, text + length, PROFILE_LENGTH_MOST + 1 - length);
+        error = part < 0 ? errno : 0;
+    }
+    if (file >= 0)
+        close(file);
+    if (!error && length <= PROFILE_LENGTH_MOST) {
+        text[length] = 0;
+        return text;
+    }
+    free(text);
+    errno = error ? error : EFBIG;
+    return NULL;
+}
+
+static void name_after(const char *path, char name[PROFILE_NAME_SIZE])
+{
+    static const char end[] = PROFILE_END;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t length = strlen(base), behind = sizeof end - 1;
+    if (length > behind && !strcmp(base + length - behind, end))
+        length -= behind;
+    snprintf(name, PROFILE_NAME_SIZE, "%.*s", (int)(length < PROFILE_NAME_SIZE ? length : PROFILE_NAME_SIZE - 1), base);
+}
+
+bool profile_read(const char *path, struct profile *profile, char *why, size_t size)
+{
+    struct profile_fault fault;
+    char *text = read_all(path);
+    if (!text) {
+        snprintf(why, size, "The profile %s can't be read: %s.", path,
+                 errno == EINVAL ? "it is no regular file" : strerror(errno));
+        return false;
+    }
+    *profile = (struct profile){0};
+    name_after(path, profile->name);
+    bool read = profile_parse(text, profile, &fault);
+    if (!read)
+        snprintf(why, size, "The profile %s, line %u: %s.", path, fault.line, fault.why);
+    free(text);
+    return read;
+}

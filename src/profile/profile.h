@@ -1,0 +1,82 @@
+/* A device as a text file describes it: what it says of itself, what it lacks, and how it answers (SOFTVERBS_PROFILE).
+ * A line is `KEY = VALUE` or `without CALL = ERRNO`; what follows a # is a comment, in which the profiles that come
+ * with softverbs have the source of the value. What a profile does not name stays as softverbs has it, unless it says
+ * `others = zero`. docs/user/profiles.md has the language. */
+#ifndef PROFILE_PROFILE_H
+#define PROFILE_PROFILE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum profile_key {
+#define DEVICE(key) PROFILE_##key,
+#define EXTENDED(key, member) PROFILE_##key,
+#define PORT(key) PROFILE_##key,
+#define PORT_WORD(key, words) PROFILE_##key,
+#define MANNER(key, most) PROFILE_##key,
+#define WORD(key, words) PROFILE_##key,
+#define WORDS(key, words) PROFILE_##key,
+#define TEXT(key) PROFILE_##key,
+#define ERRNO(key, standard) PROFILE_##key,
+#include "profile/profile.def"
+    PROFILE_KEYS
+};
+
+/* The calls that a device may lack: all that can fail, but for those of the data path. */
+enum profile_call {
+#define VERB(answer, type, name, work, parameters, arguments) PROFILE_CALL_##name,
+#define NEWER_VERB(answer, type, name, work, parameters, arguments) PROFILE_CALL_##name,
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments) PROFILE_CALL_##name,
+#include "calls/verbs.def"
+    PROFILE_CALLS
+};
+
+enum { PROFILE_NAME_SIZE = 64, PROFILE_TEXT_SIZE = 64, PROFILE_LENGTH_MOST = 128 << 10 };
+
+#define PROFILE_END ".profile" /* of a file's name */
+
+/* One that is all zeros says nothing. */
+struct profile {
+    char name[PROFILE_NAME_SIZE]; /* of its file, without .profile */
+    bool set[PROFILE_KEYS];
+    uint64_t values[PROFILE_KEYS]; /* an ERRNO has its standard where it is not set */
+    char fw_ver[PROFILE_TEXT_SIZE], board_id[PROFILE_TEXT_SIZE];
+    int without[PROFILE_CALLS]; /* the error number; 0: it has the call */
+};
+
+/* A mistake in the text. */
+struct profile_fault {
+    unsigned line;
+    char why[256];
+};
+
+/* `text` is what a file holds; false: it is no profile, and *fault says why. The profile's name stays. */
+bool profile_parse(const char *text, struct profile *, struct profile_fault *);
+
+/* Reads the file. False: `why` is a sentence with its name, and the line where it has one. */
+bool profile_read(const char *path, struct profile *, char *why, size_t size);
+
+/* The name that files have for this call; NULL: none can be without it. */
+const char *profile_call_name(enum profile_call);
+
+/* As files write the key. */
+const char *profile_key_name(enum profile_key);
+
+/* The value, or `standard` where the profile does not name it. */
+static inline uint64_t profile_value(const struct profile *profile, enum profile_key key, uint64_t standard)
+{
+    return profile->set[key] ? profile->values[key] : standard;
+}
+
+/* Puts what the profile says in place of what softverbs says of itself. What no profile can say stays: GUIDs, LIDs, the
+ * number of ports, the state. */
+void profile_describe(const struct profile *, struct ibv_device_attr *);
+void profile_describe_extended(const struct profile *, struct ibv_device_attr_ex *);
+void profile_describe_port(const struct profile *, struct ibv_port_attr *);
+
+/* So many become as many as the device makes of them; the rounding is one of the keys round_. */
+uint32_t profile_round(const struct profile *, enum profile_key rounding, uint32_t number);
+
+#endif

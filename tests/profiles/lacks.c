@@ -1,0 +1,420 @@
+/* Does the device refuse what its profile lacks, as that says, and have the rest? Run by profiles_test.py under
+ * `softverbs run --profile`, with the profile as argument and a log in $SOFTVERBS_LOG_FILE. Prints TAP: a case for each
+ * thing that this profile lacks or bounds. */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "diag/diag.h"
+#include "profile/profile.h"
+
+/* Of a release after 44. */
+struct newer_dmah;
+struct newer_dmah_init_attr;
+struct newer_dmah *ibv_alloc_dmah(struct ibv_context *, const struct newer_dmah_init_attr *);
+
+static struct profile profile;
+static unsigned cases, failures;
+static int log_file = -1;
+
+static struct ibv_context *context;
+static struct ibv_device_attr device;
+static struct ibv_port_attr port;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static _Alignas(4096) char memory[4096];
+
+/* --- what is checked */
+
+static void report(bool holds, const char *what, const char *why)
+{
+    printf("%s %u - %s\n", holds ? "ok" : "not ok", ++cases, what);
+    if (!holds)
+        printf("# %s\n", why);
+    failures += !holds;
+}
+
+/* What the log got since the last time. */
+static const char *news(void)
+{
+    static char text[1 << 16];
+    ssize_t length = read(log_file, text, sizeof text - 1);
+    text[length > 0 ? length : 0] = 0;
+    return text;
+}
+
+/* A call was refused with this errno, and its line names the profile and has this reason; an answer of 0 is success. */
+static void expect_refusal(const char *what, int answer, int error, enum reason reason)
+{
+    char why[512], named[PROFILE_NAME_SIZE + 16], number[32];
+    const char *line = news();
+    snprintf(named, sizeof named, "profile %s: ", profile.name);
+    snprintf(number, sizeof number, "(reason %u)", (unsigned)reason);
+    snprintf(why, sizeof why, "errno %d in place of %d; the log: %.300s", answer, error, line);
+    report(answer == error && strstr(line, named) && strstr(line, number), what, why);
+}
+
+static void expect_success(const char *what, int answer)
+{
+    char why[512];
+    snprintf(why, sizeof why, "errno %d; the log: %.300s", answer, news());
+    report(!answer, what, why);
+}
+
+/* Of a call that answers a pointer. */
+#define MADE(call)                                                                                                     \
+    __extension__({                                                                                                    \
+        errno = 0;                                                                                                     \
+        (call) ? 0 : errno;                                                                                            \
+    })
+
+static bool has(enum profile_key key, unsigned bit)
+{
+    return !profile.set[key] || (profile.values[key] >> bit & 1);
+}
+
+static int error_of(enum profile_key key)
+{
+    return (int)profile.values[key];
+}
+
+/* --- queue pairs */
+
+static const struct {
+    enum ibv_qp_type type;
+    const char *name;
+} types[] = {{IBV_QPT_RC, "RC"},
+             {IBV_QPT_UC, "UC"},
+             {IBV_QPT_UD, "UD"},
+             {IBV_QPT_RAW_PACKET, "RAW_PACKET"},
+             {IBV_QPT_XRC_SEND, "XRC_SEND"},
+             {IBV_QPT_XRC_RECV, "XRC_RECV"}};
+
+static struct ibv_qp_init_attr plain(void)
+{
+    enum ibv_qp_type type = has(PROFILE_qp_types, IBV_QPT_RC)   ? IBV_QPT_RC
+                            : has(PROFILE_qp_types, IBV_QPT_UD) ? IBV_QPT_UD
+                                                                : IBV_QPT_UC;
+    return (struct ibv_qp_init_attr){.send_cq = cq,
+                                     .recv_cq = cq,
+                                     .qp_type = type,
+                                     .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+}
+
+static int create(struct ibv_qp_init_attr attr)
+{
+    errno = 0;
+    struct ibv_qp *made = ibv_create_qp(pd, &attr);
+    int error = made ? 0 : errno;
+    if (made)
+        ibv_destroy_qp(made);
+    return error;
+}
+
+static void check_types(void)
+{
+    char what[64];
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct ibv_qp_init_attr attr = plain();
+        attr.qp_type = types[i].type;
+        snprintf(what, sizeof what, "ibv_create_qp of %s", types[i].name);
+        if (!has(PROFILE_qp_types, types[i].type))
+            expect_refusal(what, create(attr), error_of(PROFILE_errno_qp_type), REASON_PROFILE_QP_TYPE);
+        else if (types[i].type <= IBV_QPT_UD)
+            expect_success(what, create(attr));
+    }
+}
+
+static void check_sizes(void)
+{
+    struct ibv_qp_init_attr most = plain(), over;
+    most.cap.max_send_sge = most.cap.max_recv_sge = (uint32_t)device.max_sge;
+    expect_success("max_sge elements", create(most));
+    over = most, over.cap.max_send_sge++;
+    expect_refusal("max_send_sge above max_sge", create(over), error_of(PROFILE_errno_qp_size), REASON_PROFILE_QP_SIZE);
+    over = most, over.cap.max_recv_sge++;
+    expect_refusal("max_recv_sge above max_sge", create(over), error_of(PROFILE_errno_qp_size), REASON_PROFILE_QP_SIZE);
+    over = plain(), over.cap.max_send_wr = (uint32_t)device.max_qp_wr + 1;
+    expect_refusal("max_send_wr above max_qp_wr", create(over), error_of(PROFILE_errno_qp_size),
+                   REASON_PROFILE_QP_SIZE);
+    over = plain(), over.cap.max_recv_wr = (uint32_t)device.max_qp_wr + 1;
+    expect_refusal("max_recv_wr above max_qp_wr", create(over), error_of(PROFILE_errno_qp_size),
+                   REASON_PROFILE_QP_SIZE);
+    if (!profile.set[PROFILE_max_inline])
+        return;
+    over = plain(), over.cap.max_inline_data = (uint32_t)profile.values[PROFILE_max_inline];
+    expect_success("max_inline bytes inline", create(over));
+    over.cap.max_inline_data++;
+    expect_refusal("one byte more inline", create(over), error_of(PROFILE_errno_inline), REASON_PROFILE_INLINE);
+}
+
+static void check_rounding(void)
+{
+    char why[128];
+    struct ibv_qp_init_attr attr = plain();
+    attr.cap.max_send_wr = attr.cap.max_recv_wr = 9;
+    struct ibv_qp *made = ibv_create_qp(pd, &attr);
+    uint32_t send = profile_round(&profile, PROFILE_round_send_wr, 9);
+    uint32_t receive = profile_round(&profile, PROFILE_round_recv_wr, 9);
+    snprintf(why, sizeof why, "9 became %u and %u, not %u and %u", attr.cap.max_send_wr, attr.cap.max_recv_wr, send,
+             receive);
+    report(made && attr.cap.max_send_wr == send && attr.cap.max_recv_wr == receive, "sizes of queues are rounded", why);
+    if (made)
+        ibv_destroy_qp(made);
+    struct ibv_cq *other = ibv_create_cq(context, 9, NULL, NULL, 0);
+    uint32_t entries = profile_round(&profile, PROFILE_round_cqe, 9);
+    snprintf(why, sizeof why, "9 became %d, not %u", other ? other->cqe : -1, entries);
+    report(other && (uint32_t)other->cqe == entries, "sizes of CQs are rounded", why);
+    if (other)
+        ibv_destroy_cq(other);
+}
+
+/* Where creating them by ibv_create_qp_ex is possible at all. */
+static void check_send_ops(void)
+{
+    if (profile.without[PROFILE_CALL_ibv_create_qp_ex] || !profile.set[PROFILE_send_ops])
+        return;
+    for (unsigned i = 0; i < 16; i++) {
+        struct ibv_qp_init_attr from = plain();
+        struct ibv_qp_init_attr_ex attr = {.send_cq = cq,
+                                           .recv_cq = cq,
+                                           .qp_type = from.qp_type,
+                                           .cap = from.cap,
+                                           .pd = pd,
+                                           .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                           .send_ops_flags = UINT64_C(1) << i};
+        char what[64];
+        if (has(PROFILE_send_ops, i))
+            continue;
+        snprintf(what, sizeof what, "ibv_create_qp_ex with builders of operation %u", i);
+        expect_refusal(what, MADE(ibv_create_qp_ex(context, &attr)), EOPNOTSUPP, REASON_PROFILE_SEND_OPS);
+    }
+}
+
+/* --- work */
+
+static void check_opcodes(void)
+{
+    for (unsigned opcode = 0; opcode < 16; opcode++) {
+        struct ibv_send_wr wr = {.opcode = (enum ibv_wr_opcode)opcode}, *bad = NULL;
+        char what[64];
+        if (has(PROFILE_opcodes, opcode))
+            continue;
+        snprintf(what, sizeof what, "ibv_post_send of opcode %u", opcode);
+        int answer = ibv_post_send(qp, &wr, &bad);
+        expect_refusal(what, bad == &wr ? answer : -1, error_of(PROFILE_errno_opcode), REASON_PROFILE_OPCODE);
+    }
+}
+
+/* --- CQs and SRQs */
+
+static void check_completion_queues(void)
+{
+    if (device.max_cqe > 0 && device.max_cqe < 1 << 24)
+        expect_refusal("ibv_create_cq above max_cqe", MADE(ibv_create_cq(context, device.max_cqe + 1, NULL, NULL, 0)),
+                       error_of(PROFILE_errno_cq_size), REASON_PROFILE_CQ_SIZE);
+    if (profile.without[PROFILE_CALL_ibv_create_cq_ex] || !profile.set[PROFILE_wc_flags])
+        return;
+    for (unsigned i = 0; i < 12; i++) {
+        struct ibv_cq_init_attr_ex attr = {.cqe = 1, .wc_flags = UINT64_C(1) << i};
+        char what[64];
+        if (has(PROFILE_wc_flags, i))
+            continue;
+        snprintf(what, sizeof what, "ibv_create_cq_ex with wc_flags 0x%x", 1u << i);
+        expect_refusal(what, MADE(ibv_create_cq_ex(context, &attr)), EOPNOTSUPP, REASON_PROFILE_CQ_FLAGS);
+    }
+}
+
+static void check_shared_receive_queues(void)
+{
+    struct ibv_srq_init_attr attr = {.attr = {.max_wr = (uint32_t)device.max_srq_wr + 1, .max_sge = 1}};
+    if (profile.without[PROFILE_CALL_ibv_create_srq])
+        return;
+    expect_refusal("max_wr above max_srq_wr", MADE(ibv_create_srq(pd, &attr)), error_of(PROFILE_errno_srq_size),
+                   REASON_PROFILE_SRQ_SIZE);
+    attr.attr = (struct ibv_srq_attr){.max_wr = 1, .max_sge = (uint32_t)device.max_srq_sge + 1};
+    expect_refusal("max_sge above max_srq_sge", MADE(ibv_create_srq(pd, &attr)), error_of(PROFILE_errno_srq_size),
+                   REASON_PROFILE_SRQ_SIZE);
+}
+
+/* --- memory */
+
+static void check_memory(void)
+{
+    for (unsigned i = 1; i < 20; i++) {
+        char what[64];
+        if (has(PROFILE_access, i))
+            continue;
+        snprintf(what, sizeof what, "ibv_reg_mr with access 0x%x", 1u << i);
+        int answer = MADE((ibv_reg_mr)(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE | 1 << i));
+        expect_refusal(what, answer, error_of(PROFILE_errno_access), REASON_PROFILE_ACCESS);
+    }
+    if (device.max_mr_size + 1 > device.max_mr_size)
+        expect_refusal("ibv_reg_mr above max_mr_size",
+                       MADE((ibv_reg_mr)(pd, memory, device.max_mr_size + 1, IBV_ACCESS_LOCAL_WRITE)),
+                       error_of(PROFILE_errno_mr_size), REASON_PROFILE_MR_SIZE);
+    for (unsigned type = 1; type <= 2 && !profile.without[PROFILE_CALL_ibv_alloc_mw]; type++)
+        if (!has(PROFILE_mw_types, type))
+            expect_refusal(type == 1 ? "memory windows of type 1" : "memory windows of type 2",
+                           MADE(ibv_alloc_mw(pd, (enum ibv_mw_type)type)), EINVAL, REASON_PROFILE_MW_TYPE);
+}
+
+/* --- the port */
+
+static void check_path(void)
+{
+    union ibv_gid gid;
+    struct ibv_qp_attr attr = {.path_mtu = (enum ibv_mtu)(port.max_mtu + 1)};
+    if (port.max_mtu < IBV_MTU_4096)
+        expect_refusal("path_mtu above max_mtu", ibv_modify_qp(qp, &attr, IBV_QP_PATH_MTU), EINVAL, REASON_PROFILE_MTU);
+    errno = 0;
+    if (profile.set[PROFILE_gid_tbl_len])
+        expect_refusal("ibv_query_gid behind the table", ibv_query_gid(context, 1, port.gid_tbl_len, &gid) ? errno : 0,
+                       EINVAL, REASON_PROFILE_GID);
+    attr = (struct ibv_qp_attr){.max_rd_atomic = (uint8_t)(device.max_qp_init_rd_atom + 1)};
+    if (profile.set[PROFILE_max_qp_init_rd_atom] && device.max_qp_init_rd_atom < 255)
+        expect_refusal("max_rd_atomic above max_qp_init_rd_atom", ibv_modify_qp(qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC),
+                       EINVAL, REASON_PROFILE_READS);
+    attr = (struct ibv_qp_attr){.max_dest_rd_atomic = (uint8_t)(device.max_qp_rd_atom + 1)};
+    if (profile.set[PROFILE_max_qp_rd_atom] && device.max_qp_rd_atom < 255)
+        expect_refusal("max_dest_rd_atomic above max_qp_rd_atom", ibv_modify_qp(qp, &attr, IBV_QP_MAX_DEST_RD_ATOMIC),
+                       EINVAL, REASON_PROFILE_READS);
+}
+
+/* --- how many */
+
+static void check_count(void)
+{
+    enum { FEW = 4096 };
+    struct ibv_pd *made[FEW + 1];
+    int count = 0, answer = 0;
+    if (!profile.set[PROFILE_max_pd] || device.max_pd < 1 || device.max_pd > FEW)
+        return;
+    while (count < device.max_pd && !answer) {
+        answer = MADE(made[count] = ibv_alloc_pd(context));
+        count += !answer;
+    }
+    expect_refusal("one protection domain too many", answer, error_of(PROFILE_errno_count), REASON_PROFILE_COUNT);
+    while (count)
+        ibv_dealloc_pd(made[--count]);
+}
+
+/* --- calls that it lacks */
+
+static struct ibv_srq no_srq; /* of which the library looks at the context alone before it refuses */
+static struct ibv_dm no_dm;
+static struct ibv_mr no_mr;
+
+/* How each is called; whether it would succeed otherwise does not matter. */
+/* clang-format off */
+#define TRIALS(trial) \
+    trial(ibv_query_device_ex, ibv_query_device_ex(context, NULL, &(struct ibv_device_attr_ex){0})) \
+    trial(ibv_attach_mcast, ibv_attach_mcast(qp, &(union ibv_gid){0}, 0)) \
+    trial(ibv_create_ah, MADE(ibv_create_ah(pd, &(struct ibv_ah_attr){0}))) \
+    trial(ibv_alloc_dm, MADE(ibv_alloc_dm(context, &(struct ibv_alloc_dm_attr){.length = 8}))) \
+    trial(ibv_alloc_dmah, MADE(ibv_alloc_dmah(context, NULL))) \
+    trial(ibv_alloc_mw, MADE(ibv_alloc_mw(pd, IBV_MW_TYPE_2))) \
+    trial(ibv_alloc_null_mr, MADE(ibv_alloc_null_mr(pd))) \
+    trial(ibv_alloc_td, MADE(ibv_alloc_td(context, &(struct ibv_td_init_attr){0}))) \
+    trial(ibv_alloc_parent_domain, MADE(ibv_alloc_parent_domain(context, &(struct ibv_parent_domain_init_attr){.pd = pd}))) \
+    trial(ibv_open_xrcd, MADE(ibv_open_xrcd(context, &(struct ibv_xrcd_init_attr){.comp_mask = 3, .fd = -1}))) \
+    trial(ibv_advise_mr, ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &(struct ibv_sge){0}, 1)) \
+    trial(ibv_create_cq_ex, MADE(ibv_create_cq_ex(context, &(struct ibv_cq_init_attr_ex){.cqe = 1}))) \
+    trial(ibv_modify_cq, ibv_modify_cq(cq, &(struct ibv_modify_cq_attr){.attr_mask = IBV_CQ_ATTR_MODERATE})) \
+    trial(ibv_resize_cq, ibv_resize_cq(cq, 2)) \
+    trial(ibv_create_srq, MADE(ibv_create_srq(pd, &(struct ibv_srq_init_attr){.attr = {.max_wr = 1, .max_sge = 1}}))) \
+    trial(ibv_create_srq_ex, MADE(ibv_create_srq_ex(context, &(struct ibv_srq_init_attr_ex){.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_XRC, .pd = pd}))) \
+    trial(ibv_modify_srq, ibv_modify_srq(&no_srq, &(struct ibv_srq_attr){0}, IBV_SRQ_LIMIT)) \
+    trial(ibv_query_srq, ibv_query_srq(&no_srq, &(struct ibv_srq_attr){0})) \
+    trial(ibv_get_srq_num, ibv_get_srq_num(&no_srq, &(uint32_t){0})) \
+    trial(ibv_create_qp_ex, MADE(ibv_create_qp_ex(context, &(struct ibv_qp_init_attr_ex){.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, .pd = pd, .qp_type = plain().qp_type, .cap = plain().cap, .send_cq = cq, .recv_cq = cq}))) \
+    trial(ibv_open_qp, MADE(ibv_open_qp(context, &(struct ibv_qp_open_attr){0}))) \
+    trial(ibv_modify_qp_rate_limit, ibv_modify_qp_rate_limit(qp, &(struct ibv_qp_rate_limit_attr){0})) \
+    trial(ibv_query_ece, ibv_query_ece(qp, &(struct ibv_ece){0})) \
+    trial(ibv_set_ece, ibv_set_ece(qp, &(struct ibv_ece){0})) \
+    trial(ibv_create_wq, MADE(ibv_create_wq(context, &(struct ibv_wq_init_attr){0}))) \
+    trial(ibv_create_rwq_ind_table, MADE(ibv_create_rwq_ind_table(context, &(struct ibv_rwq_ind_table_init_attr){0}))) \
+    trial(ibv_create_flow, MADE(ibv_create_flow(qp, &(struct ibv_flow_attr){0}))) \
+    trial(ibv_create_counters, MADE(ibv_create_counters(context, &(struct ibv_counters_init_attr){0}))) \
+    trial(ibv_query_rt_values_ex, ibv_query_rt_values_ex(context, &(struct ibv_values_ex){0})) \
+    trial(ibv_reg_dm_mr, MADE(ibv_reg_dm_mr(pd, &no_dm, 0, 8, 0))) \
+    trial(ibv_reg_dmabuf_mr, MADE(ibv_reg_dmabuf_mr(pd, 0, 8, 0, -1, 0))) \
+    trial(ibv_rereg_mr, ibv_rereg_mr(&no_mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) ? errno : 0) \
+    trial(ibv_import_mr, MADE(ibv_import_mr(pd, 1))) \
+    trial(ibv_import_pd, MADE(ibv_import_pd(context, 1))) \
+    trial(ibv_import_dm, MADE(ibv_import_dm(context, 1)))
+/* clang-format on */
+
+#define FUNCTION(name, call)                                                                                           \
+    static int try_##name(void)                                                                                        \
+    {                                                                                                                  \
+        return call;                                                                                                   \
+    }
+TRIALS(FUNCTION)
+
+/* -1: this program does not know how to make it. */
+static int lacks(enum profile_call call)
+{
+    static int (*const trials[PROFILE_CALLS])(void) = {
+#define ENTRY(name, call) [PROFILE_CALL_##name] = try_##name,
+        TRIALS(ENTRY)
+#undef ENTRY
+    };
+    return trials[call] ? trials[call]() : -1;
+}
+
+static void check_calls(void)
+{
+    for (enum profile_call call = 0; call < PROFILE_CALLS; call++)
+        if (profile.without[call]) {
+            news();
+            expect_refusal(profile_call_name(call), lacks(call), profile.without[call], REASON_PROFILE_CALL);
+        }
+}
+
+static bool set_up(const char *path)
+{
+    char why[512];
+    const char *log = getenv("SOFTVERBS_LOG_FILE");
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    log_file = log ? open(log, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    context = list && *list ? ibv_open_device(*list) : NULL;
+    if (!profile_read(path, &profile, why, sizeof why) || !context || log_file < 0)
+        return false;
+    struct ibv_qp_init_attr attr;
+    pd = ibv_alloc_pd(context);
+    no_srq.context = no_dm.context = no_mr.context = context;
+    no_mr.pd = pd;
+    cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+    attr = plain();
+    qp = pd && cq ? ibv_create_qp(pd, &attr) : NULL;
+    news();
+    return qp && !ibv_query_device(context, &device) && !ibv_query_port(context, 1, &port);
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 2 || !set_up(arguments[1])) {
+        printf("Bail out! no device or no profile\n");
+        return 1;
+    }
+    check_types();
+    check_sizes();
+    check_rounding();
+    check_send_ops();
+    check_opcodes();
+    check_completion_queues();
+    check_shared_receive_queues();
+    check_memory();
+    check_path();
+    check_count();
+    check_calls();
+    printf("1..%u\n", cases);
+    return failures ? 1 : 0;
+}

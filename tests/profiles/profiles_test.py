@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Profiles: what their devices say of themselves, and that each refuses what it lacks (lacks.c). Prints TAP."""
+import os
+import re
+import sys
+import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
+import cases  # pylint: disable=wrong-import-position
+from cases import BUILD, softverbs  # pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROFILES = os.path.join(HERE, "../../profiles")
+NAMES = sorted(name.removesuffix(".profile") for name in os.listdir(PROFILES) if name.endswith(".profile"))
+# What each machine has of its own.
+OWN = (re.compile(r"(node_guid|sys_image_guid):.*"), re.compile(r"(GID\[ *\d+\]):.*(?=, )"))
+
+
+def _expect(holds, *told):
+    assert holds, told
+
+
+def _devinfo(*options):
+    done = softverbs("run", *options, "ibv_devinfo", "-v")
+    _expect(done.returncode == 0, done.stdout, done.stderr)
+    return done.stdout.decode()
+
+
+def _without_own(text):
+    for pattern in OWN:
+        text = pattern.sub(r"\1", text)
+    return text.strip().splitlines()
+
+
+def rxe_says_what_the_kernel_says():
+    """rxe.devinfo is the output of ibv_devinfo -v in the guest of rxe-guest, Debian's Linux 6.1.192."""
+    with open(f"{HERE}/rxe.devinfo", encoding="utf-8") as file:
+        wanted = _without_own(file.read())
+    got = _without_own(_devinfo("--profile", "rxe", "--devices", "rxe0"))
+    different = [pair for pair in zip(wanted, got) if pair[0] != pair[1]]
+    _expect(not different and len(wanted) == len(got), different, len(wanted), len(got))
+
+
+def _lacks(name):
+    """The cases of lacks.c under this profile: how many, and which failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = softverbs("run", "--profile", name, "--log", "warn", "--log-file", f"{folder}/log", f"{BUILD}/tests/profiles/lacks",
+                         f"{PROFILES}/{name}.profile", env={"SOFTVERBS_LOG_LINES": None})
+    lines = done.stdout.decode().splitlines()
+    failed = [lines[i:i + 2] for i, line in enumerate(lines) if line.startswith("not ok")]
+    _expect(lines and re.fullmatch(r"1\.\.\d+", lines[-1]) and not failed and done.returncode == 0, name, failed, done.stderr, lines[-1:])
+
+
+def _refuses(name):
+    def case():
+        _lacks(name)
+    case.__name__ = f"{name.replace('-', '_')}_refuses_what_it_lacks"
+    return case
+
+
+def an_unknown_name_shows_those_that_there_are():
+    done = softverbs("run", "--profile", "rxf", "true")
+    _expect(done.returncode != 0 and b'There is no profile "rxf". There are ' in done.stderr and b"rxe" in done.stderr, done.stderr)
+
+
+def _with_file(text, *arguments, **options):
+    with tempfile.NamedTemporaryFile("w", suffix=".profile") as file:
+        file.write(text)
+        file.flush()
+        return file.name, softverbs(*[argument.replace("@FILE@", file.name) for argument in arguments], **options)
+
+
+def a_bad_file_is_refused_with_its_line():
+    path, done = _with_file("# mine\nmax_qq = 4\n", "run", "--profile", "@FILE@", "true")
+    _expect(done.returncode != 0 and f'The profile {path}, line 2: there is no key "max_qq".'.encode() in done.stderr, done.stderr)
+
+
+def a_file_that_is_not_there_is_named():
+    done = softverbs("run", "--profile", "./nowhere.profile", "true")
+    _expect(done.returncode != 0 and b"nowhere.profile can't be read: No such file" in done.stderr, done.stderr)
+
+
+def the_library_ignores_a_bad_file_and_says_so():
+    path, done = _with_file("max_qp = many\n", "run", "--log", "error", "sh", "-c", "SOFTVERBS_PROFILE=@FILE@ exec ibv_devinfo")
+    _expect(done.returncode == 0 and f'The profile {path}, line 1: "many" is no number. It is ignored.'.encode() in done.stderr, done.stderr)
+
+
+def own_profiles_name_what_they_change():
+    _, done = _with_file("max_qp = 17\nfw_ver = 1.2.3\n", "run", "--profile", "@FILE@", "ibv_devinfo", "-v")
+    text = done.stdout.decode()
+    _expect(re.search(r"max_qp:\s+17\n", text) and re.search(r"fw_ver:\s+1\.2\.3\n", text) and re.search(r"max_cq:\s+131072\n", text), text)
+
+
+def limits_go_before_the_profile():
+    _, done = _with_file("max_sge = 4\n", "run", "--profile", "@FILE@", "ibv_devinfo", "-v", env={"SOFTVERBS_LIMITS": "max_sge=2"})
+    _expect(re.search(rb"max_sge:\s+2\n", done.stdout), done.stdout)
+
+
+def a_profile_of_infiniband_makes_such_ports():
+    _, done = _with_file("link_layer = InfiniBand\n", "run", "--profile", "@FILE@", "ibv_devinfo")
+    _expect(re.search(rb"link_layer:\s+InfiniBand", done.stdout) and re.search(rb"port_lid:\s+[1-9]", done.stdout), done.stdout)
+
+
+def env_prints_the_path():
+    done = softverbs("env", "--profile", "rxe")
+    _expect(re.search(rb"SOFTVERBS_PROFILE=\S*/profiles/rxe\.profile", done.stdout), done.stdout)
+
+
+for each in NAMES:
+    globals()[f"{each.replace('-', '_')}_refuses_what_it_lacks"] = _refuses(each)
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Does each value of the profiles (profiles/*.profile) have its source behind it? Prints TAP.
+
+Usage: profiles.py DIRECTORY
+
+A line is `KEY = VALUE  # SOURCE`, or `without CALL = ERRNO  # SOURCE`. A source is
+    NAME PATH:LINE[, PATH:LINE]  of a tree that the head of the profile says of: `# source NAME: WHERE, commit or tag`
+    https://...                  a page or an issue
+    assumed[: why]               nobody said so; at most a fifth of a profile's values, none of those of rxe
+and may have more words behind it in brackets. Each key of src/profile/profile.def stands in docs/user/profiles.md.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from tree import report
+
+NONE_ASSUMED = ("rxe",)
+SHARE = 5  # one of so many may be assumed
+SOURCE = re.compile(r"(?:(?P<tree>[a-z][\w-]*) [\w./-]+:\d+(?:, [\w./-]+:\d+)*|https?://\S+|(?P<assumed>assumed)(?:: \S.*)?)(?: \(.*\))?")
+PINNED = re.compile(r"# source (?P<tree>[a-z][\w-]*): \S.*\b(?:tag v[\d.]+|commit [0-9a-f]{40})$")
+
+
+def values(text):
+    """(number of the line, key, source or None) of each value."""
+    for number, line in enumerate(text.splitlines(), 1):
+        said, mark, comment = line.partition("#")
+        if said.strip():
+            yield number, said.partition("=")[0].strip(), comment.strip() if mark else None
+
+
+def check(name, text):
+    """(faults, values, how many of them are assumed)"""
+    trees = {found["tree"] for found in map(PINNED.fullmatch, text.splitlines()) if found}
+    faults, count, assumed = [], 0, 0
+    for number, key, source in values(text):
+        count += 1
+        found = SOURCE.fullmatch(source or "")
+        if not found:
+            faults.append(f"profiles/{name}.profile:{number}: {key} has no source")
+        elif found["tree"] and found["tree"] not in trees:
+            faults.append(f"profiles/{name}.profile:{number}: the head does not say which commit of \"{found['tree']}\"")
+        assumed += bool(found and found["assumed"])
+    if assumed * SHARE > count or assumed and name in NONE_ASSUMED:
+        faults.append(f"profiles/{name}.profile: {assumed} of {count} values are assumed")
+    return faults, count, assumed
+
+
+def profiles(top):
+    folder = os.path.join(top, "profiles")
+    for entry in sorted(os.listdir(folder)):
+        if entry.endswith(".profile"):
+            with open(os.path.join(folder, entry), encoding="utf-8") as file:
+                yield entry.removesuffix(".profile"), file.read()
+
+
+def keys(top):
+    with open(os.path.join(top, "src/profile/profile.def"), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    return re.findall(r"^(?:DEVICE|EXTENDED|PORT|PORT_WORD|MANNER|WORD|WORDS|TEXT|ERRNO)\((\w+)", text, re.M)
+
+
+def undescribed(top):
+    with open(os.path.join(top, "docs/user/profiles.md"), encoding="utf-8") as file:
+        page = file.read()
+    return [f"docs/user/profiles.md has no key {key}" for key in keys(top) if f"`{key}`" not in page]
+
+
+def main():
+    top, all_faults = sys.argv[1], []
+    checked = [(name, *check(name, text)) for name, text in profiles(top)]
+    print(f"1..{len(checked) + 1}")
+    for number, (name, faults, count, assumed) in enumerate(checked, 1):
+        report(number, f"{name}: {count} values, {assumed} assumed, the others with a source", faults)
+        all_faults += faults
+    faults = undescribed(top)
+    report(len(checked) + 1, "the page has each key", faults)
+    return 1 if all_faults or faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
