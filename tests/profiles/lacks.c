@@ -167,6 +167,8 @@ static void check_rounding(void)
     report(made && attr.cap.max_send_wr == send && attr.cap.max_recv_wr == receive, "sizes of queues are rounded", why);
     if (made)
         ibv_destroy_qp(made);
+    if (!profile.set[PROFILE_round_cqe])
+        return;
     struct ibv_cq *other = ibv_create_cq(context, 9, NULL, NULL, 0);
     uint32_t entries = profile_round(&profile, PROFILE_round_cqe, 9);
     snprintf(why, sizeof why, "9 became %d, not %u", other ? other->cqe : -1, entries);
@@ -236,6 +238,12 @@ static void check_shared_receive_queues(void)
     struct ibv_srq_init_attr attr = {.attr = {.max_wr = (uint32_t)device.max_srq_wr + 1, .max_sge = 1}};
     if (profile.without[PROFILE_CALL_ibv_create_srq])
         return;
+    if (profile.set[PROFILE_max_srq] && !device.max_srq) {
+        attr.attr = (struct ibv_srq_attr){.max_wr = 1, .max_sge = 1};
+        expect_refusal("ibv_create_srq where there are none", MADE(ibv_create_srq(pd, &attr)),
+                       error_of(PROFILE_errno_count), REASON_PROFILE_COUNT);
+        return;
+    }
     expect_refusal("max_wr above max_srq_wr", MADE(ibv_create_srq(pd, &attr)), error_of(PROFILE_errno_srq_size),
                    REASON_PROFILE_SRQ_SIZE);
     attr.attr = (struct ibv_srq_attr){.max_wr = 1, .max_sge = (uint32_t)device.max_srq_sge + 1};
@@ -255,7 +263,7 @@ static void check_memory(void)
         int answer = MADE((ibv_reg_mr)(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE | 1 << i));
         expect_refusal(what, answer, error_of(PROFILE_errno_access), REASON_PROFILE_ACCESS);
     }
-    if (device.max_mr_size + 1 > device.max_mr_size)
+    if (profile.set[PROFILE_max_mr_size] && device.max_mr_size + 1 > device.max_mr_size)
         expect_refusal("ibv_reg_mr above max_mr_size",
                        MADE((ibv_reg_mr)(pd, memory, device.max_mr_size + 1, IBV_ACCESS_LOCAL_WRITE)),
                        error_of(PROFILE_errno_mr_size), REASON_PROFILE_MR_SIZE);

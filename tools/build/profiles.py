@@ -6,6 +6,7 @@ Usage: profiles.py DIRECTORY
 A line is `KEY = VALUE  # SOURCE`, or `without CALL = ERRNO  # SOURCE`. A source is
     NAME PATH:LINE[, PATH:LINE]  of a tree that the head of the profile says of: `# source NAME: WHERE, commit or tag`
     https://...                  a page or an issue
+    least: PROFILE[ of those with RC]  this profile has the value, and no other has a smaller one
     assumed[: why]               nobody said so; at most a fifth of a profile's values, none of those of rxe
 and may have more words behind it in brackets. Each key of src/profile/profile.def stands in docs/user/profiles.md.
 """
@@ -18,29 +19,47 @@ from tree import report
 
 NONE_ASSUMED = ("rxe",)
 SHARE = 5  # one of so many may be assumed
-SOURCE = re.compile(r"(?:(?P<tree>[a-z][\w-]*) [\w./-]+:\d+(?:, [\w./-]+:\d+)*|https?://\S+|(?P<assumed>assumed)(?:: \S.*)?)(?: \(.*\))?")
-PINNED = re.compile(r"# source (?P<tree>[a-z][\w-]*): \S.*\b(?:tag v[\d.]+|commit [0-9a-f]{40})$")
+SOURCE = re.compile(r"(?:(?P<tree>[a-z][\w.-]*) [\w./-]+:\d+(?:, [\w./-]+:\d+)*|https?://\S+|"
+                    r"(?P<assumed>assumed)(?:: \S.*)?|least: (?P<least>[\w-]+)(?: of those with (?P<service>[A-Z]+))?)(?: \(.*\))?")
+PINNED = re.compile(r"# source (?P<tree>[a-z][\w.-]*): \S.*\b(?:tag v[\d.]+|commit [0-9a-f]{40})$")
 
 
 def values(text):
     """(number of the line, key, source or None) of each value."""
-    for number, line in enumerate(text.splitlines(), 1):
+    for turn, line in enumerate(text.splitlines(), 1):
         said, mark, comment = line.partition("#")
         if said.strip():
-            yield number, said.partition("=")[0].strip(), comment.strip() if mark else None
+            yield turn, said.partition("=")[0].strip(), comment.strip() if mark else None
 
 
-def check(name, text):
+def number(text, key):
+    """The value of this key in a profile, if it is a number there."""
+    found = re.search(rf"^{key} = (0x[0-9a-fA-F]+|\d+)\b", text, re.M)
+    return int(found[1], 0) if found else None
+
+
+def is_least(name, key, source, texts):
+    """Has the named profile the value that `name` has, and none of the others that name the key a smaller one?"""
+    whose, service = source["least"], source["service"] or ""
+    others = [number(text, key) for other, text in texts.items() if other != name and re.search(rf"^qp_types = .*{service}\b", text, re.M)]
+    value = number(texts[name], key)
+    return whose in texts and value is not None and value == number(texts[whose], key) == min((each for each in others if each is not None), default=None)
+
+
+def check(name, texts):
     """(faults, values, how many of them are assumed)"""
+    text = texts[name]
     trees = {found["tree"] for found in map(PINNED.fullmatch, text.splitlines()) if found}
     faults, count, assumed = [], 0, 0
-    for number, key, source in values(text):
+    for line, key, source in values(text):
         count += 1
         found = SOURCE.fullmatch(source or "")
         if not found:
-            faults.append(f"profiles/{name}.profile:{number}: {key} has no source")
+            faults.append(f"profiles/{name}.profile:{line}: {key} has no source")
         elif found["tree"] and found["tree"] not in trees:
-            faults.append(f"profiles/{name}.profile:{number}: the head does not say which commit of \"{found['tree']}\"")
+            faults.append(f"profiles/{name}.profile:{line}: the head does not say which commit of \"{found['tree']}\"")
+        elif found["least"] and not is_least(name, key, found, texts):
+            faults.append(f"profiles/{name}.profile:{line}: {key} is not the least that the profiles have, or not that of {found['least']}")
         assumed += bool(found and found["assumed"])
     if assumed * SHARE > count or assumed and name in NONE_ASSUMED:
         faults.append(f"profiles/{name}.profile: {assumed} of {count} values are assumed")
@@ -69,10 +88,11 @@ def undescribed(top):
 
 def main():
     top, all_faults = sys.argv[1], []
-    checked = [(name, *check(name, text)) for name, text in profiles(top)]
+    texts = dict(profiles(top))
+    checked = [(name, *check(name, texts)) for name in texts]
     print(f"1..{len(checked) + 1}")
-    for number, (name, faults, count, assumed) in enumerate(checked, 1):
-        report(number, f"{name}: {count} values, {assumed} assumed, the others with a source", faults)
+    for turn, (name, faults, count, assumed) in enumerate(checked, 1):
+        report(turn, f"{name}: {count} values, {assumed} assumed, the others with a source", faults)
         all_faults += faults
     faults = undescribed(top)
     report(len(checked) + 1, "the page has each key", faults)

@@ -26,6 +26,12 @@ TREES = {
     "one in five may be assumed": (tree(HEAD + FIVE + "max_qp = 3 # assumed\n"), 0, "5 values, 1 assumed"),
     "more may not": (tree(HEAD + "a = 1 # linux x.h:1\nmax_qp = 3 # assumed: why\n"), 1, "1 of 2 values are assumed"),
     "of rxe none": (tree(HEAD + FIVE + "max_qp = 3 # assumed\n", name="rxe"), 1, "profiles/rxe.profile: 1 of 5 values are assumed"),
+    "the least of all is fine": (tree("max_qp = 3 # least: b\n") | {"profiles/b.profile": "max_qp = 3 # https://x\nqp_types = RC # https://x\n", "profiles/c.profile": "max_qp = 0x4 # https://x\nqp_types = UD # https://x\n"}, 0, "ok 3"),
+    "another has less": (tree("max_qp = 3 # least: b\n") | {"profiles/b.profile": "max_qp = 3 # https://x\nqp_types = RC # https://x\n", "profiles/c.profile": "max_qp = 2 # https://x\nqp_types = UD # https://x\n"}, 1,
+                         "max_qp is not the least that the profiles have"),
+    "of another service": (tree("max_qp = 3 # least: b of those with RC\n") |
+                           {"profiles/b.profile": "max_qp = 3 # https://x\nqp_types = RC # https://x\n", "profiles/c.profile": "max_qp = 2 # https://x\nqp_types = UD # https://x\n"}, 0, "ok 3"),
+    "that one has another": (tree("max_qp = 3 # least: b\n") | {"profiles/b.profile": "max_qp = 4 # https://x\nqp_types = RC # https://x\n"}, 1, "or not that of b"),
     "a key that the page lacks is found": (tree(HEAD) | {"docs/user/profiles.md": "nothing\n"}, 1, "docs/user/profiles.md has no key max_qp"),
 }
 

@@ -1,0 +1,80 @@
+# A ConnectX-7 with InfiniBand, by what owners' ibv_devinfo -v and ibstat show of it and of mlx5 adapters: LIDs, 128 P_Keys, no raw packets' offloads.
+#
+# source linux: git.kernel.org, linux-stable, tag v6.1.192
+# source rdma-core: github.com/linux-rdma/rdma-core at commit 691953d8d502f54088f776c5ba2aeed0a5ac945d
+
+# -- device
+fw_ver = 28.43.2026                                   # https://github.com/openucx/ucx/issues/10868
+vendor_id = 0x02c9                                    # https://github.com/openucx/ucx/issues/10317
+vendor_part_id = 4129                                 # https://github.com/openucx/ucx/issues/10317
+hw_ver = 0                                            # https://github.com/openucx/ucx/issues/10317
+board_id = LNV0000000056                              # https://github.com/openucx/ucx/issues/10317
+max_mr_size = 0xffffffffffffffff                      # https://github.com/openucx/ucx/issues/8229
+page_size_cap = 0xfffffffffffff000                    # https://github.com/openucx/ucx/issues/8229
+max_qp_wr = 32768                                     # https://github.com/openucx/ucx/issues/8229
+max_qp = 131072                                       # https://github.com/openucx/ucx/issues/10317
+device_cap_flags = 0x21361c36                         # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_sge = 30                                          # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_sge_rd = 30                                       # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_cq = 16777216                                     # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_cqe = 4194303                                     # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_mr = 16777216                                     # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_pd = 8388608                                      # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_qp_rd_atom = 16                                   # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_qp_init_rd_atom = 16                              # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+atomic_cap = 1                                        # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_mw = 16777216                                     # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_mcast_grp = 2097152                               # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_mcast_qp_attach = 240                             # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_total_mcast_qp_attach = 503316480                 # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_ah = 2147483647                                   # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_srq = 8388608                                     # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_srq_wr = 32767                                    # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_srq_sge = 31                                      # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+local_ca_ack_delay = 16                               # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+odp_general_caps = 3                                  # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+odp_rc_caps = 0x3f                                    # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+odp_uc_caps = 0                                       # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+odp_ud_caps = 1                                       # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+odp_xrc_caps = 0x3d                                   # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+completion_timestamp_mask = 0x7fffffffffffffff        # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+hca_core_clock = 156250                               # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_res_rd_atom = 2097152                             # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_pkeys = 128                                       # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+device_cap_flags_ex = 0x3000005021361C36              # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_tso = 0                                           # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_rwq_indirection_tables = 0                        # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+max_wq_type_rq = 0                                    # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+others = zero                                         # linux drivers/infiniband/hw/mlx5/main.c:828
+
+# -- port
+max_mtu = 4096                                        # https://github.com/deepseek-ai/DeepEP/issues/55
+active_mtu = 4096                                     # https://github.com/deepseek-ai/DeepEP/issues/55
+gid_tbl_len = 8                                       # linux drivers/infiniband/hw/mlx5/main.c:521
+pkey_tbl_len = 128                                    # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
+port_cap_flags = 0xa751e848                           # https://github.com/openucx/ucx/issues/10868
+max_msg_sz = 0x40000000                               # linux drivers/infiniband/hw/mlx5/main.c:527
+active_width = 2                                      # https://github.com/openucx/ucx/issues/10868 (200 Gb/s)
+active_speed = 64                                     # https://github.com/openucx/ucx/issues/10868 (200 Gb/s)
+phys_state = 5                                        # https://github.com/openucx/ucx/issues/10868
+link_layer = InfiniBand                               # https://github.com/openucx/ucx/issues/10868
+gid_type = IB                                         # https://github.com/openucx/ucx/issues/10868
+
+# -- what it has
+node_type = CA                                        # linux drivers/infiniband/hw/mlx5/main.c:3628
+transport = InfiniBand                                # linux drivers/infiniband/hw/mlx5/main.c:3628
+qp_types = RC UC UD RAW_PACKET XRC_SEND XRC_RECV      # linux drivers/infiniband/hw/mlx5/qp.c:450
+opcodes = RDMA_WRITE RDMA_WRITE_WITH_IMM SEND SEND_WITH_IMM RDMA_READ ATOMIC_CMP_AND_SWP ATOMIC_FETCH_AND_ADD LOCAL_INV BIND_MW SEND_WITH_INV TSO  # rdma-core providers/mlx5/qp.c:50
+send_ops = RDMA_WRITE RDMA_WRITE_WITH_IMM SEND SEND_WITH_IMM RDMA_READ ATOMIC_CMP_AND_SWP ATOMIC_FETCH_AND_ADD LOCAL_INV BIND_MW SEND_WITH_INV TSO  # rdma-core providers/mlx5/qp.c:3451
+max_inline = 1024                                     # assumed: what is left of the largest entry depends on the elements
+round_cqe = power_of_two_less_one                     # rdma-core providers/mlx5/verbs.c:1150
+
+# -- how it refuses
+without ibv_alloc_mw = EOPNOTSUPP                     # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:64
+without ibv_attach_mcast = EOPNOTSUPP                 # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:140
+without ibv_create_ah = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:160
+without ibv_create_srq = EOPNOTSUPP                   # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:232
+without ibv_rereg_mr = EOPNOTSUPP                     # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:618
+without ibv_resize_cq = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:624
+without ibv_modify_srq = EOPNOTSUPP                   # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:409
+without ibv_query_srq = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:518
