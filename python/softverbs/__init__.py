@@ -107,6 +107,21 @@ class Program:
         rules: List[Dict[str, Any]] = json.loads(self.session.softverbs("inject", "--json", *arguments))["rules"]
         return rules
 
+    def watch(self, event: str) -> None:
+        """Counts such events from now on: what stands between "when" and the colon of a rule, such as "work, nth 3"."""
+        self.inject(f"when {event}: note")
+
+    def count(self, event: str) -> int:
+        """How often what is watched has come. SoftverbsError: it is not watched."""
+        counts = [int(rule["done"]) for rule in self.rules() if rule["rule"] == f"when {event}: note"]
+        if not counts:
+            raise SoftverbsError(f'"{event}" is not watched.')
+        return counts[-1]
+
+    def wait_for(self, event: str, times: int = 1, seconds: float = 20) -> None:
+        """Waits until what is watched has come so often."""
+        self.until(lambda: self.count(event) >= times, seconds)
+
     def until(self, holds: Callable[[], Any], seconds: float = 20) -> None:
         """Waits until it holds; SoftverbsError when it does not in time."""
         deadline = time.monotonic() + seconds

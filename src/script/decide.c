@@ -55,19 +55,26 @@ static bool acts(struct script_rule *rule, const struct script_event *event)
     return atomic_fetch_add(&rule->so_far.done, 1) < rule->most;
 }
 
+/* Nothing is to be done but to count, which `acts` has done. */
+static bool only_notes(const struct script_rule *rule)
+{
+    return rule->fates == SCRIPT_NOTE && !rule->delay && !rule->error && !rule->signal && !rule->raised &&
+           !rule->end.wanted && !rule->changes.count && !rule->rejection.wanted;
+}
+
 struct script_verdict script_decide(struct script *script, const struct script_event *event)
 {
     struct script_verdict verdict = {0};
     for (unsigned i = 0; i < script->count; i++) {
         struct script_rule *rule = &script->rules[i];
-        if (!acts(rule, event))
+        if (!acts(rule, event) || only_notes(rule))
             continue;
         verdict.rule = verdict.rule ? verdict.rule : rule;
         verdict.delay += rule->delay;
         verdict.error = verdict.error ? verdict.error : rule->error;
         verdict.signal = verdict.signal ? verdict.signal : rule->signal;
         verdict.raised = verdict.raised ? verdict.raised : rule->raised;
-        verdict.fates |= rule->fates;
+        verdict.fates |= rule->fates & ~(unsigned)SCRIPT_NOTE;
         verdict.rejection = verdict.rejection ? verdict.rejection : rule->rejection.wanted ? rule : NULL;
         for (unsigned n = 0; n < rule->changes.count && verdict.changing < SCRIPT_CHANGING_MOST; n++)
             verdict.changes[verdict.changing++] = &rule->changes.list[n];

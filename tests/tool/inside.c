@@ -72,8 +72,8 @@ int main(int argc, char **argv)
     else if (!strcmp(argv[1], "rules"))
         rules(argv[2]);
     else {
-        printf("watch %d\n", softverbs_watch(pid, "ibv_post_send, nth 2"));
-        printf("wait %d\n", softverbs_wait(pid, "ibv_post_send, nth 2", 1, strcmp(argv[1], "late") ? 60000 : 60));
+        printf("watch %d\n", softverbs_watch(pid, "work, nth 2"));
+        printf("wait %d\n", softverbs_wait(pid, "work, nth 2", 1, strcmp(argv[1], "late") ? 60000 : 60));
     }
     return 0;
 }

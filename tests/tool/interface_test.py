@@ -30,6 +30,11 @@ def a_program_disturbs_itself():
     expect(run(PROGRAM, "own"), 0, OWN.encode(), b"")
 
 
+def what_is_watched_is_no_fault():
+    done = expect(softverbs("run", "--log", "warn", "--", PROGRAM, "own"), 0, OWN.encode(), None)
+    assert done.stderr.count(b"(reason 700)") == 2, told(done)
+
+
 def so_does_one_in_cxx():
     compiler = next((name for name in ("g++", "clang++") if shutil.which(name)), None)
     if not compiler:

@@ -59,6 +59,11 @@ def a_live_program_is_given_rules():
         assert [rule["done"] for rule in program.rules()] == [1]
         program.clear()
         assert program.rules() == []
+        program.watch("ibv_poll_cq, from 2")
+        assert program.count("ibv_poll_cq, from 2") == 0
+        program.say("\n")
+        program.wait_for("ibv_poll_cq, from 2")
+        assert not program.acted("ibv_poll_cq")
         try:
             program.inject("when work: explode")
             raise AssertionError("taken")

@@ -77,6 +77,14 @@ def a_batch_that_fails_is_given_up_with_its_lock():
     assert out == [f"ibv_wr_complete {ENOMEM} errno {ENOMEM}", "ibv_wr_complete 0 errno 0"], out
 
 
+def what_is_noted_is_counted_and_nothing_else():
+    good = "ibv_reg_mr 0 errno 0"
+    out, err = _disturbed("when ibv_reg_mr: note", "regions")
+    assert (out, err) == ([good] * 4, []), (out, err)
+    out, err = _disturbed("when ibv_reg_mr, nth 2: note, error EIO", "regions")
+    assert out.count(good) == 3 and len(err) == 1, (out, err)
+
+
 def a_call_waits():
     began = time.monotonic()
     out, err = _disturbed("when ibv_poll_cq, nth 1: delay 0.4s", "polls")

@@ -133,7 +133,7 @@ static int clear(long pid)
 /* A rule that does nothing but to be counted. False: the process would not keep all of it. */
 static bool write_watch(const char *event, char rule[SCRIPT_TEXT])
 {
-    return snprintf(rule, SCRIPT_TEXT, "when %s: delay 1us", event) < SCRIPT_TEXT && !strpbrk(event, "\n;#");
+    return snprintf(rule, SCRIPT_TEXT, "when %s: note", event) < SCRIPT_TEXT && !strpbrk(event, "\n;#");
 }
 
 static int watch(long pid, const char *event)

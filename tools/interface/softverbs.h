@@ -4,8 +4,8 @@
  *
  *     softverbs_inject(0, "when ibv_reg_mr, nth 3: error ENOMEM", NULL, 0);
  *
- *     softverbs_watch(server, "ibv_post_send, opcode RDMA_WRITE, nth 3");
- *     softverbs_wait(server, "ibv_post_send, opcode RDMA_WRITE, nth 3", 1, 5000);
+ *     softverbs_watch(server, "work, opcode RDMA_WRITE, nth 3");
+ *     softverbs_wait(server, "work, opcode RDMA_WRITE, nth 3", 1, 5000);
  *
  * docs/user/scripts.md of softverbs has the language of rules. A process is named by its number, 0 is the own one. It
  * must have opened a device, or the answer is ESRCH; rules that are to hold sooner are for `softverbs run --script`.
@@ -66,8 +66,7 @@ static inline int softverbs_clear(long pid)
 }
 
 /* From now on such events are counted: what stands between "when" and the colon of a rule, such as
- * "completion, on qp 0x12"; calls, packets, completions and events of completion queues. As softverbs_inject; E2BIG:
- * more than 100 bytes. */
+ * "completion, on qp 0x12". As softverbs_inject; E2BIG: more than 100 bytes. */
 static inline int softverbs_watch(long pid, const char *event)
 {
     const struct softverbs_interface *interface = softverbs_find();

@@ -58,14 +58,16 @@ static void write_rule(const struct sweep *sweep, enum sweep_kind kind, unsigned
 
 /* --- the runs */
 
-/* False: the program met no fault, and this kind is done with; or it can't be run. One run without a fault may be
- * chance: of several processes one was too late for another. */
+enum { TRIES = 2, MISSES = 2 };
+
+/* False: the program met no fault, or can't be run. One run without a fault may be chance: of several processes one was
+ * too late for another. */
 static bool try_one(struct sweep *sweep, enum sweep_kind kind, unsigned nth)
 {
     char rule[RULE_MOST];
     struct attempt attempt = {.program = sweep->program, .rule = rule, .seconds = sweep->seconds};
     write_rule(sweep, kind, nth, rule);
-    for (int tries = 0; tries < 2 && !*attempt.fault; tries++)
+    for (int tries = 0; tries < TRIES && !*attempt.fault; tries++)
         if (!attempt_run(&attempt))
             return false;
     if (*attempt.fault)
@@ -73,12 +75,13 @@ static bool try_one(struct sweep *sweep, enum sweep_kind kind, unsigned nth)
     return *attempt.fault;
 }
 
+/* It ends where two numbers, one after the other, are of no call. */
 static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
 {
-    unsigned nth = found_last(sweep->found, kind) + 1;
-    while (nth <= sweep->most && try_one(sweep, kind, nth))
-        nth++;
-    if (nth > sweep->most)
+    unsigned misses = 0;
+    for (unsigned nth = found_last(sweep->found, kind) + 1; nth <= sweep->most && misses < MISSES; nth++)
+        misses = try_one(sweep, kind, nth) ? 0 : misses + 1;
+    if (misses < MISSES)
         complain("%u runs for %s are enough; --most N makes more.", sweep->most, sweep_words[kind]);
 }
 
