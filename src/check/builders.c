@@ -31,8 +31,7 @@ static void begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, const void *p
     struct shadow *shadow = find(qp);
     struct wqe *wqe = shadow ? wqe_room(&shadow->qp.batch) : NULL;
     if (wqe) {
-        *wqe = (struct wqe){.wr_id = qp->wr_id, .posted = posted, .opcode = (uint8_t)opcode};
-        wqe->flags = qp->wr_flags & IBV_SEND_SIGNALED ? WQE_SIGNALED : 0;
+        wqe_begin(wqe, qp->wr_id, posted, opcode, qp->wr_flags & IBV_SEND_SIGNALED ? WQE_SIGNALED : 0);
         wqe->flags |= qp->wr_flags & IBV_SEND_FENCE ? WQE_FENCE : 0;
         wqe_add(&shadow->qp.batch);
     }

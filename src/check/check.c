@@ -48,6 +48,7 @@ void check_begin(void)
         return;
     place_begin();
     shadow_begin();
+    hooks_begin();
     symbol_begin();
     finding_file_begin();
     if (rule_chosen.rules[RULE_BUFFER_FREED])

@@ -68,8 +68,7 @@ uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *wr, con
         struct wqe *wqe = find_room(qp, &qp->qp.sends);
         if (!wqe)
             break;
-        *wqe = (struct wqe){.wr_id = wr->wr_id, .posted = posted, .opcode = (uint8_t)wr->opcode};
-        wqe->flags = flags_of_send(qp, wr->opcode, wr->send_flags);
+        wqe_begin(wqe, wr->wr_id, posted, wr->opcode, flags_of_send(qp, wr->opcode, wr->send_flags));
         wqe_set_list(wqe, wr->sg_list, wr->num_sge, qp->qp.cap.max_send_sge);
         enter(qp, &qp->qp.sends, wqe);
     }
@@ -85,7 +84,7 @@ uint64_t flight_begin_receives(struct shadow *owner, const struct ibv_recv_wr *w
         struct wqe *wqe = find_room(owner, flight_receives(owner));
         if (!wqe)
             break;
-        *wqe = (struct wqe){.wr_id = wr->wr_id, .posted = posted, .flags = WQE_RECEIVE | WQE_WRITES | WQE_SIGNALED};
+        wqe_begin(wqe, wr->wr_id, posted, 0, WQE_RECEIVE | WQE_WRITES | WQE_SIGNALED);
         wqe_set_list(wqe, wr->sg_list, wr->num_sge, most);
         enter(owner, flight_receives(owner), wqe);
     }
@@ -100,7 +99,7 @@ uint64_t flight_begin_batch(struct shadow *qp)
         struct wqe *wqe = find_room(qp, &qp->qp.sends);
         if (!wqe)
             break;
-        *wqe = *wqe_at(&qp->qp.batch, at);
+        wqe_copy(wqe, wqe_at(&qp->qp.batch, at));
         wqe->flags = (uint8_t)(wqe->flags | flags_of_send(qp, wqe->opcode, 0));
         enter(qp, &qp->qp.sends, wqe);
     }
@@ -134,7 +133,8 @@ void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, u
 
 static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, const struct hooks_completion *completion)
 {
-    struct wqe wqe = *wqe_at(queue, at);
+    struct wqe wqe;
+    wqe_copy(&wqe, wqe_at(queue, at));
     if (queue == &qp->qp.sends || queue == &qp->qp.receives)
         count_due(qp, &wqe, -1u);
     wqe_remove(queue, at);
@@ -152,7 +152,10 @@ static bool is_certainly_before(const struct wqe *wqe, const struct wqe *other)
 static void end_silent(struct shadow *qp, uint32_t until, const struct hooks_completion *completion)
 {
     struct wqe_queue *queue = &qp->qp.sends;
-    struct wqe last = *wqe_at(queue, until);
+    if (until == 0)
+        return;
+    struct wqe last;
+    wqe_copy(&last, wqe_at(queue, until));
     for (uint32_t at = 0; at < until;) {
         const struct wqe *wqe = wqe_at(queue, at);
         if (wqe->flags & WQE_SIGNALED || !is_certainly_before(wqe, &last)) {

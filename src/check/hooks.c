@@ -1,13 +1,28 @@
 #include "check/hooks.h"
 
+#include <string.h>
 #include <unistd.h>
 
-const struct hooks *const hooks_all[] = {
+static const struct hooks *const files[HOOKS_FILES] = {
 #define RULES_OF(file) &rules_##file,
 #include "check/rules.def"
 };
 
-const unsigned hooks_count = sizeof hooks_all / sizeof *hooks_all;
+hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 1];
+
+void hooks_begin(void)
+{
+    enum { PLACES = sizeof(struct hooks) / sizeof(hooks_function *) };
+    for (unsigned place = 0; place < PLACES; place++) {
+        hooks_function **next = hooks_lists[place];
+        for (unsigned file = 0; file < HOOKS_FILES; file++) {
+            hooks_function *function;
+            memcpy(&function, (const char *)files[file] + place * sizeof function, sizeof function);
+            if (function)
+                *next++ = function;
+        }
+    }
+}
 
 void hooks_refused(const char *call, int error)
 {

@@ -3,6 +3,8 @@
 #ifndef CHECK_HOOKS_H
 #define CHECK_HOOKS_H
 
+#include <stddef.h>
+
 #include "check/shadow.h"
 
 /* A completion that the program has polled. */
@@ -69,10 +71,12 @@ struct hooks {
 /* Calls the function of each file that has one. */
 #define HOOKS_CALL(hook, ...)                                                                                          \
     do {                                                                                                               \
-        for (unsigned hooks_at = 0; hooks_at < hooks_count; hooks_at++)                                                \
-            if (hooks_all[hooks_at]->hook)                                                                             \
-                hooks_all[hooks_at]->hook(__VA_ARGS__);                                                                \
+        for (hooks_function *const *hooks_at = hooks_lists[HOOKS_PLACE(hook)]; *hooks_at; hooks_at++)                  \
+            ((__typeof__(((struct hooks *)NULL)->hook))*hooks_at)(__VA_ARGS__);                                        \
     } while (0)
+
+/* For each function of struct hooks those of all files, and NULL behind them. Before the program runs. */
+void hooks_begin(void);
 
 /* The library has refused a call: errno. Takes the lock, and leaves errno as it is. */
 void hooks_refused(const char *call, int error);
@@ -91,7 +95,15 @@ static inline void hooks_see_use(enum shadow_kind kind, const void *handle, cons
 /* Is this the address of an object that is gone, and of none that lives? Rules are told then. Takes the lock. */
 bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);
 
-extern const struct hooks *const hooks_all[];
-extern const unsigned hooks_count;
+typedef void hooks_function(void);
+
+enum {
+    HOOKS_FILES = 0
+#define RULES_OF(file) +1
+#include "check/rules.def"
+};
+
+#define HOOKS_PLACE(hook) (offsetof(struct hooks, hook) / sizeof(hooks_function *))
+extern hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 1];
 
 #endif

@@ -5,7 +5,7 @@
 #include "link/guard.h"
 #include "wire/guarded.h"
 
-enum { WHOLE = 4096, LINE = 64, LINES = 64, CHUNK = 512, WRITTEN = 256 };
+enum { SHORT = 64, WHOLE = 4096, LINE = 64, LINES = 64, CHUNK = 512, WRITTEN = 256 };
 
 char *memory_at(const struct ibv_sge *sge)
 {
@@ -38,8 +38,23 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, size_t count)
 }
 
 /* The memory may be gone, so it is copied, and the caller is between guard_begin and guard_end. */
+static bool hash_short(uint64_t *hash, const char *from, size_t length)
+{
+    uint64_t words[SHORT / sizeof(uint64_t)];
+    size_t count = (length + 7) / 8;
+    words[count - 1] = 0;
+    if (!guarded_copy(words, from, length))
+        return false;
+    for (size_t at = 0; at < count; at++)
+        *hash = mix(*hash, words[at]);
+    return true;
+}
+
+/* Likewise. */
 static bool hash_bytes(uint64_t *hash, const char *from, size_t length)
 {
+    if (length && length <= SHORT)
+        return hash_short(hash, from, length);
     uint64_t words[CHUNK / sizeof(uint64_t)];
     for (size_t done = 0; done < length;) {
         size_t some = length - done < CHUNK ? length - done : CHUNK, count = (some + 7) / 8;
@@ -84,6 +99,12 @@ bool memory_hash(const struct wqe *wqe, uint64_t *hash)
         known = hash_element(hash, &wqe->sges[at]);
     guard_end(opened);
     return known;
+}
+
+bool memory_copy(const struct ibv_sge *sge, void *to)
+{
+    const char *from = memory_at(sge);
+    return from && guard_copy(to, from, sge->length);
 }
 
 bool memory_hash_parts(const struct ibv_sge *sge, const struct memory_parts *parts, uint64_t *hashes)

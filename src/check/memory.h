@@ -16,6 +16,9 @@ char *memory_at(const struct ibv_sge *);
 /* A hash of the bytes of its buffers: all, or a sample of long ones. False: they can't be read, or are not known. */
 bool memory_hash(const struct wqe *, uint64_t *hash);
 
+/* The bytes of one element. False: likewise. */
+bool memory_copy(const struct ibv_sge *, void *to);
+
 /* Parts of one element, `each` so many bytes long, but for the last. */
 struct memory_parts {
     uint32_t begin, each, end;

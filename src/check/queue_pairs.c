@@ -18,6 +18,7 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signal
         shadow->qp.cap = *cap;
         shadow->qp.type = qp->qp_type;
         shadow->qp.signals_all = signals_all;
+        shadow->qp.may_lose_parts = !(1u << qp->qp_type & (qp_kind_types(QP_RELIABLE) | qp_kind_types(QP_DATAGRAM)));
         shadow->td = made_td_of(qp->pd);
     }
     shadow_unlock();

@@ -69,8 +69,9 @@ struct shadow_qp {
     enum ibv_qp_type type;
     enum ibv_qp_state state;
     bool signals_all;
-    uint32_t signaled; /* of `sends` */
-    uint64_t rnrs;     /* RNR NAKs that it has sent, as far as they were told */
+    bool may_lose_parts; /* of a message, whose other parts are in the receive of a later one */
+    uint32_t signaled;   /* of `sends` */
+    uint64_t rnrs;       /* RNR NAKs that it has sent, as far as they were told */
 };
 
 struct shadow_cq {

@@ -14,7 +14,7 @@ static bool grow(struct wqe_queue *queue)
     if (!larger.ring)
         return false;
     for (; larger.count < queue->count; larger.count++)
-        larger.ring[larger.count] = *wqe_at(queue, larger.count);
+        wqe_copy(&larger.ring[larger.count], wqe_at(queue, larger.count));
     free(queue->ring);
     *queue = larger;
     return true;
@@ -34,7 +34,7 @@ void wqe_add(struct wqe_queue *queue)
 void wqe_remove(struct wqe_queue *queue, uint32_t at)
 {
     for (; at > 0; at--)
-        *wqe_at(queue, at) = *wqe_at(queue, at - 1);
+        wqe_copy(wqe_at(queue, at), wqe_at(queue, at - 1));
     queue->head++;
     queue->count--;
 }

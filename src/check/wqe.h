@@ -4,18 +4,21 @@
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { WQE_SGES = 8, WQE_PARTS = 8 };
 
 enum wqe_flags {
     WQE_SIGNALED = 1,
     WQE_INLINE = 2,
-    WQE_RECEIVE = 4,    /* of a receive queue or an SRQ */
-    WQE_WRITES = 8,     /* the device writes its buffers: a receive, a READ, an atomic */
-    WQE_HASHED = 16,    /* `hash` is of its buffers at the post */
-    WQE_PROTECTED = 64, /* its pages are; outside/pages.h */
-    WQE_FENCE = 32,     /* it begins when earlier READs and atomics of its queue pair have ended */
+    WQE_RECEIVE = 4,      /* of a receive queue or an SRQ */
+    WQE_WRITES = 8,       /* the device writes its buffers: a receive, a READ, an atomic */
+    WQE_HASHED = 16,      /* `hash` is of its buffers at the post */
+    WQE_UNREADABLE = 128, /* of one that has completed: its buffers could not be read then */
+    WQE_PROTECTED = 64,   /* its pages are; outside/pages.h */
+    WQE_FENCE = 32,       /* it begins when earlier READs and atomics of its queue pair have ended */
 };
 
 struct wqe {
@@ -24,14 +27,35 @@ struct wqe {
         returned;       /* when the post was called, and when it returned (0: not yet), as counts of such moments */
     const void *posted; /* the program's return address */
     uintptr_t thread;
-    uint64_t hash;             /* of all its buffers */
-    uint64_t parts[WQE_PARTS]; /* or of parts of one that the device writes; rules/receive_buffer.c */
+    uint64_t hash; /* of all its buffers */
     uint32_t length;
     uint8_t opcode; /* enum ibv_wr_opcode, of sends */
     uint8_t flags;
-    uint8_t count; /* of `sges` */
-    struct ibv_sge sges[WQE_SGES];
+    uint8_t count;                 /* of `sges` */
+    struct ibv_sge sges[WQE_SGES]; /* behind those, what is there is undefined */
+    uint64_t parts[WQE_PARTS];     /* of one that the device writes, with WQE_HASHED; rules/receive_buffer.c */
 };
+
+/* A new one, without a list. */
+static inline void wqe_begin(struct wqe *wqe, uint64_t wr_id, const void *posted, unsigned opcode, unsigned flags)
+{
+    wqe->wr_id = wr_id;
+    wqe->posted = posted;
+    wqe->opcode = (uint8_t)opcode;
+    wqe->flags = (uint8_t)flags;
+    wqe->count = 0;
+    wqe->length = 0;
+}
+
+/* All of it that is defined. */
+static inline void wqe_copy(struct wqe *to, const struct wqe *from)
+{
+    memcpy(to, from, offsetof(struct wqe, sges));
+    for (unsigned at = 0; at < from->count; at++)
+        to->sges[at] = from->sges[at];
+    if (from->flags & WQE_WRITES && from->flags & WQE_HASHED)
+        memcpy(to->parts, from->parts, sizeof to->parts);
+}
 
 /* In the order in which the posts began. */
 struct wqe_queue {

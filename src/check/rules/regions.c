@@ -66,11 +66,10 @@ static bool is_registered(const struct wqe *wqe)
     return true;
 }
 
-/* It could be read at the post. */
+/* It could be read at the post. rules/send_buffer.c, which stands before, has tried again. */
 static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
 {
-    uint64_t hash;
-    if (!(wqe->flags & WQE_HASHED) || wqe->flags & WQE_WRITES || memory_hash(wqe, &hash) || !is_registered(wqe))
+    if (!(wqe->flags & WQE_UNREADABLE) || !is_registered(wqe))
         return;
     finding_add(&(struct finding_about){.rule = RULE_BUFFER_UNMAPPED,
                                         .kind = shadow_kind_name(qp->kind),

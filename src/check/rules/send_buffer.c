@@ -5,17 +5,26 @@
 #include "check/flight.h"
 #include "check/memory.h"
 
+static bool is_same_buffer(const struct wqe *one, const struct wqe *other)
+{
+    return one->count == 1 && other->count == 1 && one->length == other->length &&
+           one->sges[0].addr == other->sges[0].addr && one->sges[0].lkey == other->sges[0].lkey;
+}
+
 /* The work before it, of the same thread and buffer, which had room to be inline: has the program filled the buffer
- * anew for this one? Then that is told, and not once more at the completion. */
-static void compare_previous(struct shadow *qp, const struct wqe *wqe)
+ * anew for this one? Then that is told, and not once more at the completion. True: `wqe->hash` is known now. */
+static bool compare_previous(struct shadow *qp, struct wqe *wqe)
 {
     const struct wqe_queue *sends = &qp->qp.sends;
     struct wqe *last = qp->kind == SHADOW_QP && sends->count ? wqe_at(sends, sends->count - 1) : NULL;
     uint64_t hash;
     if (!last || !(last->flags & WQE_HASHED) || last->thread != (uintptr_t)pthread_self() ||
         last->length > qp->qp.cap.max_inline_data || last->sges[0].addr != wqe->sges[0].addr ||
-        !memory_hash(last, &hash) || hash == last->hash || memory_may_be_written(last))
-        return;
+        !memory_hash(last, &hash))
+        return false;
+    wqe->hash = hash;
+    if (hash == last->hash || memory_may_be_written(last))
+        return is_same_buffer(last, wqe);
     last->flags &= (uint8_t)~WQE_HASHED;
     finding_add(&(struct finding_about){.rule = RULE_INLINE_MISSING,
                                         .kind = "qp",
@@ -25,23 +34,29 @@ static void compare_previous(struct shadow *qp, const struct wqe *wqe)
                 "The buffer of a %s of queue pair 0x%x is filled again for the next post, before its completion (wr_id "
                 "%llu, %u bytes, of which max_inline_data is %u)",
                 wqe_name(last), qp->number, (unsigned long long)last->wr_id, last->length, qp->qp.cap.max_inline_data);
+    return is_same_buffer(last, wqe);
 }
 
 static void posted(struct shadow *owner, struct wqe *wqe)
 {
+    bool known = false;
     if (rule_chosen.rules[RULE_INLINE_MISSING] && !(wqe->flags & WQE_RECEIVE) && wqe->length)
-        compare_previous(owner, wqe);
+        known = compare_previous(owner, wqe);
     bool wanted = rule_chosen.rules[RULE_SEND_BUFFER_CHANGED] || rule_chosen.rules[RULE_INLINE_MISSING];
     if (!wanted || wqe->flags & (WQE_WRITES | WQE_INLINE) || !wqe->length)
         return;
-    if (memory_hash(wqe, &wqe->hash))
+    if (known || memory_hash(wqe, &wqe->hash))
         wqe->flags |= WQE_HASHED;
 }
 
-static void compare(struct shadow *qp, const struct wqe *wqe)
+static void compare(struct shadow *qp, struct wqe *wqe)
 {
     uint64_t hash;
-    if (!memory_hash(wqe, &hash) || hash == wqe->hash || memory_may_be_written(wqe))
+    if (!memory_hash(wqe, &hash)) {
+        wqe->flags |= WQE_UNREADABLE;
+        return;
+    }
+    if (hash == wqe->hash || memory_may_be_written(wqe))
         return;
     finding_add(&(struct finding_about){.rule = RULE_SEND_BUFFER_CHANGED,
                                         .kind = "qp",
