@@ -1,0 +1,3 @@
+module errors.example
+
+go 1.15
