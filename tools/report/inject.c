@@ -4,56 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "ipc/node.h"
 #include "print/emit.h"
+#include "report/live_process.h"
 #include "report/meeting.h"
 #include "report/report.h"
-
-enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
-
-struct search {
-    long pid;
-    unsigned slot;
-    bool found;
-};
-
-static void look_at_process(const struct node_entry *entry, void *context)
-{
-    struct search *search = context;
-    if (!entry->alive || entry->pid != search->pid)
-        return;
-    search->found = true;
-    search->slot = entry->slot;
-}
-
-static json_t *ask_once(const char *directory, unsigned slot, const char *request)
-{
-    json_t *answer = NULL;
-    int fd = memfd_create("answer", MFD_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
-        answer = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
-    close(fd);
-    return answer;
-}
-
-/* NULL: it does not answer. A process that is making objects right now is asked again. */
-static json_t *ask(const char *directory, unsigned slot, const char *request)
-{
-    for (int i = 0; i < ATTEMPTS; i++, nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL)) {
-        json_t *answer = ask_once(directory, slot, request);
-        if (!json_is_true(json_object_get(answer, "busy")))
-            return answer;
-        json_decref(answer);
-    }
-    return NULL;
-}
 
 static void print_rules(const json_t *rules)
 {
@@ -67,7 +24,7 @@ static void print_rules(const json_t *rules)
                (long long)json_integer_value(json_object_get(rule, "done")));
 }
 
-static int show(json_t *answer, const struct search *search, bool as_json)
+static int show(json_t *answer, const struct live_process *process, bool as_json)
 {
     const char *wrong = json_string_value(json_object_get(answer, "wrong"));
     json_t *rules = json_object_get(answer, "rules");
@@ -75,27 +32,22 @@ static int show(json_t *answer, const struct search *search, bool as_json)
     if (wrong)
         complain("%s", wrong);
     else if (!json_is_array(rules))
-        complain("Process %ld does not answer.", search->pid);
+        complain("Process %ld does not answer.", process->pid);
     else if (as_json)
-        emit(json_pack("{s:i, s:O}", "pid", (int)search->pid, "rules", rules)), status = EXIT_OK;
+        emit(json_pack("{s:i, s:O}", "pid", (int)process->pid, "rules", rules)), status = EXIT_OK;
     else
         print_rules(rules), status = EXIT_OK;
     json_decref(answer);
     return status;
 }
 
-static int send_request(const char *directory, struct search *search, const char *request, bool as_json)
+static int send_request(const char *directory, struct live_process *process, const char *request, bool as_json)
 {
-    char why[512];
-    if (node_list(directory, look_at_process, search, why, sizeof why)) {
-        complain("%s", why);
+    if (!live_process_find(directory, process)) {
+        complain("No process %ld has a softverbs device open.", process->pid);
         return EXIT_NEGATIVE;
     }
-    if (!search->found) {
-        complain("No process %ld has a softverbs device open.", search->pid);
-        return EXIT_NEGATIVE;
-    }
-    return show(ask(directory, search->slot, request), search, as_json);
+    return show(live_process_ask(directory, process->slot, request), process, as_json);
 }
 
 /* All rules go in one request, so that either all of them hold or none. False: they are too long. */
@@ -107,13 +59,6 @@ static bool write_request(char *request, int count, char **rules)
     return used <= NODE_REQUEST_MAX;
 }
 
-static long process_number(const char *text)
-{
-    char *end;
-    long number = text ? strtol(text, &end, 10) : 0;
-    return !number || *end || number < 0 ? 0 : number;
-}
-
 static int inject(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -122,16 +67,16 @@ static int inject(const struct command *command, int argc, char **argv)
     struct meeting meeting = {0};
     for (int option; (option = meeting_option(command, argc, argv, options, &meeting)) != -1;)
         snprintf(request, sizeof request, REPORT_INJECT "%s", option == 'l' ? "list" : "clear");
-    struct search search = {.pid = process_number(argv[optind])};
+    struct live_process process = {.pid = live_process_number(argv[optind])};
     int rules = argc - optind - 1;
-    if (!search.pid)
+    if (!process.pid)
         return command_misused(command, "It needs the number of a process.");
     if (!*request == !rules)
         return command_misused(command, "It needs either rules, or --list or --clear.");
     if (rules && !write_request(request, rules, argv + optind + 1))
         return command_misused(command, "The rules are longer than %d letters together.", NODE_REQUEST_MAX - 32);
     int status = meeting_find(command, &meeting);
-    return status ? status : send_request(meeting.directory, &search, request, meeting.as_json);
+    return status ? status : send_request(meeting.directory, &process, request, meeting.as_json);
 }
 
 const struct command inject_command = {

@@ -1,0 +1,64 @@
+#include "report/live_process.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "ipc/node.h"
+
+enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
+
+struct search {
+    struct live_process *process;
+    bool found;
+};
+
+long live_process_number(const char *text)
+{
+    char *end;
+    long number = text ? strtol(text, &end, 10) : 0;
+    return !number || *end || number < 0 ? 0 : number;
+}
+
+static void look_at_process(const struct node_entry *entry, void *context)
+{
+    struct search *search = context;
+    if (!entry->alive || entry->pid != search->process->pid)
+        return;
+    search->found = true;
+    search->process->slot = entry->slot;
+}
+
+bool live_process_find(const char *directory, struct live_process *process)
+{
+    struct search search = {.process = process};
+    char why[512];
+    if (node_list(directory, look_at_process, &search, why, sizeof why))
+        complain("%s", why);
+    return search.found;
+}
+
+static json_t *ask_once(const char *directory, unsigned slot, const char *request)
+{
+    json_t *answer = NULL;
+    int fd = memfd_create("answer", MFD_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
+        answer = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
+    close(fd);
+    return answer;
+}
+
+json_t *live_process_ask(const char *directory, unsigned slot, const char *request)
+{
+    for (int i = 0; i < ATTEMPTS; i++, nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL)) {
+        json_t *answer = ask_once(directory, slot, request);
+        if (!json_is_true(json_object_get(answer, "busy")))
+            return answer;
+        json_decref(answer);
+    }
+    return NULL;
+}

@@ -1,0 +1,22 @@
+/* A process that has a device open, which a command asks for something. */
+#ifndef TOOLS_LIVE_PROCESS_H
+#define TOOLS_LIVE_PROCESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct live_process {
+    long pid;
+    unsigned slot; /* of the directory; live_process_find */
+};
+
+/* The number that the text is; 0: it is none of a process. */
+long live_process_number(const char *text);
+
+/* Finds the slot of the process with that pid. False: none of the directory has it. */
+bool live_process_find(const char *directory, struct live_process *);
+
+/* The answer to the request; NULL: none came in time. A process that is making objects right now is asked again. */
+json_t *live_process_ask(const char *directory, unsigned slot, const char *request);
+
+#endif
