@@ -15,6 +15,7 @@
 #include "report/inject.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
+#include "ring/trace_control.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_story.h"
@@ -275,6 +276,8 @@ void report_write(void *context, const char *request, int fd)
         inject_answer(process, request + sizeof REPORT_INJECT - 1, out);
     else if (!strncmp(request, QP_ACCOUNT_REQUEST, sizeof QP_ACCOUNT_REQUEST - 1))
         account_write(out, process, request + sizeof QP_ACCOUNT_REQUEST - 1);
+    else if (!strncmp(request, REPORT_TRACE, sizeof REPORT_TRACE - 1))
+        trace_answer(request + sizeof REPORT_TRACE - 1, out);
     else if (!strncmp(request, REPORT_STORY, sizeof REPORT_STORY - 1))
         answer_story(out, process, request + sizeof REPORT_STORY - 1);
     else

@@ -8,6 +8,9 @@
 #define REPORT_EVENT "event "
 #define REPORT_INJECT "inject "
 
+/* Of a request for a trace: ring/trace_control.h. */
+#define REPORT_TRACE "trace "
+
 /* Of a request for the story of a queue pair, "story NUMBER": ask/qp_story.h; null when it is not of this process. */
 #define REPORT_STORY "story "
 

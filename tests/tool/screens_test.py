@@ -34,6 +34,7 @@ COMMANDS = {
     "stat": [["stat", "--once"], ["stat", "--qps"], ["stat", "--lines"], ["stat", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "inject": [["inject", "--help"]],
+    "trace": [["trace", "--help"]],
     "sweep": [["sweep", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],
@@ -56,6 +57,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
     "event": ([["event", "gid-change", "soft0"]], "Event"),
     "inject": ([["inject", "PID", "when ibv_reg_mr: delay 1us"], ["inject", "--list", "PID"]], "Injected"),  # PID: of the pair
+    "trace": ([], "Call"),
     "doctor": ([["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "no-such"]], "list of Finding"),
     "ping": ([["ping", "127.0.0.1", "-c", "1", "-W", "0.1"]], "Ping"),
     "explain": ([["explain"], ["explain", "105"]], "list of Reason"),
@@ -258,6 +260,13 @@ def counters_are_in_the_form_too():
         told = [json.loads(line) for line in lines]
     assert len(told) == 2
     _check(told, "list of Counts", _forms(), "counters")
+
+
+def traces_are_in_the_form_too():
+    done = expect(softverbs("trace", "--json", "--", PAIR, "none"), out=None, err=None)
+    calls = [json.loads(line) for line in done.stderr.decode().splitlines()]
+    assert len(calls) > 20
+    _check(calls, "list of Call", _forms(), "trace")
 
 
 def stories_are_in_the_form_too():

@@ -1,0 +1,260 @@
+/* Each line has a number, and the slot with the number modulo the count of slots. `turn` of a slot is the number of the
+ * line that may be written there next; the writer that takes the number by `next` owns the slot until it has set `turn`
+ * to one more, which the reader waits for; when the reader has copied it, it sets `turn` to the number one round later.
+ * A writer that finds an older turn finds the ring full. A writer that was stopped holds the reader up, so that the
+ * reader takes its slot after a while: both set `turn` by compare-exchange, and the later of them has lost the line. */
+#include "ring/trace_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/nanos.h"
+
+static struct trace_ring *_Atomic open_ring;
+static _Atomic uint32_t trace_now;  /* number of the trace; 0: none is open whose reader was not seen to be gone */
+static _Atomic unsigned inside;     /* threads that may use it */
+static _Atomic int32_t own_process; /* 0: to be asked for */
+
+/* Ids of a thread, for as long as the process is the same. */
+static _Thread_local struct {
+    int32_t process, thread;
+} self __attribute__((tls_model("initial-exec")));
+
+static const nanos reader_patience = 5 * NANOS_SECOND; /* with which writers take it for one that lives */
+static const nanos writer_patience = NANOS_SECOND / 4; /* with which the reader waits for a line to be complete */
+
+static int64_t read_monotonic(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)((nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec);
+}
+
+uint32_t trace_ring_now(void)
+{
+    return atomic_load_explicit(&trace_now, memory_order_relaxed);
+}
+
+/* --- writers */
+
+static void forget_process(void)
+{
+    atomic_store(&own_process, 0);
+    atomic_store(&inside, 0); /* only the thread that forked is here */
+}
+
+static void know_self(void)
+{
+    int32_t process = atomic_load_explicit(&own_process, memory_order_relaxed);
+    if (!process) {
+        process = getpid();
+        atomic_store(&own_process, process);
+    }
+    if (self.process != process) {
+        self.process = process;
+        self.thread = (int32_t)syscall(SYS_gettid);
+    }
+}
+
+/* The slot of a new line, or NULL: all are full. */
+static struct trace_slot *take(struct trace_ring *ring, uint64_t *number)
+{
+    *number = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    for (;;) {
+        struct trace_slot *slot = &ring->slot[*number % TRACE_SLOTS];
+        uint64_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
+        if (turn < *number)
+            return NULL;
+        if (turn == *number && atomic_compare_exchange_weak(&ring->next, number, *number + 1))
+            return slot;
+        if (turn > *number)
+            *number = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    }
+}
+
+/* A ring that is full is one that is read slowly, or no more. */
+static void lose_line(struct trace_ring *ring)
+{
+    int64_t looked = atomic_load_explicit(&ring->looked, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
+    if (!looked || read_monotonic() - looked > (int64_t)reader_patience)
+        atomic_store(&trace_now, 0);
+}
+
+static void fill_slot(struct trace_ring *ring, const struct trace_line *line)
+{
+    uint64_t number, turn;
+    struct trace_slot *slot = take(ring, &number);
+    if (!slot) {
+        lose_line(ring);
+        return;
+    }
+    slot->when = line->when;
+    slot->took = line->took;
+    slot->further = line->further;
+    slot->process = self.process;
+    slot->thread = self.thread;
+    slot->length = line->length;
+    memcpy(slot->text, line->text, line->length);
+    turn = number;
+    if (!atomic_compare_exchange_strong(&slot->turn, &turn, number + 1))
+        atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
+}
+
+void trace_ring_write(const struct trace_line *line)
+{
+    int error = errno;
+    atomic_fetch_add(&inside, 1); /* before the look at open_ring: trace_ring_close looks in the other order */
+    struct trace_ring *ring = atomic_load(&open_ring);
+    if (ring && line->trace == trace_ring_now()) {
+        know_self();
+        fill_slot(ring, line);
+    }
+    atomic_fetch_sub(&inside, 1);
+    errno = error;
+}
+
+static const char *map_ring(int fd, struct trace_ring **ring)
+{
+    static char why[128];
+    struct stat status;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (fstat(fd, &status) || status.st_size != sizeof(struct trace_ring) || seals < 0 || !(seals & F_SEAL_SHRINK))
+        return "it is no ring of a trace, or one of another version of softverbs";
+    *ring = mmap(NULL, sizeof **ring, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (*ring == MAP_FAILED) {
+        snprintf(why, sizeof why, "it can't be mapped: %s", strerror(errno));
+        return why;
+    }
+    if ((*ring)->version == TRACE_VERSION && (*ring)->slots == TRACE_SLOTS)
+        return NULL;
+    munmap(*ring, sizeof **ring);
+    return "its layout is that of another version of softverbs";
+}
+
+const char *trace_ring_open(const char *path)
+{
+    static char why[128];
+    static bool known;
+    static uint32_t last;
+    struct trace_ring *ring;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        snprintf(why, sizeof why, "it can't be opened: %s", strerror(errno));
+        return why;
+    }
+    const char *wrong = map_ring(fd, &ring);
+    close(fd);
+    if (wrong)
+        return wrong;
+    trace_ring_close();
+    if (!known)
+        pthread_atfork(NULL, NULL, forget_process);
+    known = true;
+    atomic_store(&open_ring, ring);
+    atomic_store(&trace_now, ++last);
+    return NULL;
+}
+
+void trace_ring_close(void)
+{
+    struct trace_ring *ring = atomic_exchange(&open_ring, NULL);
+    if (!ring)
+        return;
+    atomic_store(&trace_now, 0);
+    while (atomic_load(&inside))
+        sched_yield();
+    munmap(ring, sizeof *ring);
+}
+
+/* --- the reader */
+
+int trace_ring_create(struct trace_reader *reader)
+{
+    *reader = (struct trace_reader){.fd = memfd_create("softverbs-trace", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    struct trace_ring *ring = MAP_FAILED;
+    if (reader->fd < 0)
+        return errno;
+    if (!ftruncate(reader->fd, sizeof *ring) && !fcntl(reader->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+        ring = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
+    if (ring == MAP_FAILED) {
+        int error = errno;
+        close(reader->fd);
+        return error;
+    }
+    for (unsigned i = 0; i < TRACE_SLOTS; i++)
+        atomic_init(&ring->slot[i].turn, i);
+    ring->version = TRACE_VERSION;
+    ring->slots = TRACE_SLOTS;
+    atomic_store(&ring->looked, read_monotonic());
+    snprintf(reader->path, sizeof reader->path, "/proc/%d/fd/%d", (int)getpid(), reader->fd);
+    reader->ring = ring;
+    return 0;
+}
+
+static void copy_line(const struct trace_slot *slot, struct trace_slot *line)
+{
+    memcpy(line, (const void *)slot, sizeof *line);
+    if (line->length > TRACE_TEXT)
+        line->length = TRACE_TEXT;
+    for (uint32_t i = 0; i < line->length; i++)
+        if ((unsigned char)line->text[i] < ' ' && line->text[i] != TRACE_NEXT && line->text[i] != TRACE_RESULT)
+            line->text[i] = '?';
+}
+
+/* Of the line that comes: has its writer taken long? */
+static bool is_overdue(struct trace_reader *reader)
+{
+    struct trace_ring *ring = reader->ring;
+    int64_t deadline = read_monotonic() + (int64_t)writer_patience;
+    while (read_monotonic() < deadline) {
+        if (atomic_load(&ring->slot[reader->next % TRACE_SLOTS].turn) != reader->next)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = NANOS_MILLISECOND}, NULL);
+    }
+    return true;
+}
+
+bool trace_ring_read(struct trace_reader *reader, struct trace_slot *line)
+{
+    struct trace_ring *ring = reader->ring;
+    atomic_store_explicit(&ring->looked, read_monotonic(), memory_order_relaxed);
+    for (;;) {
+        struct trace_slot *slot = &ring->slot[reader->next % TRACE_SLOTS];
+        uint64_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire), now = reader->next;
+        bool written = turn == now + 1;
+        if (!written && atomic_load(&ring->next) <= now)
+            return false;
+        if (turn == now && !is_overdue(reader))
+            continue;
+        if (written)
+            copy_line(slot, line);
+        if (!atomic_compare_exchange_strong(&slot->turn, &turn, now + TRACE_SLOTS))
+            continue;
+        reader->next++;
+        if (written)
+            return true;
+        atomic_fetch_add(&ring->lost, 1);
+    }
+}
+
+uint64_t trace_ring_lost(const struct trace_reader *reader)
+{
+    return atomic_load(&reader->ring->lost);
+}
+
+void trace_ring_destroy(struct trace_reader *reader)
+{
+    atomic_store(&reader->ring->looked, 0);
+    munmap(reader->ring, sizeof *reader->ring);
+    close(reader->fd);
+}

@@ -1,0 +1,460 @@
+#include "trace/call_layer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/nanos.h"
+#include "calls/calls.h"
+#include "trace/value.h"
+#include "verbs/object/words.h"
+
+enum {
+    ROOM_OF_RESULT = 160,
+    PLACE = 120 /* nearer to the program than the checker and scripts: what it gets is shown */
+};
+
+static struct calls_layer layer;
+
+/* Polls of a thread that found nothing, one behind the other: the first is a line, and the others are one together,
+ * once in a second and before the next call. */
+static _Thread_local struct {
+    struct calls_subject cq;
+    const char *call, *result;
+    uint32_t trace;   /* trace_ring_now of the first */
+    uint32_t further; /* those that are no line yet */
+    int64_t since;    /* the first of them */
+} empty __attribute__((tls_model("initial-exec")));
+
+static int64_t read_real_time(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (int64_t)((nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec);
+}
+
+static void begin_line(struct trace_line *line, const char *call)
+{
+    line->trace = trace_ring_now();
+    line->when = read_real_time();
+    line->further = 0;
+    line->length = 0;
+    line->limit = TRACE_TEXT - ROOM_OF_RESULT;
+    text_add(line, call);
+}
+
+static void begin_result(struct trace_line *line)
+{
+    line->limit = TRACE_TEXT;
+    text_add_character(line, TRACE_RESULT);
+}
+
+static void end_line(struct trace_line *line)
+{
+    line->took = (uint32_t)((read_real_time() - line->when + 999) / 1000);
+    trace_ring_write(line);
+}
+
+/* --- results, in the ways to fail of base/result.h. errno stays */
+
+static void add_failure(struct trace_line *line, int64_t value, int error)
+{
+    text_add_signed(line, value);
+    text_add_character(line, ' ');
+    text_add_error(line, error);
+}
+
+static void answer_code(struct trace_line *line, int64_t value)
+{
+    if (value)
+        text_add_error(line, (int)value);
+    else
+        text_add(line, "0");
+}
+
+static void answer_minus(struct trace_line *line, int64_t value)
+{
+    if (value < 0)
+        add_failure(line, value, errno);
+    else
+        text_add_signed(line, value);
+}
+
+static void answer_negative(struct trace_line *line, int64_t value)
+{
+    if (value < 0)
+        text_add_error(line, (int)-value);
+    else
+        text_add_signed(line, value);
+}
+
+static void answer_plain(struct trace_line *line, int64_t value)
+{
+    text_add_signed(line, value);
+}
+
+#define ANSWER_code(result) answer_code(&line, result)
+#define ANSWER_minus(result) answer_minus(&line, result)
+#define ANSWER_event(result) answer_minus(&line, result)
+#define ANSWER_negative(result) answer_negative(&line, result)
+#define ANSWER_plain(result) answer_plain(&line, (int64_t)(uintptr_t)(result))
+#define ANSWER_pointer(result)                                                                                         \
+    do {                                                                                                               \
+        if (result)                                                                                                    \
+            value_add(&line, "", CALLS_SUBJECT_IF(result), value_pointer, (uint64_t)(uintptr_t)(result));              \
+        else                                                                                                           \
+            text_add(&line, "NULL "), text_add_error(&line, errno);                                                    \
+    } while (0)
+
+/* --- polls that find nothing */
+
+static void write_empty(void)
+{
+    struct trace_line line = {.trace = empty.trace, .when = empty.since, .further = empty.further, .limit = TRACE_TEXT};
+    text_add(&line, empty.call);
+    value_argument(&line, "cq", empty.cq, value_pointer, empty.cq.object);
+    text_add_character(&line, TRACE_RESULT);
+    text_add(&line, empty.result);
+    line.took = (uint32_t)((read_real_time() - line.when + 999) / 1000);
+    trace_ring_write(&line);
+    empty.further = 0;
+}
+
+/* Another call begins. */
+static void end_empty(void)
+{
+    if (empty.further)
+        write_empty();
+    empty.call = NULL;
+}
+
+/* True: the poll that found nothing is one more of those, and no line of its own. */
+static bool add_empty(const char *call, struct calls_subject cq, const char *result, int64_t when)
+{
+    if (empty.call != call || empty.cq.object != cq.object || empty.trace != trace_ring_now()) {
+        end_empty();
+        empty.trace = trace_ring_now();
+        empty.call = call;
+        empty.cq = cq;
+        empty.result = result;
+        return false;
+    }
+    if (!empty.further++)
+        empty.since = when;
+    if (when - empty.since > (int64_t)NANOS_SECOND)
+        write_empty();
+    return true;
+}
+
+/* --- all calls */
+
+/* Does the call answer by what its arguments point to? Then they are shown as they are behind it. */
+static bool fills_arguments(const char *title)
+{
+    static const char beginning[] = "ibv_query_";
+    return !strncmp(title, beginning, sizeof beginning - 1);
+}
+
+/* A call that waits is a line when it begins, too. */
+static void show_wait(struct trace_line *line)
+{
+    line->took = UINT32_MAX;
+    trace_ring_write(line);
+}
+
+#define BEFORE_code(line)
+#define BEFORE_minus(line)
+#define BEFORE_negative(line)
+#define BEFORE_plain(line)
+#define BEFORE_pointer(line)
+#define BEFORE_event(line) show_wait(line);
+
+#define TRACED(answer, type, name, title, parameters, arguments)                                                       \
+    static type traced_##name parameters                                                                               \
+    {                                                                                                                  \
+        if (!trace_ring_now())                                                                                         \
+            return calls_get(&layer.below, name) arguments;                                                            \
+        struct trace_line line;                                                                                        \
+        bool late = fills_arguments(title);                                                                            \
+        end_empty();                                                                                                   \
+        begin_line(&line, title);                                                                                      \
+        if (!late) {                                                                                                   \
+            WITH_LINE arguments;                                                                                       \
+        }                                                                                                              \
+        BEFORE_##answer(&line) type result = calls_get(&layer.below, name) arguments;                                  \
+        if (late) {                                                                                                    \
+            WITH_LINE arguments;                                                                                       \
+        }                                                                                                              \
+        begin_result(&line);                                                                                           \
+        ANSWER_##answer(result);                                                                                       \
+        end_line(&line);                                                                                               \
+        return result;                                                                                                 \
+    }
+#define TRACED_NOTHING(name, title, parameters, arguments)                                                             \
+    static void traced_##name parameters                                                                               \
+    {                                                                                                                  \
+        struct trace_line line;                                                                                        \
+        bool shown = trace_ring_now();                                                                                 \
+        if (shown) {                                                                                                   \
+            end_empty();                                                                                               \
+            begin_line(&line, title);                                                                                  \
+            WITH_LINE arguments;                                                                                       \
+        }                                                                                                              \
+        calls_get(&layer.below, name) arguments;                                                                       \
+        if (shown)                                                                                                     \
+            end_line(&line);                                                                                           \
+    }
+#define WITH_LINE(...) VALUE_ARGUMENTS(&line, __VA_ARGS__)
+
+#define VERB_nothing(type, name, title, parameters, arguments) TRACED_NOTHING(name, title, parameters, arguments)
+#define VERB_code(type, name, title, parameters, arguments) TRACED(code, type, name, title, parameters, arguments)
+#define VERB_minus(type, name, title, parameters, arguments) TRACED(minus, type, name, title, parameters, arguments)
+#define VERB_negative(type, name, title, parameters, arguments)                                                        \
+    TRACED(negative, type, name, title, parameters, arguments)
+#define VERB_pointer(type, name, title, parameters, arguments) TRACED(pointer, type, name, title, parameters, arguments)
+#define VERB_event(type, name, title, parameters, arguments) TRACED(event, type, name, title, parameters, arguments)
+#define VERB_plain(type, name, title, parameters, arguments) TRACED(plain, type, name, title, parameters, arguments)
+#define OF_int(name, title, parameters, arguments) TRACED(code, int, name, title, parameters, arguments)
+#define OF_void(name, title, parameters, arguments) TRACED_NOTHING(name, title, parameters, arguments)
+#define TITLE(name) (&#name[#name[0] == '_'])
+/* Of polls: below. */
+#define FAST_poll_cq(...)
+#define FAST_bind_mw(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
+#define FAST_req_notify_cq(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
+#define FAST_post_srq_recv(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
+#define FAST_post_srq_ops(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
+#define FAST_post_send(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
+#define FAST_post_recv(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
+#define ITERATOR_start_poll(...)
+#define ITERATOR_next_poll(...)
+#define ITERATOR_end_poll(name, title, parameters, arguments) OF_void(name, title, parameters, arguments)
+
+#define VERB(answer, type, name, work, parameters, arguments)                                                          \
+    VERB_##answer(type, name, TITLE(name), parameters, arguments)
+#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
+    VERB_##answer(type, name, TITLE(name), parameters, arguments)
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
+    VERB_##answer(type, name, #name, parameters, arguments)
+#define FAST(table, type, name, work, parameters, arguments)                                                           \
+    FAST_##name(ibv_##name, "ibv_" #name, parameters, arguments)
+#define ON_OBJECT(object, type, member, name, parameters, arguments) OF_##type(name, #name, parameters, arguments)
+#define BUILDER(type, name, parameters, arguments) OF_##type(ibv_##name, "ibv_" #name, parameters, arguments)
+#define NEWER_BUILDER(type, name, parameters, arguments) OF_##type(ibv_##name, "ibv_" #name, parameters, arguments)
+#define ITERATOR(type, name, parameters, arguments) ITERATOR_##name(ibv_##name, "ibv_" #name, parameters, arguments)
+#include "calls/verbs.def"
+
+/* A command of librdmacm: the identifier that it names. One that takes an event waits. */
+#define BEFORE_told(line)
+#define BEFORE_quiet(line)
+#define BEFORE_waits(line) show_wait(line);
+#define COMMAND(number, page, how, serve, layout, least, answer, object)                                               \
+    static int traced_##serve(struct ucma_call *call)                                                                  \
+    {                                                                                                                  \
+        if (!trace_ring_now())                                                                                         \
+            return calls_get(&layer.below, serve)(call);                                                               \
+        struct trace_line line;                                                                                        \
+        end_empty();                                                                                                   \
+        begin_line(&line, #page);                                                                                      \
+        VALUE_ARGUMENT(&line, call)                                                                                    \
+        BEFORE_##how(&line) int result = calls_get(&layer.below, serve)(call);                                         \
+        begin_result(&line);                                                                                           \
+        answer_code(&line, result);                                                                                    \
+        end_line(&line);                                                                                               \
+        return result;                                                                                                 \
+    }
+#include "calls/ucma.def"
+
+/* --- calls whose results tell more */
+
+static void end_poll(struct trace_line *line, const char *call, struct calls_subject cq, bool found,
+                     const char *nothing)
+{
+    if (!found && add_empty(call, cq, nothing, line->when))
+        return;
+    if (found)
+        end_empty();
+    end_line(line);
+}
+
+static int traced_ibv_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
+{
+    static const char call[] = "ibv_poll_cq";
+    if (!trace_ring_now())
+        return calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
+    struct trace_line line;
+    begin_line(&line, call);
+    int result = calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
+    VALUE_ARGUMENTS(&line, cq, count)
+    begin_result(&line);
+    answer_negative(&line, result);
+    if (result > 0)
+        value_completions(&line, list, result);
+    end_poll(&line, call, CALLS_SUBJECT_IF(cq), result, "0");
+    return result;
+}
+
+static void add_entry(struct trace_line *line, const struct ibv_cq_ex *cq)
+{
+    text_add(line, " {wr_id=");
+    text_add_number(line, cq->wr_id);
+    text_add(line, ", status=");
+    text_add(line, words_status(cq->status));
+    text_add_character(line, '}');
+}
+
+static int traced_ibv_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+    static const char call[] = "ibv_start_poll";
+    if (!trace_ring_now())
+        return calls_get(&layer.below, ibv_start_poll)(cq, attr);
+    struct trace_line line;
+    begin_line(&line, call);
+    int result = calls_get(&layer.below, ibv_start_poll)(cq, attr);
+    VALUE_ARGUMENT(&line, cq)
+    begin_result(&line);
+    answer_code(&line, result);
+    if (!result)
+        add_entry(&line, cq);
+    end_poll(&line, call, CALLS_SUBJECT_IF(cq), result != ENOENT, "ENOENT");
+    return result;
+}
+
+static int traced_ibv_next_poll(struct ibv_cq_ex *cq)
+{
+    if (!trace_ring_now())
+        return calls_get(&layer.below, ibv_next_poll)(cq);
+    struct trace_line line;
+    begin_line(&line, "ibv_next_poll");
+    VALUE_ARGUMENT(&line, cq)
+    int result = calls_get(&layer.below, ibv_next_poll)(cq);
+    begin_result(&line);
+    answer_code(&line, result);
+    if (!result)
+        add_entry(&line, cq);
+    end_line(&line);
+    return result;
+}
+
+static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    if (!trace_ring_now())
+        return calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);
+    struct trace_line line;
+    end_empty();
+    begin_line(&line, "ibv_modify_qp");
+    VALUE_ARGUMENT(&line, qp)
+    text_add_character(&line, TRACE_NEXT);
+    text_add(&line, "attr=");
+    value_qp_attributes(&line, attr, (unsigned)mask);
+    int result = calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);
+    begin_result(&line);
+    answer_code(&line, result);
+    end_line(&line);
+    return result;
+}
+
+/* Which CQ the event is of. */
+static int traced_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+    if (!trace_ring_now())
+        return calls_get(&layer.below, ibv_get_cq_event)(channel, cq, cq_context);
+    struct trace_line line;
+    end_empty();
+    begin_line(&line, "ibv_get_cq_event");
+    VALUE_ARGUMENT(&line, channel)
+    show_wait(&line);
+    int result = calls_get(&layer.below, ibv_get_cq_event)(channel, cq, cq_context);
+    begin_result(&line);
+    answer_minus(&line, result);
+    if (!result) {
+        text_add_character(&line, ' ');
+        value_add(&line, "cq", CALLS_SUBJECT_IF(*cq), value_pointer, (uintptr_t)*cq);
+    }
+    end_line(&line);
+    return result;
+}
+
+/* --- which calls */
+
+static struct calls_layer layer = {.name = "trace", .place = PLACE};
+
+/* But the readers of an iterator: start_poll and next_poll show the completion. */
+static const struct calls all = {
+#define VERB(answer, type, name, work, parameters, arguments) .name = traced_##name,
+#define NEWER_VERB VERB
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments) .name = traced_##name,
+#define FAST(table, type, name, work, parameters, arguments) .ibv_##name = traced_ibv_##name,
+#define ON_OBJECT(object, type, member, name, parameters, arguments) .name = traced_##name,
+#define BUILDER(type, name, parameters, arguments) .ibv_##name = traced_ibv_##name,
+#define NEWER_BUILDER BUILDER
+#define ITERATOR BUILDER
+#include "calls/verbs.def"
+#define COMMAND(number, page, how, serve, layout, least, answer, object) .serve = traced_##serve,
+#include "calls/ucma.def"
+};
+
+/* With or without its "ibv_" or "rdma_". */
+static bool is_named(const char *title, const char *name, size_t length)
+{
+    const char *bare = strchr(title, '_') + 1;
+    return (strlen(title) == length && !memcmp(title, name, length)) ||
+           (strlen(bare) == length && !memcmp(bare, name, length));
+}
+
+static bool is_listed(const char *title, const char *calls)
+{
+    if (!*calls)
+        return true;
+    for (const char *name = calls; *name; name += strspn(name, ",")) {
+        size_t length = strcspn(name, ",");
+        if (is_named(title, name, length))
+            return true;
+        name += length;
+    }
+    return false;
+}
+
+/* NULL, or the first name that no call has. */
+static const char *find_unknown(const char *calls, size_t *length)
+{
+    static const char *const titles[] = {
+#define CALL(type, name, title, parameters, arguments) title,
+#define HELD(type, name, title, parameters, arguments) title,
+#include "calls/each.def"
+    };
+    for (const char *name = calls; *name; name += *length, name += strspn(name, ",")) {
+        size_t i = 0;
+        *length = strcspn(name, ",");
+        while (i < sizeof titles / sizeof *titles && !is_named(titles[i], name, *length))
+            i++;
+        if (i == sizeof titles / sizeof *titles)
+            return name;
+    }
+    return NULL;
+}
+
+const char *call_layer_trace(const char *calls)
+{
+    static char why[128];
+    size_t length;
+    calls_take_off(&layer);
+    if (!calls)
+        return NULL;
+    const char *unknown = find_unknown(calls, &length);
+    if (unknown) {
+        snprintf(why, sizeof why, "there is no call \"%.*s\"", length < 80 ? (int)length : 80, unknown);
+        return why;
+    }
+    struct calls wanted = all;
+    wanted.ibv_modify_qp = traced_modify_qp;
+    wanted.ibv_get_cq_event = traced_get_cq_event;
+#define CALL(type, name, title, parameters, arguments)                                                                 \
+    if (!is_listed(title, calls))                                                                                      \
+        wanted.name = NULL;
+#define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
+#include "calls/each.def"
+    layer.calls = wanted;
+    calls_put_around(&layer);
+    return NULL;
+}

@@ -1,0 +1,19 @@
+/* Of the library that programs load alone: the command and the tests, which have all else of it inside, are not traced.
+ */
+#include "base/settings.h"
+#include "diag/log.h"
+#include "ring/trace_control.h"
+#include "trace/call_layer.h"
+
+/* Behind the calls that lie at the bottom (abi/bottom.c), before all else. */
+__attribute__((constructor(102))) static void start(void)
+{
+    const char *path = setting_environment(SETTING_TRACE_RING), *calls = setting_environment(SETTING_TRACE_CALLS);
+    trace_layer_change = call_layer_trace;
+    if (!path || !*path)
+        return;
+    log_start();
+    const char *wrong = trace_begin(path, calls ? calls : "");
+    if (wrong)
+        log_write(LOG_WARN, "no trace is written: %s", wrong);
+}

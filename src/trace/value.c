@@ -1,0 +1,395 @@
+#include "trace/value.h"
+
+#include <string.h>
+
+#include "verbs/object/words.h"
+#include "verbs/qp/kind.h"
+
+enum { MOST_ELEMENTS = 4, MOST_REQUESTS = 4 };
+
+void value_signed(struct trace_line *line, const char *name, uint64_t value)
+{
+    char words[WORDS_SIZE];
+    if (!strcmp(name, "access"))
+        text_add(line, words_access((unsigned)value, words));
+    else
+        text_add_signed(line, (int64_t)value);
+}
+
+void value_unsigned(struct trace_line *line, const char *name, uint64_t value)
+{
+    static const char *const in_hex[] = {"access", "address", "iova",       "rkey",
+                                         "lkey",   "flags",   "remote_qpn", "remote_qkey"};
+    char words[WORDS_SIZE];
+    if (!strcmp(name, "access")) {
+        text_add(line, words_access((unsigned)value, words));
+        return;
+    }
+    for (size_t i = 0; i < sizeof in_hex / sizeof *in_hex; i++)
+        if (!strcmp(name, in_hex[i])) {
+            text_add_hex(line, value);
+            return;
+        }
+    text_add_number(line, value);
+}
+
+void value_pointer(struct trace_line *line, const char *name, uint64_t value)
+{
+    if (value)
+        text_add_hex(line, value);
+    else
+        text_add(line, "NULL");
+}
+
+void value_add(struct trace_line *line, const char *name, struct calls_subject subject, value_writer *write,
+               uint64_t value)
+{
+    if (!subject.kind || !value) {
+        write(line, name, value);
+        return;
+    }
+    text_add(line, subject.kind);
+    if (!strcmp(subject.kind, "qp")) {
+        text_add_character(line, ' ');
+        text_add_hex(line, subject.number);
+    } else if (!strcmp(subject.kind, "device")) {
+        text_add_character(line, ' ');
+        text_add(line, ((const struct ibv_device *)(uintptr_t)value)->name);
+    } else {
+        text_add_character(line, ' ');
+        text_add_number(line, subject.number);
+    }
+}
+
+void value_argument(struct trace_line *line, const char *name, struct calls_subject subject, value_writer *write,
+                    uint64_t value)
+{
+    text_add_character(line, TRACE_NEXT);
+    text_add(line, name);
+    text_add_character(line, '=');
+    value_add(line, name, subject, write, value);
+}
+
+/* --- structs. Each begins with this: NULL is not a struct */
+
+static bool begin_struct(struct trace_line *line, uint64_t value)
+{
+    text_add(line, value ? "{" : "NULL");
+    return value;
+}
+
+static void number(struct trace_line *line, bool *first, const char *name, uint64_t value)
+{
+    text_add_member(line, first, name);
+    text_add_number(line, value);
+}
+
+static void hex(struct trace_line *line, bool *first, const char *name, uint64_t value)
+{
+    text_add_member(line, first, name);
+    text_add_hex(line, value);
+}
+
+static void word(struct trace_line *line, bool *first, const char *name, const char *value)
+{
+    text_add_member(line, first, name);
+    text_add(line, value);
+}
+
+static void queue(struct trace_line *line, bool *first, const char *name, const struct ibv_cq *cq)
+{
+    text_add_member(line, first, name);
+    value_add(line, name, CALLS_SUBJECT_IF((struct ibv_cq *)cq), value_pointer, (uintptr_t)cq);
+}
+
+static void elements(struct trace_line *line, bool *first, const struct ibv_sge *list, int count)
+{
+    text_add_member(line, first, "sg_list");
+    text_add_character(line, '[');
+    for (int i = 0; list && i < count; i++) {
+        bool inner = true;
+        text_add(line, i ? ", {" : "{");
+        if (i == MOST_ELEMENTS) {
+            text_add(line, "...}");
+            break;
+        }
+        hex(line, &inner, "addr", list[i].addr);
+        number(line, &inner, "length", list[i].length);
+        hex(line, &inner, "lkey", list[i].lkey);
+        text_add_character(line, '}');
+    }
+    text_add_character(line, ']');
+}
+
+static void send_flags(struct trace_line *line, bool *first, unsigned flags)
+{
+    static const char *const names[] = {"FENCE", "SIGNALED", "SOLICITED", "INLINE", "IP_CSUM"};
+    if (!flags)
+        return;
+    text_add_member(line, first, "send_flags");
+    bool more = false;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (flags & 1u << i) {
+            text_add(line, more ? "|IBV_SEND_" : "IBV_SEND_");
+            text_add(line, names[i]);
+            more = true;
+        }
+}
+
+static bool is_remote(enum ibv_wr_opcode opcode)
+{
+    return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_RDMA_READ;
+}
+
+static void remote(struct trace_line *line, bool *first, const struct ibv_send_wr *wr)
+{
+    bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    if (is_remote(wr->opcode)) {
+        hex(line, first, "remote_addr", wr->wr.rdma.remote_addr);
+        hex(line, first, "rkey", wr->wr.rdma.rkey);
+    } else if (atomic) {
+        hex(line, first, "remote_addr", wr->wr.atomic.remote_addr);
+        hex(line, first, "rkey", wr->wr.atomic.rkey);
+        number(line, first, "compare_add", wr->wr.atomic.compare_add);
+    }
+}
+
+void value_ibv_send_wr(struct trace_line *line, const char *name, uint64_t value)
+{
+    const struct ibv_send_wr *wr = (const struct ibv_send_wr *)(uintptr_t)value;
+    for (unsigned i = 0; wr && i < MOST_REQUESTS; i++, wr = wr->next) {
+        bool first = true;
+        text_add(line, i ? ", {" : "{");
+        number(line, &first, "wr_id", wr->wr_id);
+        word(line, &first, "opcode", words_opcode(wr->opcode));
+        elements(line, &first, wr->sg_list, wr->num_sge);
+        send_flags(line, &first, wr->send_flags);
+        remote(line, &first, wr);
+        text_add_character(line, '}');
+    }
+    text_add(line, wr ? ", ..." : value ? "" : "NULL");
+}
+
+void value_ibv_recv_wr(struct trace_line *line, const char *name, uint64_t value)
+{
+    const struct ibv_recv_wr *wr = (const struct ibv_recv_wr *)(uintptr_t)value;
+    for (unsigned i = 0; wr && i < MOST_REQUESTS; i++, wr = wr->next) {
+        bool first = true;
+        text_add(line, i ? ", {" : "{");
+        number(line, &first, "wr_id", wr->wr_id);
+        elements(line, &first, wr->sg_list, wr->num_sge);
+        text_add_character(line, '}');
+    }
+    text_add(line, wr ? ", ..." : value ? "" : "NULL");
+}
+
+static const char *type_word(enum ibv_qp_type type)
+{
+    const struct qp_kind *kind = qp_kind_find(type);
+    return kind ? kind->name : "?";
+}
+
+static void capacities(struct trace_line *line, bool *first, const struct ibv_qp_cap *cap)
+{
+    number(line, first, "max_send_wr", cap->max_send_wr);
+    number(line, first, "max_recv_wr", cap->max_recv_wr);
+    number(line, first, "max_send_sge", cap->max_send_sge);
+    number(line, first, "max_recv_sge", cap->max_recv_sge);
+    number(line, first, "max_inline_data", cap->max_inline_data);
+}
+
+/* The members that both structs begin with. */
+static void queue_pair(struct trace_line *line, const struct ibv_qp_init_attr_ex *attr)
+{
+    bool first = true;
+    word(line, &first, "qp_type", type_word(attr->qp_type));
+    queue(line, &first, "send_cq", attr->send_cq);
+    queue(line, &first, "recv_cq", attr->recv_cq);
+    if (attr->srq) {
+        text_add_member(line, &first, "srq");
+        value_add(line, "srq", CALLS_SUBJECT_IF(attr->srq), value_pointer, (uintptr_t)attr->srq);
+    }
+    capacities(line, &first, &attr->cap);
+    number(line, &first, "sq_sig_all", (unsigned)attr->sq_sig_all);
+    text_add_character(line, '}');
+}
+
+void value_ibv_qp_init_attr_ex(struct trace_line *line, const char *name, uint64_t value)
+{
+    if (begin_struct(line, value))
+        queue_pair(line, (const struct ibv_qp_init_attr_ex *)(uintptr_t)value);
+}
+
+void value_ibv_qp_init_attr(struct trace_line *line, const char *name, uint64_t value)
+{
+    const struct ibv_qp_init_attr *attr = (const struct ibv_qp_init_attr *)(uintptr_t)value;
+    if (!begin_struct(line, value))
+        return;
+    struct ibv_qp_init_attr_ex whole = {.send_cq = attr->send_cq,
+                                        .recv_cq = attr->recv_cq,
+                                        .srq = attr->srq,
+                                        .cap = attr->cap,
+                                        .qp_type = attr->qp_type,
+                                        .sq_sig_all = attr->sq_sig_all};
+    queue_pair(line, &whole);
+}
+
+static void shared_receives(struct trace_line *line, const struct ibv_srq_attr *attr)
+{
+    bool first = true;
+    number(line, &first, "max_wr", attr->max_wr);
+    number(line, &first, "max_sge", attr->max_sge);
+    number(line, &first, "srq_limit", attr->srq_limit);
+    text_add_character(line, '}');
+}
+
+void value_ibv_srq_attr(struct trace_line *line, const char *name, uint64_t value)
+{
+    if (begin_struct(line, value))
+        shared_receives(line, (const struct ibv_srq_attr *)(uintptr_t)value);
+}
+
+void value_ibv_srq_init_attr(struct trace_line *line, const char *name, uint64_t value)
+{
+    if (begin_struct(line, value))
+        shared_receives(line, &((const struct ibv_srq_init_attr *)(uintptr_t)value)->attr);
+}
+
+void value_ibv_srq_init_attr_ex(struct trace_line *line, const char *name, uint64_t value)
+{
+    if (begin_struct(line, value))
+        shared_receives(line, &((const struct ibv_srq_init_attr_ex *)(uintptr_t)value)->attr);
+}
+
+void value_ibv_cq_init_attr_ex(struct trace_line *line, const char *name, uint64_t value)
+{
+    const struct ibv_cq_init_attr_ex *attr = (const struct ibv_cq_init_attr_ex *)(uintptr_t)value;
+    bool first = true;
+    if (!begin_struct(line, value))
+        return;
+    number(line, &first, "cqe", attr->cqe);
+    hex(line, &first, "wc_flags", attr->wc_flags);
+    text_add_character(line, '}');
+}
+
+void value_gid(struct trace_line *line, const char *name, uint64_t value)
+{
+    char words[WORDS_GID];
+    text_add(line, value ? words_gid((const union ibv_gid *)(uintptr_t)value, words) : "NULL");
+}
+
+static void address(struct trace_line *line, const struct ibv_ah_attr *attr)
+{
+    bool first = true;
+    char words[WORDS_GID];
+    text_add_character(line, '{');
+    if (attr->is_global) {
+        word(line, &first, "dgid", words_gid(&attr->grh.dgid, words));
+        number(line, &first, "sgid_index", attr->grh.sgid_index);
+    } else {
+        number(line, &first, "dlid", attr->dlid);
+    }
+    number(line, &first, "port_num", attr->port_num);
+    text_add_character(line, '}');
+}
+
+void value_ibv_ah_attr(struct trace_line *line, const char *name, uint64_t value)
+{
+    if (value)
+        address(line, (const struct ibv_ah_attr *)(uintptr_t)value);
+    else
+        text_add(line, "NULL");
+}
+
+/* --- what needs another argument of its call */
+
+/* In the order of the mask's bits. */
+#define ATTRIBUTES(NUMBER, HEX)                                                                                        \
+    NUMBER(IBV_QP_PKEY_INDEX, pkey_index)                                                                              \
+    NUMBER(IBV_QP_PORT, port_num)                                                                                      \
+    HEX(IBV_QP_QKEY, qkey)                                                                                             \
+    NUMBER(IBV_QP_TIMEOUT, timeout)                                                                                    \
+    NUMBER(IBV_QP_RETRY_CNT, retry_cnt)                                                                                \
+    NUMBER(IBV_QP_RNR_RETRY, rnr_retry)                                                                                \
+    NUMBER(IBV_QP_RQ_PSN, rq_psn)                                                                                      \
+    NUMBER(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic)                                                                     \
+    NUMBER(IBV_QP_MIN_RNR_TIMER, min_rnr_timer)                                                                        \
+    NUMBER(IBV_QP_SQ_PSN, sq_psn)                                                                                      \
+    NUMBER(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic)                                                              \
+    HEX(IBV_QP_DEST_QPN, dest_qp_num)                                                                                  \
+    NUMBER(IBV_QP_RATE_LIMIT, rate_limit)
+
+void value_qp_attributes(struct trace_line *line, const struct ibv_qp_attr *attr, unsigned mask)
+{
+    bool first = true;
+    char words[WORDS_SIZE];
+    if (!begin_struct(line, (uintptr_t)attr))
+        return;
+    if (mask & IBV_QP_STATE)
+        word(line, &first, "qp_state", words_state(attr->qp_state));
+    if (mask & IBV_QP_ACCESS_FLAGS)
+        word(line, &first, "qp_access_flags", words_access(attr->qp_access_flags, words));
+    if (mask & IBV_QP_AV) {
+        text_add_member(line, &first, "ah_attr");
+        address(line, &attr->ah_attr);
+    }
+    if (mask & IBV_QP_PATH_MTU)
+        number(line, &first, "path_mtu", attr->path_mtu ? 128u << attr->path_mtu : 0);
+#define NUMBER(bit, member)                                                                                            \
+    if (mask & (bit))                                                                                                  \
+        number(line, &first, #member, attr->member);
+#define HEX(bit, member)                                                                                               \
+    if (mask & (bit))                                                                                                  \
+        hex(line, &first, #member, attr->member);
+    ATTRIBUTES(NUMBER, HEX)
+#undef NUMBER
+#undef HEX
+    text_add_character(line, '}');
+}
+
+static const char *completion_word(enum ibv_wc_opcode opcode)
+{
+    static const struct {
+        enum ibv_wc_opcode opcode;
+        const char *word;
+    } words[] = {{IBV_WC_SEND, "SEND"},
+                 {IBV_WC_RDMA_WRITE, "RDMA_WRITE"},
+                 {IBV_WC_RDMA_READ, "RDMA_READ"},
+                 {IBV_WC_COMP_SWAP, "COMP_SWAP"},
+                 {IBV_WC_FETCH_ADD, "FETCH_ADD"},
+                 {IBV_WC_BIND_MW, "BIND_MW"},
+                 {IBV_WC_LOCAL_INV, "LOCAL_INV"},
+                 {IBV_WC_RECV, "RECV"},
+                 {IBV_WC_RECV_RDMA_WITH_IMM, "RECV_RDMA_WITH_IMM"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].opcode == opcode)
+            return words[i].word;
+    return "?";
+}
+
+static void completion(struct trace_line *line, const struct ibv_wc *wc)
+{
+    bool first = true;
+    text_add_character(line, '{');
+    number(line, &first, "wr_id", wc->wr_id);
+    word(line, &first, "status", words_status(wc->status));
+    if (wc->status == IBV_WC_SUCCESS) { /* else they mean nothing */
+        text_add(line, ", opcode=IBV_WC_");
+        text_add(line, completion_word(wc->opcode));
+        number(line, &first, "byte_len", wc->byte_len);
+    } else {
+        number(line, &first, "vendor_err", wc->vendor_err);
+    }
+    hex(line, &first, "qp_num", wc->qp_num);
+    text_add_character(line, '}');
+}
+
+void value_completions(struct trace_line *line, const struct ibv_wc *list, int count)
+{
+    text_add(line, " [");
+    for (int i = 0; i < count && i < MOST_REQUESTS; i++) {
+        text_add(line, i ? ", " : "");
+        completion(line, &list[i]);
+    }
+    text_add(line, count > MOST_REQUESTS ? ", ...]" : "]");
+}

@@ -1,0 +1,68 @@
+/* Arguments and results of calls as text: objects by kind and number, flags and states by their names, structs by the
+ * members that matter. */
+#ifndef TRACE_VALUE_H
+#define TRACE_VALUE_H
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#include "calls/subject.h"
+#include "trace/text.h"
+
+/* Each writes what the argument is; `name` is the parameter's in verbs.def. What it points to is read as the library is
+ * about to read it. */
+typedef void value_writer(struct trace_line *, const char *name, uint64_t value);
+
+value_writer value_signed, value_unsigned, value_pointer;
+
+/* The structs that are shown, which VALUE_STRUCTS lists: value_ibv_send_wr and so on. */
+#define VALUE_STRUCTS(STRUCT)                                                                                          \
+    STRUCT(ibv_send_wr)                                                                                                \
+    STRUCT(ibv_recv_wr)                                                                                                \
+    STRUCT(ibv_qp_init_attr)                                                                                           \
+    STRUCT(ibv_qp_init_attr_ex)                                                                                        \
+    STRUCT(ibv_srq_init_attr)                                                                                          \
+    STRUCT(ibv_srq_init_attr_ex)                                                                                       \
+    STRUCT(ibv_srq_attr)                                                                                               \
+    STRUCT(ibv_cq_init_attr_ex)                                                                                        \
+    STRUCT(ibv_ah_attr)
+#define VALUE_STRUCT(type) value_writer value_##type;
+VALUE_STRUCTS(VALUE_STRUCT)
+#undef VALUE_STRUCT
+value_writer value_gid;
+
+/* An object that is not one of verbs.def's is shown by these. */
+#define VALUE_STRUCT(type) struct type * : value_##type, const struct type * : value_##type,
+#define VALUE_WRITER(argument)                                                                                         \
+    _Generic((argument), VALUE_STRUCTS(VALUE_STRUCT) union ibv_gid *: value_gid, const union ibv_gid *: value_gid,     \
+             int: value_signed, long: value_signed, unsigned: value_unsigned, unsigned long: value_unsigned,           \
+             unsigned short: value_unsigned, unsigned char: value_unsigned, default: value_pointer)
+
+/* "qp 0x12", or what the writer makes of it. */
+void value_add(struct trace_line *, const char *name, struct calls_subject, value_writer *, uint64_t value);
+
+/* TRACE_NEXT, the name, "=" and the value, for each of up to eight arguments. */
+#define VALUE_ARGUMENT(line, argument)                                                                                 \
+    value_argument(line, #argument, CALLS_SUBJECT_IF(argument), VALUE_WRITER(argument),                                \
+                   (uint64_t)(uintptr_t)(argument));
+void value_argument(struct trace_line *, const char *name, struct calls_subject, value_writer *, uint64_t value);
+
+#define VALUE_ARGUMENTS(line, ...) VALUE_COUNTED(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1)(line, __VA_ARGS__)
+#define VALUE_COUNTED(a, b, c, d, e, f, g, h, count, ...) VALUE_JOINED(count)
+#define VALUE_JOINED(count) VALUE_OF_##count
+#define VALUE_OF_1(line, a) VALUE_ARGUMENT(line, a)
+#define VALUE_OF_2(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_1(line, __VA_ARGS__)
+#define VALUE_OF_3(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_2(line, __VA_ARGS__)
+#define VALUE_OF_4(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_3(line, __VA_ARGS__)
+#define VALUE_OF_5(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_4(line, __VA_ARGS__)
+#define VALUE_OF_6(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_5(line, __VA_ARGS__)
+#define VALUE_OF_7(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_6(line, __VA_ARGS__)
+#define VALUE_OF_8(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_7(line, __VA_ARGS__)
+
+/* What a successful ibv_poll_cq has put there: "[{wr_id=7, IBV_WC_SUCCESS, ...}, ...]". */
+void value_completions(struct trace_line *, const struct ibv_wc *, int count);
+
+/* "{qp_state=IBV_QPS_INIT, ...}": the members that the mask names. */
+void value_qp_attributes(struct trace_line *, const struct ibv_qp_attr *, unsigned mask);
+
+#endif

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""softverbs trace: the calls of unmodified programs, of one that it starts and of one that runs."""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import cases
+from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
+
+PROGRAM = f"{BUILD}/tests/tool/scripted"
+LINE = re.compile(r"(\d\d:\d\d:\d\d\.\d{6}) (\d+)(?:/\d+)? (\w+)\((.*)\)(?: = (.*?))?(?:, (\d+) times more in)?( waits|(?: <(\d+) us>))")
+
+
+def _lines(text):
+    """Call, arguments, result and further calls of each line."""
+    found = [(line, LINE.fullmatch(line)) for line in text.splitlines()]
+    assert all(match for _, match in found), [line for line, match in found if not match]
+    return [(match[3], match[4], match[5], int(match[6] or 0)) for _, match in found]
+
+
+def _of(lines, call):
+    return [line for line in lines if line[0] == call]
+
+
+@contextlib.contextmanager
+def _running():
+    """A process that sends a message to itself for each line, and what sends one."""
+    with subprocess.Popen([SOFTVERBS, "run", "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=cases.environment()) as process:
+        def send():
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            return process.stdout.readline(), process.stdout.readline()
+        try:
+            process.stdout.readline()
+            yield process, send
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def _tracing(pid, *options):
+    """A trace of the process, and what reads its lines until they hold."""
+    path = f"{TEMPORARY}/trace-{time.monotonic_ns()}"
+    with subprocess.Popen([SOFTVERBS, "trace", "-p", str(pid), "-o", path, *options], env=cases.environment(), stderr=subprocess.PIPE) as trace:
+        def until(holds):
+            for _ in range(1000):
+                text = _read(path)
+                if holds(text):
+                    return text
+                assert trace.poll() is None, trace.stderr.read()
+                time.sleep(0.02)
+            raise AssertionError(_read(path))
+        try:
+            yield trace, until, path
+        finally:
+            trace.kill()
+
+
+def _read(path):
+    with contextlib.suppress(FileNotFoundError):
+        with open(path, encoding="utf-8") as file:
+            return file.read().rpartition("\n")[0]
+    return ""
+
+
+def each_call_is_a_line_with_arguments_and_result():
+    done = expect(softverbs("trace", "--", PROGRAM, "work"), out=None, err=None)
+    lines = _lines(done.stderr.decode())
+    assert lines[0][0] == "ibv_get_device_list" and lines[1][:2] == ("ibv_open_device", "device=device soft0"), lines[:2]
+    (_, arguments, result, _), = _of(lines, "ibv_reg_mr")
+    assert "access=IBV_ACCESS_LOCAL_WRITE" in arguments and re.fullmatch(r"mr \d+", result), (arguments, result)
+    number = re.fullmatch("qp (0x[0-9a-f]+)", _of(lines, "ibv_create_qp_ex")[0][2])[1]
+    states = [arguments for _, arguments, _, _ in _of(lines, "ibv_modify_qp")]
+    assert [re.search("qp_state=(\\w+)", text)[1] for text in states] == ["INIT", "RTR", "RTS"], states
+    assert f"dest_qp_num={number}" in states[1] and all(f"qp=qp {number}" in text for text in states), states
+    posts = _of(lines, "ibv_post_send")
+    assert "opcode=IBV_WR_SEND" in posts[0][1] and posts[0][2] == "0", posts
+    ends = "".join(result for _, _, result, _ in _of(lines, "ibv_poll_cq"))
+    assert ends.count("status=IBV_WC_SUCCESS") == done.stdout.count(b" status 0 ") == 8, (ends, done.stdout)
+    assert ends.count("opcode=IBV_WC_RECV, byte_len=8") == 4, ends
+
+
+def a_refused_call_shows_its_error():
+    done = softverbs("trace", "-e", "reg_mr", "--", PROGRAM, "regions", env={"SOFTVERBS_INJECT": "when ibv_reg_mr, nth 2: error ENOMEM"})
+    lines = _lines(done.stderr.decode())
+    assert {call for call, *_ in lines} == {"ibv_reg_mr"} and [result for *_, result, _ in lines].count("NULL ENOMEM") == 1, lines
+
+
+def a_call_that_waits_is_a_line_when_it_begins():
+    done = expect(softverbs("trace", "-e", "ibv_get_cq_event,req_notify_cq", "--", PROGRAM, "events"), out=None, err=None)
+    lines = _lines(done.stderr.decode())
+    waits = _of(lines, "ibv_get_cq_event")
+    assert waits and len(_of(lines, "ibv_req_notify_cq")) >= 1, lines
+    assert [result is None for _, _, result, _ in waits] == [True, False] * (len(waits) // 2), waits
+    assert all(re.fullmatch(r"0 cq \d+", result) for _, _, result, _ in waits if result), waits
+
+
+def commands_of_librdmacm_are_there():
+    done = softverbs("trace", "-e", "rdma_create_id,rdma_bind_addr,rdma_destroy_id", "--", "udaddy", "-b", "nowhere")
+    if done.returncode == 127:
+        raise cases.Skip("rdmacm-utils is not installed")
+    assert "rdma_create_id(" in done.stderr.decode(), cases.told(done)
+
+
+def lines_of_json_have_the_same():
+    done = expect(softverbs("trace", "--json", "--", PROGRAM, "work"), out=None, err=None)
+    calls = [json.loads(line) for line in done.stderr.decode().splitlines()]
+    made = [call for call in calls if call["call"] == "ibv_create_qp_ex"]
+    assert len(made) == 1 and made[0]["result"].startswith("qp 0x") and "qp_type=RC" in made[0]["arguments"]["attr"], made
+    assert all(abs(call["time"] - time.time()) < 600 and call["pid"] == call["tid"] for call in calls), calls
+    assert all(0 <= call["seconds"] < 60 for call in calls), calls
+
+
+def the_exit_status_is_that_of_the_program():
+    for program, status in ((["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -KILL $$"], 137), (["/nowhere"], 127)):
+        assert softverbs("trace", "--", *program).returncode == status, program
+
+
+def programs_that_the_program_starts_are_there():
+    done = softverbs("trace", "-e", "alloc_pd", "--", "sh", "-c", f"{PROGRAM} work >&2; {PROGRAM} work >&2")
+    text = "\n".join(line for line in done.stderr.decode().splitlines() if "ibv_" in line)
+    assert len(_lines(text)) == 2 and len({line.split()[1] for line in text.splitlines()}) == 2, text
+
+
+def a_trace_joins_a_process_and_leaves_it():
+    with _running() as (process, send):
+        send()
+        with _tracing(process.pid) as (trace, until, path):
+            text = until(lambda text: send() and "IBV_WC_SEND" in text and "post_send" in text)
+            assert {call for call, *_ in _lines(text)} == {"ibv_post_recv", "ibv_post_send", "ibv_poll_cq"}, text
+            trace.send_signal(signal.SIGINT)
+            assert trace.wait() == 0
+            ended = _read(path)
+        send()
+        assert _read(path) == ended
+        assert process.poll() is None
+
+
+def a_program_does_not_care_that_its_trace_was_killed():
+    with _running() as (process, send):
+        with _tracing(process.pid) as (trace, until, _):
+            until(lambda text: send() and "post_send" in text)
+            trace.kill()
+            trace.wait()
+        for _ in range(5000):
+            send()
+        with _tracing(process.pid, "-e", "post_send") as (_, until, _):
+            assert {call for call, *_ in _lines(until(lambda text: send() and "post_send" in text))} == {"ibv_post_send"}
+
+
+def a_trace_ends_with_its_process():
+    with _running() as (process, send):
+        with _tracing(process.pid) as (trace, until, _):
+            until(lambda text: send() and "post_send" in text)
+            process.kill()
+            process.wait()
+            assert trace.wait(timeout=30) == 0
+
+
+def polls_that_find_nothing_are_counted():
+    with _running() as (process, send):
+        with _tracing(process.pid) as (_, until, _):
+            lines = _lines(until(lambda text: send() and "IBV_WC_SEND" in text))
+            empty = [line for line in lines if line[0] == "ibv_poll_cq" and line[2] == "0"]
+            assert len(empty) <= 2 * len([line for line in lines if line[0] == "ibv_poll_cq" and line[2] != "0"]) + 2, lines
+
+
+def what_is_wrong_is_said():
+    with _running() as (process, _):
+        expect(softverbs("trace", "-p", str(process.pid), "-e", "post_send,explode"), status=1, err=[b"there is no call \"explode\""])
+    expect(softverbs("trace", "-p", str(process.pid)), status=1, err=[f"No process {process.pid} has a softverbs device open.".encode()])
+    expect(softverbs("trace", "-o", "/nowhere/file", "--", "true"), status=1, err=[b"/nowhere/file can't be written: No such file"])
+    expect(softverbs("trace"), status=2, err=None)
+    expect(softverbs("trace", "-p", "x"), status=2, err=None)
+
+
+def a_ring_that_is_none_is_not_written_to():
+    path = f"{TEMPORARY}/no-ring"
+    with open(path, "wb") as file:
+        file.write(bytes(1 << 20))
+    done = cases.run(PROGRAM, "work", env={"SOFTVERBS_TRACE_RING": path, "SOFTVERBS_LOG": "warn"})
+    assert done.returncode == 0 and b"no trace is written: it is no ring of a trace" in done.stderr, cases.told(done)
+    with open(path, "rb") as file:
+        assert not any(file.read())
+    os.unlink(path)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,214 @@
+/* softverbs trace: the calls of programs as they happen. This process reads what their library writes into a ring of
+ * memory; nothing of theirs waits for it. */
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "config/settings.h"
+#include "ipc/node.h"
+#include "report/live_process.h"
+#include "report/meeting.h"
+#include "report/report.h"
+#include "ring/trace_ring.h"
+#include "trace/trace_line.h"
+
+enum { PAUSE_NANOS = 1000000, PATIENCE = 200 /* pauses after which is looked whether the process lives */ };
+
+struct trace {
+    struct meeting meeting;
+    struct live_process process; /* that is traced; pid 0: the program is a child of this process */
+    const char *calls;
+    FILE *out;
+    struct trace_reader reader;
+    struct trace_slot line;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int number)
+{
+    interrupted = number;
+}
+
+/* False: nobody takes what is written. */
+static bool show_lines(struct trace *trace)
+{
+    while (trace_ring_read(&trace->reader, &trace->line))
+        trace_line_print(trace->out, &trace->line, trace->meeting.as_json);
+    return !fflush(trace->out) && !ferror(trace->out);
+}
+
+static void tell_lost(const struct trace *trace)
+{
+    uint64_t lost = trace_ring_lost(&trace->reader);
+    if (lost)
+        complain("%llu lines were lost, as they came faster than they could be written.", (unsigned long long)lost);
+}
+
+static void pause_a_moment(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL);
+}
+
+/* --- a process that runs */
+
+/* 0, or an exit status after a sentence. */
+static int send_request(struct trace *trace, const char *request)
+{
+    json_t *answer = live_process_ask(trace->meeting.directory, trace->process.slot, request);
+    const char *wrong = json_string_value(json_object_get(answer, "wrong"));
+    bool answers = json_is_boolean(json_object_get(answer, "traced"));
+    if (wrong)
+        complain("Process %ld can't be traced: %s.", trace->process.pid, wrong);
+    else if (!answers)
+        complain("Process %ld does not answer.", trace->process.pid);
+    json_decref(answer);
+    return answers && !wrong ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+static int join(struct trace *trace)
+{
+    char request[NODE_REQUEST_MAX + 1];
+    int used = snprintf(request, sizeof request, REPORT_TRACE "begin %s %s", trace->reader.path, trace->calls);
+    if (used >= (int)sizeof request) {
+        complain("The list of calls is too long.");
+        return EXIT_USAGE;
+    }
+    return send_request(trace, request);
+}
+
+static int trace_process(struct trace *trace)
+{
+    int status = join(trace);
+    for (unsigned pauses = 0; !status && !interrupted && show_lines(trace); pause_a_moment())
+        if (++pauses % PATIENCE == 0 && !live_process_find(trace->meeting.directory, &trace->process))
+            break;
+    if (!status && live_process_find(trace->meeting.directory, &trace->process))
+        send_request(trace, REPORT_TRACE "end");
+    show_lines(trace);
+    return status;
+}
+
+/* --- a program that is started */
+
+static void become(struct trace *trace, char **program)
+{
+    char *arguments[] = {"softverbs", "run", "--", NULL};
+    size_t count = 0;
+    while (program[count])
+        count++;
+    char **all = calloc(count + sizeof arguments / sizeof *arguments, sizeof *all);
+    if (!all)
+        _exit(EXIT_SELF);
+    memcpy(all, arguments, sizeof arguments);
+    memcpy(all + 3, program, count * sizeof *all);
+    setenv(setting_lines[SETTING_TRACE_RING].variable, trace->reader.path, 1);
+    setenv(setting_lines[SETTING_TRACE_CALLS].variable, trace->calls, 1);
+    execv("/proc/self/exe", all);
+    complain("softverbs can't be executed: %s.", strerror(errno));
+    _exit(EXIT_SELF);
+}
+
+/* What its user sends to all of the terminal is for the program; this process goes on until it has ended. */
+static int trace_program(struct trace *trace, char **program)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child < 0) {
+        complain("No process can be made: %s.", strerror(errno));
+        return EXIT_SELF;
+    }
+    if (!child)
+        become(trace, program);
+    while (waitpid(child, &status, WNOHANG) == 0 && show_lines(trace))
+        pause_a_moment();
+    show_lines(trace);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* --- the command */
+
+static int begin(const struct command *command, struct trace *trace, const char *path, char **program)
+{
+    int status = trace->process.pid ? meeting_find(command, &trace->meeting) : 0;
+    if (status)
+        return status;
+    if (trace->process.pid && !live_process_find(trace->meeting.directory, &trace->process)) {
+        complain("No process %ld has a softverbs device open.", trace->process.pid);
+        return EXIT_NEGATIVE;
+    }
+    trace->out = path ? fopen(path, "we") : stderr;
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* where the program writes, too */
+    if (!trace->out) {
+        complain("%s can't be written: %s.", path, strerror(errno));
+        return EXIT_NEGATIVE;
+    }
+    int error = trace_ring_create(&trace->reader);
+    if (error) {
+        complain("There is no memory for a trace: %s.", strerror(error));
+        return EXIT_NEGATIVE;
+    }
+    signal(SIGINT, note_signal);
+    signal(SIGTERM, note_signal);
+    signal(SIGPIPE, SIG_IGN);
+    status = trace->process.pid ? trace_process(trace) : trace_program(trace, program);
+    tell_lost(trace);
+    trace_ring_destroy(&trace->reader);
+    return status;
+}
+
+static int trace(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+                                            {"calls", required_argument, NULL, 'e'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            MEETING_OPTIONS};
+    struct trace *trace = calloc(1, sizeof *trace);
+    const char *path = NULL, *pid = NULL;
+    int status;
+    if (!trace)
+        return EXIT_SELF;
+    trace->calls = "";
+    for (int option; (option = meeting_option(command, argc, argv, options, &trace->meeting)) != -1;) {
+        pid = option == 'p' ? optarg : pid;
+        trace->calls = option == 'e' ? optarg : trace->calls;
+        path = option == 'o' ? optarg : path;
+    }
+    trace->process.pid = pid ? live_process_number(pid) : 0;
+    if (pid && !trace->process.pid)
+        status = command_misused(command, "\"%s\" is no number of a process.", pid);
+    else if (!pid == (optind == argc))
+        status = command_misused(command, "It needs either a program, or -p and the number of a process.");
+    else
+        status = begin(command, trace, path, argv + optind);
+    free(trace);
+    return status;
+}
+
+const struct command trace_command = {
+    .name = "trace",
+    .arguments = "[OPTIONS] [-p PID | [--] PROGRAM [ARGUMENTS]]",
+    .summary = "Show the calls of verbs and librdmacm as they happen",
+    .help = "  -p, --pid PID     of this process, which runs; Ctrl-C ends the trace, and the\n"
+            "                    process goes on. Else of the program, which is started as by\n"
+            "                    softverbs run, and of all that it starts\n"
+            "  -e, --calls LIST  of these calls only, with commas between: post_send,poll_cq\n"
+            "  -o, --output FILE to this file instead of standard error\n" MEETING_HELP_DIR
+            "  --json            each call as a line of JSON, see docs/user/json.md\n"
+            "\n"
+            "A line has the time, process and thread, the call with its arguments, its\n"
+            "result, and how long it took. Polls that found nothing, one behind the other,\n"
+            "are one line with their number. The exit status is the program's.\n",
+    .runs_rest = true,
+    .letters = "p:e:o:",
+    .run = trace,
+};
