@@ -96,7 +96,13 @@ static void noted(const struct connection *connection, enum event event, uint64_
         manager->operations->event(manager, connection->local.communication_id, event, a, b);
 }
 
-static const struct connection_operations outcomes = {.outcome = happened, .event = noted};
+static nanos connect_linger(const struct connection *connection)
+{
+    struct manager *manager = container_of(connection, struct connect_session, connection)->session.manager;
+    return manager && manager->operations->linger ? manager->operations->linger(manager) : 0;
+}
+
+static const struct connection_operations outcomes = {.outcome = happened, .event = noted, .linger = connect_linger};
 
 /* --- the session */
 

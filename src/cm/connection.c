@@ -56,7 +56,8 @@ static void send_and_wait(struct connection *connection, enum connection_state s
 static void enter_timewait(struct connection *connection, nanos now)
 {
     connection_enter(connection, CONNECTION_TIMEWAIT, now);
-    connection->deadline = now + connection_wait(connection->ack_timeout);
+    nanos longer = connection->operations->linger ? connection->operations->linger(connection) : 0;
+    connection->deadline = now + connection_wait(connection->ack_timeout) + longer;
 }
 
 static bool retransmit(struct connection *connection, enum pending message, nanos now)
@@ -240,7 +241,7 @@ void connection_abandon(struct connection *connection, nanos now)
  */
 bool connection_goodbye(const struct connection *connection, struct cm_message *message)
 {
-    static const struct connection_operations silent = {NULL, NULL};
+    static const struct connection_operations silent = {NULL, NULL, NULL};
     struct connection copy = *connection;
     copy.operations = &silent;
     copy.pending = 0;

@@ -49,6 +49,9 @@ struct connection_operations {
 
     /* Something happened that events/events.def has a line for, with its fields. NULL: nobody wants to know. */
     void (*event)(const struct connection *, enum event, uint64_t a, uint64_t b);
+
+    /* By how much the timewait that begins is longer than it must be. NULL: by nothing. */
+    nanos (*linger)(const struct connection *);
 };
 
 /* What both ends know of each other when a connection begins. */

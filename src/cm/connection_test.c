@@ -153,6 +153,24 @@ static void a_dreq_that_nobody_answers_ends_in_disconnected_all_the_same(void **
     rig_end(rig, &all);
 }
 
+static void a_timewait_lasts_as_long_as_its_owner_wants(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    rig->b.linger = 3 * NANOS_SECOND;
+    service_disconnect(all.passive, rig->now);
+    for (unsigned i = 0; i <= REPEATS; i++) {
+        rig_lose(rig, CM_DREQ);
+        rig_wait(rig, answer_wait);
+    }
+    rig_event(&rig->b, CM_DISCONNECTED);
+    rig_wait(rig, timewait);
+    rig_no_event(&rig->b);
+    rig_wait(rig, 3 * NANOS_SECOND);
+    rig_event(&rig->b, CM_TIMEWAIT_EXIT);
+    rig_end(rig, &all);
+}
+
 static void a_lost_drep_is_sent_again_from_the_timewait(void **state)
 {
     struct rig *rig = *state;
@@ -568,6 +586,7 @@ int main(void)
         TEST(a_state_has_the_time_when_it_began),
         TEST(a_lost_dreq_is_sent_again),
         TEST(a_dreq_that_nobody_answers_ends_in_disconnected_all_the_same),
+        TEST(a_timewait_lasts_as_long_as_its_owner_wants),
         TEST(a_lost_drep_is_sent_again_from_the_timewait),
         TEST(a_repeated_req_is_answered_by_mra_while_the_program_thinks),
         TEST(only_the_first_mra_counts),

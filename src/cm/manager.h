@@ -59,6 +59,9 @@ struct manager_operations {
     /* A message that has come was of no use: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. */
     void (*drop)(struct manager *, enum reason);
 
+    /* By how much the timewait of a connection is longer than it must be. NULL: by nothing. */
+    nanos (*linger)(struct manager *);
+
     /* Something happened to the connection with this communication ID that events/events.def has a line for, with its
      * fields. NULL: nobody wants to know. */
     void (*event)(struct manager *, uint32_t communication_id, enum event, uint64_t a, uint64_t b);

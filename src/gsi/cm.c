@@ -1,5 +1,6 @@
 #include "gsi/cm.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,10 +54,29 @@ static int find_port(struct manager *manager, const struct cm_address *address, 
     return cm_address_port(address, port);
 }
 
+/* A script wants the address to give no answer. */
+static bool is_lost(const struct cm_address *address)
+{
+    char name[INET6_ADDRSTRLEN];
+    bool ipv4 = cm_is_mapped(address->gid);
+    if (!meet_wants(SCRIPT_address))
+        return false;
+    inet_ntop(ipv4 ? AF_INET : AF_INET6, address->gid + (ipv4 ? 12 : 0), name, sizeof name);
+    struct script_verdict verdict = meet_event((struct script_event){.call = SCRIPT_address, .peer = name});
+    return verdict_has(&verdict, SCRIPT_DROP);
+}
+
 static int find_route(struct manager *manager, const struct cm_port *from, struct cm_address *source,
                       const struct cm_address *destination, struct cm_route *route)
 {
-    return cm_address_route(from, source, destination, route);
+    return is_lost(destination) ? EAGAIN : cm_address_route(from, source, destination, route);
+}
+
+static nanos linger(struct manager *manager)
+{
+    if (!meet_wants(SCRIPT_timewait))
+        return 0;
+    return meet_event((struct script_event){.call = SCRIPT_timewait}).delay;
 }
 
 /* As the kernel gives ports to sockets. */
@@ -133,6 +153,7 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .forget = forget_session,
                                                      .refuse = cm_refusal_write,
                                                      .drop = drop,
+                                                     .linger = linger,
                                                      .event = note_event};
 
 /* --- joining and leaving */

@@ -1,6 +1,7 @@
 #include "inject/call_layer.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <infiniband/verbs.h>
 
 #include "base/result.h"
@@ -19,6 +20,10 @@ static struct script_verdict meet_call(const struct script_event *event)
     meet_wait(verdict.delay);
     if (verdict.raised)
         raise_event(&event->subject, verdict.raised);
+    if (verdict.freeze)
+        raise_freeze(&event->subject, verdict.freeze);
+    if (verdict_has(&verdict, SCRIPT_RELEASE))
+        raise_release(&event->subject);
     return verdict;
 }
 
@@ -140,6 +145,26 @@ ASKED(ibv_query_qp, int, (struct ibv_qp * qp, struct ibv_qp_attr *attr, int mask
       (qp, attr, mask, init), -1, REFUSE_code, answer, attr, sizeof *attr)
 ASKED(ibv_query_srq, int, (struct ibv_srq * srq, struct ibv_srq_attr *attr), (srq, attr), -1, REFUSE_code, answer, attr,
       sizeof *attr)
+
+/* The list ends in NULL. */
+static struct ibv_device **list_devices(int *count)
+{
+    struct script_event event = {.call = SCRIPT_ibv_get_device_list};
+    struct script_verdict verdict = meet_call(&event);
+    int error = verdict.error, kept = 0;
+    if (error)
+        REFUSE_pointer;
+    struct ibv_device **list = calls_get(&layer.below, ibv_get_device_list)(count);
+    if (!list || !verdict.hiding)
+        return list;
+    for (struct ibv_device **each = list; *each; each++)
+        if (fnmatch(verdict.hiding->hidden, (*each)->name, 0) != 0)
+            list[kept++] = *each;
+    list[kept] = NULL;
+    if (count)
+        *count = kept;
+    return list;
+}
 
 #undef ASKED
 #define EACH_ASKED(asked)                                                                                              \
@@ -312,6 +337,7 @@ void call_layer_change(void)
     calls.ibv_post_recv = post_recv;
     calls.ibv_post_srq_recv = post_srq_recv;
     calls.ibv_wr_complete = complete;
+    calls.ibv_get_device_list = list_devices;
 #define ASKED(name) calls.name = asked_##name;
     EACH_ASKED(ASKED)
 #undef ASKED

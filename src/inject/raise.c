@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "process/helper.h"
 #include "report/event.h"
+#include "tap/delay.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_error.h"
@@ -21,6 +23,20 @@ static struct context *context_of_subject(const struct calls_subject *subject)
     struct ibv_context *ibv =
         is_of(subject, "context") ? (struct ibv_context *)subject->object : *(struct ibv_context **)subject->object;
     return ibv ? context_of(ibv) : NULL;
+}
+
+void raise_freeze(const struct calls_subject *subject, nanos time)
+{
+    struct context *context = context_of_subject(subject);
+    if (context)
+        helper_freeze(context->process, time);
+}
+
+void raise_release(const struct calls_subject *subject)
+{
+    struct context *context = context_of_subject(subject);
+    if (context)
+        delay_release_held(traffic_taps(&context->process->traffic));
 }
 
 static void raise_for_device(const struct calls_subject *subject, const struct script_raised *raised)

@@ -2,11 +2,17 @@
 #ifndef INJECT_RAISE_H
 #define INJECT_RAISE_H
 
+#include "base/nanos.h"
 #include "calls/subject.h"
 #include "script/raised.h"
 
 /* Raises the event for the object that the call is about, or for its device, with all that it does there. Nothing where
  * the call is about none. Under no lock but LOCK_PROGRAM. */
 void raise_event(const struct calls_subject *, const struct script_raised *);
+
+/* The helper thread of the process does nothing for so long; the packets that it holds leave. Both are about the
+ * process of the call's object. Likewise. */
+void raise_freeze(const struct calls_subject *, nanos);
+void raise_release(const struct calls_subject *);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/guard.h"
@@ -37,6 +38,12 @@ static void look_for_hangs(struct timer *timer, nanos now)
         container_of(container_of(timer, struct schedule_timer, timer), struct process, helper.hangs);
     if (process->parts->look_for_hangs(process))
         schedule_by(&process->schedule, &process->helper.hangs, now + hang_after);
+}
+
+void helper_freeze(struct process *process, nanos time)
+{
+    atomic_store(&process->helper.frozen, clock_now() + time);
+    node_wake(process->node);
 }
 
 void helper_watch(struct process *process)
@@ -221,9 +228,19 @@ static void fail_devices(struct duty *duty)
         come_again(duty->process);
 }
 
+/* Not for longer than the process lives. */
+static void stay_frozen(struct process *process)
+{
+    while (!atomic_load(&process->helper.stopping) && clock_now() < atomic_load(&process->helper.frozen))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    atomic_store(&process->helper.frozen, 0);
+}
+
 static void step(struct duty *duty)
 {
     struct process *process = duty->process;
+    if (unlikely(atomic_load_explicit(&process->helper.frozen, memory_order_relaxed) != 0))
+        stay_frozen(process);
     nanos now = clock_now();
     bool claimed = atomic_exchange(&process->poller.claimed, false), rang = serve_doorbell(duty, claimed);
     if (rang && !duty->failed && node_is_lost(process->node))

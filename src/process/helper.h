@@ -12,10 +12,15 @@
 
 #include <stdbool.h>
 
+#include "base/nanos.h"
+
 struct process;
 
 /* 0 or errno. */
 int helper_start(struct process *);
+
+/* For so long it does nothing. Thread-safe. */
+void helper_freeze(struct process *, nanos);
 
 /* Something has happened, after which the program may wait for ever: a look at that (look_for_hangs of the process's
  * parts) is due after some seconds, and again as long as the last one found something that it has not reported yet. A

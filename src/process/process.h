@@ -106,6 +106,7 @@ struct helper {
     pthread_t thread;
     struct follow follow;
     atomic_bool stopping;
+    _Atomic nanos frozen;        /* until then it does nothing, as a script wants */
     atomic_bool ending;          /* its last deed is to leave the host */
     bool watches;                /* for hangs: where a line would be printed */
     struct schedule_timer hangs; /* for what may wait for ever */

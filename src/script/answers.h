@@ -24,7 +24,9 @@ enum script_kind {
     SCRIPT_KIND_PACKET = 1 << 5,
     SCRIPT_KIND_MESSAGE = 1 << 6,
     SCRIPT_KIND_REQUEST = 1 << 7,
-    SCRIPT_KIND_ANYTHING = (1 << 8) - 1,
+    SCRIPT_KIND_ADDRESS = 1 << 8,
+    SCRIPT_KIND_TIMEWAIT = 1 << 9,
+    SCRIPT_KIND_ANYTHING = (1 << 10) - 1,
 };
 
 /* As base/result.h: an error number; -1 and errno; an error number below 0; NULL and errno; -1 and errno of a call that

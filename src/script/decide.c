@@ -8,9 +8,9 @@
 static bool is_about(const struct script_rule *rule, const struct script_event *event)
 {
     const struct calls_subject *subject = &event->subject;
-    if (!*rule->kind || (event->qp && event->qp == rule->number && !strcmp(rule->kind, "qp")))
+    if (!*rule->on.kind || (event->qp && event->qp == rule->on.number && !strcmp(rule->on.kind, "qp")))
         return true;
-    return subject->kind && !strcmp(rule->kind, subject->kind) && rule->number == subject->number;
+    return subject->kind && !strcmp(rule->on.kind, subject->kind) && rule->on.number == subject->number;
 }
 
 static bool is_such_question(const struct script_rule *rule, const struct script_event *event)
@@ -59,7 +59,30 @@ static bool acts(struct script_rule *rule, const struct script_event *event)
 static bool only_notes(const struct script_rule *rule)
 {
     return rule->fates == SCRIPT_NOTE && !rule->delay && !rule->error && !rule->signal && !rule->raised &&
-           !rule->end.wanted && !rule->changes.count && !rule->rejection.wanted;
+           !rule->end.wanted && !rule->changes.count && !rule->rejection.wanted && !rule->process.stop &&
+           !rule->process.freeze && !*rule->hidden && !rule->packet.cut && !rule->packet.forged &&
+           !rule->packet.bandwidth;
+}
+
+/* When the packet has left by a link of the rule's bandwidth, for which it may have to wait. */
+static nanos take_bandwidth(struct script_rule *rule, const struct script_event *event)
+{
+    if (!rule->packet.bandwidth)
+        return 0;
+    nanos taken = (nanos)((double)event->bytes * 8 * NANOS_SECOND / (double)rule->packet.bandwidth);
+    nanos before = atomic_load(&rule->so_far.busy), until;
+    do
+        until = (before > event->age ? before : event->age) + taken;
+    while (!atomic_compare_exchange_weak(&rule->so_far.busy, &before, until));
+    return until - event->age;
+}
+
+static void add_packet(struct script_verdict *verdict, const struct script_rule *rule)
+{
+    verdict->forged = verdict->forged ? verdict->forged : rule->packet.forged;
+    if (rule->packet.cut && (!verdict->cut || rule->packet.length < verdict->length))
+        verdict->length = rule->packet.length;
+    verdict->cut |= rule->packet.cut;
 }
 
 struct script_verdict script_decide(struct script *script, const struct script_event *event)
@@ -70,7 +93,11 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         if (!acts(rule, event) || only_notes(rule))
             continue;
         verdict.rule = verdict.rule ? verdict.rule : rule;
-        verdict.delay += rule->delay;
+        verdict.delay += rule->delay + take_bandwidth(rule, event);
+        verdict.stop += rule->process.stop;
+        verdict.freeze = verdict.freeze > rule->process.freeze ? verdict.freeze : rule->process.freeze;
+        verdict.hiding = verdict.hiding ? verdict.hiding : *rule->hidden ? rule : NULL;
+        add_packet(&verdict, rule);
         verdict.error = verdict.error ? verdict.error : rule->error;
         verdict.signal = verdict.signal ? verdict.signal : rule->signal;
         verdict.raised = verdict.raised ? verdict.raised : rule->raised;

@@ -19,7 +19,7 @@ struct script_event {
     uint32_t index;
     const char *name; /* of a packet's operation or of a message; NULL: it is neither */
     const char *peer; /* whom a packet is for; NULL: nobody knows */
-    uint32_t peer_qp;
+    uint32_t peer_qp, bytes;
     nanos age; /* of the process */
     uint64_t seed;
 };
@@ -28,12 +28,16 @@ struct script_verdict {
     const struct script_rule *rule;      /* that acts, the first of several; NULL: none */
     const struct script_raised *raised;  /* asynchronous event; NULL: none */
     const struct script_rule *rejection; /* that has its reason and data; NULL: none */
-    nanos delay;
+    nanos delay, stop, freeze;
     int error, signal;
     bool completes;
     unsigned fates; /* SCRIPT_DROP and so on */
     uint8_t status;
     uint16_t vendor;
+    const struct script_rule *hiding; /* devices that match its pattern; NULL: none */
+    bool cut;
+    uint8_t forged;    /* enum script_forged */
+    uint32_t length;   /* cut: at most so long */
     unsigned changing; /* how many of */
     const struct script_change *changes[SCRIPT_CHANGING_MOST];
 };

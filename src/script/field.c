@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/packet.h"
+
 static const struct script_field fields[] = {
 #define FIELD(happening, word, type, member, mask)                                                                     \
     {SCRIPT_##happening, word, offsetof(type, member), sizeof(((type *)0)->member), mask},

@@ -1,4 +1,4 @@
-/* What the action `set` changes: the fields of answers of queries. Pure. */
+/* What the action `set` changes: the fields of answers of queries, and of packets. Pure. */
 #ifndef SCRIPT_FIELD_H
 #define SCRIPT_FIELD_H
 

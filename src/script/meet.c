@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -116,6 +118,9 @@ static const struct {
     [SCRIPT_PLACE_DROP] = {" is lost", EVENT_SCRIPTED_DROP},
     [SCRIPT_PLACE_DUPLICATE] = {" comes twice", EVENT_SCRIPTED_DUPLICATE},
     [SCRIPT_PLACE_REORDER] = {" is overtaken", EVENT_SCRIPTED_REORDER},
+    [SCRIPT_PLACE_HOLD] = {" waits", EVENT_SCRIPTED_HOLD},
+    [SCRIPT_PLACE_RELEASE] = {" releases packets", EVENT_SCRIPTED_RELEASE},
+    [SCRIPT_PLACE_OVERRUN] = {" finds no room", EVENT_SCRIPTED_OVERRUN},
     [SCRIPT_PLACE_CORRUPT] = {" is corrupted", EVENT_SCRIPTED_CORRUPT},
 };
 
@@ -133,7 +138,13 @@ static const char *name_deed(const struct script_verdict *verdict)
     for (unsigned fate = 0; fate < SCRIPT_FATES; fate++)
         if (verdict->fates >> fate & 1)
             return fates[fate].done;
-    return verdict->changing ? " is changed" : "";
+    if (verdict->hiding)
+        return " hides a device";
+    if (verdict->forged)
+        return " comes behind a forged packet";
+    if (verdict->freeze)
+        return " freezes the helper";
+    return verdict->cut ? " is cut" : verdict->changing ? " is changed" : "";
 }
 
 static void log_verdict(const struct script_event *event, const struct script_verdict *verdict)
@@ -144,6 +155,8 @@ static void log_verdict(const struct script_event *event, const struct script_ve
                         : verdict->raised    ? verdict->raised->name
                                              : "";
     name_event(event, name, sizeof name);
+    if (verdict->stop)
+        snprintf(signal, sizeof signal, " the process stops,");
     if (verdict->delay)
         snprintf(late, sizeof late, " begins %llu us late,", (unsigned long long)(verdict->delay / NANOS_MICROSECOND));
     if (verdict->signal)
@@ -170,11 +183,38 @@ static void note_verdict(const struct script_event *event, const struct script_v
             call_note(fates[fate].event, REASON_SCRIPTED);
     if (verdict->changing)
         call_note(EVENT_SCRIPTED_SET, REASON_SCRIPTED);
+    if (verdict->stop)
+        call_note(EVENT_SCRIPTED_STOP, REASON_SCRIPTED);
+    if (verdict->freeze)
+        call_note(EVENT_SCRIPTED_FREEZE, REASON_SCRIPTED);
+    if (verdict->hiding)
+        call_note(EVENT_SCRIPTED_HIDE, REASON_SCRIPTED);
+    if (verdict->cut)
+        call_note(EVENT_SCRIPTED_CUT, REASON_SCRIPTED);
+    if (verdict->forged)
+        call_note(EVENT_SCRIPTED_FORGE, REASON_SCRIPTED);
     if (verdict->raised)
         call_note(EVENT_SCRIPTED_RAISE, REASON_SCRIPTED);
     if (verdict->rejection)
         call_note(EVENT_SCRIPTED_REJECT, REASON_SCRIPTED);
     log_verdict(event, verdict);
+}
+
+/* Stops the process by another, which is neither the program's child nor runs anything of it but this, and wakes it
+ * again. The program hears of no child, as it has no signal. */
+static void stop_for(nanos time)
+{
+    pid_t self = getpid();
+    struct timespec rest = {(time_t)(time / NANOS_SECOND), (long)(time % NANOS_SECOND)};
+    pid_t waker = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+    if (!waker) {
+        syscall(SYS_kill, self, SIGSTOP);
+        syscall(SYS_nanosleep, &rest, NULL);
+        syscall(SYS_kill, self, SIGCONT);
+        syscall(SYS_exit_group, 0);
+    }
+    while (waker > 0 && waitpid(waker, NULL, __WCLONE) < 0 && errno == EINTR) {
+    }
 }
 
 struct script_verdict meet_event(struct script_event event)
@@ -188,6 +228,8 @@ struct script_verdict meet_event(struct script_event event)
         note_verdict(&event, &verdict);
     if (verdict.signal)
         kill(getpid(), verdict.signal);
+    if (verdict.stop)
+        stop_for(verdict.stop);
     errno = kept;
     return verdict;
 }

@@ -33,6 +33,13 @@ struct script_change {
 
 enum { SCRIPT_CHANGES_MOST = 4 };
 
+/* A packet that is made up. */
+enum script_forged {
+    SCRIPT_FORGED_NOTHING,
+#define FORGED(name, syndrome) SCRIPT_FORGED_##name,
+#include "script/words.def"
+};
+
 struct script_rule {
     char text[SCRIPT_TEXT]; /* its beginning, as it was written */
     unsigned line;          /* of the script, from 1 on */
@@ -40,9 +47,11 @@ struct script_rule {
 
     /* Conditions; a call counts when it meets all of the first group. */
     bool calls[SCRIPT_EVENTS];
-    char program[SCRIPT_WORD];   /* pattern of fnmatch(3) for the process's name; "": any */
-    char kind[SCRIPT_WORD];      /* of the object that the call is about; "": any */
-    uint32_t number;             /* of that object */
+    char program[SCRIPT_WORD]; /* pattern of fnmatch(3) for the process's name; "": any */
+    struct {
+        char kind[SCRIPT_WORD]; /* of the object that the call is about; "": any */
+        uint32_t number;
+    } on;
     int opcode;                  /* of the work request; below 0: any */
     char operation[SCRIPT_WORD]; /* pattern for the name of a packet's operation or of a message; "": any */
     char peer[SCRIPT_WORD];      /* pattern for whom a packet is for; "": any */
@@ -59,8 +68,12 @@ struct script_rule {
 
     /* Actions. */
     nanos delay;
-    int error;                          /* the call is refused with this error number; 0: it is made */
-    int signal;                         /* that the process gets; 0: none */
+    int error;  /* the call is refused with this error number; 0: it is made */
+    int signal; /* that the process gets; 0: none */
+    struct {
+        nanos stop, freeze;
+    } process;                          /* for how long the process stops, the helper thread alone */
+    char hidden[SCRIPT_WORD];           /* pattern for the names of devices; "": none */
     const struct script_raised *raised; /* asynchronous event; NULL: none */
     struct {
         bool wanted;
@@ -73,6 +86,12 @@ struct script_rule {
         struct script_change list[SCRIPT_CHANGES_MOST];
     } changes;
     struct {
+        bool cut;
+        uint8_t forged;     /* enum script_forged: what goes before it */
+        uint32_t length;    /* cut: of its payload at most */
+        uint64_t bandwidth; /* bits a second that all of them share; 0: no limit */
+    } packet;
+    struct {
         bool wanted;
         uint16_t reason;
         char data[SCRIPT_WORD];
@@ -81,7 +100,8 @@ struct script_rule {
     /* In this process. */
     struct {
         atomic_ullong met, done;
-        atomic_bool ended; /* it was taken back */
+        atomic_bool ended;  /* it was taken back */
+        _Atomic nanos busy; /* until this age of the process the link of the rule's bandwidth is */
     } so_far;
 };
 

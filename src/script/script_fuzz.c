@@ -21,12 +21,13 @@ static void check_rule(const struct script_rule *rule)
         any = any || rule->calls[call];
     require(any && rule->line && rule->first && rule->last && rule->step && rule->most);
     require(rule->share <= SCRIPT_ALWAYS && rule->delay <= 1000 * NANOS_SECOND && rule->after <= 1000 * NANOS_SECOND);
-    require(rule->error || rule->delay || rule->signal || rule->end.wanted || rule->fates || rule->changes.count ||
-            rule->rejection.wanted || rule->raised);
+    require(rule->process.stop || rule->process.freeze || *rule->hidden || rule->packet.cut || rule->packet.forged ||
+            rule->packet.bandwidth || rule->error || rule->delay || rule->signal || rule->end.wanted || rule->fates ||
+            rule->changes.count || rule->rejection.wanted || rule->raised);
     require(rule->changes.count <= SCRIPT_CHANGES_MOST);
     require(!rule->end.wanted || script_status_name(rule->end.status));
     require(!rule->error || script_error_name(rule->error));
-    require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->kind, 0, sizeof rule->kind));
+    require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->on.kind, 0, sizeof rule->on.kind));
 }
 
 static void check_fault(const char *text, const struct script_fault *fault)
@@ -41,8 +42,12 @@ static void check_fault(const char *text, const struct script_fault *fault)
 static void decide(struct script *script)
 {
     for (enum script_call call = 0; call < SCRIPT_EVENTS; call++) {
-        struct script_event event = {
-            .call = call, .subject = {"qp", 1}, .is_work = call % 2, .age = 2000 * NANOS_SECOND, .seed = call};
+        struct script_event event = {.call = call,
+                                     .subject = {"qp", 1},
+                                     .is_work = call % 2,
+                                     .bytes = call,
+                                     .age = 2000 * NANOS_SECOND,
+                                     .seed = call};
         struct script_verdict verdict = script_decide(script, &event);
         require(!verdict.error || (verdict.rule && script_names[call].answer < SCRIPT_ANSWER_nothing));
     }

@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "script/decide.h"
+#include "script/field.h"
 #include "script/parse.h"
+#include "wire/packet.h"
 
 static struct script script;
 
@@ -261,12 +263,70 @@ static const struct {
     {"when request: reject 65536", 1, 22, "\"65536\" is no number from 0 to 65535."},
     {"when ibv_poll_cq: raise earthquake", 1, 25, "\"earthquake\" is no event that can be raised, such as port-down."},
     {"when packet: raise port-down", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when packet: set psn 16777216", 1, 22, "\"16777216\" is no value of psn."},
+    {"when packet: set state DOWN", 1, 18, "\"state\" is no field that can be set there."},
+    {"when ibv_query_port: set state UP", 1, 32, "\"UP\" is no value of state."},
+    {"when ibv_query_gid: set gid nowhere", 1, 29, "\"nowhere\" is no value of gid."},
+    {"when ibv_query_port: set lid 1, set lid 1, set lid 1, set lid 1, set lid 1", 1, 70,
+     "A rule sets at most 4 fields."},
+    {"when ibv_reg_mr: set state DOWN", 1, 22, "\"state\" is no field that can be set there."},
+    {"when ibv_reg_mr: hide x", 1, 23, "Only ibv_get_device_list can hide a device, by its name."},
+    {"when packet: cut -1", 1, 18, "\"-1\" is no number from 0 to 4294967295."},
+    {"when packet: forge ACK", 1, 20, "\"ACK\" is no packet that scripts know, such as CNP."},
+    {"when packet: bandwidth 10MB", 1, 24, "\"10MB\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit."},
+    {"when packet: freeze 1s", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when completion: hold", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when timewait: drop", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when address: error EIO", 1, 6, "Not all actions of the rule can be done to that."},
     {"when work: complete BAD", 1, 21, "\"BAD\" is no status that scripts know, such as SUCCESS."},
     {"when work: complete GENERAL_ERR, vendor 65536", 1, 41, "\"65536\" is no number from 0 to 65535."},
     {"ibv_reg_mr:error", 1, 17, "\"error\" needs a value: error=..."},
     {"ibv_reg_mr:error=EIO:when=0", 1, 27, "\"0\" is none of N, N..M, N+ and N+STEP."},
     {"ibv_reg_mr:error=EIO:when=2+x", 1, 27, "\"2+x\" is none of N, N..M, N+ and N+STEP."},
 };
+
+/* --- what rules change */
+
+static void fields_of_answers_and_packets_change(void **state)
+{
+    struct ibv_port_attr port = {.state = IBV_PORT_ACTIVE, .lid = 3, .active_mtu = IBV_MTU_4096};
+    const struct script_rule *rule = read_rule("when ibv_query_port: set state DOWN, set active_mtu 512");
+    for (unsigned i = 0; i < rule->changes.count; i++)
+        field_change(&rule->changes.list[i], SCRIPT_ibv_query_port, &port, sizeof port);
+    assert_int_equal(port.state, IBV_PORT_DOWN);
+    assert_int_equal(port.active_mtu, IBV_MTU_512);
+    assert_int_equal(port.lid, 3);
+    struct packet sent = {.psn = 7, .ack_requested = true, .pkey = 0xffff, .opcode = 4};
+    rule = read_rule("when packet: set psn 0xabcdef, set pkey 1, set solicited 1, set syndrome NAK_SEQUENCE");
+    for (unsigned i = 0; i < rule->changes.count; i++)
+        field_change(&rule->changes.list[i], SCRIPT_packet, &sent, sizeof sent);
+    assert_int_equal(sent.psn, 0xabcdef);
+    assert_int_equal(sent.pkey, 1);
+    assert_int_equal(sent.opcode, 4);
+    assert_true(sent.ack_requested && sent.solicited);
+    assert_int_equal(sent.syndrome, SYNDROME_NAK_SEQUENCE);
+}
+
+/* An answer may be shorter than what the header of today has. */
+static void what_an_answer_does_not_have_stays(void **state)
+{
+    struct ibv_port_attr port = {.link_layer = 9};
+    const struct script_rule *rule = read_rule("when ibv_query_port: set link_layer ETHERNET");
+    field_change(rule->changes.list, SCRIPT_ibv_query_port, &port, offsetof(struct ibv_port_attr, link_layer));
+    assert_int_equal(port.link_layer, 9);
+    field_change(rule->changes.list, SCRIPT_ibv_query_port, &port, sizeof port);
+    assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+}
+
+static void packets_of_a_link_wait_for_each_other(void **state)
+{
+    struct script_event sent = {.call = SCRIPT_packet, .bytes = 1000, .age = NANOS_SECOND};
+    read_rule("when packet: bandwidth 8Mbit");
+    assert_int_equal(script_decide(&script, &sent).delay, NANOS_MILLISECOND);
+    assert_int_equal(script_decide(&script, &sent).delay, 2 * NANOS_MILLISECOND);
+    sent.age += 10 * NANOS_MILLISECOND;
+    assert_int_equal(script_decide(&script, &sent).delay, NANOS_MILLISECOND);
+}
 
 static void wrong_texts_say_where_and_why(void **state)
 {
@@ -307,6 +367,9 @@ int main(void)
         cmocka_unit_test(conditions_choose_packets),
         cmocka_unit_test(completions_are_of_a_queue_and_a_queue_pair),
         cmocka_unit_test(rules_that_were_taken_back_do_nothing),
+        cmocka_unit_test(fields_of_answers_and_packets_change),
+        cmocka_unit_test(what_an_answer_does_not_have_stays),
+        cmocka_unit_test(packets_of_a_link_wait_for_each_other),
         cmocka_unit_test(wrong_texts_say_where_and_why),
         cmocka_unit_test(a_script_has_an_end),
     };

@@ -114,13 +114,13 @@ static bool read_on(struct reader *reader, const char *stops)
 {
     uint64_t number;
     const char *begin = reader->at;
-    if (!reader_word(reader, stops, reader->rule->kind))
+    if (!reader_word(reader, stops, reader->rule->on.kind))
         return false;
-    if (!*reader->rule->kind)
+    if (!*reader->rule->on.kind)
         return reader_refuse(reader, begin, "A kind of object and its number are missing, such as qp 0x12.");
     if (!reader_number(reader, stops, UINT32_MAX, &number))
         return false;
-    reader->rule->number = (uint32_t)number;
+    reader->rule->on.number = (uint32_t)number;
     return true;
 }
 
@@ -294,6 +294,71 @@ static bool read_set(struct reader *reader, const char *stops)
            reader_refuse(reader, begin, "\"%s\" is no value of %s.", value, word);
 }
 
+static bool read_stop(struct reader *reader, const char *stops)
+{
+    return reader_time(reader, stops, 0, &reader->rule->process.stop);
+}
+
+static bool read_freeze(struct reader *reader, const char *stops)
+{
+    return reader_time(reader, stops, 0, &reader->rule->process.freeze);
+}
+
+static bool read_hide(struct reader *reader, const char *stops)
+{
+    const char *begin = reader->at;
+    bool *calls = reader->rule->calls, listed = calls[SCRIPT_ibv_get_device_list];
+    if (!reader_word(reader, stops, reader->rule->hidden))
+        return false;
+    memset(calls, 0, sizeof reader->rule->calls);
+    calls[SCRIPT_ibv_get_device_list] = listed;
+    return (listed && *reader->rule->hidden) ||
+           reader_refuse(reader, begin, "Only ibv_get_device_list can hide a device, by its name.");
+}
+
+static bool read_cut(struct reader *reader, const char *stops)
+{
+    uint64_t length = 0;
+    reader->rule->packet.cut = true;
+    bool read = reader_number(reader, stops, UINT32_MAX, &length);
+    reader->rule->packet.length = (uint32_t)length;
+    return read;
+}
+
+static const struct named forged[] = {
+#define FORGED(name, syndrome) {#name, SCRIPT_FORGED_##name},
+#include "script/words.def"
+};
+
+static bool read_forge(struct reader *reader, const char *stops)
+{
+    int kind = 0;
+    bool read = read_name(reader, stops, forged, COUNT(forged), "", "packet", &kind);
+    reader->rule->packet.forged = (uint8_t)kind;
+    return read;
+}
+
+/* "100Mbit", with a fraction, as tc(8) has it. */
+static bool read_bandwidth(struct reader *reader, const char *stops)
+{
+    static const struct {
+        const char *name;
+        double bits;
+    } units[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
+    char word[SCRIPT_WORD];
+    const char *begin = reader->at, *rest;
+    double number, unit = 0;
+    if (!reader_word(reader, stops, word))
+        return false;
+    bool good = reader_decimal(word, &number, &rest);
+    for (size_t i = 0; i < COUNT(units); i++)
+        unit = !strcmp(rest, units[i].name) ? units[i].bits : unit;
+    if (!good || number * unit < 1 || number * unit > 1e15)
+        return reader_refuse(reader, begin, "\"%s\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit.", word);
+    reader->rule->packet.bandwidth = (uint64_t)(number * unit);
+    return true;
+}
+
 static bool read_data(struct reader *reader, const char *stops)
 {
     return reader_word(reader, stops, reader->rule->rejection.data);
@@ -360,6 +425,8 @@ enum {
     PACKET = SCRIPT_KIND_PACKET,
     MESSAGE = SCRIPT_KIND_MESSAGE,
     REQUEST = SCRIPT_KIND_REQUEST,
+    ADDRESS = SCRIPT_KIND_ADDRESS,
+    TIMEWAIT = SCRIPT_KIND_TIMEWAIT,
     ANYTHING = SCRIPT_KIND_ANYTHING,
 };
 

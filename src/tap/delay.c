@@ -164,6 +164,26 @@ static void finish(struct delayed *delayed, bool sent, nanos now)
     schedule_by(taps->schedule, &taps->timer, until); /* the helper may have looked while it was in no list */
 }
 
+/* In their order, which is the list's. */
+void delay_release_held(struct taps *taps)
+{
+    struct delayed *each, *next;
+    if (!taps)
+        return;
+    lock_take(&taps->lock);
+    atomic_fetch_add(&taps->releases, 1);
+    for (each = TAILQ_FIRST(&taps->delayed); each; each = next) {
+        next = TAILQ_NEXT(each, next);
+        if (each->due != DELAY_HELD)
+            continue;
+        take_out(taps, each);
+        each->due = 0;
+        insert(taps, each);
+    }
+    lock_release(&taps->lock);
+    schedule_by(taps->schedule, &taps->timer, 0);
+}
+
 static struct delayed *take_overtaken(struct taps *taps, const struct delay_way *way, uint64_t number)
 {
     struct delayed *delayed = NULL;

@@ -22,6 +22,13 @@ bool delay_keep(const struct delay_way *, const struct frame *, nanos due, uint6
  * right behind it, if the link has room. Between the link's begin and end. */
 void delay_overtaken(const struct delay_way *, uint64_t number, nanos due);
 
+/* What is due then waits until it is released. */
+#define DELAY_HELD (NANOS_NEVER - 1)
+
+/* All that is held leaves now, as soon as the helper comes to it. `taps` NULL: nothing is. Thread-safe, under any lock
+ * but its own. */
+void delay_release_held(struct taps *);
+
 /* Sends what is due: the callback of taps->timer. */
 void delay_expired(struct timer *, nanos now);
 

@@ -121,6 +121,22 @@ static void what_is_overtaken_by_a_frame_that_waits_leaves_behind_it(void **stat
     assert_string_equal(recorder.sent, "bac");
 }
 
+static void what_is_held_leaves_when_it_is_released(void **state)
+{
+    struct recorder recorder;
+    struct taps *taps = begin(&recorder);
+    delay_release_held(NULL);
+    keep(taps, &recorder, 1, 'b', DELAY_HELD, 0);
+    keep(taps, &recorder, SECOND_STREAM, 'c', DELAY_HELD, 0);
+    keep(taps, &recorder, 1, 'a', 10, 0);
+    delay_expired(&taps->timer.timer, NANOS_SECOND);
+    assert_string_equal(recorder.sent, "a");
+    delay_release_held(taps);
+    assert_int_equal(atomic_load(&taps->releases), 1);
+    delay_expired(&taps->timer.timer, NANOS_SECOND);
+    assert_string_equal(recorder.sent, "abc");
+}
+
 /* What finds no room waits, and nothing of its link overtakes it by that. */
 static void without_room_the_order_stays(void **state)
 {
@@ -156,6 +172,7 @@ int main(void)
         cmocka_unit_test(frames_leave_in_the_order_of_their_times),
         cmocka_unit_test(a_frame_leaves_when_enough_of_its_stream_have_overtaken_it),
         cmocka_unit_test(what_is_overtaken_by_a_frame_that_waits_leaves_behind_it),
+        cmocka_unit_test(what_is_held_leaves_when_it_is_released),
         cmocka_unit_test(without_room_the_order_stays),
         cmocka_unit_test(what_waits_for_a_link_leaves_before_it_is_closed),
     };

@@ -29,6 +29,7 @@ struct taps {
     struct lock lock;            /* delay.c: all below */
     struct delayed_list delayed; /* by time */
     size_t delayed_bytes;
+    _Atomic uint32_t releases;  /* how often what was held was released */
     uint32_t overtakable;       /* of them, those that wait for others */
     uint32_t stuck;             /* of them, those that wait for room */
     const struct link *leaving; /* by which the timers send one at this moment, which is in no list; NULL: none */

@@ -12,6 +12,7 @@
 #include "runtime/clock.h"
 #include "script/meet.h"
 #include "tap/delay.h"
+#include "tap/scripted.h"
 #include "tap/taps.h"
 #include "wire/bytes.h"
 #include "wire/op.h"
@@ -162,12 +163,34 @@ static void note_faults(struct traffic_flow *flow, const struct fault *fault, ui
             traffic_note_more(flow, event_of_fault(kind), number, 0, psn);
 }
 
+/* What a stream is due at that waits until something is released: this, and how often that was until then. */
+#define STREAM_HELD (1ull << 62)
+
+/* The frame waits, and what comes behind it, until it is released. A moment later the order need not be kept any more:
+ * what was held has left. */
+static bool is_held(struct traffic_flow *flow, struct fault *fault, bool hold, nanos now)
+{
+    nanos held = STREAM_HELD + atomic_load(&traffic_taps(flow->traffic)->releases);
+    if (fault_has(fault, FAULT_DROP) || (!hold && flow->stream_due < STREAM_HELD))
+        return false;
+    if (!hold && flow->stream_due != held) {
+        flow->stream_due = now + overtaken_by_nobody;
+        return false;
+    }
+    flow->stream_due = held;
+    fault->kinds &= ~(1u << FAULT_REORDER);
+    fault->delay = 1;
+    return true;
+}
+
 /* When the frame leaves, if nothing reorders it. A network whose delay varies keeps the order of a flow, so a frame
  * that drew a shorter delay than the one before it leaves right behind that. */
-static nanos keep_order(struct traffic_flow *flow, struct fault *fault)
+static nanos keep_order(struct traffic_flow *flow, struct fault *fault, bool hold)
 {
     lock_assert_held(flow->lock);
     nanos now = clock_now(), due = now + fault->delay;
+    if (is_held(flow, fault, hold, now))
+        return DELAY_HELD;
     if (due < flow->stream_due)
         due = flow->stream_due;
     fault->delay = due - now;
@@ -214,9 +237,9 @@ static void name_peer(const struct traffic_flow *flow, const struct peer *peer, 
         inet_ntop(ipv4 ? AF_INET : AF_INET6, gid.raw + (ipv4 ? sizeof mapped : 0), text, (socklen_t)size);
 }
 
-/* The rules of a script, besides what SOFTVERBS_FAULT has drawn. */
-static void meet_packet(const struct traffic_flow *flow, const struct peer *peer, const struct frame *frame,
-                        struct fault *fault)
+/* The rules, besides what SOFTVERBS_FAULT has drawn: what is a fault is added to that. */
+static struct script_verdict meet_packet(const struct traffic_flow *flow, const struct peer *peer,
+                                         const struct frame *frame, struct fault *fault)
 {
     char name[64];
     bool ethernet = frame->kind == FRAME_ETHERNET;
@@ -226,19 +249,32 @@ static void meet_packet(const struct traffic_flow *flow, const struct peer *peer
         .subject = {"qp", *flow->number},
         .name = ethernet ? "ETHERNET" : op_table[frame->headers[frame_outer_length(frame->kind)]].name,
         .peer = name,
+        .bytes = frame->headers_length + frame->payload.length,
         .peer_qp = flow->service == SERVICE_UD ? 0 : flow->attr->dest_qp_num});
+    nanos held = verdict_has(&verdict, SCRIPT_HOLD);
     fault_add(fault, &(struct fault_wish){.drop = verdict_has(&verdict, SCRIPT_DROP),
                                           .duplicate = verdict_has(&verdict, SCRIPT_DUPLICATE),
                                           .reorder = verdict_has(&verdict, SCRIPT_REORDER),
                                           .corrupt = verdict_has(&verdict, SCRIPT_CORRUPT),
-                                          .delay = verdict.delay});
+                                          .delay = verdict.delay + held});
+    return verdict;
+}
+
+/* It meets no faults itself. Between the link's begin and end. */
+static void send_forged(struct traffic_flow *flow, const struct delay_way *way, const struct frame *forged)
+{
+    traffic_note_sent(flow, forged);
+    taps_sent(flow, way->peer, way->link, forged, "fault: forged");
+    send_copy(way, forged);
 }
 
 cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
                               const struct frame *frame)
 {
     struct taps *taps = traffic_taps(flow->traffic);
-    char words[96];
+    char words[96], more[128];
+    struct scripted_frame made;
+    struct script_verdict verdict = {0};
     if (!taps->faulty) {
         taps_sent(flow, peer, link, frame, NULL);
         return link->operations->send(link, frame) != FRAME_UNREADABLE;
@@ -250,11 +286,18 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
     if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
-        meet_packet(flow, peer, frame, &fault);
+        verdict = meet_packet(flow, peer, frame, &fault);
+    if (verdict_has(&verdict, SCRIPT_RELEASE))
+        delay_release_held(taps);
+    if (scripted_forge(&verdict, frame, &made))
+        send_forged(flow, &way, &made.frame);
     note_faults(flow, &fault, number, psn_of(frame));
-    nanos due = keep_order(flow, &fault);
-    taps_sent(flow, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);
-    pass_through(flow, &way, frame, &fault, due, number);
+    nanos due = keep_order(flow, &fault, verdict_has(&verdict, SCRIPT_HOLD));
+    taps_sent(flow, peer, link, frame,
+              taps->capture
+                  ? scripted_describe(&verdict, fault_describe(&fault, words, sizeof words), more, sizeof more)
+                  : NULL);
+    pass_through(flow, &way, scripted_change(&verdict, frame, &made), &fault, due, number);
     delay_overtaken(&way, number, fault.delay ? due : 0);
     return true;
 }

@@ -197,6 +197,21 @@ def _packets(rule):
     return _sends(ends), _kinds(counted), done.stderr.decode().splitlines()
 
 
+def _counted(rule, mode="work"):
+    """Lines of stdout and of the log, and what the script did."""
+    path = f"{TEMPORARY}/script-counters"
+    if os.path.exists(path):
+        os.remove(path)
+    done = softverbs("run", "--log", "warn", "--counters", path, "--inject", rule, "--", PROGRAM, mode)
+    assert done.returncode == 0, told(done)
+    with open(path, encoding="utf-8") as file:
+        return done.stdout.decode().splitlines(), done.stderr.decode().splitlines(), json.load(file)["calls"]["scripted"]
+
+
+def _ends(lines):
+    return [tuple(map(int, re.findall(r" (-?\d+)", line))) for line in lines if line.startswith("wr_id")]
+
+
 def _kinds(counted):
     """The sum over all objects that have fault_kinds of queue pairs."""
     sums = {}
@@ -218,6 +233,77 @@ def packets_meet_what_the_rule_says():
     for other in "opcode READ_REQUEST", "peer nobody", "peer_qp 77", "on qp 77", "nth 999":
         ends, kinds, err = _packets(f"when packet, {other}: drop")
         assert ends == GOOD and kinds == {} and (other == "nth 999" or "met no call" in err[-1]), (other, ends, kinds, err)
+
+
+REM_ACCESS, REM_OP = 10, 11
+
+
+def the_headers_of_packets_are_changed():
+    for change, kind in ("set psn 5", "set"), ("set destination 7", "set"), ("set pkey 1", "set"), ("cut 3", "cut"):
+        out, err, calls = _counted(f"when packet, opcode SEND_ONLY, nth 2: {change}")
+        ends = _sends(_ends(out))
+        assert ends == GOOD and calls == {kind: 1} and "by line 1 of the script" in err[0], (change, ends, calls, err)
+        assert re.findall("wr_id 102 .* bytes ([0-9]+)", "\n".join(out)) == ["3" if kind == "cut" else "8"], out
+    for syndrome, status in ("NAK_REMOTE_ACCESS", REM_ACCESS), ("NAK_REMOTE_OPERATION", REM_OP), ("NAK_INVALID_REQUEST", REM_INV):
+        ends = _sends(_ends(_counted(f'when packet, opcode "RC ACK*": set syndrome {syndrome}')[0]))
+        assert (status in [end[1] for end in ends]) and ends[-1][1] in (status, FLUSHED), (syndrome, ends)
+    out, err, calls = _counted('when packet, opcode READ_REQUEST: set psn 5')
+    assert _sends(_ends(out)) == GOOD and not calls and "met no call" in err[-1], (out, err)
+
+
+def a_receiver_is_not_ready_for_a_while():
+    out, _, calls = _counted('when packet, opcode "RC ACK*", to 3: set syndrome RNR')
+    assert _sends(_ends(out)) == GOOD and 1 <= calls["set"] <= 3, (out, calls)
+
+
+def packets_are_forged():
+    for kind, status in ("NAK_REMOTE_ACCESS", REM_ACCESS), ("NAK_REMOTE_OPERATION", REM_OP), ("NAK_INVALID_REQUEST", REM_INV):
+        out, err, calls = _counted(f'when packet, opcode "RC ACK*", once: forge {kind}, drop')
+        assert status in [end[1] for end in _sends(_ends(out))] and calls == {"forge": 1, "drop": 1} and "by line 1" in err[0], (kind, out, err)
+    for kind in "CNP", "OLD_ACK", "RNR", "NAK_SEQUENCE":
+        out, err, calls = _counted(f'when packet, opcode "RC ACK*", once: forge {kind}')
+        assert _sends(_ends(out)) == GOOD and calls == {"forge": 1} and "comes behind a forged packet" in err[0], (kind, out, err)
+    assert _sends(_ends(_counted('when packet, opcode "RC ACK*", nth 99: forge NAK_REMOTE_ACCESS')[0])) == GOOD
+
+
+def a_forged_packet_is_counted_and_captured():
+    capture, path = f"{TEMPORARY}/forged.pcapng", f"{TEMPORARY}/forged"
+    rule = 'when packet, opcode "RC ACK*", once: forge CNP, set msn 77'
+    expect(softverbs("run", "--log", "none", "--capture", capture, "--counters", path, "--inject", rule, "--", PROGRAM, "work"))
+    with open(path, encoding="utf-8") as file:
+        counted = json.load(file)
+    assert '"cnps_sent": 1' in json.dumps(counted) or re.search(r'"cnp[^"]*": 1\b', json.dumps(counted)), counted["traffic"]
+    with open(capture, "rb") as file:
+        shown = file.read()
+    assert b"fault: forged" in shown and b"fault: changed" in shown, "comments of the capture"
+
+
+def packets_wait_until_they_are_released():
+    rule = "when packet, opcode SEND_ONLY, nth 3: hold"
+    out, _, calls = _counted(f"{rule}; when ibv_query_qp: release", "slow")
+    at = out.index("state 3")
+    assert [end[0] for end in _ends(out[:at]) if end[0] > 100] == [101, 102] and _sends(_ends(out)) == GOOD and calls == {"hold": 1, "release": 1}, (out, calls)
+    out, _, _ = _counted(rule + "; when ibv_query_srq: release", "slow")
+    assert 103 not in [end[0] for end in _ends(out)], out
+    out, _, _ = _counted("when packet, opcode SEND_ONLY, nth 5: hold", "slow")
+    assert out.index("state 3") == 8 and _sends(_ends(out)) == GOOD, out
+
+
+def packets_share_a_bandwidth():
+    out, _, calls = _counted("when packet, opcode SEND_ONLY: bandwidth 0.8kbit", "slow")
+    late = {end[0]: end[4] for end in _ends(out)}
+    assert sorted(_sends(_ends(out))) == GOOD[:len(late) // 2] and out.index("state 3") <= 4 and calls["delay"] == 4, (out, calls)
+    out, _, _ = _counted("when packet, opcode SEND_ONLY: bandwidth 1.5Gbit", "slow")
+    assert _sends(_ends(out)) == GOOD and out.index("state 3") == 8, out
+
+
+def a_completion_queue_overruns():
+    out, err, calls = _counted("when completion, wr_id 3: overrun", "slow")
+    assert _sends(_ends(out))[:2] == GOOD[:2] and (3, SUCCESS) not in _sends(_ends(out)), out
+    assert "state 6" in out and calls == {"overrun": 1}, (out, calls)
+    assert [line for line in out if line.startswith("async")] == ["async CQ error", "async local work queue catastrophic error"], out
+    out, _, _ = _counted("when completion, wr_id 9: overrun", "slow")
+    assert _sends(_ends(out)) == GOOD and "state 3" in out and not [line for line in out if line.startswith("async")], out
 
 
 def a_peer_is_out_of_reach():
@@ -311,6 +397,45 @@ def questions_get_other_answers():
         assert _asked(other)[0] == good, other
     assert _asked("when ibv_query_device*: set max_qp 3")[0][1:3] == [re.sub("max_qp [0-9]+", "max_qp 3", line) for line in good[1:3]]
     assert _asked("when ibv_query_port: error EIO")[0][0].startswith(f"port {EIO} "), "it can be refused, too"
+
+
+def a_device_leaves_and_returns():
+    out, _, calls = _counted('when ibv_get_device_list, from 2, to 3: hide "*"', "lists")
+    assert out[:2] == ["devices 0 first none"] * 2 and out[2].startswith("devices ") and out[2].endswith("first there") and calls == {"hide": 2}, out
+    out, _, _ = _counted("when ibv_get_device_list: hide other", "lists")
+    assert [line.endswith("there") for line in out] == [True] * 3, out
+
+
+def a_process_stops_and_goes_on():
+    began = time.monotonic()
+    with cases.subprocess.Popen([cases.SOFTVERBS, "run", "--log", "none", "--inject", "when ibv_poll_cq, once: stop 0.4s", "--", PROGRAM, "polls"],
+                                stdout=cases.subprocess.PIPE, env=cases.environment()) as stopping:
+        _, status = os.waitpid(stopping.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), status
+        assert stopping.communicate()[0] == b"ibv_poll_cq 0 errno 0\n" * 2 and stopping.returncode == 0, stopping.returncode
+    assert time.monotonic() - began >= 0.4
+    assert _counted("when work: stop 5s", "polls")[2] == {}
+
+
+def the_helper_is_frozen():
+    good = "event 1 more 0 late 0"
+    out = _counted("when ibv_post_send, nth 2: freeze 0.5s", "events")[0]
+    assert out[0] == good and re.match("event 1 more 0 late [4-9]", out[1]) and out[2] == good, out
+    assert _counted("when ibv_post_send, nth 4: freeze 0.5s", "events")[0] == [good] * 3
+
+
+def an_address_gives_no_answer():
+    _, client, status = _rping(NEVER, "when address: drop")
+    assert status and "RDMA_CM_EVENT_ADDR_ERROR" in client and "address: is lost by line 1" in client, client
+    _, client, status = _rping(NEVER, "when address, peer 10.9.9.9: drop")
+    assert status == 0 and "ADDR_ERROR" not in client, client
+
+
+def a_timewait_lasts():
+    _, client, status = _rping(NEVER, "when timewait: delay 3s")
+    assert status == 0 and "timewait: begins 3000000 us late" in client, client
+    _, client, status = _rping(NEVER, "when timewait, nth 9: delay 3s")
+    assert status == 0 and "timewait" not in client, client
 
 
 def a_signal_comes_at_what_is_no_call():

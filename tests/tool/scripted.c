@@ -1,7 +1,7 @@
 /* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork;
- * and work between a queue pair and itself, with its completions and events: work|built|datagrams|events;
- * asks: what the device says of itself; asyncs: what came; lines: a line of stdin for a message, with how its send
- * ended. */
+ * lists: of devices; and work between a queue pair and itself, with its completions and events:
+ * work|slow|built|datagrams|events; asks: what the device says of itself; asyncs: what came; lines: a line of stdin for
+ * a message, with how its send ended. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -110,6 +110,8 @@ static struct ibv_cq *work_cq;
 static struct ibv_mr *mr;
 static char memory[64];
 
+static uint8_t ack_timeout = 14;
+
 static struct ibv_qp *make_loop(void)
 {
     struct ibv_qp_init_attr_ex init = {
@@ -133,7 +135,7 @@ static struct ibv_qp *make_loop(void)
                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
         exit(2);
     attr.qp_state = IBV_QPS_RTS;
-    attr.timeout = 14;
+    attr.timeout = ack_timeout;
     attr.retry_cnt = 7;
     if (ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
@@ -172,16 +174,23 @@ static uint64_t milliseconds(void)
 }
 
 /* Each completion, in its order, and how long it took in tenths of a second. */
-static void show_completions(int count)
+static int show_for(uint64_t time, int count)
 {
     struct ibv_wc wc;
     uint64_t began = milliseconds();
-    while (count && milliseconds() < began + 20000)
+    while (count && milliseconds() < began + time)
         if (ibv_poll_cq(work_cq, 1, &wc) > 0) {
-            printf("wr_id %d status %d vendor %u opcode %d late %d\n", (int)wc.wr_id, wc.status,
-                   wc.status ? wc.vendor_err : 0, wc.status ? -1 : (int)wc.opcode, (int)(milliseconds() - began) / 100);
+            printf("wr_id %d status %d vendor %u opcode %d late %d bytes %u\n", (int)wc.wr_id, wc.status,
+                   wc.status ? wc.vendor_err : 0, wc.status ? -1 : (int)wc.opcode, (int)(milliseconds() - began) / 100,
+                   wc.status ? 0 : wc.byte_len);
             count--;
         }
+    return count;
+}
+
+static void show_completions(int count)
+{
+    show_for(20000, count);
 }
 
 static void show_state(struct ibv_qp *qp)
@@ -193,7 +202,7 @@ static void show_state(struct ibv_qp *qp)
 }
 
 /* Four messages of one list; receives have wr_id 101 and so on. */
-static void work(void)
+static struct ibv_qp *begin_four(void)
 {
     begin_work();
     struct ibv_qp *qp = make_loop();
@@ -211,8 +220,46 @@ static void work(void)
     }
     if (ibv_post_send(qp, list, &bad))
         exit(2);
+    return qp;
+}
+
+static void work(void)
+{
+    struct ibv_qp *qp = begin_four();
     show_completions(2 * DEPTH);
     show_state(qp);
+}
+
+static void show_asyncs(void)
+{
+    struct ibv_async_event event;
+    struct pollfd wait = {.fd = pd->context->async_fd, .events = POLLIN};
+    while (poll(&wait, 1, 100) > 0 && !ibv_get_async_event(pd->context, &event)) {
+        printf("async %s\n", ibv_event_type_str(event.event_type));
+        ibv_ack_async_event(&event);
+    }
+}
+
+/* The same with a patient queue pair: what ends within a moment, its state, and what ends behind that. */
+static void slow(void)
+{
+    ack_timeout = 19;
+    struct ibv_qp *qp = begin_four();
+    int rest = show_for(300, 2 * DEPTH);
+    show_state(qp);
+    show_for(rest ? 3000 : 0, rest);
+    show_asyncs();
+}
+
+/* How many devices there are, as often as somebody asks. */
+static void lists(void)
+{
+    for (int i = 0; i < 3; i++) {
+        int count = -1;
+        struct ibv_device **list = ibv_get_device_list(&count);
+        printf("devices %d first %s\n", count, list && list[0] ? "there" : "none");
+        ibv_free_device_list(list);
+    }
 }
 
 static void built(void)
@@ -316,8 +363,6 @@ static void asks(void)
 /* Polls twice, and which asynchronous events came until then. */
 static void asyncs(void)
 {
-    struct ibv_async_event event;
-    struct pollfd wait = {.fd = pd->context->async_fd, .events = POLLIN};
     begin_work();
     struct ibv_qp *qp = make_loop();
     struct ibv_qp_attr attr;
@@ -325,10 +370,7 @@ static void asyncs(void)
     struct ibv_wc wc;
     ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
     ibv_poll_cq(work_cq, 1, &wc);
-    while (poll(&wait, 1, 100) > 0 && !ibv_get_async_event(pd->context, &event)) {
-        printf("async %s\n", ibv_event_type_str(event.event_type));
-        ibv_ack_async_event(&event);
-    }
+    show_asyncs();
     show_state(qp);
 }
 
@@ -364,7 +406,8 @@ int main(int argc, char **argv)
         void (*run)(void);
     } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},   {"polls", polls},
                  {"fork", fork_and_poll}, {"work", work},         {"built", built},   {"datagrams", datagrams},
-                 {"events", events},      {"lines", lines},       {"asyncs", asyncs}, {"asks", asks}};
+                 {"events", events},      {"lines", lines},       {"asyncs", asyncs}, {"asks", asks},
+                 {"slow", slow},          {"lists", lists}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

@@ -132,6 +132,11 @@ static void refuse(struct manager *manager, const struct manager_refusal *refusa
     host_of(manager)->refused = refusal->reason;
 }
 
+static nanos linger(struct manager *manager)
+{
+    return host_of(manager)->linger;
+}
+
 static const struct manager_operations operations = {.allocate = allocate,
                                                      .release = release,
                                                      .find_port = find_port,
@@ -142,6 +147,7 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .note = note,
                                                      .forget = note,
                                                      .refuse = refuse,
+                                                     .linger = linger,
                                                      .drop = drop};
 
 static void added(struct event_queue *queue)

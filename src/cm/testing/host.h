@@ -24,6 +24,7 @@ struct host {
     unsigned questions;   /* for the neighbour, until it answers: so often find_route answers EAGAIN first */
     enum reason refused;  /* the last */
     uint64_t dropped[REASON_CM_UNEXPECTED - REASON_CM_BACKLOG + 1];
+    nanos linger;       /* by which timewaits are longer */
     unsigned signalled; /* events that the queue's operations told of */
 };
 

@@ -70,7 +70,8 @@ static int cq_check(const struct context *context, const struct ibv_cq_init_attr
     return 0;
 }
 
-static const struct cq_held_operations held_operations = {.put = cq_put_late, .raise = cq_event_raise};
+static const struct cq_held_operations held_operations = {
+    .put = cq_put_late, .raise = cq_event_raise, .overrun = cq_overrun};
 
 void cq_watch(struct cq *cq)
 {

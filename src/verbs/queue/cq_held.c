@@ -111,6 +111,10 @@ bool cq_held_takes(struct cq *cq, const struct completion *entry, bool notable)
     lock_assert_held(&cq->lock);
     struct held_entry *last = TAILQ_LAST(&cq->moderation.scripted->entries, held_list);
     struct script_verdict verdict = meet_completion(cq, entry);
+    if (verdict_has(&verdict, SCRIPT_OVERRUN)) {
+        cq->moderation.scripted->operations->overrun(cq);
+        return true;
+    }
     if (!verdict.delay && !last)
         return false;
     struct held_entry *kept = malloc(sizeof *kept);

@@ -11,6 +11,7 @@
 struct cq_held_operations {
     void (*put)(struct cq *, const struct completion *, bool notable);
     void (*raise)(struct cq *);
+    void (*overrun)(struct cq *);
 };
 
 /* From here on rules are asked, if there are any for this. Nothing when there is no memory. Under cq->lock, or before
@@ -23,7 +24,8 @@ void cq_held_end(struct cq *);
 /* The timer of a queue that nothing uses any more is stopped. Under process->progress. */
 void cq_held_forget(struct cq *);
 
-/* An entry has come: true: it is kept, and comes into the ring later. Under cq->lock, like all below. */
+/* An entry has come: true: it is kept, and comes into the ring later, or found no room. Under cq->lock, like all below.
+ */
 bool cq_held_takes(struct cq *, const struct completion *, bool notable);
 
 /* An event is to be raised: false: it is lost, or comes later. */

@@ -36,10 +36,9 @@ static void stamp(struct cq *cq, struct completion *entry)
     }
 }
 
-/* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
- * take their locks. */
-static void overrun(struct cq *cq)
+void cq_overrun(struct cq *cq)
 {
+    lock_assert_held(&cq->lock);
     if (cq->told.overrun)
         return;
     cq->told.overrun = true;
@@ -56,7 +55,7 @@ struct completion *cq_make_room(struct cq *cq)
 {
     lock_assert_held(&cq->lock);
     if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) {
-        overrun(cq);
+        cq_overrun(cq);
         lock_release(&cq->lock);
         return NULL;
     }

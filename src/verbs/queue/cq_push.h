@@ -19,6 +19,9 @@ static inline void cq_note_round(struct cq *cq)
 }
 
 struct completion *cq_make_room(struct cq *);
+/* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
+ * take their locks. Under cq->lock. */
+void cq_overrun(struct cq *);
 /* The entry, in its place, is there to be polled, and raises the event. Under cq->lock. */
 void cq_put(struct cq *, struct completion *, bool notable);
 /* One that was held back, which has no place yet; without room the CQ overruns. Under cq->lock, which may be given back

@@ -1,0 +1,24 @@
+/* The packets that rules of a script change or make up. Pure. */
+#ifndef TAP_SCRIPTED_H
+#define TAP_SCRIPTED_H
+
+#include "link/frame.h"
+#include "script/decide.h"
+
+/* A frame with its own headers and pieces. */
+struct scripted_frame {
+    struct frame frame;
+    uint8_t headers[FRAME_HEADERS_MAX];
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+};
+
+/* The frame as the rules have it, in `to` where they change it. */
+const struct frame *scripted_change(const struct script_verdict *, const struct frame *, struct scripted_frame *to);
+
+/* The packet that goes before this one, as the rules want it. False: none, or this one is of no connection. */
+bool scripted_forge(const struct script_verdict *, const struct frame *, struct scripted_frame *to);
+
+/* What a capture says of the packet besides, in `to`; NULL: nothing. `fault` is what it says already, or NULL. */
+const char *scripted_describe(const struct script_verdict *, const char *fault, char *to, size_t room);
+
+#endif
