@@ -8,6 +8,7 @@
 #include "gsi/served.h"
 #include "report/event.h"
 #include "report/hangs.h"
+#include "report/layout.h"
 #include "report/report.h"
 #include "report/traffic_report.h"
 #include "runtime/qpns.h"
@@ -21,6 +22,7 @@
 static int begin(struct process *process)
 {
     hangs_begin();
+    layout_begin(process);
     process->keys = rkeys_create();
     process->srqs = qpns_create();
     multicast_begin(process);
@@ -41,6 +43,7 @@ static void stop(struct process *process)
 
 static void end_parts(struct process *process)
 {
+    layout_end(process);
     rkeys_destroy(process->keys);
     steering_destroy(process->steering);
     qpns_destroy(process->srqs);
@@ -49,6 +52,7 @@ static void end_parts(struct process *process)
 
 static void inherit(struct process *process)
 {
+    layout_end(process);
     call_counts_forget();
     qp_inquiry_inherit();
     inherit_process(process);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/settings.h"
 #include "base/uncancelled.h"
 #include "diag/last_lines.h"
 #include "diag/log.h"
@@ -16,6 +17,7 @@
 /* Written before the process has a queue pair, and by the child of a fork before it has one of its own. */
 static char path[PATH_MAX / 16];
 static char directory[PATH_MAX / 16];
+static char asked[PATH_MAX]; /* the user's file (SOFTVERBS_STORY); empty: none */
 static atomic_uint count;
 
 /* A file of this name is an earlier process's, unless this one was here before. */
@@ -28,24 +30,35 @@ void kept_story_place(const char *where, unsigned slot)
         return;
     strcpy(path, now);
     strcpy(directory, where);
+    const char *file = setting_environment(SETTING_STORY);
+    snprintf(asked, sizeof asked, "%s", file ? file : "");
     atomic_store(&count, 0);
     unlink(path);
 }
 
 bool kept_story_may(bool harmless)
 {
-    return *path && log_wanted(LOG_WARN) && atomic_load(&count) < KEPT_STORIES / (harmless ? 2 : 1);
+    return *path && (*asked || log_wanted(LOG_WARN)) && atomic_load(&count) < KEPT_STORIES / (harmless ? 2 : 1);
 }
 
 /* Appending keeps lines of several threads apart. */
-static void append_story(const char *line, size_t size)
+static void append_line(const char *to, const char *line, size_t size)
 {
     struct output file;
-    last_lines_make_room(directory);
-    if (output_open(&file, path, O_WRONLY | O_CREAT | O_APPEND))
+    if (output_open(&file, to, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK))
         return;
     output_write(&file, line, size);
     output_close(&file);
+}
+
+static void append_story(const char *line, size_t size)
+{
+    if (*asked)
+        append_line(asked, line, size);
+    if (!log_wanted(LOG_WARN))
+        return;
+    last_lines_make_room(directory);
+    append_line(path, line, size);
 }
 
 void kept_story_add(const char *line, size_t size)
@@ -60,7 +73,7 @@ void kept_story_add(const char *line, size_t size)
 void kept_story_renew(const char *line, size_t size)
 {
     int error = errno, before = uncancelled_begin();
-    if (size <= KEPT_STORY_BYTES && *path && log_wanted(LOG_WARN))
+    if (size <= KEPT_STORY_BYTES && *path)
         append_story(line, size);
     uncancelled_end(before);
     errno = error;

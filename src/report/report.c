@@ -13,6 +13,7 @@
 #include "report/account.h"
 #include "report/event.h"
 #include "report/inject.h"
+#include "report/looked_at.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "ring/trace_control.h"
@@ -20,13 +21,9 @@
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/kinds/srq_tags.h"
-#include "verbs/memory/mr.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/words.h"
 #include "verbs/queue/comp_channel.h"
-#include "verbs/queue/cq.h"
-#include "verbs/queue/receive_queue.h"
-#include "verbs/queue/srq.h"
 
 static void report_user(FILE *out, const char *name, const struct object *object)
 {

@@ -13,11 +13,10 @@
 #include "diag/output.h"
 #include "events/call_counts.h"
 #include "gsi/cm_report.h"
-#include "process/process.h"
 #include "report/counts_report.h"
+#include "report/looked_at.h"
 #include "report/report_lock.h"
 #include "tap/traffic.h"
-#include "verbs/qp/qp_datapath.h"
 
 /* What peers did by themselves in this process's memory. They count it, but not for which device or queue pair. */
 static void report_strays(FILE *out, const struct process *process)

@@ -11,7 +11,7 @@ wanted_of_debian() {
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
     packages) echo debhelper dpkg-dev ;;
-    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base" ;;
+    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
     clients) echo openmpi-bin libopenmpi-dev dapl2-utils infiniband-diags hwloc-nox libgloo-dev g++ ceph-mon ceph-osd ceph-common tgt ;;
     esac
@@ -26,7 +26,7 @@ wanted_of_fedora() {
     build) echo gcc make meson ninja-build pkgconf-pkg-config rdma-core-devel libdeflate-devel jansson-devel python3 ;;
     tests) echo libcmocka-devel ;;
     demo) echo libibverbs-utils ;;
-    check) echo libcmocka-devel libibverbs-utils perftest ucx iproute python3-pyverbs clang compiler-rt wireshark-cli valgrind ;;
+    check) echo libcmocka-devel libibverbs-utils perftest ucx iproute python3-pyverbs clang compiler-rt wireshark-cli valgrind gdb ;;
     bench) echo perftest ucx libfabric iproute iperf3 valgrind gnuplot-minimal ;;
     esac
 }
@@ -36,7 +36,7 @@ wanted_of_suse() {
     build) echo gcc make meson ninja pkg-config rdma-core-devel libdeflate-devel libjansson-devel python3 ;;
     tests) echo libcmocka-devel ;;
     demo) echo libibverbs-utils ;;
-    check) echo libcmocka-devel libibverbs-utils perftest iproute2 python3-pyverbs clang wireshark valgrind ;;
+    check) echo libcmocka-devel libibverbs-utils perftest iproute2 python3-pyverbs clang wireshark valgrind gdb ;;
     bench) echo perftest ucx-tools libfabric iproute2 iperf valgrind gnuplot ;;
     esac
 }
@@ -46,7 +46,7 @@ wanted_of_alpine() {
     build) echo build-base linux-headers bsd-compat-headers meson samurai pkgconf rdma-core-dev libdeflate-dev jansson-dev python3 ;;
     tests) echo cmocka-dev ;;
     demo) echo rdma-core ;;
-    check) echo cmocka-dev rdma-core iproute2 clang compiler-rt tshark valgrind ;;
+    check) echo cmocka-dev rdma-core iproute2 clang compiler-rt tshark valgrind gdb ;;
     bench) echo iproute2 iperf3 valgrind gnuplot ;;
     esac
 }
@@ -56,7 +56,7 @@ wanted_of_arch() {
     build) echo gcc make meson ninja pkgconf rdma-core libdeflate jansson python ;;
     tests) echo cmocka ;;
     demo) echo rdma-core ;;
-    check) echo cmocka rdma-core iproute2 clang compiler-rt wireshark-cli valgrind ;;
+    check) echo cmocka rdma-core iproute2 clang compiler-rt wireshark-cli valgrind gdb ;;
     bench) echo iproute2 iperf3 valgrind gnuplot ;;
     esac
 }

@@ -10,9 +10,11 @@
 #include "check/rule.h"
 #include "command.h"
 #include "print/emit.h"
+#include "print/junit.h"
+#include "print/sarif.h"
 #include "print/table.h"
 
-enum format { TABLE, JSON, SARIF, JUNIT };
+enum format { TABLE, JSON, SARIF, JUNIT, GITHUB };
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -141,65 +143,57 @@ static int list_rules(void)
     return EXIT_OK;
 }
 
-static json_t *sarif_rules(void)
+static json_t *list_sarif_rules(void)
 {
     json_t *rules = json_array();
     for (enum rule rule = 0; rule < RULES; rule++)
-        json_array_append_new(rules, json_pack("{s:s, s:{s:s}, s:{s:s}}", "id", rule_lines[rule].id, "shortDescription",
-                                               "text", rule_lines[rule].what, "help", "text", rule_lines[rule].cure));
+        json_array_append_new(rules, sarif_rule(rule_lines[rule].id, rule_lines[rule].what, rule_lines[rule].cure));
     return rules;
 }
 
-static json_t *sarif_result(const json_t *finding)
+static struct sarif_finding describe_for_ci(const json_t *finding)
 {
     const json_t *place = place_of(finding);
     bool error = !strcmp(text_of(finding, "level"), rule_level_name(RULE_ERROR));
-    json_int_t line = number_of(place, "line");
-    json_t *result =
-        json_pack("{s:s, s:s, s:{s:s}, s:I}", "ruleId", text_of(finding, "rule"), "level",
-                  error              ? "error"
-                  : is_note(finding) ? "note"
-                                     : "warning",
-                  "message", "text", text_of(finding, "text"), "occurrenceCount", number_of(finding, "count"));
-    if (line)
-        json_object_set_new(result, "locations",
-                            json_pack("[{s:{s:{s:s}, s:{s:I}}}]", "physicalLocation", "artifactLocation", "uri",
-                                      text_of(place, "file"), "region", "startLine", line));
-    return result;
+    return (struct sarif_finding){.rule = text_of(finding, "rule"),
+                                  .level = error              ? SARIF_ERROR
+                                           : is_note(finding) ? SARIF_NOTE
+                                                              : SARIF_WARNING,
+                                  .text = text_of(finding, "text"),
+                                  .file = text_of(place, "file"),
+                                  .line = number_of(place, "line"),
+                                  .count = number_of(finding, "count")};
 }
 
 static void print_sarif(const json_t *findings)
 {
     json_t *results = json_array(), *finding;
     size_t i;
-    json_array_foreach(findings, i, finding) json_array_append_new(results, sarif_result(finding));
-    emit(json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:o}}, s:o}]}", "$schema",
-                   "https://json.schemastore.org/sarif-2.1.0.json", "version", "2.1.0", "runs", "tool", "driver",
-                   "name", "softverbs", "rules", sarif_rules(), "results", results));
+    json_array_foreach(findings, i, finding)
+    {
+        struct sarif_finding described = describe_for_ci(finding);
+        json_array_append_new(results, sarif_result(&described));
+    }
+    sarif_print(list_sarif_rules(), results);
 }
 
-static void print_xml(const char *text)
+static void print_annotations(const json_t *findings)
 {
-    for (; *text; text++)
-        if (strchr("<>&\"", *text))
-            printf("&#%d;", *text);
-        else if ((unsigned char)*text >= ' ')
-            putchar(*text);
+    size_t i;
+    json_t *finding;
+    json_array_foreach(findings, i, finding)
+    {
+        struct sarif_finding described = describe_for_ci(finding);
+        sarif_annotate(&described);
+    }
 }
 
 static void print_case(const json_t *finding)
 {
-    char place[256];
+    char place[256], name[512];
     describe(place_of(finding), place, sizeof place);
-    fputs("  <testcase classname=\"", stdout);
-    print_xml(text_of(finding, "program"));
-    fputs("\" name=\"", stdout);
-    print_xml(text_of(finding, "rule"));
-    fputs(" at ", stdout);
-    print_xml(place);
-    fputs(is_note(finding) ? "\"><system-out>" : "\"><failure message=\"", stdout);
-    print_xml(text_of(finding, "text"));
-    puts(is_note(finding) ? "</system-out></testcase>" : "\"/></testcase>");
+    snprintf(name, sizeof name, "%s at %s", text_of(finding, "rule"), place);
+    junit_case(stdout, text_of(finding, "program"), name, is_note(finding), text_of(finding, "text"));
 }
 
 /* Notes pass. Without a finding there is one case, since some readers take none for an error. */
@@ -208,34 +202,33 @@ static void print_junit(const json_t *findings)
     size_t i, count = json_array_size(findings), failures = 0;
     json_t *finding;
     json_array_foreach(findings, i, finding) failures += !is_note(finding);
-    printf("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"softverbs checks\" tests=\"%zu\" "
-           "failures=\"%zu\">\n",
-           count ? count : 1, failures);
+    junit_begin(stdout, "softverbs checks", count ? count : 1, failures);
     json_array_foreach(findings, i, finding) print_case(finding);
     if (!count)
-        puts("  <testcase classname=\"softverbs\" name=\"no finding\"/>");
-    puts("</testsuite>");
+        junit_case(stdout, "softverbs", "no finding", true, NULL);
+    junit_end(stdout);
+}
+
+static void print_json(const json_t *findings)
+{
+    emit(json_deep_copy(findings));
 }
 
 static void print(const json_t *findings, enum format format)
 {
-    if (format == TABLE)
-        print_table(findings);
-    if (format == JSON)
-        emit(json_deep_copy(findings));
-    if (format == SARIF)
-        print_sarif(findings);
-    if (format == JUNIT)
-        print_junit(findings);
+    static void (*const printers[])(const json_t *) = {[TABLE] = print_table,
+                                                       [JSON] = print_json,
+                                                       [SARIF] = print_sarif,
+                                                       [JUNIT] = print_junit,
+                                                       [GITHUB] = print_annotations};
+    printers[format](findings);
 }
 
 static int checks(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, JSON},
-                                            {"sarif", no_argument, NULL, SARIF},
-                                            {"junit", no_argument, NULL, JUNIT},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, JSON},   {"sarif", no_argument, NULL, SARIF},
+                                            {"junit", no_argument, NULL, JUNIT}, {"github", no_argument, NULL, GITHUB},
+                                            {"help", no_argument, NULL, 'h'},    {0}};
     enum format format = TABLE;
     int option;
     while ((option = command_option(command, argc, argv, options)) != -1)
@@ -257,11 +250,12 @@ static int checks(const struct command *command, int argc, char **argv)
 
 const struct command checks_command = {
     .name = "checks",
-    .arguments = "[--json|--sarif|--junit] [FILE]",
+    .arguments = "[--json|--sarif|--junit|--github] [FILE]",
     .summary = "Show what \"run --check\" has found, or the rules",
     .help = "  --json            as a list, see docs/user/json.md\n"
             "  --sarif           as SARIF 2.1.0, which GitHub and GitLab show beside the code\n"
             "  --junit           as JUnit XML\n"
+            "  --github          as annotations of a workflow of GitHub\n"
             "\n"
             "FILE is what \"softverbs run --check --check-report FILE\" has written. Without it\n"
             "all rules are listed; \"softverbs explain RULE\" says more of one.\n"

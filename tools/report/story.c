@@ -1,6 +1,7 @@
 #include "story.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "diag/kept_story.h"
 #include "diag/last_lines.h"
 #include "print/emit.h"
@@ -51,7 +53,8 @@ static void add_file(json_t *list, FILE *file)
     while ((length = getline(&line, &room, file)) > 0) {
         json_t *story = json_loadb(line, (size_t)length, 0, NULL);
         if (json_is_object(story)) {
-            json_object_set_new(story, "ended", json_true());
+            if (!json_object_get(story, "ended")) /* false: a debugger has seen it before its end */
+                json_object_set_new(story, "ended", json_true());
             json_array_append(list, story);
         }
         json_decref(story);
@@ -77,6 +80,26 @@ static json_t *read_kept(const char *directory)
     return list;
 }
 
+/* NULL, after a sentence. */
+static json_t *read_named(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    json_t *list = file ? json_array() : NULL;
+    if (!file) {
+        complain("\"%s\" can't be read: %s.", path, strerror(errno));
+        return NULL;
+    }
+    add_file(list, file);
+    fclose(file);
+    return list;
+}
+
+/* What there is besides live processes, in the order in which it is looked at; either may be NULL. */
+struct sources {
+    const char *directory; /* whose live processes are asked; NULL: none are */
+    json_t *named, *kept;
+};
+
 /* Which story is wanted: of a number that a later process may have, too. */
 struct wanted {
     json_int_t qp, pid; /* 0: any */
@@ -101,44 +124,90 @@ static json_t *choose(const json_t *list, const struct wanted *wanted)
 }
 
 /* Of a live process, or one that was kept. NULL: none. A reference that the caller gives back. */
-static json_t *find(const char *directory, const json_t *kept, const struct wanted *wanted, bool last)
+static json_t *find(const struct sources *sources, const struct wanted *wanted, bool ask)
 {
-    json_t *live = last ? NULL : reports_ask_story(directory, (uint32_t)wanted->qp);
+    json_t *named = choose(sources->named, wanted), *live = NULL;
+    if (!named && ask && sources->directory)
+        live = reports_ask_story(sources->directory, (uint32_t)wanted->qp);
     if (live && is_wanted(live, wanted))
         return live;
     json_decref(live);
-    return json_incref(choose(kept, wanted));
+    return json_incref(named ? named : choose(sources->kept, wanted));
 }
 
 /* -- both ends */
 
 /* That of the peer, even where only what has ended was asked for: it may live on. */
-static json_t *find_peer(const char *directory, const json_t *kept, const json_t *own, bool last)
+static json_t *find_peer(const struct sources *sources, const json_t *own, bool ask)
 {
     struct wanted wanted = {number_of(own, "peer_qp"), number_of(own, "peer_pid"), number_of(own, "qp")};
     if (!wanted.qp)
         return NULL;
     if (wanted.qp == wanted.peer) /* connected with itself */
         return NULL;
-    json_t *peer = find(directory, kept, &wanted, last);
-    return peer || !last ? peer : find(directory, kept, &wanted, false);
+    json_t *peer = find(sources, &wanted, ask);
+    return peer || ask ? peer : find(sources, &wanted, true);
 }
 
-json_t *story_collect(const char *directory, uint32_t qp, int pid, bool last)
+static json_t *join(const struct sources *sources, json_t *own, bool ask)
 {
-    struct wanted wanted = {qp, pid, 0};
-    json_t *kept = read_kept(directory), *own = find(directory, kept, &wanted, last), *story = NULL;
-    if (own) {
-        json_t *peer = find_peer(directory, kept, own, last), *ends = json_array();
-        json_array_append(ends, own);
-        if (peer)
-            json_array_append(ends, peer);
-        story = json_pack("{s:o, s:o}", "ends", ends, "sentences", story_sentences(own, peer));
-        json_decref(peer);
-    }
-    json_decref(own);
-    json_decref(kept);
+    json_t *peer = find_peer(sources, own, ask), *ends = json_array();
+    json_array_append(ends, own);
+    if (peer)
+        json_array_append(ends, peer);
+    json_t *story = json_pack("{s:o, s:o}", "ends", ends, "sentences", story_sentences(own, peer));
+    json_decref(peer);
     return story;
+}
+
+/* Is this end in one of the stories already? */
+static bool is_told(const json_t *stories, const json_t *own)
+{
+    size_t i, k;
+    json_t *story, *end;
+    json_array_foreach((json_t *)stories, i, story)
+    {
+        json_array_foreach(json_object_get(story, "ends"), k, end)
+        {
+            if (number_of(end, "qp") == number_of(own, "qp") && number_of(end, "pid") == number_of(own, "pid"))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void join_all(const struct sources *sources, int pid, json_t *stories)
+{
+    size_t i;
+    json_t *line, *list = sources->named ? sources->named : sources->kept;
+    json_array_foreach(list, i, line)
+    {
+        struct wanted wanted = {number_of(line, "qp"), number_of(line, "pid"), 0};
+        if ((!pid || wanted.pid == pid) && wanted.qp && !is_told(stories, line))
+            json_array_append_new(stories, join(sources, choose(list, &wanted), false));
+    }
+}
+
+json_t *story_collect(const struct story_question *question)
+{
+    struct sources sources = {.directory = question->directory};
+    if (question->from && !(sources.named = read_named(question->from)))
+        return NULL;
+    if (question->directory)
+        sources.kept = read_kept(question->directory);
+    bool ask = !question->last && !question->from;
+    json_t *stories = json_array();
+    if (question->qp) {
+        struct wanted wanted = {question->qp, question->pid, 0};
+        json_t *own = find(&sources, &wanted, ask);
+        if (own)
+            json_array_append_new(stories, join(&sources, own, ask));
+        json_decref(own);
+    } else
+        join_all(&sources, question->pid, stories);
+    json_decref(sources.named);
+    json_decref(sources.kept);
+    return stories;
 }
 
 void story_print(const json_t *story)

@@ -6,12 +6,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An object with the ends ("ends", as src/verbs/ask/qp_story.c writes them, that of this number first) and
- * "sentences"; NULL: no process of the directory has, or had, such a queue pair. `pid` 0: of any process. `last`: only
- * what processes have left in the directory, also of ones that ended. Nothing that was found is trusted. */
-json_t *story_collect(const char *directory, uint32_t qp, int pid, bool last);
+/* Whose story is wanted, and where it is looked for. */
+struct story_question {
+    const char *directory; /* where processes meet; NULL: in `from` alone */
+    const char *from;      /* a file with stories (SOFTVERBS_STORY), which come before those of the directory; NULL */
+    uint32_t qp;           /* 0: of all that the file, or what processes have left, has */
+    int pid;               /* 0: of any process */
+    bool last;             /* only what processes have left in the directory, also of ones that ended */
+};
 
-/* Prints its sentences. */
+/* An object with the ends ("ends", as src/verbs/ask/qp_story.c writes them, that of this number first) and
+ * "sentences" for each queue pair, an array; without `qp` each connection once. NULL, after a sentence: `from` can't be
+ * read. Nothing that was found is trusted. */
+json_t *story_collect(const struct story_question *);
+
+/* Prints the sentences of one. */
 void story_print(const json_t *story);
 
 #endif

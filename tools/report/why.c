@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/settings.h"
 #include "command.h"
 #include "judge.h"
 #include "last.h"
@@ -127,26 +128,56 @@ static int tell_last(const char *directory, int pid, bool as_json)
     return found || !pid ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-static int tell_story(const char *directory, uint32_t qp, int pid, bool last, bool as_json)
-{
-    json_t *story = story_collect(directory, qp, pid, last);
-    bool found = story;
-    if (!found)
-        complain("No process%s has a queue pair 0x%x here%s.", last ? "" : " that lives", qp,
-                 last ? " and has left its story" : ", and none has left its story");
-    else if (as_json)
-        emit(json_incref(story));
-    else
-        story_print(story);
-    json_decref(story);
-    return found ? EXIT_OK : EXIT_NEGATIVE;
-}
-
 /* What is asked for. */
 struct question {
-    bool last;
+    bool last, as_json;
     unsigned long qp; /* 0: of all */
+    const char *from; /* NULL: no file was named */
 };
+
+static void complain_of_none(const struct question *question)
+{
+    if (question->from)
+        complain("\"%s\" has no story of queue pair 0x%lx.", question->from, question->qp);
+    else
+        complain("No process%s has a queue pair 0x%lx here%s.", question->last ? "" : " that lives", question->qp,
+                 question->last ? " and has left its story" : ", and none has left its story");
+}
+
+static void print_stories(const json_t *stories)
+{
+    size_t i;
+    json_t *story;
+    json_array_foreach(stories, i, story)
+    {
+        if (i)
+            puts("");
+        story_print(story);
+    }
+    if (!i)
+        puts("No queue pair has left a story.");
+}
+
+static int tell_stories(const char *directory, const struct question *question, int pid)
+{
+    bool here = !question->from || setting_environment(SETTING_DIR); /* a file may come from elsewhere */
+    json_t *stories = story_collect(&(struct story_question){.directory = here ? directory : NULL,
+                                                             .from = question->from,
+                                                             .qp = (uint32_t)question->qp,
+                                                             .pid = pid,
+                                                             .last = question->last});
+    bool found = json_array_size(stories);
+    if (!stories)
+        return EXIT_USAGE;
+    if (!found && question->qp)
+        complain_of_none(question);
+    else if (question->as_json)
+        emit(json_incref(question->qp ? json_array_get(stories, 0) : stories));
+    else
+        print_stories(stories);
+    json_decref(stories);
+    return found || !question->qp ? EXIT_OK : EXIT_NEGATIVE;
+}
 
 /* False: the text is no queue pair's number. */
 static bool read_number(const char *text, unsigned long *number)
@@ -156,22 +187,25 @@ static bool read_number(const char *text, unsigned long *number)
     return end != text && !*end && *number && *number < 1 << 24;
 }
 
-static int answer(const char *directory, const struct question *question, int pid, bool as_json)
+static int answer(const char *directory, const struct question *question, int pid)
 {
-    if (question->qp)
-        return tell_story(directory, (uint32_t)question->qp, pid, question->last, as_json);
-    return (question->last ? tell_last : look_and_tell)(directory, pid, as_json);
+    if (question->qp || question->from)
+        return tell_stories(directory, question, pid);
+    return (question->last ? tell_last : look_and_tell)(directory, pid, question->as_json);
 }
 
 static int why(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"last", no_argument, NULL, 'l'}, {"qp", required_argument, NULL, 'q'}, MEETING_OPTIONS};
+    static const struct option options[] = {{"last", no_argument, NULL, 'l'},
+                                            {"qp", required_argument, NULL, 'q'},
+                                            {"from", required_argument, NULL, 'f'},
+                                            MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct question question = {0};
     int option;
     while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
         question.last |= option == 'l';
+        question.from = option == 'f' ? optarg : question.from;
         if (option == 'q' && !read_number(optarg, &question.qp))
             return command_misused(command, "\"%s\" is not the number of a queue pair.", optarg);
     }
@@ -179,18 +213,22 @@ static int why(const struct command *command, int argc, char **argv)
     if (optind + 1 < argc || (optind < argc && pid <= 0))
         return command_misused(command, "It takes the number of one process.");
     int status = meeting_find(command, &meeting);
-    return status ? status : answer(meeting.directory, &question, pid, meeting.as_json);
+    question.as_json = meeting.as_json;
+    return status ? status : answer(meeting.directory, &question, pid);
 }
 
 const struct command why_command = {
     .name = "why",
-    .arguments = "[--last] [--qp NUMBER] [--json] [--dir DIR] [PID]",
+    .arguments = "[OPTIONS] [PID]",
     .summary = "Say what a program that hangs waits for, and why a queue pair failed",
     .help = "  --last            the last twenty lines of the log of each process, also of\n"
             "                    one that has ended, and of one that printed nothing\n"
             "  --qp NUMBER       the story of this queue pair's first error, from both ends\n"
             "                    where both are of this host; with --last of processes that\n"
             "                    have ended\n"
+            "  --from FILE       the stories that \"run --story FILE\" has kept: of this queue\n"
+            "                    pair, or of all; processes are looked at, too, where DIR is\n"
+            "                    named\n"
             "  --json            a list with an object for each process, see\n"
             "                    docs/user/json.md\n" MEETING_HELP_DIR "\n"
             "Looks twice or more, a second apart, at completion queues and queue pairs of\n"

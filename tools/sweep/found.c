@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print/junit.h"
+
 const char *const sweep_words[SWEEP_KINDS] = {"calls", "completions", "events"};
 
 struct run {
@@ -165,29 +167,13 @@ bool found_conclude(const struct found *found)
 
 /* --- JUnit */
 
-static void write_text(FILE *file, const char *text)
-{
-    static const char *const words[] = {['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
-    for (; *text; text++) {
-        unsigned char letter = (unsigned char)*text;
-        if (letter < sizeof words / sizeof *words && words[letter])
-            fputs(words[letter], file);
-        else
-            fputc(letter < ' ' || letter > '~' ? '?' : letter, file);
-    }
-}
-
 static void write_run(FILE *file, const struct run *run)
 {
-    char text[128];
+    char class[64], name[ATTEMPT_FAULT + 32], text[128];
     describe(run, text, sizeof text);
-    fprintf(file, "<testcase classname=\"softverbs.sweep.%s\" name=\"%u ", sweep_words[run->kind], run->nth);
-    write_text(file, run->fault);
-    fputs(is_borne(run) ? "\"/>\n" : "\"><failure message=\"", file);
-    if (is_borne(run))
-        return;
-    write_text(file, text);
-    fputs("\"/></testcase>\n", file);
+    snprintf(class, sizeof class, "softverbs.sweep.%s", sweep_words[run->kind]);
+    snprintf(name, sizeof name, "%u %s", run->nth, run->fault);
+    junit_case(file, class, name, is_borne(run), is_borne(run) ? NULL : text);
 }
 
 bool found_write_junit(const struct found *found, const char *path)
@@ -198,13 +184,10 @@ bool found_write_junit(const struct found *found, const char *path)
         return false;
     for (size_t i = 0; i < found->count; i++)
         worse += !is_borne(&found->runs[i]);
-    fprintf(file,
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"softverbs sweep\" tests=\"%zu\" "
-            "failures=\"%zu\">\n",
-            found->count, worse);
+    junit_begin(file, "softverbs sweep", found->count, worse);
     for (size_t i = 0; i < found->count; i++)
         write_run(file, &found->runs[i]);
-    fputs("</testsuite>\n", file);
+    junit_end(file);
     bool written = !ferror(file);
     return !fclose(file) && written;
 }

@@ -74,8 +74,9 @@ static struct story_memory find_refused(const struct qp *qp, const struct pd *pd
 /* Some of its bits are left where it was posted. */
 static nanos posted_at(const struct send_wqe *work, nanos now)
 {
+    enum { AHEAD = 64 }; /* the clock of posts may be some milliseconds before the exact one (clock_about_now) */
     uint32_t before = send_queue_when(now) - work->posted;
-    return now - ((nanos)before << 20);
+    return before > UINT32_MAX - AHEAD ? now : now - ((nanos)before << 20);
 }
 
 static void describe_send(struct qp *qp, struct story_error *error, const struct send_wqe *work)
@@ -221,7 +222,7 @@ static void report_memory(FILE *out, const struct story_memory *memory)
     fputs("}", out);
 }
 
-static const char *subject_word(unsigned subject)
+const char *qp_story_subject(unsigned subject)
 {
     static const char *const words[] = {"queue pair", "send", "receive", "packet"};
     return words[subject];
@@ -231,7 +232,7 @@ static void report_error(FILE *out, const struct story_error *error, int64_t epo
 {
     char words[WORDS_SIZE];
     fprintf(out, ",\"error\":{\"reason\":%u,\"name\":\"%s\",\"subject\":\"%s\",\"time\":%lld", error->reason,
-            reason_name(error->reason), subject_word(error->subject), (long long)error->time + epoch);
+            reason_name(error->reason), qp_story_subject(error->subject), (long long)error->time + epoch);
     if (error->subject == STORY_SEND)
         fprintf(out, ",\"wr_id\":%llu,\"posted\":%lld,\"opcode\":\"%s\",\"status\":\"%s\"", (number)error->id,
                 (long long)error->posted + epoch, words_opcode(error->opcode), words_status(error->status));

@@ -33,7 +33,10 @@ void qp_story_keep(struct qp *);
  * receive, or work of its own has not ended. */
 void qp_story_end(struct qp *);
 
-/* One JSON object. */
+/* "send", of enum story_subject. */
+const char *qp_story_subject(unsigned subject);
+
+/* One JSON object. lib/softverbs-gdb.py writes the same from a core file. */
 void qp_story_report(FILE *, const struct qp *);
 
 #endif

@@ -1,0 +1,493 @@
+"""gdb commands for programs on softverbs, stopped or in a core file: "softverbs objects", "softverbs story NUMBER" and
+"softverbs stories FILE", and what "print *qp" says of the verbs' own structs. The program does not run for it.
+
+    gdb -batch -x softverbs-gdb.py -ex "softverbs story 0x12" PROGRAM core
+
+The library needs no debug information: it has a table that says where everything stands (src/report/layout.def). The
+file of the library must be where it was, as for any core file, or where "set solib-search-path" says."""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+
+import gdb
+
+HERE = os.path.abspath(os.path.expanduser(__file__))
+MAGIC = b"softverbs layout 1\0"
+WORDS = ("states", "statuses", "opcodes", "fields", "subjects")
+OBJECT_MOST = 1 << 20  # of a damaged list no more are read
+
+
+class NotHere(gdb.GdbError):
+    """There is no softverbs in the program, or nothing of that name in softverbs."""
+
+
+def _read(address, size):
+    return bytes(gdb.selected_inferior().read_memory(address, size))
+
+
+def _number(address, size):
+    return int.from_bytes(_read(address, size), "little")
+
+
+def _text(address, most=256):
+    return gdb.Value(address).cast(gdb.lookup_type("char").pointer()).string(errors="replace", length=-1)[:most] if address else ""
+
+
+def _pointer_size():
+    return gdb.lookup_type("void").pointer().sizeof
+
+
+def _sections():
+    """Where writable data of the program and of its libraries may be, those of libraries named so first; then all that a core file has."""
+    found = re.findall(r"(0x[0-9a-f]+) - (0x[0-9a-f]+) is (\S+)(?: in (\S+))?", gdb.execute("info files", to_string=True))
+    data = sorted((entry for entry in found if entry[2] in (".data", ".data.rel.ro")), key=lambda entry: "ibverbs" not in entry[3])
+    for begin, end, _, _ in data + [entry for entry in found if entry[2].startswith("load")]:
+        yield int(begin, 16), int(end, 16)
+
+
+def _find_table():
+    """The table's address: it begins with its mark, and its own address follows."""
+    inferior = gdb.selected_inferior()
+    for begin, end in _sections():
+        while begin < end:
+            try:
+                found = inferior.search_memory(begin, end - begin, MAGIC)
+            except gdb.MemoryError:
+                break
+            if found is None:
+                break
+            if _number(found + 24, _pointer_size()) == found:
+                return found
+            begin = found + 1
+    raise NotHere("There is no softverbs in this program, or it has no memory yet.")
+
+
+class Layout:
+    """The table of the library (src/report/layout.c)."""
+
+    POINTERS = ("self", "process", "program", "directory", "members", *WORDS, "access_bits", "kept", "events", "operations", "reasons")
+    COUNTS = ("members", *WORDS, "reasons")
+
+    def __init__(self):
+        at, size = _find_table() + 24, _pointer_size()
+        letter = "Q" if size == 8 else "I"
+        pointers = struct.unpack(f"<{len(self.POINTERS)}{letter}", _read(at, size * len(self.POINTERS)))
+        self.at = dict(zip(self.POINTERS, pointers))
+        if not self.at["process"]:
+            raise NotHere("The program has no softverbs device open.")
+        rest = f"<{len(self.COUNTS)}Ii2I"
+        values = struct.unpack(rest, _read(at + size * len(self.POINTERS), struct.calcsize(rest)))
+        self.counts = dict(zip(self.COUNTS, values))
+        self.pid = values[-3]
+        self.epoch = values[-2] | values[-1] << 32
+        self.members = {}
+        for name, where, length in struct.iter_unpack("<40sII", _read(self.at["members"], 48 * self.counts["members"])):
+            self.members[name.rstrip(b"\0").decode()] = (where, length)
+        self.program = _text(self.at["program"])
+        self.directory = _text(self.at["directory"], 4096)
+
+    def constant(self, name):
+        return self.members[name][0]
+
+    def length(self, kind):
+        return self.members["#" + kind][1]
+
+    def word(self, table, number):
+        if number >= self.counts[table]:
+            return "?"
+        return _text(_number(self.at[table] + number * _pointer_size(), _pointer_size()))
+
+    def access(self, mask):
+        row = self.constant("WORDS_SIZE") // 8
+        names = [_text(self.at["access_bits"] + row * bit) for bit in range(32) if mask >> bit & 1]
+        return " | ".join(names) if names else _text(self.at["access_bits"] + row * 32)
+
+    def reason(self, number):
+        size = _pointer_size()
+        for at in range(self.at["reasons"], self.at["reasons"] + self.counts["reasons"] * 2 * size, 2 * size):
+            if _number(at + size, 4) == number:
+                return _text(_number(at, size))
+        return None
+
+    def operation(self, opcode):
+        where = self.at["operations"] + opcode * self.length("op") + self.members["op.name"][0]
+        return _text(_number(where, _pointer_size()))
+
+
+class Thing:
+    """A struct of the library at an address."""
+
+    def __init__(self, layout, kind, address):
+        self.layout, self.kind, self.address = layout, kind, address
+
+    def where(self, member):
+        return self.address + self.layout.members[f"{self.kind}.{member}"][0]
+
+    def __getitem__(self, member):
+        return _number(self.where(member), self.layout.members[f"{self.kind}.{member}"][1])
+
+    def inner(self, member, kind):
+        return Thing(self.layout, kind, self.where(member))
+
+    def follow(self, member, kind):
+        return Thing(self.layout, kind, self[member]) if self[member] else None
+
+    def text(self, member):
+        return _text(self[member])
+
+
+def _list(layout, head, kind, link):
+    """The structs of a list of <sys/queue.h>."""
+    address = _number(head, _pointer_size())
+    for _ in range(OBJECT_MOST):
+        if not address:
+            return
+        yield Thing(layout, kind, address)
+        address = _number(address + layout.members[f"{kind}.{link}"][0], _pointer_size())
+
+
+def _contexts(layout):
+    return _list(layout, Thing(layout, "process", layout.at["process"]).where("contexts"), "context", "siblings")
+
+
+def _objects(layout, kind):
+    """Pairs of context and object of a kind: "qp", "cq", "srq", "mr", "pd"."""
+    for context in _contexts(layout):
+        head = context.where("objects") + layout.constant(f"OBJECT_{kind.upper()}") * layout.length("object_list")
+        for entry in _list(layout, head, "object", "siblings"):
+            yield context, Thing(layout, kind, entry.address - layout.members[f"{kind}.object"][0])
+
+
+def _device(context):
+    return _text(context.follow("device", "device").where("name"))
+
+
+def _real(qp):
+    return qp.follow("xrc.shared", "qp") or qp
+
+
+def _queue_pairs(layout):
+    """Of each the device's name, once."""
+    seen = set()
+    for context, handle in _objects(layout, "qp"):
+        qp = _real(handle)
+        if qp.address not in seen:
+            seen.add(qp.address)
+            yield _device(context), qp
+
+
+# -- a story, in the form that src/verbs/ask/qp_story.c writes
+
+def _report_memory(layout, memory):
+    said = {"key": memory["key"], "address": memory["address"], "length": memory["length"], "access": layout.access(memory["access"])}
+    if memory["known"]:
+        said.update(base=memory["base"], size=memory["size"], has=layout.access(memory["has"]))
+    return said
+
+
+def _report_error(layout, error):
+    subject = error["subject"]
+    sends, packet = subject == layout.constant("STORY_SEND"), subject == layout.constant("STORY_PACKET")
+    said = {"reason": error["reason"], "name": layout.reason(error["reason"]), "subject": layout.word("subjects", subject),
+            "time": error["time"] + layout.epoch}
+    if sends:
+        said.update(wr_id=error["id"], posted=error["posted"] + layout.epoch, opcode=layout.word("opcodes", error["opcode"]),
+                    status=layout.word("statuses", error["status"]))
+    if packet and layout.operation(error["opcode"]):
+        said["operation"] = layout.operation(error["opcode"])
+    if sends or packet:
+        said.update(length=error["length"], psn=error["psn"], address=error["address"], key=error["key"])
+    if error["receive_status"]:
+        said["receive"] = {"wr_id": error["receive_id"], "status": layout.word("statuses", error["receive_status"]), "room": error["limit"]}
+    elif error["reason"] == layout.constant("REASON_QP_PERMISSION"):
+        said["flags"] = layout.access(error["limit"])
+    elif error["limit"]:
+        said["limit"] = error["limit"]
+    memory = error.inner("memory", "story_memory")
+    if memory["refused"]:
+        said["memory"] = _report_memory(layout, memory)
+    return said
+
+
+def _event(layout, number):
+    return Thing(layout, "event_line", layout.at["events"] + number * layout.length("event_line"))
+
+
+def _report_record(layout, record):
+    line = _event(layout, record["event"])
+    said = {"time": record["time"] + layout.epoch, "event": line.text("name")}
+    for field, value in ((line["a"], "a"), (line["b"], "b"), (_number(layout.at["kept"] + record["event"], 1), "more")):
+        if field not in (layout.constant("EVENT_FIELD_NONE"), layout.constant("EVENT_FIELD_LEFT")):
+            said[layout.word("fields", field).replace(" ", "_")] = record[value]
+    return said
+
+
+def _records(layout, ring):
+    """Of a story, or the last events of another object: the oldest first."""
+    count = layout.constant("STORY_RECORDS" if ring.kind == "story" else "LAST_EVENTS")
+    length = layout.length("story_record")
+    for i in range(count):
+        record = Thing(layout, "story_record", ring.where("records") + (ring["at"] // length + i) % count * length)
+        if record["time"] and record["event"] < layout.constant("EVENT_KINDS"):
+            yield record
+
+
+def _peer_pid(layout, qp, story):
+    """Of a peer that has ended the event is left."""
+    peer = qp.follow("path.peer", "peer")
+    if peer:
+        return peer["pid"]
+    ended = [record["a"] for record in _records(layout, story) if record["event"] == layout.constant("EVENT_PEER_ENDED")] if story else []
+    return ended[-1] if ended else 0
+
+
+def _report_peer(layout, qp, story):
+    said, pid = {}, _peer_pid(layout, qp, story)
+    if not qp["traits"] & layout.constant("QP_DATAGRAM") and qp["attr.dest_qp_num"]:
+        said["peer_qp"] = qp["attr.dest_qp_num"]
+    if pid:
+        said["peer_pid"] = pid
+    for key, member in (("network", "path.remote"), ("peer_ended", "path.peer_ended")):
+        if qp[member]:
+            said[key] = True
+    return said
+
+
+def _report_attributes(layout, qp):
+    said = {}
+    if qp["traits"] & layout.constant("QP_RELIABLE"):
+        said = {"timeout": qp["attr.timeout"], "retry_cnt": qp["attr.retry_cnt"], "rnr_retry": qp["attr.rnr_retry"]}
+    queue = qp.follow("receives.queue", "receive_queue")
+    said["send_posted"] = (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff
+    said["recv_posted"] = queue["count"] if queue else 0
+    return said
+
+
+def _flow(layout, qp):
+    return Thing(layout, "qp_datapath", qp.address).inner("flow", "traffic_flow")
+
+
+def _report_counts(layout, qp):
+    said, first = {}, layout.constant("EVENTS_OF_PACKETS")
+    numbers = _flow(layout, qp).inner("counts", "counts").where("numbers")
+    for event in range(first, layout.constant("EVENTS_BEFORE_REASONS")):
+        line = _event(layout, event)
+        if not line.text("part"):
+            said[line.text("key")] = _number(numbers + 8 * (event - first), 8)
+    return said
+
+
+def _report_cq(layout, cq):
+    entry, last = cq.inner("object", "object"), cq.follow("told.events", "last_events")
+    said = {"handle": entry["handle"], "size": cq["ring.capacity"], "waiting": (cq["ring.tail"] - cq["ring.head"]) & 0xffffffff,
+            "armed": bool(cq["armed"]), "overrun": bool(cq["told.overrun"]), "users": entry["uses"]}
+    if cq["armed"] == layout.constant("CQ_ARMED_SOLICITED"):
+        said["solicited"] = True
+    if cq["channel"]:
+        said["event"] = bool(cq["events_waiting"])
+    said.update({key: cq[f"told.{key}"] for key in ("asked", "raised", "lost")})
+    if cq["told.lost_last"]:
+        said["lost_last"] = True
+    said["events"] = [_report_record(layout, record) for record in _records(layout, last)] if last else []
+    return said
+
+
+def _report_cqs(layout, qp):
+    """The one of sends, and that of receives if it is another."""
+    both = {cq.address: cq for cq in (qp.follow("uses.send_cq", "cq"), qp.follow("uses.receive_cq", "cq")) if cq}
+    return [_report_cq(layout, cq) for cq in both.values()]
+
+
+def _report(layout, device, qp):
+    """What is known of a queue pair and of its first error."""
+    story = _flow(layout, qp).follow("story", "story")
+    records = [_report_record(layout, record) for record in _records(layout, story)] if story else []
+    said = {"pid": layout.pid, "program": layout.program, "qp": qp["number"], "type": qp.follow("kind", "qp_kind").text("name"),
+            "state": layout.word("states", qp["state"]), "time": records[-1]["time"] if records else layout.epoch, "device": device, "ended": False}
+    said.update(_report_peer(layout, qp, story))
+    said.update(_report_attributes(layout, qp))
+    said.update(_report_counts(layout, qp))
+    said["cqs"] = _report_cqs(layout, qp)
+    if story:
+        error = story.inner("error", "story_error")
+        said.update(flushed_sends=error["flushed_sends"], flushed_receives=error["flushed_receives"])
+        if error["reason"]:
+            said["error"] = _report_error(layout, error)
+        said["events"] = records
+    return said
+
+
+def _write(layout, file):
+    for device, qp in _queue_pairs(layout):
+        file.write(json.dumps(_report(layout, device, qp)) + "\n")
+
+
+# -- objects
+
+def _describe_qp(layout, qp):
+    qp = _real(qp)
+    peer = _report_peer(layout, qp, _flow(layout, qp).follow("story", "story"))
+    error = qp["told.first_error"]
+    said = [f"queue pair 0x{qp['number']:x}", f"{qp.follow('kind', 'qp_kind').text('name')} in {layout.word('states', qp['state'])}"]
+    if "peer_qp" in peer:
+        said.append(f"connected with 0x{peer['peer_qp']:x}" + (f" of process {peer['peer_pid']}" if "peer_pid" in peer else ""))
+    work = _report_attributes(layout, qp)
+    said.append(f"{work['send_posted']} sends and {work['recv_posted']} receives posted")
+    for word, member in (("send", "uses.send_cq"), ("receive", "uses.receive_cq")):
+        cq = qp.follow(member, "cq")
+        if cq:
+            said.append(f"{word} CQ {cq.inner('object', 'object')['handle']}")
+    srq = qp.follow("uses.srq", "srq")
+    if srq:
+        said.append(f"SRQ {srq.inner('object', 'object')['handle']}")
+    if error:
+        said.append(f"first error {error} {layout.reason(error)}")
+    return ", ".join(said)
+
+
+def _describe_cq(layout, cq):
+    said = _report_cq(layout, cq)
+    return (f"completion queue {said['handle']}, {said['waiting']} of {said['size']} entries wait"
+            f"{', armed' if said['armed'] else ''}{', overrun' if said['overrun'] else ''}")
+
+
+def _describe_srq(layout, srq):
+    queue = srq.inner("queue", "receive_queue")
+    return (f"shared receive queue {srq.inner('object', 'object')['handle']}, {queue['count']} of {queue['capacity']} receives posted"
+            f"{', limit %d' % queue['limit'] if queue['limit'] else ''}")
+
+
+def _describe_mr(layout, mr):
+    base, length = mr["region.base"], mr["region.length"]
+    return f"memory region 0x{mr['region.key']:x}, {length} bytes at 0x{base:x}, {layout.access(mr['region.access'])}"
+
+
+def _describe_pd(layout, pd):
+    entry = pd.inner("object", "object")
+    return f"protection domain {entry['handle']}, {entry['uses']} objects use it"
+
+
+DESCRIBE = {"qp": _describe_qp, "cq": _describe_cq, "srq": _describe_srq, "mr": _describe_mr, "pd": _describe_pd}
+
+
+class Softverbs(gdb.Command):
+    """Objects and stories of softverbs, of a stopped program or a core file."""
+
+    def __init__(self):
+        super().__init__("softverbs", gdb.COMMAND_DATA, prefix=True)
+
+
+class Objects(gdb.Command):
+    """softverbs objects [qp|cq|srq|mr|pd]: the program's objects."""
+
+    def __init__(self):
+        super().__init__("softverbs objects", gdb.COMMAND_DATA)
+
+    def complete(self, text, _word):
+        return [kind for kind in DESCRIBE if kind.startswith(text)]
+
+    def invoke(self, argument, _from_tty):
+        if argument and argument not in DESCRIBE:
+            raise NotHere(f"There are no objects \"{argument}\", but {', '.join(DESCRIBE)}.")
+        layout = Layout()
+        print(f"{layout.program} ({layout.pid})")
+        for context in _contexts(layout):
+            print(f"context of {_device(context)} at 0x{context.address:x}")
+        for kind in [argument] if argument else DESCRIBE:
+            for context, thing in _objects(layout, kind):
+                print(f"{_device(context)} {DESCRIBE[kind](layout, thing)}, at 0x{thing.address:x}")
+
+
+class Stories(gdb.Command):
+    """softverbs stories FILE: appends what is known of each queue pair to a file, for "softverbs why --from FILE"."""
+
+    def __init__(self):
+        super().__init__("softverbs stories", gdb.COMMAND_DATA, gdb.COMPLETE_FILENAME)
+
+    def invoke(self, argument, _from_tty):
+        names = gdb.string_to_argv(argument)
+        if len(names) != 1:
+            raise NotHere("It takes the name of a file.")
+        try:
+            with open(os.path.expanduser(names[0]), "a", encoding="utf-8") as file:
+                _write(Layout(), file)
+        except OSError as error:
+            raise NotHere(f"{names[0]} can't be written: {error.strerror}.") from error
+
+
+def _tool():
+    """The command beside the library: PREFIX/bin/softverbs, build/softverbs; or the one in $PATH."""
+    above = os.path.dirname(HERE)
+    for _ in range(4):
+        above = os.path.dirname(above)
+        for name in (f"{above}/bin/softverbs", f"{above}/softverbs"):
+            if os.path.isfile(name) and os.access(name, os.X_OK):
+                return name
+    return shutil.which("softverbs")
+
+
+class Story(gdb.Command):
+    """softverbs story NUMBER: why the queue pair with this number failed, in the sentences of "softverbs why --qp"."""
+
+    def __init__(self):
+        super().__init__("softverbs story", gdb.COMMAND_DATA)
+
+    def invoke(self, argument, _from_tty):
+        try:
+            number = int(argument, 0)
+        except ValueError:
+            raise NotHere("It takes the number of a queue pair.") from None
+        layout, tool = Layout(), _tool()
+        if not any(qp["number"] == number for _, qp in _queue_pairs(layout)):
+            raise NotHere(f"{layout.program} ({layout.pid}) has no queue pair 0x{number:x}.")
+        if not tool:
+            raise NotHere("There is no softverbs in $PATH; \"softverbs stories FILE\" keeps the story for where there is one.")
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="softverbs-") as file:
+            _write(layout, file)
+            file.flush()
+            command = [tool, "why", "--from", file.name, "--qp", str(number)]
+            if os.path.isdir(layout.directory):
+                command += ["--dir", layout.directory]  # where the other end may be
+            done = subprocess.run([*command, str(layout.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        print(done.stdout.decode(errors="replace"), end="")
+
+
+# -- print *qp, of a struct of <infiniband/verbs.h> whose debug information the program has
+
+class Printer:
+    """What softverbs knows of an object, before the members that the program sees."""
+
+    def __init__(self, value, kind):
+        self.value, self.kind = value, kind
+
+    def to_string(self):
+        try:
+            layout = Layout()
+            for _, thing in _objects(layout, self.kind):
+                if thing.address == int(self.value.address):
+                    return DESCRIBE[self.kind](layout, thing)
+        except (NotHere, gdb.MemoryError):
+            pass
+        return None
+
+    def children(self):
+        for field in self.value.type.strip_typedefs().fields():
+            yield field.name or "", self.value[field]
+
+
+def _printer_for(value):
+    """Of structs that are in memory."""
+    kind = value.type.strip_typedefs()
+    found = re.fullmatch(r"ibv_(qp|cq|srq|mr|pd)", kind.tag or "") if kind.code == gdb.TYPE_CODE_STRUCT else None
+    return Printer(value, found[1]) if found and value.address is not None else None
+
+
+Softverbs()
+Objects()
+Stories()
+Story()
+gdb.pretty_printers.append(_printer_for)

@@ -1,0 +1,173 @@
+"""The causes of tests/tool/stories.c, and what must be said of each: for the tests of stories."""
+import contextlib
+import re
+import subprocess
+
+import cases
+from cases import BUILD, SOFTVERBS
+
+# What is said of each cause, line by line: C and S are the processes of client and server, c and s their queue pairs,
+# K a key, A an address, N a number; a time stands in front where one is known.
+OWN_ERROR = "Queue pair c of C is RC in ERR, connected with s of S."
+SENT = "T C posted IBV_WR_SEND of 8 bytes, wr_id 7."
+WRITTEN = "T C posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id 7, to address A with rkey K."
+UNKNOWN = "key K is that of no memory region of this process: never registered, deregistered, or another process's"
+CONNECTED = "Queue pair c of C is RC in RTS, connected with s of S."
+HANGS = "It had no error: it waits. Its peer answered N times that it has no receive posted (ibv_post_recv), and rnr_retry is 7, for ever."
+SERVER_WAITS = "Completion queue N of S has 1 completion that was not polled, and no event is asked for (ibv_req_notify_cq), which was never called."
+SILENCE = "No answer came: the ACK timer ran out N times (timeout is 10, retry_cnt 2)."
+CAUSES = {
+    "short-receive": [
+        OWN_ERROR, "T C posted IBV_WR_SEND of 512 bytes, wr_id 7.",
+        "T S refused it: the message has 512 bytes, and the receive of wr_id 5 has room for 256 (reason 200).",
+        "S completed the receive of wr_id 5 with IBV_WC_LOC_LEN_ERR.", "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).",
+        "3 later work requests of C ended with IBV_WC_WR_FLUSH_ERR.", "\"softverbs explain 200\" has causes and cures."],
+    "misaligned": [
+        OWN_ERROR, "T C posted IBV_WR_ATOMIC_FETCH_AND_ADD of 8 bytes, wr_id 7, to address A with rkey K.",
+        "T S refused it: An atomic's remote address is not a multiple of eight (reason 210).",
+        "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).", "\"softverbs explain 210\" has causes and cures."],
+    "qp-permission": [
+        OWN_ERROR, WRITTEN,
+        "T S refused it: qp_access_flags of its queue pair are IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | "
+        "IBV_ACCESS_REMOTE_ATOMIC (reason 209).",
+        "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).", "\"softverbs explain 209\" has causes and cures."],
+    "short-atomic": [
+        OWN_ERROR, "T C posted IBV_WR_ATOMIC_FETCH_AND_ADD of 4 bytes, wr_id 7, to address A with rkey K.",
+        "T C completed it with IBV_WC_LOC_LEN_ERR: The local scatter/gather list is shorter than the data that must land in it "
+        "(reason 110).", "\"softverbs explain 110\" has causes and cures."],
+    "long-send": [
+        OWN_ERROR, "T C posted IBV_WR_SEND of 2147483649 bytes, wr_id 7.",
+        "T C completed it with IBV_WC_LOC_LEN_ERR: The message is longer than the device's or the path's limit (reason 112).",
+        "\"softverbs explain 112\" has causes and cures."],
+    "send-key": [
+        OWN_ERROR, SENT, f"T C completed it with IBV_WC_LOC_PROT_ERR: {UNKNOWN} (reason 101).",
+        "\"softverbs explain 101\" has causes and cures."],
+    "send-range": [
+        OWN_ERROR, "T C posted IBV_WR_SEND of 2048 bytes, wr_id 7.",
+        "T C completed it with IBV_WC_LOC_PROT_ERR: key K belongs to a region of 1024 bytes; 2048 bytes at offset 0 do not fit "
+        "(reason 103).", "\"softverbs explain 103\" has causes and cures."],
+    "receive-key": [
+        OWN_ERROR, SENT, f"T S refused it: {UNKNOWN} (reason 201).", "S completed the receive of wr_id 5 with IBV_WC_LOC_PROT_ERR.",
+        "T C completed it with IBV_WC_REM_OP_ERR (reason 109).", "\"softverbs explain 201\" has causes and cures."],
+    "receive-permission": [
+        OWN_ERROR, SENT, "T S refused it: the region of key K was registered with no access, and this needs "
+        "IBV_ACCESS_LOCAL_WRITE (reason 204).", "S completed the receive of wr_id 5 with IBV_WC_LOC_PROT_ERR.",
+        "T C completed it with IBV_WC_REM_OP_ERR (reason 109).", "\"softverbs explain 204\" has causes and cures."],
+    "reads-disabled": [
+        OWN_ERROR, "T C posted IBV_WR_RDMA_READ of 8 bytes, wr_id 7, to address A with rkey K.",
+        "T C completed it with IBV_WC_LOC_QP_OP_ERR: A READ or atomic was posted, but the queue pair's max_rd_atomic is 0 "
+        "(reason 114).", "\"softverbs explain 114\" has causes and cures."],
+    "remote-range": [
+        OWN_ERROR, "T C posted IBV_WR_RDMA_WRITE of 512 bytes, wr_id 7, to address A with rkey K.",
+        "T S refused it: key K belongs to a region of 1024 bytes; 512 bytes at offset 768 do not fit (reason 207).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).",
+        "3 later work requests of C ended with IBV_WC_WR_FLUSH_ERR.", "\"softverbs explain 207\" has causes and cures."],
+    "remote-key": [
+        OWN_ERROR, WRITTEN, f"T S refused it: {UNKNOWN} (reason 205).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],
+    "remote-permission": [
+        OWN_ERROR, WRITTEN, "T S refused it: the region of key K was registered with IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | "
+        "IBV_ACCESS_REMOTE_ATOMIC, and this needs IBV_ACCESS_REMOTE_WRITE (reason 208).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 208\" has causes and cures."],
+    "no-receive": [
+        OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_recv); rnr_retry of C is 2.",
+        "S has no receive posted to s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "\"softverbs explain 106\" has causes and cures."],
+    "deaf": [
+        OWN_ERROR, SENT, SILENCE, "S has queue pair s in INIT, where it takes nothing.",
+        "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
+    "dead": [
+        "Queue pair c of C is RC in ERR, connected with s of process S.", SENT, SILENCE, "Process S, which had queue pair s, has ended.",
+        "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 113).",
+        "What the other end saw is not known: its process has ended and left no story, or is not of this directory.",
+        "\"softverbs explain 113\" has causes and cures."],
+    "nobody": [
+        "Queue pair c of C is RC in ERR, connected with 0xabcdef.", SENT, SILENCE,
+        "No process of this directory has queue pair 0xabcdef or has left its story.",
+        "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
+        "What the other end saw is not known: its process has ended and left no story, or is not of this directory.",
+        "\"softverbs explain 105\" has causes and cures."],
+    "hang": [CONNECTED, HANGS],
+    **{name: [CONNECTED, "It had no error.", f"Completion queue N of C has 1 completion that was not polled, and {words}."]
+       for name, words in (
+           ("never-armed", "no event is asked for (ibv_req_notify_cq), which was never called"),
+           ("armed-once", "no event is asked for (ibv_req_notify_cq) since the last one was fetched"),
+           ("solicited", "an event is asked for solicited messages only, and none of these is one (IBV_SEND_SOLICITED)"),
+           ("no-channel", "no event can come, since ibv_create_cq was called without a completion channel"),
+           ("not-fetched", "an event waits that ibv_get_cq_event does not fetch"),
+           ("not-polled", "their event was raised before the queue was armed again: it is to be polled until it is empty after each "
+                          "ibv_req_notify_cq"))},
+    "server-waits": [CONNECTED, "It had no error.", SERVER_WAITS],
+    "both": [CONNECTED, HANGS, SERVER_WAITS],
+    "own-end": [
+        OWN_ERROR, "T It had no error: C itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
+        "1 work request of C ended with IBV_WC_WR_FLUSH_ERR."],
+}
+# Nothing failed, and nothing is under way: an ended process leaves no story.
+LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetched", "not-polled", "server-waits", "both")
+# What an ended process leaves differs only where nothing of the other end is worth to be kept.
+ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
+         for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled")}
+ENDED["deaf"] = [
+    "Queue pair c of C is RC in ERR, connected with s of process S.", SENT, SILENCE,
+    "No process of this directory has queue pair s or has left its story.",
+    "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
+    "What the other end saw is not known: its process has ended and left no story, or is not of this directory.",
+    "\"softverbs explain 105\" has causes and cures."]
+
+
+@contextlib.contextmanager
+def failed(cause, *options, first=7):
+    """The numbers that the program prints when the error has happened, and how to end it."""
+    command = [SOFTVERBS, "run", *options, "--", f"{BUILD}/tests/tool/stories", cause, str(first)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment()) as program:
+        try:
+            client, qp, server, peer = map(int, program.stdout.readline().split())
+            yield (client, qp, server, peer), lambda: (program.stdin.close(), program.wait())
+        finally:
+            program.kill()
+
+
+def plain(text, numbers):
+    """The lines with what differs from run to run replaced."""
+    client, qp, server, peer = numbers
+    for found, word in ((f"stories ({client})", "C"), (f"stories ({server})", "S"), (f"rocess {server}", "rocess S"),
+                        (f"{qp:#x}", "c"), (f"{peer:#x}", "s")):
+        text = text.replace(found, word)
+    # many answers that nothing is posted push the completion's time out of the records
+    text = re.sub(r"^(?:[\d:.]+ )?(Completion queue) \d+", r"\1 N", text, flags=re.M)
+    text = re.sub(r"key 0x\w+", "key K", text)
+    text = re.sub(r"address 0x\w+", "address A", text)
+    text = re.sub(r"(answered) \d+( times)|(ran out) \d+", lambda found: f"{found[1] or found[3]} N{found[2] or ''}", text)
+    return re.sub(r"^\d\d:\d\d:\d\d\.\d\d\d ", "T ", text, flags=re.M).splitlines()
+
+
+def compare(name, said, wanted):
+    assert said == wanted, f"{name}:\n" + "\n".join(said) + "\nand not\n" + "\n".join(wanted)
+
+
+def _wait_until_told(numbers, lines):
+    """The completion of what was sent comes by itself, and only the program could wait for it."""
+    end = cases.until(20)
+    while True:
+        said = plain(expect(softverbs("why", "--qp", f"{numbers[1]:#x}")).stdout.decode(), numbers)
+        if said == lines or time.monotonic() > end:
+            return said
+        time.sleep(0.1)
+
+
+def a_lost_event_is_told_live():
+    for name in LOST_EVENTS:
+        with failed(name) as (numbers, end):
+            compare(name, _wait_until_told(numbers, CAUSES[name]), CAUSES[name])
+            end()
+
+
+def an_event_that_a_script_loses_or_holds_back_is_told_live():
+    for action, became in (("drop", "was lost"), ("delay 1000s", "is held back")):
+        lines = [CONNECTED, "It had no error.",
+                 f"Completion queue N of C has 1 completion that was not polled, and their event {became} by a rule of the script "
+                 "(softverbs run --script)."]
+        with failed("not-fetched", "--inject", f"when event: {action}") as (numbers, end):
+            compare(action, _wait_until_told(numbers, lines), lines)
+            end()

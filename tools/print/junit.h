@@ -1,0 +1,18 @@
+/* A report as JUnit XML, which CI systems show beside the tests of a project. Text may be anything; what is no UTF-8
+ * becomes '?'. */
+#ifndef TOOLS_JUNIT_H
+#define TOOLS_JUNIT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* The head of the one suite, of so many cases. */
+void junit_begin(FILE *, const char *suite, size_t cases, size_t failures);
+
+/* A case of "CLASS" and "NAME". `text` NULL: it has passed; else why it failed, or, where `passes`, what it has to say
+ * nevertheless. The first line of the text is the short form. */
+void junit_case(FILE *, const char *class, const char *name, bool passes, const char *text);
+
+void junit_end(FILE *);
+
+#endif

@@ -1,0 +1,31 @@
+/* SARIF 2.1.0, which GitHub, GitLab and editors show beside the code, and annotations of a workflow of GitHub. */
+#ifndef TOOLS_SARIF_H
+#define TOOLS_SARIF_H
+
+#include <jansson.h>
+
+enum sarif_level { SARIF_ERROR, SARIF_WARNING, SARIF_NOTE };
+
+/* What was found. NULL and 0: not known. */
+struct sarif_finding {
+    const char *rule;
+    enum sarif_level level;
+    const char *text;
+    const char *file; /* with `line`; or */
+    const char *object;
+    json_int_t line, count;
+};
+
+/* For the list of rules. */
+json_t *sarif_rule(const char *id, const char *what, const char *cure);
+
+/* For the list of results. */
+json_t *sarif_result(const struct sarif_finding *);
+
+/* Prints the document on standard output, and gives both lists back. */
+void sarif_print(json_t *rules, json_t *results);
+
+/* Prints "::error title=softverbs RULE,file=...,line=...::TEXT". */
+void sarif_annotate(const struct sarif_finding *);
+
+#endif
