@@ -1,5 +1,6 @@
 /* Receiving, sleeping and waking. */
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -82,13 +83,20 @@ unsigned node_receive(struct node *node, node_take *take, void *context, unsigne
     return done;
 }
 
+/* Who asked has closed its end: it was told that no answer came, so what it asked for must not be done later. */
+static bool is_given_up(int asker)
+{
+    struct pollfd wait = {.fd = asker};
+    return poll(&wait, 1, 0) > 0 && wait.revents & POLLHUP;
+}
+
 /* Writes the report to memory of ours, which can't block, and hands that over: no write to a pipe whose reader has died
  * can hurt the program that we live in. */
 static void give_report(struct node *node, int to, node_report *report, void *context)
 {
     char request[NODE_REQUEST_MAX + 1] = "";
     recv(to, request, NODE_REQUEST_MAX, MSG_DONTWAIT); /* was there before `to` was sent; nothing: the empty request */
-    int memory = report ? memfd_create("softverbs-report", MFD_CLOEXEC) : -1;
+    int memory = report && !is_given_up(to) ? memfd_create("softverbs-report", MFD_CLOEXEC) : -1;
     if (memory >= 0) {
         report(context, request, memory);
         control_send_descriptor(to, memory);

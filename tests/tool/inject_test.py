@@ -59,6 +59,15 @@ def another_process_goes_on():
         assert other.send() == SUCCESS and meant.send() == RETRY_EXC and other.send() == SUCCESS
 
 
+def rules_that_were_refused_do_not_come_later():
+    with _running() as program:
+        cases.stop(program.process.pid)
+        expect(softverbs("inject", program.pid, "when ibv_post_send: error ENOMEM"), 1, b"", [b"does not answer"])
+        program.process.send_signal(signal.SIGCONT)
+        expect(softverbs("inject", "--list", program.pid), out=b"The process has no rules.\n")
+        assert program.send() == SUCCESS
+
+
 def rules_are_taken_back():
     with _running() as program:
         expect(softverbs("inject", program.pid, "when ibv_post_send: error ENOMEM", "when ibv_reg_mr: error ENOMEM"), out=None)

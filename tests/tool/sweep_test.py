@@ -113,6 +113,16 @@ def _lives(pid):
     return False
 
 
+def what_a_program_starts_ends_with_each_run():
+    path = f"{TEMPORARY}/left"
+    done = softverbs("sweep", "--timeout", "2", "--most", "1", "--", "sh", "-c",
+                     f"{PROGRAM} mended || {{ setsid sh -c 'echo $$ >{path}; exec sleep 600' & sleep 60; }}")
+    assert b"The program hangs." in expect(done, 1, None, None).stdout, done
+    with open(path, encoding="utf-8") as file:
+        pid = int(file.read())
+    _wait(lambda: not _lives(pid))
+
+
 def signals_end_the_program_too():
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
         path = f"{TEMPORARY}/pid-{number}"

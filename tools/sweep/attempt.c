@@ -130,6 +130,29 @@ static bool wait_for(pid_t child, double until, int *status)
     return true;
 }
 
+/* What the run has left outside of its group, such as what timeout(1) or setsid(1) start, has become a child of this
+ * process, as has what that leaves in turn. */
+static void end_orphans(void)
+{
+    enum { ROUNDS = 1000 };
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t child;
+        bool any = false;
+        FILE *children = fopen("/proc/thread-self/children", "re");
+        while (children && fscanf(children, "%d", &child) == 1) {
+            kill(child, SIGKILL);
+            any = true;
+        }
+        if (children)
+            fclose(children);
+        if (!any)
+            return;
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL);
+    }
+}
+
 static void judge(struct attempt *attempt, int status)
 {
     attempt->value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
@@ -173,6 +196,7 @@ static void follow(struct attempt *attempt, pid_t child)
         waitpid(child, &status, 0);
     }
     kill(-child, SIGKILL); /* what it has left behind */
+    end_orphans();
     attempt->took = now() - began;
 }
 
@@ -181,6 +205,7 @@ bool attempt_run(struct attempt *attempt)
     char path[64]; /* of a file without a name, which is gone when the command is */
     struct sigaction before[ENDING];
     catch_ends(before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     int file = memfd_create("log", MFD_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), file);
     FILE *log = file < 0 ? NULL : fdopen(file, "r");
