@@ -147,6 +147,12 @@ def sarif_names_file_and_line():
     assert where["artifactLocation"]["uri"].endswith("mistakes.c") and where["region"]["startLine"] > 1, where
 
 
+def github_shows_a_finding_beside_its_line():
+    lines = softverbs("checks", "--github", _report("github", FAULTY, ("timeout-zero", "faulty"))).stdout.splitlines()
+    assert len(lines) == 2 and lines[0].startswith(b"::error title=softverbs send-buffer-changed,file="), lines
+    assert b"mistakes.c,line=" in lines[0] and lines[1].startswith(b"::notice title=softverbs timeout-zero"), lines
+
+
 def junit_fails_for_errors_and_not_for_notes():
     tree = xml.etree.ElementTree.fromstring(softverbs("checks", "--junit", _report("junit", FAULTY, ("timeout-zero", "faulty"))).stdout)
     assert (tree.get("tests"), tree.get("failures")) == ("2", "1"), tree.attrib

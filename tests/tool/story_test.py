@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+from xml.etree import ElementTree
 
 import cases
 from cases import TEMPORARY, expect, softverbs, told
@@ -128,6 +129,43 @@ def run_keeps_stories_in_a_file():
     expect(softverbs("why", "--from", path, "--qp", "17"), 1, b"", [b"has no story of queue pair 0x11."])
     expect(softverbs("why", "--from", f"{path}-none"), 2, b"", [b"can't be read: No such file"])
     assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def ci_is_told_in_its_own_forms():
+    path = f"{TEMPORARY}/for-ci"
+    for name in ("remote-range", "own-end"):
+        with failed(name, "--story", path) as (numbers, end):
+            end()
+    lines = expect(softverbs("why", "--from", path, "--github")).stdout.decode().splitlines()
+    assert len(lines) == 2, lines
+    assert re.match(r"::error title=softverbs REMOTE_RANGE::Queue pair 0x\w+ of stories .*offset 768 do not fit \(reason 207\)\.%0A", lines[0]), lines
+    assert lines[1].startswith("::notice title=softverbs QP_ENDED::"), lines
+    suite = ElementTree.fromstring(expect(softverbs("why", "--from", path, "--junit")).stdout)
+    cases_of = suite.findall("testcase")
+    assert (suite.tag, suite.get("tests"), suite.get("failures"), len(cases_of)) == ("testsuite", "2", "1", 2), suite.attrib
+    assert [len(case.findall("failure")) for case in cases_of] == [1, 0] and "offset 768" in cases_of[0].find("failure").text
+    assert all(case.get("name") and case.get("classname") == "stories" for case in cases_of)
+    _check_sarif(json.loads(expect(softverbs("why", "--from", path, "--sarif")).stdout), ["REMOTE_RANGE", "QP_ENDED"])
+    one = json.loads(expect(softverbs("why", "--from", path, "--sarif", "--qp", str(numbers[1]))).stdout)
+    _check_sarif(one, ["QP_ENDED"])
+    empty = f"{TEMPORARY}/nothing"
+    open(empty, "w", encoding="utf-8").close()
+    _check_sarif(json.loads(expect(softverbs("why", "--from", empty, "--sarif")).stdout), [])
+    assert ElementTree.fromstring(expect(softverbs("why", "--from", empty, "--junit")).stdout).get("failures") == "0"
+
+
+def _check_sarif(document, rules):
+    """The members that SARIF 2.1.0 requires, and the forms of those that we give."""
+    assert document["version"] == "2.1.0" and isinstance(document["runs"], list) and document["$schema"].endswith("sarif-2.1.0.json"), document
+    run, = document["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "softverbs" and len({rule["id"] for rule in driver["rules"]}) == len(driver["rules"]), driver
+    assert all(rule["shortDescription"]["text"] and rule["help"]["text"] for rule in driver["rules"]), driver
+    assert [result["ruleId"] for result in run["results"]] == rules, run
+    for result in run["results"]:
+        assert result["level"] in ("none", "note", "warning", "error") and result["message"]["text"], result
+        assert result["ruleId"] in {rule["id"] for rule in driver["rules"]}, result
+        assert all(place["logicalLocations"][0]["fullyQualifiedName"].startswith("queue pair 0x") for place in result["locations"]), result
 
 
 def what_stands_in_a_file_is_not_trusted():

@@ -155,7 +155,8 @@ static json_t *join(const struct sources *sources, json_t *own, bool ask)
     json_array_append(ends, own);
     if (peer)
         json_array_append(ends, peer);
-    json_t *story = json_pack("{s:o, s:o}", "ends", ends, "sentences", story_sentences(own, peer));
+    json_t *story = json_pack("{s:o, s:o, s:i}", "ends", ends, "sentences", story_sentences(own, peer), "reason",
+                              (int)story_reason(own, peer));
     json_decref(peer);
     return story;
 }

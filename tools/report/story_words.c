@@ -440,11 +440,14 @@ static void tell_missing(struct tale *tale)
             (uint64_t)number_of(tale->own, "peer_qp"));
 }
 
-/* The reason that explains most: the one of who refused. */
+unsigned story_reason(const json_t *own, const json_t *peer)
+{
+    return is_refused_there(own, peer) ? reason_of(peer) : reason_of(own) ? reason_of(own) : reason_of(peer);
+}
+
 static void tell_more(struct tale *tale)
 {
-    const json_t *own = tale->own, *peer = tale->peer;
-    unsigned reason = is_refused_there(own, peer) ? reason_of(peer) : reason_of(own) ? reason_of(own) : reason_of(peer);
+    unsigned reason = story_reason(tale->own, tale->peer);
     if (reason)
         say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
 }

@@ -8,4 +8,7 @@
  * `peer` NULL: nothing is known of it. Nothing in them is trusted. */
 json_t *story_sentences(const json_t *own, const json_t *peer);
 
+/* The reason that explains most, the one of who refused; 0: nothing failed. */
+unsigned story_reason(const json_t *own, const json_t *peer);
+
 #endif

@@ -16,6 +16,7 @@
 #include "print/screen.h"
 #include "reports.h"
 #include "story.h"
+#include "story_ci.h"
 
 enum { LOOKS = 4 };
 
@@ -128,9 +129,13 @@ static int tell_last(const char *directory, int pid, bool as_json)
     return found || !pid ? EXIT_OK : EXIT_NEGATIVE;
 }
 
+/* How stories are told. */
+enum form { FORM_TEXT, FORM_GITHUB, FORM_JUNIT, FORM_SARIF };
+
 /* What is asked for. */
 struct question {
     bool last, as_json;
+    enum form form;   /* of stories */
     unsigned long qp; /* 0: of all */
     const char *from; /* NULL: no file was named */
 };
@@ -160,6 +165,10 @@ static void print_stories(const json_t *stories)
 
 static int tell_stories(const char *directory, const struct question *question, int pid)
 {
+    static void (*const printers[])(const json_t *) = {[FORM_TEXT] = print_stories,
+                                                       [FORM_GITHUB] = story_annotate,
+                                                       [FORM_JUNIT] = story_print_junit,
+                                                       [FORM_SARIF] = story_print_sarif};
     bool here = !question->from || setting_environment(SETTING_DIR); /* a file may come from elsewhere */
     json_t *stories = story_collect(&(struct story_question){.directory = here ? directory : NULL,
                                                              .from = question->from,
@@ -174,7 +183,7 @@ static int tell_stories(const char *directory, const struct question *question, 
     else if (question->as_json)
         emit(json_incref(question->qp ? json_array_get(stories, 0) : stories));
     else
-        print_stories(stories);
+        printers[question->form](stories);
     json_decref(stories);
     return found || !question->qp ? EXIT_OK : EXIT_NEGATIVE;
 }
@@ -189,7 +198,7 @@ static bool read_number(const char *text, unsigned long *number)
 
 static int answer(const char *directory, const struct question *question, int pid)
 {
-    if (question->qp || question->from)
+    if (question->qp || question->from || question->form)
         return tell_stories(directory, question, pid);
     return (question->last ? tell_last : look_and_tell)(directory, pid, question->as_json);
 }
@@ -199,6 +208,9 @@ static int why(const struct command *command, int argc, char **argv)
     static const struct option options[] = {{"last", no_argument, NULL, 'l'},
                                             {"qp", required_argument, NULL, 'q'},
                                             {"from", required_argument, NULL, 'f'},
+                                            {"github", no_argument, NULL, FORM_GITHUB},
+                                            {"junit", no_argument, NULL, FORM_JUNIT},
+                                            {"sarif", no_argument, NULL, FORM_SARIF},
                                             MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct question question = {0};
@@ -206,6 +218,7 @@ static int why(const struct command *command, int argc, char **argv)
     while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
         question.last |= option == 'l';
         question.from = option == 'f' ? optarg : question.from;
+        question.form = option >= FORM_GITHUB && option <= FORM_SARIF ? (enum form)option : question.form;
         if (option == 'q' && !read_number(optarg, &question.qp))
             return command_misused(command, "\"%s\" is not the number of a queue pair.", optarg);
     }
@@ -229,6 +242,10 @@ const struct command why_command = {
             "  --from FILE       the stories that \"run --story FILE\" has kept: of this queue\n"
             "                    pair, or of all; processes are looked at, too, where DIR is\n"
             "                    named\n"
+            "  --github          stories as annotations of a workflow of GitHub: all that\n"
+            "                    processes have left, where no --qp or --from says which\n"
+            "  --junit           likewise, as JUnit XML\n"
+            "  --sarif           likewise, as SARIF 2.1.0\n"
             "  --json            a list with an object for each process, see\n"
             "                    docs/user/json.md\n" MEETING_HELP_DIR "\n"
             "Looks twice or more, a second apart, at completion queues and queue pairs of\n"

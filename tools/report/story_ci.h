@@ -1,0 +1,13 @@
+/* Stories for CI: annotations of GitHub, JUnit, SARIF. */
+#ifndef TOOLS_STORY_CI_H
+#define TOOLS_STORY_CI_H
+
+#include <jansson.h>
+
+/* Print an array of story_collect on standard output. What is no error, as a wait or an end that the program made, is a
+ * warning or a note, and passes. */
+void story_annotate(const json_t *stories);
+void story_print_junit(const json_t *stories);
+void story_print_sarif(const json_t *stories);
+
+#endif
