@@ -16,7 +16,9 @@ static struct calls_layer layer;
 /* What happens before the call is done here. Under no lock but that of a program's batch; errno stays. */
 static struct script_verdict meet_call(const struct script_event *event)
 {
-    struct script_verdict verdict = meet_event(*event);
+    struct script_event about = *event;
+    about.device = raise_device(&event->subject);
+    struct script_verdict verdict = meet_event(about);
     meet_wait(verdict.delay);
     if (verdict.raised)
         raise_event(&event->subject, verdict.raised);

@@ -25,6 +25,14 @@ static struct context *context_of_subject(const struct calls_subject *subject)
     return ibv ? context_of(ibv) : NULL;
 }
 
+const char *raise_device(const struct calls_subject *subject)
+{
+    if (is_of(subject, "device"))
+        return subject->object ? ((const struct ibv_device *)subject->object)->name : NULL;
+    struct context *context = context_of_subject(subject);
+    return context ? context->device->name : NULL;
+}
+
 void raise_freeze(const struct calls_subject *subject, nanos time)
 {
     struct context *context = context_of_subject(subject);

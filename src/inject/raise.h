@@ -10,6 +10,9 @@
  * the call is about none. Under no lock but LOCK_PROGRAM. */
 void raise_event(const struct calls_subject *, const struct script_raised *);
 
+/* The name of the device that the call is about; NULL: it is about none. */
+const char *raise_device(const struct calls_subject *);
+
 /* The helper thread of the process does nothing for so long; the packets that it holds leave. Both are about the
  * process of the call's object. Likewise. */
 void raise_freeze(const struct calls_subject *, nanos);

@@ -9,6 +9,7 @@
 #include "runtime/qpns.h"
 #include "script/meet.h"
 #include "script/parse.h"
+#include "tap/delay.h"
 #include "verbs/life/cq_create.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/queue/cq.h"
@@ -116,7 +117,9 @@ void inject_answer(struct process *process, const char *request, FILE *out)
     lock_assert_held(&process->progress);
     if (!strncmp(request, rules, sizeof rules - 1))
         return read_rules(process, request + sizeof rules - 1, out);
-    if (!strcmp(request, "clear"))
+    if (!strcmp(request, "clear")) {
         meet_clear();
+        delay_release_held(traffic_taps(&process->traffic)); /* no rule would */
+    }
     list_rules(out);
 }

@@ -8,6 +8,8 @@
 static bool is_about(const struct script_rule *rule, const struct script_event *event)
 {
     const struct calls_subject *subject = &event->subject;
+    if (*rule->on.device && (!event->device || fnmatch(rule->on.device, event->device, 0) != 0))
+        return false;
     if (!*rule->on.kind || (event->qp && event->qp == rule->on.number && !strcmp(rule->on.kind, "qp")))
         return true;
     return subject->kind && !strcmp(rule->on.kind, subject->kind) && rule->on.number == subject->number;
@@ -36,11 +38,24 @@ static bool is_such_packet(const struct script_rule *rule, const struct script_e
            (!rule->peer_qp || rule->peer_qp == event->peer_qp);
 }
 
-/* The same for the same seed, rule and call. */
-static bool is_drawn(const struct script_rule *rule, uint64_t nth, uint64_t seed)
+/* The same for the same seed, rule and call. Whose packets come first is a matter of time, so those of a queue pair
+ * have numbers of their own. */
+static uint32_t roll(const struct script_rule *rule, const struct script_event *event, uint64_t nth, uint64_t die)
 {
-    const uint64_t words[] = {seed, rule->place, nth};
-    return start_fold(start_mix(14695981039346656037ull, words, sizeof words)) < rule->share;
+    const uint64_t words[] = {rule->draw.seeded ? rule->draw.seed : event->seed, rule->place,
+                              event->stream ? event->number : nth, event->stream, die};
+    return start_fold(start_mix(14695981039346656037ull, words, sizeof words));
+}
+
+static bool is_drawn(const struct script_rule *rule, const struct script_event *event, uint64_t nth)
+{
+    return roll(rule, event, nth, 0) < rule->draw.share;
+}
+
+static nanos draw_delay(const struct script_rule *rule, const struct script_event *event)
+{
+    double share = (double)roll(rule, event, atomic_load(&rule->so_far.met), 1) / (double)SCRIPT_ALWAYS;
+    return rule->delay - rule->draw.spread + (nanos)(2 * (double)rule->draw.spread * share);
 }
 
 static bool acts(struct script_rule *rule, const struct script_event *event)
@@ -50,7 +65,7 @@ static bool acts(struct script_rule *rule, const struct script_event *event)
         !is_such_question(rule, event) || !is_such_packet(rule, event))
         return false;
     uint64_t nth = atomic_fetch_add(&rule->so_far.met, 1) + 1;
-    if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, nth, event->seed))
+    if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, event, nth))
         return false;
     return atomic_fetch_add(&rule->so_far.done, 1) < rule->most;
 }
@@ -93,7 +108,7 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         if (!acts(rule, event) || only_notes(rule))
             continue;
         verdict.rule = verdict.rule ? verdict.rule : rule;
-        verdict.delay += rule->delay + take_bandwidth(rule, event);
+        verdict.delay += draw_delay(rule, event) + take_bandwidth(rule, event);
         verdict.stop += rule->process.stop;
         verdict.freeze = verdict.freeze > rule->process.freeze ? verdict.freeze : rule->process.freeze;
         verdict.hiding = verdict.hiding ? verdict.hiding : *rule->hidden ? rule : NULL;

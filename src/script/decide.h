@@ -11,16 +11,18 @@ enum { SCRIPT_CHANGING_MOST = 8 };
 struct script_event {
     enum script_call call;
     struct calls_subject subject;
-    uint32_t qp;  /* of a completion; 0: of none */
-    bool is_work; /* it is a work request, with: */
-    int opcode;   /* below 0: a receive */
+    const char *device; /* NULL: of none */
+    uint32_t qp;        /* of a completion; 0: of none */
+    bool is_work;       /* it is a work request, with: */
+    int opcode;         /* below 0: a receive */
     uint64_t wr_id;
     bool has_index; /* it asks for a place in a table of the device: */
     uint32_t index;
     const char *name; /* of a packet's operation or of a message; NULL: it is neither */
     const char *peer; /* whom a packet is for; NULL: nobody knows */
     uint32_t peer_qp, bytes;
-    nanos age; /* of the process */
+    uint64_t stream, number; /* of a packet: of a queue pair's requests or responses, from 1 on, and which of them */
+    nanos age;               /* of the process */
     uint64_t seed;
 };
 

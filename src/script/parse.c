@@ -3,7 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "diag/diag.h"
+#include "script/faults.h"
 #include "script/field.h"
 #include "script/values.h"
 
@@ -134,12 +134,14 @@ static void keep_text(struct script_rule *rule, const char *begin, const char *e
     rule->text[length] = 0;
 }
 
-static bool read_rule(struct reader *reader)
+static bool read_rule(struct reader *reader, struct script *script)
 {
     char word[SCRIPT_WORD];
     const char *begin = reader->at;
     if (!reader_word(reader, reader_long_stops, word))
         return false;
+    if (!strcmp(word, "fault"))
+        return faults_read(reader, script);
     bool is_long = !strcmp(word, "when");
     if (!is_long)
         reader->at = begin;
@@ -166,30 +168,12 @@ static void next_line(struct reader *reader)
     }
 }
 
-static bool begin_rule(struct reader *reader, struct script *script)
-{
-    if (script->count == SCRIPT_RULES_MOST)
-        return reader_refuse(reader, reader->at, "A script has at most %d rules.", SCRIPT_RULES_MOST);
-    reader->what = ~0u;
-    reader->rule = &script->rules[script->count++];
-    *reader->rule = (struct script_rule){.line = reader->line,
-                                         .place = script->count,
-                                         .opcode = -1,
-                                         .end.vendor = REASON_SCRIPTED,
-                                         .first = 1,
-                                         .last = UINT64_MAX,
-                                         .step = 1,
-                                         .most = UINT64_MAX,
-                                         .share = SCRIPT_ALWAYS};
-    return true;
-}
-
 bool script_parse(const char *text, struct script *script, struct script_fault *fault)
 {
     struct reader reader = {.at = text, .line_begin = text, .line = 1, .fault = fault};
     for (; *reader.at; next_line(&reader)) {
         reader_skip(&reader);
-        if (!reader_is_at_end(&reader) && !(begin_rule(&reader, script) && read_rule(&reader)))
+        if (!reader_is_at_end(&reader) && !(reader_begin_rule(&reader, script) && read_rule(&reader, script)))
             return false;
     }
     return true;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/diag.h"
+
 static const nanos longest = 1000 * NANOS_SECOND;
 
 const char reader_long_stops[] = ",:;#", reader_short_stops[] = ":;#";
@@ -106,5 +108,23 @@ bool reader_time(struct reader *reader, const char *stops, double plain, nanos *
     if (!good || length == 0 || number * length > (double)longest)
         return reader_refuse(reader, begin, "\"%s\" is no time up to 1000s with its unit (ns, us, ms or s).", word);
     *time = (nanos)(number * length);
+    return true;
+}
+
+bool reader_begin_rule(struct reader *reader, struct script *script)
+{
+    if (script->count == SCRIPT_RULES_MOST)
+        return reader_refuse(reader, reader->at, "A script has at most %d rules.", SCRIPT_RULES_MOST);
+    reader->what = ~0u;
+    reader->rule = &script->rules[script->count++];
+    *reader->rule = (struct script_rule){.line = reader->line,
+                                         .place = script->count,
+                                         .opcode = -1,
+                                         .end.vendor = REASON_SCRIPTED,
+                                         .first = 1,
+                                         .last = UINT64_MAX,
+                                         .step = 1,
+                                         .most = UINT64_MAX,
+                                         .draw.share = SCRIPT_ALWAYS};
     return true;
 }

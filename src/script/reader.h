@@ -13,6 +13,9 @@ struct reader {
     struct script_fault *fault;
 };
 
+/* Begins another rule of the script, which acts always until more is read. False: there are too many. */
+bool reader_begin_rule(struct reader *, struct script *);
+
 /* What ends a word in the long form and in the short one. */
 extern const char reader_long_stops[], reader_short_stops[];
 

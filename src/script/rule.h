@@ -51,6 +51,7 @@ struct script_rule {
     struct {
         char kind[SCRIPT_WORD]; /* of the object that the call is about; "": any */
         uint32_t number;
+        char device[SCRIPT_WORD]; /* pattern for the name of its device; "": any */
     } on;
     int opcode;                  /* of the work request; below 0: any */
     char operation[SCRIPT_WORD]; /* pattern for the name of a packet's operation or of a message; "": any */
@@ -63,8 +64,13 @@ struct script_rule {
     nanos after;    /* since the script began in this process */
 
     uint64_t first, last, step; /* which of the calls that count, from 1 on */
-    uint64_t share;             /* of SCRIPT_ALWAYS */
-    uint64_t most;              /* how often the rule acts */
+    struct {
+        uint64_t share; /* of SCRIPT_ALWAYS */
+        bool seeded;    /* by this, not by the process's: */
+        uint64_t seed;
+        nanos spread; /* of the delay, to either side */
+    } draw;
+    uint64_t most; /* how often the rule acts */
 
     /* Actions. */
     nanos delay;

@@ -20,10 +20,12 @@ static void check_rule(const struct script_rule *rule)
     for (enum script_call call = 0; call < SCRIPT_EVENTS; call++)
         any = any || rule->calls[call];
     require(any && rule->line && rule->first && rule->last && rule->step && rule->most);
-    require(rule->share <= SCRIPT_ALWAYS && rule->delay <= 1000 * NANOS_SECOND && rule->after <= 1000 * NANOS_SECOND);
+    require(rule->draw.share <= SCRIPT_ALWAYS && rule->delay <= 1000 * NANOS_SECOND &&
+            rule->after <= 1000 * NANOS_SECOND);
     require(rule->process.stop || rule->process.freeze || *rule->hidden || rule->packet.cut || rule->packet.forged ||
             rule->packet.bandwidth || rule->error || rule->delay || rule->signal || rule->end.wanted || rule->fates ||
             rule->changes.count || rule->rejection.wanted || rule->raised);
+    require(rule->draw.spread <= rule->delay);
     require(rule->changes.count <= SCRIPT_CHANGES_MOST);
     require(!rule->end.wanted || script_status_name(rule->end.status));
     require(!rule->error || script_error_name(rule->error));

@@ -271,6 +271,11 @@ static const struct {
      "A rule sets at most 4 fields."},
     {"when ibv_reg_mr: set state DOWN", 1, 22, "\"state\" is no field that can be set there."},
     {"when ibv_reg_mr: hide x", 1, 23, "Only ibv_get_device_list can hide a device, by its name."},
+    {"fault drop", 1, 7, "\"drop\" needs a value: drop=..."},
+    {"fault spill=1%", 1, 7, "\"spill\" is no fault, such as drop, and not seed."},
+    {"fault drop=101%", 1, 12, "\"101%\" is no percentage from 0% to 100%."},
+    {"fault seed=1", 1, 6, "A seed alone is no fault."},
+    {"fault delay=1ms+-2ms", 1, 13, "A delay that varies by more than it lasts would be below 0."},
     {"when packet: cut -1", 1, 18, "\"-1\" is no number from 0 to 4294967295."},
     {"when packet: forge ACK", 1, 20, "\"ACK\" is no packet that scripts know, such as CNP."},
     {"when packet: bandwidth 10MB", 1, 24, "\"10MB\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit."},
@@ -316,6 +321,57 @@ static void what_an_answer_does_not_have_stays(void **state)
     assert_int_equal(port.link_layer, 9);
     field_change(rule->changes.list, SCRIPT_ibv_query_port, &port, sizeof port);
     assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+}
+
+/* Whichever of two queue pairs comes first. */
+static void packets_of_a_queue_pair_have_their_own_chance(void **state)
+{
+    struct script_event one = {.call = SCRIPT_packet, .stream = 1, .seed = 7}, other = one;
+    char alone[33] = "", mixed[33] = "";
+    other.stream = 2;
+    read_rule("when packet, chance 50%: drop");
+    for (one.number = 1; one.number <= 32; one.number++)
+        strcat(alone, script_decide(&script, &one).fates ? "x" : ".");
+    read_rule("when packet, chance 50%: drop");
+    for (one.number = 1; one.number <= 32; one.number++) {
+        other.number = one.number;
+        script_decide(&script, &other);
+        strcat(mixed, script_decide(&script, &one).fates ? "x" : ".");
+    }
+    assert_string_equal(alone, mixed);
+    assert_true(strchr(alone, 'x') && strchr(alone, '.'));
+}
+
+static unsigned fates_of(unsigned many, unsigned fate)
+{
+    struct script_event sent = {.call = SCRIPT_packet, .stream = 1};
+    unsigned met = 0;
+    for (sent.number = 1; sent.number <= many; sent.number++)
+        met += (script_decide(&script, &sent).fates & fate) != 0;
+    return met;
+}
+
+static void the_list_of_faults_is_rules_for_packets(void **state)
+{
+    struct script_fault fault = {0};
+    script.count = 0;
+    assert_true(script_parse("fault drop=10%,dup=100%,reorder=0%,delay=1ms±0.5ms,seed=7 # all", &script, &fault));
+    assert_int_equal(script.count, 4);
+    assert_string_equal(script.rules[0].text, "fault drop=10%");
+    assert_true(script.rules[0].calls[SCRIPT_message] && !script.rules[2].calls[SCRIPT_message]);
+    assert_in_range(fates_of(1000, SCRIPT_DROP), 50, 150);
+    assert_int_equal(fates_of(1000, SCRIPT_DUPLICATE), 1000);
+    assert_int_equal(fates_of(1000, SCRIPT_REORDER), 0);
+    struct script_event sent = {.call = SCRIPT_packet, .stream = 1};
+    nanos least = NANOS_NEVER, most = 0;
+    for (sent.number = 1; sent.number <= 1000; sent.number++) {
+        nanos delay = script_decide(&script, &sent).delay;
+        least = delay < least ? delay : least;
+        most = delay > most ? delay : most;
+    }
+    assert_in_range(least, NANOS_MILLISECOND / 2, NANOS_MILLISECOND);
+    assert_in_range(most, NANOS_MILLISECOND, NANOS_MILLISECOND * 3 / 2);
+    assert_true(most > least);
 }
 
 static void packets_of_a_link_wait_for_each_other(void **state)
@@ -369,6 +425,8 @@ int main(void)
         cmocka_unit_test(rules_that_were_taken_back_do_nothing),
         cmocka_unit_test(fields_of_answers_and_packets_change),
         cmocka_unit_test(what_an_answer_does_not_have_stays),
+        cmocka_unit_test(packets_of_a_queue_pair_have_their_own_chance),
+        cmocka_unit_test(the_list_of_faults_is_rules_for_packets),
         cmocka_unit_test(packets_of_a_link_wait_for_each_other),
         cmocka_unit_test(wrong_texts_say_where_and_why),
         cmocka_unit_test(a_script_has_an_end),

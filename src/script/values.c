@@ -60,7 +60,7 @@ static bool read_chance(struct reader *reader, const char *stops)
         return false;
     if (!reader_decimal(word, &percent, &rest) || strcmp(rest, "%") || percent > 100)
         return reader_refuse(reader, begin, "\"%s\" is no percentage from 0%% to 100%%.", word);
-    reader->rule->share = (uint64_t)(percent / 100 * (double)SCRIPT_ALWAYS);
+    reader->rule->draw.share = (uint64_t)(percent / 100 * (double)SCRIPT_ALWAYS);
     return true;
 }
 
@@ -80,6 +80,14 @@ static bool read_program(struct reader *reader, const char *stops)
     if (!reader_word(reader, stops, reader->rule->program))
         return false;
     return *reader->rule->program || reader_refuse(reader, begin, "The name of a program is missing.");
+}
+
+static bool read_device(struct reader *reader, const char *stops)
+{
+    const char *begin = reader->at;
+    if (!reader_word(reader, stops, reader->rule->on.device))
+        return false;
+    return *reader->rule->on.device || reader_refuse(reader, begin, "The name of a device is missing.");
 }
 
 static bool read_peer(struct reader *reader, const char *stops)

@@ -239,7 +239,8 @@ static void name_peer(const struct traffic_flow *flow, const struct peer *peer, 
 
 /* The rules, besides what SOFTVERBS_FAULT has drawn: what is a fault is added to that. */
 static struct script_verdict meet_packet(const struct traffic_flow *flow, const struct peer *peer,
-                                         const struct frame *frame, struct fault *fault)
+                                         const struct frame *frame, uint64_t number, uint64_t stream,
+                                         struct fault *fault)
 {
     char name[64];
     bool ethernet = frame->kind == FRAME_ETHERNET;
@@ -247,8 +248,11 @@ static struct script_verdict meet_packet(const struct traffic_flow *flow, const 
     struct script_verdict verdict = meet_event((struct script_event){
         .call = SCRIPT_packet,
         .subject = {"qp", *flow->number},
+        .device = flow->device->name,
         .name = ethernet ? "ETHERNET" : op_table[frame->headers[frame_outer_length(frame->kind)]].name,
         .peer = name,
+        .stream = stream + 1,
+        .number = number,
         .bytes = frame->headers_length + frame->payload.length,
         .peer_qp = flow->service == SERVICE_UD ? 0 : flow->attr->dest_qp_num});
     nanos held = verdict_has(&verdict, SCRIPT_HOLD);
@@ -286,7 +290,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
     if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
-        verdict = meet_packet(flow, peer, frame, &fault);
+        verdict = meet_packet(flow, peer, frame, number, way.stream, &fault);
     if (verdict_has(&verdict, SCRIPT_RELEASE))
         delay_release_held(taps);
     if (scripted_forge(&verdict, frame, &made))

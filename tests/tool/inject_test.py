@@ -92,6 +92,30 @@ def packets_of_a_live_process_are_lost():
         assert program.send() == RETRY_EXC
 
 
+def a_share_of_the_packets_of_a_live_process_is_lost():
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "fault drop=100%"), out=None)
+        assert program.send() == RETRY_EXC
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "fault dup=50%,reorder=20%,delay=0.1ms+-0.1ms,seed=3", "fault drop=0%"), out=None)
+        assert [program.send() for _ in range(20)] == [SUCCESS] * 20
+        done = softverbs("inject", "--list", "--json", program.pid)
+        rules = {rule["rule"]: rule["done"] for rule in json.loads(expect(done, out=None).stdout)["rules"]}
+        assert rules["fault drop=0%"] == 0 and rules["fault dup=50%"] > 5 and rules["fault delay=0.1ms+-0.1ms"] >= 20, rules
+
+
+def what_is_held_leaves_when_the_rules_are_taken_back():
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "when packet, opcode SEND_ONLY: hold"), out=None)
+        program.process.stdin.write(b"\n")
+        program.process.stdin.flush()
+        while b"(met 0," in softverbs("inject", "--list", program.pid).stdout:
+            pass
+        expect(softverbs("inject", "--clear", program.pid), out=None)
+        lines = [program.process.stdout.readline().split() for _ in range(2)]
+        assert sorted(int(line[3]) for line in lines) == [SUCCESS, SUCCESS], lines
+
+
 def completions_of_a_live_process_are_held_back():
     with _running() as program:
         expect(softverbs("inject", program.pid, "when completion, wr_id 1: delay 300ms"), out=None)

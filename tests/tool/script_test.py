@@ -31,6 +31,8 @@ def a_call_fails_at_its_turn_and_no_other():
     assert _disturbed("when ibv_reg_mr, nth 5: error ENOMEM", "regions") == ([good] * 4, [])
     assert _disturbed("ibv_reg_mr:error=ENOMEM:when=2+2", "regions")[0] == [good, bad] * 2
     assert _disturbed("when ibv_reg_mr, on pd 77: error ENOMEM", "regions")[0] == [good] * 4
+    assert _disturbed("when ibv_reg_mr, device soft0, nth 1: error ENOMEM", "regions")[0] == [bad] + [good] * 3
+    assert _disturbed("when ibv_reg_mr, device \"other*\": error ENOMEM", "regions")[0] == [good] * 4
 
 
 def what_a_script_does_is_counted():
@@ -230,7 +232,8 @@ def packets_meet_what_the_rule_says():
         assert ends == GOOD and kinds == {kind: 1} and "RC SEND_ONLY of qp" in err[0], (action, ends, kinds, err)
     ends, kinds, _ = _packets("when packet, opcode \"RC ACK*\", once: drop")
     assert ends == GOOD and kinds == {"drop": 1}, (ends, kinds)
-    for other in "opcode READ_REQUEST", "peer nobody", "peer_qp 77", "on qp 77", "nth 999":
+    assert _packets("when packet, device \"soft*\", nth 1: duplicate")[1] == {"dup": 1}
+    for other in "device other", "opcode READ_REQUEST", "peer nobody", "peer_qp 77", "on qp 77", "nth 999":
         ends, kinds, err = _packets(f"when packet, {other}: drop")
         assert ends == GOOD and kinds == {} and (other == "nth 999" or "met no call" in err[-1]), (other, ends, kinds, err)
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "config/device.h"
 #include "runtime/clock.h"
 #include "script/meet.h"
 #include "verbs/queue/cq_note.h"
@@ -100,6 +101,7 @@ static struct script_verdict meet_completion(const struct cq *cq, const struct c
         return (struct script_verdict){0};
     return meet_event((struct script_event){.call = SCRIPT_completion,
                                             .subject = {"cq", cq->object.handle},
+                                            .device = cq->object.context->device->name,
                                             .qp = entry->qp_number,
                                             .is_work = true,
                                             .opcode = -1,
