@@ -45,7 +45,7 @@ static void set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, int64_t c
     if (shadow && shadow->qp.batch.count) {
         struct wqe *wqe = wqe_at(&shadow->qp.batch, shadow->qp.batch.count - 1);
         wqe_set_list(wqe, list, count, shadow->qp.cap.max_send_sge);
-        wqe->flags |= (uint8_t)flags;
+        wqe->flags |= (uint16_t)flags;
     }
     shadow_unlock();
 }

@@ -12,6 +12,7 @@
 #include "check/outside/connections.h"
 #include "check/outside/frees.h"
 #include "check/outside/pages.h"
+#include "check/outside/sanitizers.h"
 #include "diag/log.h"
 
 /* Of the C library: atexit(3) without a library that the function belongs to, so that it is not called when that ends
@@ -31,13 +32,6 @@ static void report_at_exit(void *unused)
         exit(wanted);
 }
 
-/* What the kernel would write there for the library, or a peer by itself, it may not; packets have other ways. */
-static void begin_pages(void)
-{
-    setting_put(SETTING_NO_PULL, "1");
-    pages_begin();
-}
-
 void check_begin(void)
 {
     const char *words = setting_environment(SETTING_CHECK);
@@ -54,8 +48,11 @@ void check_begin(void)
     if (rule_chosen.rules[RULE_BUFFER_FREED])
         frees_begin();
     connections_begin();
+    sanitizers_begin();
     if (rule_chosen.pages)
-        begin_pages();
+        pages_begin();
+    if (rule_chosen.pages || sanitizers_poison())
+        setting_put(SETTING_NO_PULL, "1"); /* what the kernel may not write there for the library comes in packets */
     objects_fill(&layer_check.calls);
     queue_pairs_fill(&layer_check.calls);
     posts_fill(&layer_check.calls);

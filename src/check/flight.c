@@ -100,7 +100,7 @@ uint64_t flight_begin_batch(struct shadow *qp)
         if (!wqe)
             break;
         wqe_copy(wqe, wqe_at(&qp->qp.batch, at));
-        wqe->flags = (uint8_t)(wqe->flags | flags_of_send(qp, wqe->opcode, 0));
+        wqe->flags = (uint16_t)(wqe->flags | flags_of_send(qp, wqe->opcode, 0));
         enter(qp, &qp->qp.sends, wqe);
     }
     qp->qp.batch.count = 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check/outside/pages.h"
+#include "check/outside/sanitizers.h"
 
 enum { FIRST_CAPACITY = 16 };
 
@@ -39,8 +40,16 @@ void wqe_remove(struct wqe_queue *queue, uint32_t at)
     queue->count--;
 }
 
-static void open_pages(const struct wqe *wqe)
+void wqe_show(struct wqe *wqe)
 {
+    for (unsigned at = 0; wqe->flags & WQE_HIDDEN && at < wqe->count; at++)
+        sanitizers_show((const void *)(uintptr_t)wqe->sges[at].addr, wqe->sges[at].length);
+    wqe->flags &= (uint16_t)~WQE_HIDDEN;
+}
+
+static void open_pages(struct wqe *wqe)
+{
+    wqe_show(wqe);
     if (wqe->flags & WQE_PROTECTED)
         pages_release(wqe->begun);
 }

@@ -17,6 +17,7 @@ enum wqe_flags {
     WQE_WRITES = 8,       /* the device writes its buffers: a receive, a READ, an atomic */
     WQE_HASHED = 16,      /* `hash` is of its buffers at the post */
     WQE_UNREADABLE = 128, /* of one that has completed: its buffers could not be read then */
+    WQE_HIDDEN = 256,     /* from AddressSanitizer's view; wqe_show */
     WQE_PROTECTED = 64,   /* its pages are; outside/pages.h */
     WQE_FENCE = 32,       /* it begins when earlier READs and atomics of its queue pair have ended */
 };
@@ -30,7 +31,7 @@ struct wqe {
     uint64_t hash; /* of all its buffers */
     uint32_t length;
     uint8_t opcode; /* enum ibv_wr_opcode, of sends */
-    uint8_t flags;
+    uint16_t flags;
     uint8_t count;                 /* of `sges` */
     struct ibv_sge sges[WQE_SGES]; /* behind those, what is there is undefined */
     uint64_t parts[WQE_PARTS];     /* of one that the device writes, with WQE_HASHED; rules/receive_buffer.c */
@@ -42,7 +43,7 @@ static inline void wqe_begin(struct wqe *wqe, uint64_t wr_id, const void *posted
     wqe->wr_id = wr_id;
     wqe->posted = posted;
     wqe->opcode = (uint8_t)opcode;
-    wqe->flags = (uint8_t)flags;
+    wqe->flags = (uint16_t)flags;
     wqe->count = 0;
     wqe->length = 0;
 }
@@ -80,6 +81,9 @@ void wqe_remove(struct wqe_queue *, uint32_t at);
 void wqe_drop(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
+
+/* The program may access its buffers again, if they were hidden. */
+void wqe_show(struct wqe *);
 
 /* The elements of its list of the first WQE_SGES; sets `length`, of all. Nothing of a list of more than `most`
  * elements, which the library refuses without a look at it. */

@@ -95,6 +95,21 @@ def what_the_user_says_of_ThreadSanitizer_counts():
     assert done.stdout == b"ignore_noninstrumented_modules=1:exitcode=7\n", done
 
 
+def AddressSanitizer_finds_early_reads_with_the_checker():
+    _is_silent(_sanitized("address", SOFTVERBS_CHECK="adapter"))
+    _is_silent(_sanitized("address", "early"))
+    done = _sanitized("address", "early", SOFTVERBS_CHECK="adapter")
+    assert done.returncode and "use-after-poison" in done.stderr and "in main" in done.stderr, cases.told(done)
+
+
+def ThreadSanitizer_knows_of_completions_with_the_checker():
+    for mistake in ("", "handover"):
+        _is_silent(_sanitized("thread", mistake, SOFTVERBS_CHECK="adapter"))
+    for mistake, check in (("handover", ""), ("hasty", "adapter")):
+        done = _sanitized("thread", mistake, SOFTVERBS_CHECK=check)
+        assert done.returncode and "data race" in done.stderr and "two_threads.c" in done.stderr, (mistake, cases.told(done))
+
+
 def valgrind_finds_nothing_in_a_right_program():
     if not shutil.which("valgrind"):
         raise Skip("valgrind is not installed")

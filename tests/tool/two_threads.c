@@ -1,10 +1,13 @@
 /* A program of users for sanitizers_test.py, which compiles it with their options: one thread sends to another over RC,
- * both polling. Its argument is the mistake that it makes: overflow, race or leak; without one it makes none. */
+ * both polling. Its argument is the mistake that it makes: overflow, race or leak; without one it makes none. For the
+ * checker: `early` reads a receive's buffer before the completion, `handover` has one thread post and another poll and
+ * fill the buffer anew, `hasty` has that one not poll. */
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MESSAGES = 500, SIZE = 4096, RECEIVES = 8 };
 
@@ -93,6 +96,26 @@ static void *receive(void *context)
     return NULL;
 }
 
+static void *fill_anew(void *context)
+{
+    struct end *end = context;
+    if (!strcmp(mistake, "hasty"))
+        usleep(200000);
+    else
+        await(end);
+    end->memory[1] = 2;
+    return NULL;
+}
+
+static void hand_over(struct end *end)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, fill_anew, end);
+    end->memory[1] = 1;
+    post_send(end);
+    pthread_join(other, NULL);
+}
+
 static void destroy(struct end *end)
 {
     ibv_destroy_qp(end->qp);
@@ -119,6 +142,12 @@ int main(int argc, char **argv)
     connect_to(&ends[1], &ends[0], &gid);
     for (int i = 0; i < RECEIVES; i++)
         post_receive(&ends[1]);
+    if (!strcmp(mistake, "early"))
+        racy += ends[1].memory[SIZE / 2];
+    if (!strcmp(mistake, "handover") || !strcmp(mistake, "hasty")) {
+        hand_over(&ends[0]);
+        return 0;
+    }
     pthread_create(&receiver, NULL, receive, &ends[1]);
     for (int i = 0; i < MESSAGES; i++) {
         if (!strcmp(mistake, "race"))

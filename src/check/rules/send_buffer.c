@@ -25,7 +25,7 @@ static bool compare_previous(struct shadow *qp, struct wqe *wqe)
     wqe->hash = hash;
     if (hash == last->hash || memory_may_be_written(last))
         return is_same_buffer(last, wqe);
-    last->flags &= (uint8_t)~WQE_HASHED;
+    last->flags &= (uint16_t)~WQE_HASHED;
     finding_add(&(struct finding_about){.rule = RULE_INLINE_MISSING,
                                         .kind = "qp",
                                         .number = qp->number,

@@ -1,8 +1,49 @@
-/* With --check=pages: a program touches no buffer of a receive, READ or atomic before the completion. */
+/* A program touches no buffer of a receive, READ or atomic before the completion: with --check=pages, and what
+ * sanitizers of the program report. */
 #include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "check/memory.h"
 #include "check/outside/pages.h"
+#include "check/outside/sanitizers.h"
+
+/* Memory that has its own address in the region, so that it is found again when the region is gone. */
+static bool is_plain(const struct wqe *wqe)
+{
+    for (unsigned at = 0; at < wqe->count; at++)
+        if (memory_at(&wqe->sges[at]) != (const char *)(uintptr_t)wqe->sges[at].addr)
+            return false;
+    return true;
+}
+
+static void hide(struct wqe *wqe)
+{
+    wqe->flags |= WQE_HIDDEN;
+    for (unsigned at = 0; at < wqe->count; at++)
+        sanitizers_hide((const void *)(uintptr_t)wqe->sges[at].addr, wqe->sges[at].length);
+}
+
+/* The serial of a queue pair is that of all its sends, for the receives of its peer. */
+static void precede(struct shadow *owner, struct wqe *wqe)
+{
+    if (!sanitizers_are_here)
+        return;
+    if (sanitizers_poison() && wqe->flags & WQE_WRITES && wqe->length && is_plain(wqe))
+        hide(wqe);
+    sanitizers_precede(wqe->begun);
+    if (!(wqe->flags & WQE_RECEIVE))
+        sanitizers_precede(owner->serial);
+}
+
+static void follow(struct shadow *qp, struct wqe *wqe)
+{
+    if (!sanitizers_are_here)
+        return;
+    wqe_show(wqe);
+    sanitizers_follow(wqe->begun);
+    const struct shadow *peer = wqe->flags & WQE_RECEIVE ? shadow_find_number(SHADOW_QP, qp->qp.connection.peer) : NULL;
+    if (peer)
+        sanitizers_follow(peer->serial);
+}
 
 /* The last of the files that look at buffers at the post. */
 static void protect_targets(struct shadow *owner, struct wqe *wqe)
@@ -10,6 +51,7 @@ static void protect_targets(struct shadow *owner, struct wqe *wqe)
     for (unsigned at = 0; rule_chosen.pages && wqe->flags & WQE_WRITES && at < wqe->count; at++)
         if (pages_protect(memory_at(&wqe->sges[at]), wqe->sges[at].length, wqe->begun))
             wqe->flags |= WQE_PROTECTED;
+    precede(owner, wqe);
 }
 
 /* As the return address of a call there would be. */
@@ -20,6 +62,7 @@ static const void *behind(const void *instruction)
 
 static void tell_touch(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
 {
+    follow(qp, wqe);
     const void *toucher = wqe->flags & WQE_PROTECTED ? pages_release(wqe->begun) : NULL;
     if (!toucher || place_is_own(toucher))
         return;
