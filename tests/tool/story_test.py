@@ -131,6 +131,22 @@ def run_keeps_stories_in_a_file():
     assert os.stat(path).st_mode & 0o777 == 0o600
 
 
+def the_log_has_it_where_it_is_asked_for():
+    path = f"{TEMPORARY}/log-of-story"
+    for level, lines in (("warn", 0), ("info", 1)):
+        with failed("remote-range", "--log", level, "--log-file", f"{path}-{level}") as (numbers, end):
+            end()
+        with open(f"{path}-{level}", encoding="utf-8") as file:
+            said = [line for line in file if " story: " in line]
+        assert bool(said) == bool(lines), said
+    text = "".join(said)
+    for part in (f"qp {numbers[1]:#x}: story: IBV_WR_RDMA_WRITE of 512 bytes, wr_id 7, posted ", "ended with IBV_WC_REM_ACCESS_ERR by REMOTE_ACCESS (reason 108)",
+                 f"qp {numbers[3]:#x}: story: a request of the peer of 512 bytes", "it needs IBV_ACCESS_REMOTE_WRITE of 512 bytes",
+                 "that key is of a region of 1024 bytes", "ms before NAK_RECEIVED", f"\"softverbs why --qp {numbers[1]:#x}\""):
+        assert part in text, (part, said)
+    assert all(len(line) < 640 for line in said), said
+
+
 def ci_is_told_in_its_own_forms():
     path = f"{TEMPORARY}/for-ci"
     for name in ("remote-range", "own-end"):

@@ -14,6 +14,7 @@
 #include "events/lines.h"
 #include "transport/request.h"
 #include "verbs/ask/cq_report.h"
+#include "verbs/ask/qp_story_log.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
@@ -375,8 +376,10 @@ void qp_story_keep(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     const struct story *story = qp_flow(qp)->story;
-    if (story && (story->error.reason || story->error.flushed_sends) && kept_story_may(false))
-        keep_story(qp, kept_story_add);
+    if (!story || (!story->error.reason && !story->error.flushed_sends) || !kept_story_may(false))
+        return;
+    keep_story(qp, kept_story_add);
+    qp_story_log(qp->number, story, (nanos)read_clock(CLOCK_MONOTONIC));
 }
 
 /* A message was told to come later and has not come. */

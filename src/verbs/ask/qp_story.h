@@ -25,8 +25,8 @@ void qp_story_fault(struct qp *, enum reason);
 /* It is reset: it has had no error. */
 void qp_story_forget(struct qp *);
 
-/* It has left RTS: what it had to tell is written where it can be read when the process has ended (diag/kept_story.h).
- */
+/* It has left RTS: what it had to tell is written where it can be read when the process has ended (diag/kept_story.h),
+ * and into the log, where that has what is of LOG_INFO. */
 void qp_story_keep(struct qp *);
 
 /* It is destroyed, or its process ends: likewise, where it had no error and its last message was refused for want of a

@@ -1,0 +1,12 @@
+/* The story of a queue pair in the log, for who asked for `--log info`: its first error with its numbers, and its last
+ * events. */
+#ifndef VERBS_ASK_QP_STORY_LOG_H
+#define VERBS_ASK_QP_STORY_LOG_H
+
+#include "events/story.h"
+
+/* Of the queue pair with this number, under its lock, at this time. Several events stand in a line, so that the last
+ * lines of the log keep others, too. */
+void qp_story_log(uint32_t number, const struct story *, nanos now);
+
+#endif
