@@ -132,6 +132,12 @@ def the_plugin_shows_stories_of_failed_tests():
     assert "1 failed, 1 passed" in done.stdout and "story of" in done.stdout and "fails with ENOMEM by line 1" in done.stdout, done.stdout
 
 
+def its_version_is_that_of_the_command():
+    with open(f"{PACKAGE}/pyproject.toml", encoding="utf-8") as file:
+        version, = re.findall(r'^version = "(.*)"$', file.read(), re.MULTILINE)
+    assert cases.softverbs("version").stdout.decode().split()[1].rstrip(",") == version
+
+
 def tools_find_nothing_in_the_package():
     sources = [f"{PACKAGE}/softverbs/{name}" for name in sorted(os.listdir(f"{PACKAGE}/softverbs")) if name.endswith(".py")]
     looked = False
