@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients matrix model install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients matrix profiles model install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -63,6 +63,11 @@ clients:
 	@tests/clients/families/main.py
 
 # All that `make check` runs only a part of; an hour, or SCRIPT=perftest alone. Stopped, it goes on where it was.
+profiles:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/profiles/clients_by_profile.py
+
 matrix:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true

@@ -76,11 +76,3 @@ max_inline = 1024                                     # assumed: what is left of
 round_cqe = power_of_two_less_one                     # rdma-core providers/mlx5/verbs.c:1150
 
 # -- how it refuses
-without ibv_alloc_mw = EOPNOTSUPP                     # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:64
-without ibv_attach_mcast = EOPNOTSUPP                 # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:140
-without ibv_create_ah = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:160
-without ibv_create_srq = EOPNOTSUPP                   # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:232
-without ibv_rereg_mr = EOPNOTSUPP                     # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:618
-without ibv_resize_cq = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:624
-without ibv_modify_srq = EOPNOTSUPP                   # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:409
-without ibv_query_srq = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:518

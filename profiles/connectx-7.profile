@@ -50,10 +50,10 @@ others = zero                                         # linux drivers/infiniband
 # -- port
 max_mtu = 4096                                        # https://github.com/deepseek-ai/DeepEP/issues/55
 active_mtu = 4096                                     # https://github.com/deepseek-ai/DeepEP/issues/55
-gid_tbl_len = 8                                       # linux drivers/infiniband/hw/mlx5/main.c:521
+gid_tbl_len = 8                                       # assumed: the firmware decides
 pkey_tbl_len = 128                                    # https://github.com/openucx/ucx/issues/9212 (an mlx5 adapter)
 port_cap_flags = 0xa751e848                           # https://github.com/openucx/ucx/issues/10868
-max_msg_sz = 0x40000000                               # linux drivers/infiniband/hw/mlx5/main.c:527
+max_msg_sz = 0x40000000                               # https://github.com/openucx/ucx/issues/5376 (an mlx5 adapter)
 active_width = 2                                      # https://github.com/openucx/ucx/issues/10868 (200 Gb/s)
 active_speed = 64                                     # https://github.com/openucx/ucx/issues/10868 (200 Gb/s)
 phys_state = 5                                        # https://github.com/openucx/ucx/issues/10868
@@ -70,11 +70,3 @@ max_inline = 1024                                     # assumed: what is left of
 round_cqe = power_of_two_less_one                     # rdma-core providers/mlx5/verbs.c:1150
 
 # -- how it refuses
-without ibv_alloc_mw = EOPNOTSUPP                     # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:64
-without ibv_attach_mcast = EOPNOTSUPP                 # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:140
-without ibv_create_ah = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:160
-without ibv_create_srq = EOPNOTSUPP                   # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:232
-without ibv_rereg_mr = EOPNOTSUPP                     # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:618
-without ibv_resize_cq = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:624
-without ibv_modify_srq = EOPNOTSUPP                   # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:409
-without ibv_query_srq = EOPNOTSUPP                    # rdma-core providers/mlx5/mlx5.c:100, libibverbs/dummy_ops.c:518

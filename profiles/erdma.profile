@@ -20,7 +20,7 @@ max_mr = 262144                                       # assumed: twice as many a
 max_pd = 131072                                       # linux drivers/infiniband/hw/erdma/erdma_verbs.h:16
 max_qp_rd_atom = 128                                  # linux drivers/infiniband/hw/erdma/erdma_verbs.h:18
 max_qp_init_rd_atom = 128                             # linux drivers/infiniband/hw/erdma/erdma_verbs.h:19
-max_res_rd_atom = 16777216                            # linux drivers/infiniband/hw/erdma/erdma_verbs.c:279
+max_res_rd_atom = 16777216                            # assumed: READs of all queue pairs
 others = zero                                         # linux drivers/infiniband/hw/erdma/erdma_verbs.c:269
 
 # -- port

@@ -3,8 +3,16 @@
 #include "events/refusal.h"
 #include "imitate/layer.h"
 
+/* librdmacm asks with each connection whether the device has these. */
+static bool is_offer(enum profile_call call)
+{
+    return call == PROFILE_CALL_ibv_query_ece || call == PROFILE_CALL_ibv_set_ece;
+}
+
 static int refuse_call(enum profile_call call)
 {
+    if (is_offer(call))
+        return refuse_offer(imitated->without[call], REASON_PROFILE_CALL, "profile %s", imitated->name);
     return refuse(imitated->without[call], REASON_PROFILE_CALL, "profile %s", imitated->name);
 }
 

@@ -116,6 +116,10 @@ void profile_describe_port(const struct profile *profile, struct ibv_port_attr *
         attr->link_layer = before.link_layer;
     if (!profile->set[PROFILE_max_mtu])
         attr->max_mtu = before.max_mtu;
+    if (!profile->set[PROFILE_active_width])
+        attr->active_width = before.active_width;
+    if (!profile->set[PROFILE_active_speed])
+        attr->active_speed = before.active_speed;
     if (!profile->set[PROFILE_active_mtu] || attr->active_mtu > before.active_mtu)
         attr->active_mtu = before.active_mtu;
 }

@@ -141,6 +141,16 @@ static void a_port_is_no_faster_than_its_link(void **state)
     assert_int_equal(port.phys_state, 3);
 }
 
+static void a_link_has_a_speed_though_nothing_names_it(void **state)
+{
+    struct ibv_port_attr port = {.state = IBV_PORT_ACTIVE, .active_width = 2, .active_speed = 32, .sm_sl = 3};
+    expect("others = zero\nactive_width = 1\n");
+    profile_describe_port(&profile, &port);
+    assert_int_equal(port.active_width, 1);
+    assert_int_equal(port.active_speed, 32);
+    assert_int_equal(port.sm_sl, 0);
+}
+
 static void sizes_are_rounded_as_the_device_does(void **state)
 {
     expect("round_send_wr = power_of_two\nround_cqe = power_of_two_less_one\n");
@@ -164,6 +174,7 @@ int main(void)
         cmocka_unit_test(what_is_not_named_stays_or_is_zero),
         cmocka_unit_test(members_of_each_size_are_written),
         cmocka_unit_test(a_port_is_no_faster_than_its_link),
+        cmocka_unit_test(a_link_has_a_speed_though_nothing_names_it),
         cmocka_unit_test(sizes_are_rounded_as_the_device_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ def rxe_says_what_the_kernel_says():
 def _lacks(name):
     """The cases of lacks.c under this profile: how many, and which failed."""
     with tempfile.TemporaryDirectory() as folder:
-        done = softverbs("run", "--profile", name, "--log", "warn", "--log-file", f"{folder}/log", f"{BUILD}/tests/profiles/lacks",
+        done = softverbs("run", "--profile", name, "--log", "info", "--log-file", f"{folder}/log", f"{BUILD}/tests/profiles/lacks",
                          f"{PROFILES}/{name}.profile", env={"SOFTVERBS_LOG_LINES": None})
     lines = done.stdout.decode().splitlines()
     failed = [lines[i:i + 2] for i, line in enumerate(lines) if line.startswith("not ok")]
@@ -56,6 +56,22 @@ def _refuses(name):
         _lacks(name)
     case.__name__ = f"{name.replace('-', '_')}_refuses_what_it_lacks"
     return case
+
+
+def devices_say_what_kind_they_are():
+    for name, *wanted in (("siw", r"transport:\s+iWARP", r"gid_tbl_len:\s+1\n"), ("efa", r"transport:\s+unspecified", r"link_layer:\s+Unspecified"),
+                          ("connectx-3", r"GID\[  1\]:.*RoCE v1\n"), ("connectx-7", r"link_layer:\s+InfiniBand", r"port_lid:\s+[1-9]")):
+        text = _devinfo("--profile", name)
+        _expect(all(re.search(each, text) for each in wanted) and "RoCE v2" not in text, name, text)
+
+
+def _screen(name, *command):
+    return cases.at_terminal([cases.SOFTVERBS, "run", "--profile", name, "--", *command], cases.environment())
+
+
+def a_terminal_shows_what_the_profile_refused():
+    status, text = _screen("siw", "ibv_ud_pingpong", "-g", "0")
+    _expect(status and "ibv_create_qp: profile siw: qp_type is 4: The device of this profile has no queue pairs of this type. (reason 851)" in text, text)
 
 
 def an_unknown_name_shows_those_that_there_are():
