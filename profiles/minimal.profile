@@ -19,7 +19,6 @@ max_ah = 32767                            # least: rxe
 max_srq = 0                               # least: apple-thunderbolt
 max_srq_wr = 16383                        # least: connectx-3
 max_pkeys = 1                             # least: bnxt_re
-gid_tbl_len = 1                           # least: efa
 max_msg_sz = 8388608                      # least: rxe of those with RC
 max_inline = 0                            # least: apple-thunderbolt
 qp_types = RC                             # assumed: one type, that which most programs need

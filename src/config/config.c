@@ -67,6 +67,13 @@ static bool is_named_twice(const char *name, size_t length)
     return false;
 }
 
+/* In bytes: what the profile's port has at most. */
+static uint32_t largest_mtu(void)
+{
+    const struct profile *profile = setting_profile();
+    return profile ? 128u << profile_value(profile, PROFILE_max_mtu, IBV_MTU_4096) : limits_standard.max_mtu;
+}
+
 static void add_device(const char *name, size_t length)
 {
     if (is_named_twice(name, length)) {
@@ -83,7 +90,7 @@ static void add_device(const char *name, size_t length)
     struct device *device = &devices[device_count];
     memset(device, 0, sizeof *device);
     memcpy(device->name, name, length);
-    device->start.mtu = limits_standard.max_mtu;
+    device->start.mtu = largest_mtu();
     identify_device(device, device_count++, infiniband);
 }
 

@@ -128,17 +128,24 @@ static int check_reads(const struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
+/* Drivers of iWARP look at no address vector: the connection is one of TCP. */
+static int check_address(const struct ibv_ah_attr *attr)
+{
+    uint64_t gids = profile_value(imitated, PROFILE_gid_tbl_len, UINT32_MAX);
+    bool looks = profile_value(imitated, PROFILE_transport, IBV_TRANSPORT_IB) != IBV_TRANSPORT_IWARP;
+    if (!looks || !attr->is_global || attr->grh.sgid_index < gids)
+        return 0;
+    return refuse(EINVAL, REASON_PROFILE_GID, "profile %s: sgid_index is %u, and gid_tbl_len %u", imitated->name,
+                  attr->grh.sgid_index, (unsigned)gids);
+}
+
 static int check_path(const struct ibv_qp_attr *attr, int mask)
 {
     uint64_t mtu = profile_value(imitated, PROFILE_max_mtu, IBV_MTU_4096);
-    uint64_t gids = profile_value(imitated, PROFILE_gid_tbl_len, UINT32_MAX);
     if (mask & IBV_QP_PATH_MTU && attr->path_mtu > mtu)
         return refuse(EINVAL, REASON_PROFILE_MTU, "profile %s: path_mtu is %u, and max_mtu %u", imitated->name,
                       attr->path_mtu, (unsigned)mtu);
-    if (mask & IBV_QP_AV && attr->ah_attr.is_global && attr->ah_attr.grh.sgid_index >= gids)
-        return refuse(EINVAL, REASON_PROFILE_GID, "profile %s: sgid_index is %u, and gid_tbl_len %u", imitated->name,
-                      attr->ah_attr.grh.sgid_index, (unsigned)gids);
-    return 0;
+    return mask & IBV_QP_AV ? check_address(&attr->ah_attr) : 0;
 }
 
 static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -147,6 +154,12 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     if (!error)
         error = check_path(attr, mask);
     return error ? error : calls_get(&imitate_layer.below, ibv_modify_qp)(qp, attr, mask);
+}
+
+static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    int error = check_address(attr);
+    return error ? refused_null(error) : calls_get(&imitate_layer.below, ibv_create_ah)(pd, attr);
 }
 
 /* --- completion queues */
@@ -245,6 +258,7 @@ void imitate_add_queues(struct calls *calls)
     calls->ibv_create_qp = create_qp;
     calls->ibv_create_qp_ex = create_qp_ex;
     calls->ibv_modify_qp = modify_qp;
+    calls->ibv_create_ah = create_ah;
     calls->ibv_create_cq = create_cq;
     calls->ibv_create_cq_ex = create_cq_ex;
     calls->ibv_resize_cq = resize_cq;

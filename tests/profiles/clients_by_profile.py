@@ -116,6 +116,15 @@ def first_refusal(path, name):
     return None
 
 
+def first_reason(path):
+    """The number of the first reason that the log has."""
+    with contextlib.suppress(FileNotFoundError):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = re.search(r"\(reason (\d+)\)", file.read())
+            return f"no refusal of the profile; the log has reason {found[1]} first" if found else None
+    return None
+
+
 def outcome(suite, name, row):
     """"yes", "-" where the client is not installed, or why it ends badly."""
     with tempfile.TemporaryDirectory() as folder:
@@ -130,14 +139,15 @@ def outcome(suite, name, row):
             return "-"
         except Failure as why:
             last = [line.strip() for line in str(why).splitlines() if line.strip()]
-            return first_refusal(log, name) or f"no refusal of the profile: {last[-1][:100] if last else 'nothing said'}"
+            return first_refusal(log, name) or first_reason(log) or f"no refusal of the profile: {last[-1][:100] if last else 'nothing said'}"
 
 
 HEAD = """# Clients by profile
 
 Written by `tests/profiles/clients_by_profile.py` (`make profiles`) on {when}, at {commit}: {rows} clients of Debian 12, unmodified, on the devices of
 each [profile](../user/profiles.md), both ends with the same one. A client that ends well has "yes". Of one that does not, the notes have the first
-call that the profile refused, with the number of its reason (`softverbs explain 851`). The first column is without a profile.
+call that the profile refused, with the number of its reason (`softverbs explain 851`), or what else there is to be seen: perftest and UCX have ways of
+their own with iWARP, and on ports of InfiniBand addresses of IP lead to no device. The first column is without a profile.
 """
 
 

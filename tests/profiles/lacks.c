@@ -285,6 +285,12 @@ static void check_path(void)
     if (profile.set[PROFILE_gid_tbl_len])
         expect_refusal("ibv_query_gid behind the table", ibv_query_gid(context, 1, port.gid_tbl_len, &gid) ? errno : 0,
                        EINVAL, REASON_PROFILE_GID);
+    struct ibv_ah_attr address = {.is_global = 1, .port_num = 1, .grh.sgid_index = (uint8_t)port.gid_tbl_len};
+    bool looks = profile_value(&profile, PROFILE_transport, IBV_TRANSPORT_IB) != IBV_TRANSPORT_IWARP;
+    if (profile.set[PROFILE_gid_tbl_len] && port.gid_tbl_len <= UINT8_MAX && looks &&
+        !profile.without[PROFILE_CALL_ibv_create_ah])
+        expect_refusal("ibv_create_ah with a GID behind the table", MADE(ibv_create_ah(pd, &address)), EINVAL,
+                       REASON_PROFILE_GID);
     attr = (struct ibv_qp_attr){.max_rd_atomic = (uint8_t)(device.max_qp_init_rd_atom + 1)};
     if (profile.set[PROFILE_max_qp_init_rd_atom] && device.max_qp_init_rd_atom < 255)
         expect_refusal("max_rd_atomic above max_qp_init_rd_atom", ibv_modify_qp(qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC),
