@@ -148,8 +148,18 @@ static int check_path(const struct ibv_qp_attr *attr, int mask)
     return mask & IBV_QP_AV ? check_address(&attr->ah_attr) : 0;
 }
 
+/* On devices of iWARP that is how librdmacm begins to close a connection, which ends in the error state. */
+static bool closes(const struct ibv_qp_attr *attr, int mask)
+{
+    return mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_SQD &&
+           profile_value(imitated, PROFILE_transport, IBV_TRANSPORT_IB) == IBV_TRANSPORT_IWARP;
+}
+
 static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    struct ibv_qp_attr closed = {.qp_state = IBV_QPS_ERR};
+    if (closes(attr, mask))
+        return calls_get(&imitate_layer.below, ibv_modify_qp)(qp, &closed, IBV_QP_STATE);
     int error = check_reads(attr, mask);
     if (!error)
         error = check_path(attr, mask);

@@ -138,7 +138,7 @@ def outcome(suite, name, row):
         except Skip:
             return "-"
         except Failure as why:
-            last = [line.strip() for line in str(why).splitlines() if line.strip()]
+            last = [re.sub(r"^\[[\d.]+\].*(?=UCX)", "", line.strip()) for line in str(why).splitlines() if line.strip()]
             return first_refusal(log, name) or first_reason(log) or f"no refusal of the profile: {last[-1][:100] if last else 'nothing said'}"
 
 

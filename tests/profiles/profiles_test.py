@@ -2,14 +2,16 @@
 """Profiles: what their devices say of themselves, and that each refuses what it lacks (lacks.c). Prints TAP."""
 import os
 import re
+import shutil
 import sys
 import tempfile
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ("../tool", "../clients", "../clients/librdmacm")]
 import cases  # pylint: disable=wrong-import-position
 from cases import BUILD, softverbs  # pylint: disable=wrong-import-position
+from rdmacm import Host, choose_port, exchange  # pylint: disable=wrong-import-position
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 PROFILES = os.path.join(HERE, "../../profiles")
 NAMES = sorted(name.removesuffix(".profile") for name in os.listdir(PROFILES) if name.endswith(".profile"))
 # What each machine has of its own.
@@ -63,6 +65,13 @@ def devices_say_what_kind_they_are():
                           ("connectx-3", r"GID\[  1\]:.*RoCE v1\n"), ("connectx-7", r"link_layer:\s+InfiniBand", r"port_lid:\s+[1-9]")):
         text = _devinfo("--profile", name)
         _expect(all(re.search(each, text) for each in wanted) and "RoCE v2" not in text, name, text)
+
+
+def programs_of_librdmacm_connect_and_end_on_iwarp():
+    suite = Host()
+    common = ["rping", "-a", "127.0.0.1", "-p", choose_port(), "-C", "3"]
+    exchange(suite, [*common, "-s"], [*common, "-c"], extra={"SOFTVERBS_PROFILE": os.path.abspath(f"{PROFILES}/siw.profile")})
+    shutil.rmtree(suite.directory, ignore_errors=True)
 
 
 def _screen(name, *command):
