@@ -18,6 +18,13 @@ char *memory_at(const struct ibv_sge *sge)
     return inside ? mr->mr.address + offset : NULL;
 }
 
+bool memory_is_for_peers(const struct ibv_sge *sge)
+{
+    shadow_assert_locked();
+    const struct shadow *mr = shadow_find_number(SHADOW_MR, sge->lkey);
+    return mr && mr->mr.access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+}
+
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;

@@ -27,6 +27,9 @@ struct memory_parts {
 /* A hash of each of them. */
 bool memory_hash_parts(const struct ibv_sge *, const struct memory_parts *, uint64_t *hashes);
 
+/* Is it of a region that peers may write in? */
+bool memory_is_for_peers(const struct ibv_sge *);
+
 /* The device has written the buffers of this work, whose completion the program polls now. */
 void memory_note_written(const struct wqe *);
 

@@ -133,6 +133,8 @@ struct node_one_sided {
     uint64_t writes, reads, bytes;
 };
 void node_count_one_sided(struct node *, struct node_one_sided *);
+/* For callers that hold a lock which is taken behind the node's: false where that is not free now. */
+bool node_try_count_one_sided(struct node *, struct node_one_sided *);
 
 /* Receiving. One caller at a time for these five (the owner's progress lock). */
 

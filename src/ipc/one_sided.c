@@ -160,11 +160,26 @@ void node_quiesce(struct node *node)
     uncancelled_end(before);
 }
 
-void node_count_one_sided(struct node *node, struct node_one_sided *total)
+static void sum_up(struct node *node, struct node_one_sided *total)
 {
-    lock_take(&node->lock);
+    lock_assert_held(&node->lock);
     *total = node->one_sided;
     for (struct record *record = node->records; record; record = record->next)
         one_sided_add(total, record);
+}
+
+void node_count_one_sided(struct node *node, struct node_one_sided *total)
+{
+    lock_take(&node->lock);
+    sum_up(node, total);
     lock_release(&node->lock);
+}
+
+bool node_try_count_one_sided(struct node *node, struct node_one_sided *total)
+{
+    if (!lock_try(&node->lock))
+        return false;
+    sum_up(node, total);
+    lock_release(&node->lock);
+    return true;
 }

@@ -63,6 +63,16 @@ void traffic_add(struct counts_total *total, const struct traffic_flow *flow)
     counts_sum(&total->rest, &flow->counts);
 }
 
+uint64_t traffic_count_writes(const struct traffic_flow *flow)
+{
+    static const uint8_t operations[] = {OPERATION_WRITE_FIRST, OPERATION_WRITE_ONLY,   OPERATION_WRITE_ONLY_IMMEDIATE,
+                                         OPERATION_FETCH_ADD,   OPERATION_COMPARE_SWAP, OPERATION_ATOMIC_WRITE};
+    uint64_t count = 0;
+    for (size_t at = 0; at < sizeof operations; at++)
+        count += flow->counts.packets[EVENT_PACKET_RECEIVED][operations[at]];
+    return count;
+}
+
 void traffic_end(struct traffic_flow *flow)
 {
     traffic_add(&flow->traffic->totals[flow->device->index], flow);

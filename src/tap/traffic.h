@@ -58,6 +58,8 @@ void traffic_release(struct traffic_flow *);
 
 /* Adds what the queue pair has counted. */
 void traffic_add(struct counts_total *, const struct traffic_flow *);
+/* Packets of WRITEs and atomics that came, but for those in the middle and at the end of a message. */
+uint64_t traffic_count_writes(const struct traffic_flow *);
 
 /* The queue pair's story, made when something first happens that is to be in it, so that an idle queue pair takes no
  * memory for one; NULL: there is none. Under qp->lock. */

@@ -428,6 +428,7 @@ static const struct {
     {"never-destroyed", leave_behind},
     {"allowed", do_what_is_allowed},
     {"busy", be_too_busy},
+    {"peers-write", let_peers_write},
     {"refused", be_refused_often},
     {"behind-arming", post_behind_arming},
     {"xrc", connect_xrc},

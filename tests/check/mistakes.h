@@ -46,6 +46,7 @@ void allow_less(enum loopback_variant);
 /* mistakes_none.c */
 void do_what_is_allowed(enum loopback_variant);
 void be_too_busy(enum loopback_variant);
+void let_peers_write(enum loopback_variant);
 void be_refused_often(enum loopback_variant);
 void post_behind_arming(enum loopback_variant);
 void connect_xrc(enum loopback_variant);

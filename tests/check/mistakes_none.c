@@ -237,3 +237,34 @@ void handle_faults(enum loopback_variant variant)
     MUST(read(ways[0], loopback.memory + PAGE, 1) == 1);
     loopback_close(&loopback);
 }
+
+/* The peer WRITEs into the buffer of a receive, behind what its message takes, and into that of one that a WRITE with
+ * immediate data completes. */
+void let_peers_write(enum loopback_variant variant)
+{
+    enum { HALF = 32 };
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_mr *mr =
+        ibv_reg_mr(loopback.pd, loopback.memory + 4096, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    MUST(mr);
+    struct ibv_sge target = {(uintptr_t)loopback.memory + 4096, 2 * HALF, mr->lkey},
+                   piece = loopback_piece(&loopback, 0, HALF);
+    struct ibv_recv_wr *bad_receive, receive = {.wr_id = 5, .sg_list = &target, .num_sge = 1};
+    struct ibv_send_wr *bad,
+        write = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    write.wr.rdma.rkey = mr->rkey;
+    write.wr.rdma.remote_addr = target.addr + HALF;
+    memset(loopback.memory, 1, HALF);
+    MUST(!ibv_post_recv(loopback.qp[1], &receive, &bad_receive) && !ibv_post_send(loopback.qp[0], &write, &bad));
+    loopback_poll(&loopback, 1);
+    struct ibv_send_wr send = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    MUST(!ibv_post_send(loopback.qp[0], &send, &bad));
+    loopback_poll(&loopback, 2);
+    memset(loopback.memory, 2, HALF);
+    write.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    MUST(!ibv_post_recv(loopback.qp[1], &receive, &bad_receive) && !ibv_post_send(loopback.qp[0], &write, &bad));
+    loopback_poll(&loopback, 2);
+    MUST(!ibv_dereg_mr(mr));
+    loopback_close(&loopback);
+}

@@ -90,7 +90,7 @@ def _is_silent(rule, variant, words):
 
 
 def what_is_allowed_is_not_reported():
-    for case in ("allowed", "behind-arming", "xrc", "empty-element", "fenced"):
+    for case in ("allowed", "behind-arming", "xrc", "empty-element", "fenced", "peers-write"):
         found, done = _findings(case, "twin", "notes")
         assert not found, (case, found, told(done))
 

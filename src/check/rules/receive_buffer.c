@@ -6,6 +6,7 @@
 #include "check/flight.h"
 #include "check/memory.h"
 #include "link/guard.h"
+#include "verbs/qp/qp_direct.h"
 
 enum { WINDOW = 4096, FILL = 0xa5, FILL_CHUNK = 512 };
 
@@ -77,6 +78,13 @@ static bool is_changed(const struct wqe *wqe, uint32_t from)
     return memcmp(now, wqe->parts + part, ((parts.end - parts.begin + parts.each - 1) / parts.each) * sizeof *now);
 }
 
+/* By a WRITE or atomic, which leaves no trace where it was. */
+static bool may_be_a_peer_s(const struct shadow *qp, const struct wqe *wqe)
+{
+    return memory_is_for_peers(&wqe->sges[0]) &&
+           (qp->gone || qp_may_be_written_to(qp_real((struct qp *)(uintptr_t)qp->handle)));
+}
+
 static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
 {
     if (!(wqe->flags & WQE_HASHED) || !(wqe->flags & WQE_RECEIVE))
@@ -88,7 +96,7 @@ static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_com
     wqe_copy(&rest, wqe);
     rest.sges[0].addr += length;
     rest.sges[0].length -= length < rest.sges[0].length ? length : rest.sges[0].length;
-    if (memory_may_be_written(&rest))
+    if (memory_may_be_written(&rest) || may_be_a_peer_s(qp, wqe))
         return;
     finding_add(
         &(struct finding_about){.rule = RULE_RECEIVE_BUFFER_WRITTEN,

@@ -1,6 +1,7 @@
 #include "verbs/qp/qp_direct.h"
 
 #include "base/container.h"
+#include "ipc/node.h"
 #include "link/direct.h"
 #include "link/shm.h"
 #include "runtime/clock.h"
@@ -132,4 +133,14 @@ bool qp_transmit_directly(struct qp *qp, struct link *link)
         return false;
     engine_transmit_directly(engine, qp_direct);
     return !engine_may_have_output(engine);
+}
+
+bool qp_may_be_written_to(struct qp *qp)
+{
+    struct node_one_sided done;
+    if (!lock_try(&qp->lock))
+        return true;
+    uint64_t writes = traffic_count_writes(qp_flow(qp));
+    lock_release(&qp->lock);
+    return writes || !node_try_count_one_sided(qp->process->node, &done) || done.writes;
 }

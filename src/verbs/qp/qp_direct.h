@@ -20,4 +20,8 @@ void qp_unpublish_failed(struct qp *);
  * is nothing else to send. */
 bool qp_transmit_directly(struct qp *, struct link *);
 
+/* May a peer have written in this process's memory since the queue pair was made, by packets to it or by itself
+ * anywhere? Under no lock of the queue pair's, and it waits for none: true also where one is not free now. */
+bool qp_may_be_written_to(struct qp *);
+
 #endif

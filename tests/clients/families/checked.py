@@ -1,7 +1,7 @@
 """The rows of `make clients` once under the checker: `main.py --checked`, which writes docs/evidence/clients-checked.md.
 
-What the checker says of a row goes through a file; each finding must stand in tests/check/clients.suppressions, where somebody has looked
-at it, or the row has an open finding. A row that has a result is left out, so that a run goes on where it was stopped; rows that are
+What the checker says of a row goes through a file; each finding must stand in a file of suppressions, where somebody has looked at it, or the row
+has an open finding. A row that has a result is left out, so that a run goes on where it was stopped; rows that are
 named run again.
 """
 import collections
@@ -21,7 +21,7 @@ from clients import BUILD
 
 PAGE = os.path.join(HERE, "../../../docs/evidence/clients-checked.md")
 MEMORY = os.path.join(BUILD, "clients-checked.json")
-KNOWN = os.path.join(HERE, "../../check/clients.suppressions")
+KNOWN = [os.path.join(HERE, "../../check", f"{name}.suppressions") for name in ("clients", "rdma-core")]
 FINDINGS = "../user/checker-findings.md"
 WORDS = "adapter"
 SLOWER = 2  # a checked program may take so many times as long
@@ -30,16 +30,18 @@ INTRODUCTION = f"""# Clients of Debian 12 under the checker
 
 Written by `main.py --checked` of tests/clients/families, which runs the rows of `make clients` as [clients](clients.md) describes them, with
 `SOFTVERBS_CHECK={WORDS}`: errors and what only an adapter shows. "Known" is a finding that somebody has looked at: it is true, stands in
-[findings]({FINDINGS}) with what an adapter does, and in tests/check/clients.suppressions. Each other finding is open.
+[findings]({FINDINGS}) with what an adapter does, and in clients.suppressions or rdma-core.suppressions of tests/check. Each other finding is open.
 """
 
 
 @functools.lru_cache
 def known():
-    """The lines of the file of suppressions: patterns of a program, a rule and a function."""
-    with open(KNOWN, encoding="utf-8") as file:
-        lines = [line.partition("#")[0].split() for line in file]
-    return [line for line in lines if line]
+    """The lines of the files of suppressions: patterns of a program, a rule and a function."""
+    found = []
+    for path in KNOWN:
+        with open(path, encoding="utf-8") as file:
+            found += [line.partition("#")[0].split() for line in file]
+    return [line for line in found if line]
 
 
 def functions(finding):
@@ -138,12 +140,12 @@ def write(rows):
 
 def table(rows, words, apart):
     """Runs the rows that hold the words, or without words those that have no result; exit status 1 where one failed or has an open finding."""
-    done, bad = recall(), 0
+    done, bad, commit = recall(), 0, page.commit()
     for row in rows:
         if words not in row.family and words not in row.name or not words and row.name in done:
             continue
         verdict, said, findings = run(row, apart)
-        remember(row.name, {"verdict": verdict, "said": said, "findings": findings, "commit": page.commit()})
+        remember(row.name, {"verdict": verdict, "said": said, "findings": findings, "commit": commit})
         bad += verdict == FAILED or bool(opened(findings))
         print(f"{verdict}\t{row.family}: {row.name}\t{describe(findings)}" + (f"\n{said}" if verdict != OK else ""), flush=True)
     write(rows)
