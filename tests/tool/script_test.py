@@ -324,7 +324,7 @@ def _rping(server, client, **options):
         try:
             for _ in range(100):
                 done = softverbs("run", "--log", "warn", "--inject", client, "--", "rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "1", "-V")
-                if b"status 8" not in done.stdout + done.stderr:
+                if not re.search(rb"(status|error) 8\b", done.stdout + done.stderr):  # nobody listens yet
                     break
                 time.sleep(0.1)
         finally:
