@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adverse/plan.h"
 #include "base/start.h"
 #include "check/rule.h"
 #include "config/config.h"
@@ -297,6 +298,15 @@ static int set_profile(const struct command *command, enum setting setting, cons
     return set_text(command, setting, path);
 }
 
+static int set_adverse(const struct command *command, enum setting setting, const char *list)
+{
+    struct adverse_plan plan;
+    char why[768];
+    if (list && !adverse_parse(list, &plan, why, sizeof why))
+        return command_misused(command, "%s", why);
+    return set_text(command, setting, list && *list ? list : "seed=1");
+}
+
 /* Without a list: errors and adapter findings. */
 static int set_checks(const struct command *command, enum setting setting, const char *list)
 {
@@ -314,6 +324,7 @@ int prepare_option(const struct command *command, int option, const char *value)
         [SETTING_TYPE_INTERFACES] = set_networks, [SETTING_TYPE_FAULTS] = set_faults,
         [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
         [SETTING_TYPE_SCRIPT] = set_file,         [SETTING_TYPE_PROFILE] = set_profile,
+        [SETTING_TYPE_ADVERSE] = set_adverse,
     };
     if (option == 'q')
         return set_text(command, SETTING_LOG, "none");
@@ -334,7 +345,8 @@ const struct option *prepare_options(const struct option *own)
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         all[count++] = common[i];
     for (enum setting i = 0; i < SETTINGS; i++) {
-        int value = setting_lines[i].type == SETTING_TYPE_CHECKS ? optional_argument : required_argument;
+        bool optional = *setting_lines[i].value == '[';
+        int value = optional ? optional_argument : required_argument;
         if (*setting_lines[i].option)
             all[count++] = (struct option){setting_lines[i].option, value, NULL, PREPARE_SETTINGS + (int)i};
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adverse/plan.h"
 #include "check/rule.h"
 #include "config/config.h"
 #include "config/settings.h"
@@ -108,7 +109,8 @@ static bool has_slip(char *why, size_t size)
     return false;
 }
 
-static bool is_script(bool (*read)(const char *, struct script *, char *, size_t), const char *text, char *why, size_t size)
+static bool is_script(bool (*read)(const char *, struct script *, char *, size_t), const char *text, char *why,
+                      size_t size)
 {
     static struct script script;
     script.count = 0;
@@ -119,10 +121,13 @@ static bool is_script(bool (*read)(const char *, struct script *, char *, size_t
 static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
 {
     struct fault_plan plan;
+    struct adverse_plan adverse;
     struct rule_choice choice;
     switch (setting_lines[setting].type) {
     case SETTING_TYPE_FAULTS:
         return fault_parse(text, &plan, why, size);
+    case SETTING_TYPE_ADVERSE:
+        return adverse_parse(text, &adverse, why, size);
     case SETTING_TYPE_CHECKS:
         return rule_choose(text, &choice, why, size);
     case SETTING_TYPE_FILE:

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "adverse/plan.h"
 #include "config/config.c" /* what reads them is not public, and runs once in a process */
 #include "config/settings.c"
 #include "tap/fault.h"
@@ -43,6 +44,15 @@ static void fuzz_faults(const char *text)
         require(fault.delay <= plan.of[FAULT_DELAY].time + plan.of[FAULT_DELAY].range && fault.behind >= 1);
         require(!shown || (shown == words && strlen(words) < sizeof words));
     }
+}
+
+static void fuzz_adverse(const char *text)
+{
+    struct adverse_plan plan;
+    char why[768] = "";
+    bool read = adverse_parse(text, &plan, why, sizeof why);
+    require(read == !*why && (!read || !(plan.on >> ADVERSE_BEHAVIOURS)) &&
+            (!read || (plan.scale && plan.scale <= 1000)));
 }
 
 static void check_devices(void)
@@ -97,6 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     check_devices();
     if (where == SETTING_FAULT)
         fuzz_faults(text);
+    if (where == SETTING_ADVERSE)
+        fuzz_adverse(text);
     free(text);
     return 0;
 }

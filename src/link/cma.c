@@ -68,8 +68,8 @@ bool cma_is_off(void)
 
 bool cma_is_direct(void)
 {
-    const char *value = setting_environment(SETTING_DIRECT);
-    return !(value && !strcmp(value, "0")) && !cma_is_off();
+    const char *value = setting_environment(SETTING_DIRECT), *adverse = setting_environment(SETTING_ADVERSE);
+    return !(value && !strcmp(value, "0")) && !(adverse && *adverse) && !cma_is_off();
 }
 
 LOCK_STATIC(permitting, LOCK_INNERMOST);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adverse/adverse.h"
 #include "config/config.h"
 #include "config/gid.h"
 #include "config/link_layer.h"
@@ -63,7 +64,8 @@ struct taps *taps_open(struct node *node, struct schedule *schedule, const atomi
     struct fault_plan plan = {.seed = 0};
     bool planned = read_faults(setting_text(SETTING_FAULT), &plan), scripted = meet_wants(SCRIPT_packet);
     struct capture *capture = open_capture(setting_text(SETTING_CAPTURE));
-    bool wanted = capture || planned || scripted || meet_wants(SCRIPT_message);
+    bool adverse = adverse_begin(setting_text(SETTING_ADVERSE));
+    bool wanted = capture || planned || scripted || adverse || meet_wants(SCRIPT_message);
     struct taps *taps = wanted ? make(node, schedule, closed) : NULL;
     if (!taps) {
         if (capture)

@@ -1,5 +1,6 @@
 /* What listens to the links of a process, or disturbs them: the capture of packets and the faults that its user asked
- * for. A process without either has none, and pays for a look at that. */
+ * for. A process without either has none, and pays for a look at that. An adverse process (adverse/adverse.h) always
+ * has them, so that all packets go the long way. */
 #ifndef TAP_TAPS_H
 #define TAP_TAPS_H
 

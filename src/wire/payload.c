@@ -114,6 +114,8 @@ cold static bool payload_copy_slow(const struct payload *payload, uint32_t offse
         return false;
     if (count == 0)
         return true;
+    if (payload->pull && payload->count == PAYLOAD_STORES)
+        return payload->pull(payload, offset, to, count);
     return payload->pull ? pull_pieces(payload, offset, to, count) : copy_pieces(payload, offset, to, count);
 }
 

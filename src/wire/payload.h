@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+enum {
+    PAYLOAD_STORES = UINT32_MAX
+}; /* as `count`: `pull` stores all of it by itself, in the places that payload_copy got */
 enum { PAYLOAD_PIECES_MAX = 32 }; /* the most SGEs of a work request, so the most pieces of a packet */
 
 struct payload {

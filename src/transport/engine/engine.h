@@ -315,6 +315,12 @@ static inline bool engine_gives_up(const struct engine *engine, nanos now)
            !rc->requester.retries_left && !rc->failed;
 }
 
+/* READs, atomics and flushes that were sent and not answered yet. */
+static inline uint32_t engine_reads_under_way(const struct engine *engine)
+{
+    return engine->rc.requester.reads;
+}
+
 /* Does it wait because the peer had no receive? */
 static inline bool engine_waits_for_receive(const struct engine *engine)
 {

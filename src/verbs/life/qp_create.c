@@ -1,4 +1,5 @@
 #include "verbs/life/qp_create.h"
+#include "verbs/adverse/qp_adverse.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -304,6 +305,7 @@ void qp_inherit(struct qp *qp)
 void qp_quiesce(struct qp *qp)
 {
     lock_take(&qp->lock);
+    qp_adverse_settle(qp);
     lock_release(&qp->lock);
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
+#include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/qp/qp_engine.h"
@@ -91,6 +92,8 @@ static void qp_expired(struct timer *timer, nanos now)
     struct qp *qp = qp_of_endpoint(container_of(timer, struct endpoint, timer.timer));
     lock_take(&qp->lock);
     qp_flow(qp)->now = now;
+    if (unlikely(qp->rate_limit.paced))
+        qp_adverse_expire(qp, now);
     if (qp_inquiry_deadline(qp, qp_deadline(qp)) <= now)
         expire(qp, now);
     qp_expire_by(qp, qp_inquiry_deadline(qp, qp_watch(qp)));
@@ -139,6 +142,9 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
         qp_expire_by(qp, qp_inquiry_deadline(qp, now));
         return true;
     }
+    struct packet room;
+    if (unlikely(qp_datapath(qp)->adverse != NULL))
+        packet = qp_adverse_take(qp, packet, &room);
     next(qp, packet, now);
     return !qp->progress.refused;
 }
@@ -266,5 +272,6 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp_flow(qp)->attr = &qp->attr;
     qp_flow(qp)->number = &qp->number;
     traffic_begin(qp_flow(qp));
+    qp_adverse_begin(qp);
     schedule_initialize_timer(&qp_endpoint(qp)->timer, qp_expired);
 }

@@ -1,4 +1,5 @@
 #include "verbs/life/qp_modify.h"
+#include "verbs/adverse/qp_adverse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -171,6 +172,7 @@ static void reset(struct qp *qp)
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
     qp->rate_limit.rate = 0;
+    qp->rate_limit.paced = qp_datapath(qp)->adverse != NULL;
 }
 
 static int start_receiving(struct qp *qp)
@@ -189,6 +191,7 @@ static int start_receiving(struct qp *qp)
 static void enter_error(struct qp *qp)
 {
     qp_inquiry_settle(qp);
+    qp_adverse_settle(qp);
     if (qp->state != IBV_QPS_ERR)
         qp_flush(qp);
     qp_story_keep(qp);

@@ -4,6 +4,7 @@
 
 #include "base/likely.h"
 #include "diag/log.h"
+#include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/life/work_words.h"
 #include "verbs/memory/mr.h"
@@ -261,6 +262,7 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const st
                                             enum reason *reason)
 {
     struct qp *qp = qp_of_owner(owner);
+    qp_adverse_settle(qp); /* what has arrived for a window that ends */
     if (work->opcode & WORK_SCRIPTED) {
         *reason = scripted_end_of(work).status == IBV_WC_SUCCESS ? REASON_NONE : REASON_SCRIPTED;
         return scripted_end_of(work).status;
@@ -279,6 +281,7 @@ void qp_owner_failed(struct engine_owner *owner, bool sqe)
         qp_story_keep(qp);
         return;
     }
+    qp_adverse_settle(qp);
     qp_unpublish_failed(qp);
     qp_enter(qp, IBV_QPS_ERR);
     qp_flush_receives(qp);

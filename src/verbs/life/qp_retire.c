@@ -5,6 +5,7 @@
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "tap/traffic.h"
+#include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/life/async_get.h"
@@ -64,6 +65,7 @@ void qp_release(struct qp *qp)
 {
     calls_leave(&qp->batch.calls);
     traffic_release(qp_flow(qp));
+    qp_adverse_release(qp);
     domain_give_back(&qp_datapath(qp)->memory);
     free(qp->sends.saved);
     qp_tell_nothing(qp);

@@ -89,12 +89,14 @@ struct qp_batch {
     struct calls_holder calls; /* of those */
 };
 
-/* What keeps a send from leaving. Under qp->lock. */
+/* What keeps a send from leaving. Under qp->lock. All times but `paced` count only where that is true. */
 struct qp_rate_limit {
-    uint32_t rate; /* kbps; 0: not paced */
+    uint32_t rate; /* kbps; 0: none */
+    bool paced;    /* there is a rate, or the process is adverse (adverse/qp_adverse.h) */
     nanos ahead;   /* so long before its time may a packet go */
     nanos until;   /* when all that was sent would have passed at this rate */
     nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
+    nanos lands;   /* when what has arrived gets into memory, of an adverse process; NANOS_NEVER: it is there */
 };
 
 /* Multicast (multicast.c). */

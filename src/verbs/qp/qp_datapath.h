@@ -21,6 +21,8 @@ struct qp_tags {
     uint32_t working;      /* places of the send queue that rendezvous have */
 };
 
+struct qp_adverse;
+
 /* Each queue pair is the beginning of one. Under qp->lock, but for the endpoint's lists. */
 struct qp_datapath {
     struct qp qp;
@@ -32,6 +34,7 @@ struct qp_datapath {
     struct stream writes;       /* that it does by itself (qp_direct.c) */
     struct domain_block memory; /* of the send queue and of `staged` */
     struct send_queue staged;   /* for batches, where the engine posts work of its own; or no memory */
+    struct qp_adverse *adverse; /* adverse/qp_adverse.h; NULL: the process is not adverse */
 };
 
 /* A queue pair with its data path, all zeroes; NULL: there is no memory. The caller frees the queue pair by free(3). */

@@ -118,7 +118,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
 static bool qp_may_direct(const struct qp *qp, struct link *link)
 {
     bool tags = qp->uses.srq && qp->uses.srq->tags;
-    return !traffic_taps(&qp->process->traffic) && !qp->rate_limit.rate && qp->traits & QP_END_TO_END && !tags &&
+    return !traffic_taps(&qp->process->traffic) && !qp->rate_limit.paced && qp->traits & QP_END_TO_END && !tags &&
            shm_can_direct(link);
 }
 

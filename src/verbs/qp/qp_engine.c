@@ -32,8 +32,10 @@ nanos qp_engine_deadline(const struct qp *qp)
 nanos qp_deadline(const struct qp *qp)
 {
     nanos deadline = qp_engine_deadline(qp);
-    if (qp->rate_limit.rate && qp->rate_limit.wake < deadline)
+    if (qp->rate_limit.paced && qp->rate_limit.wake < deadline)
         deadline = qp->rate_limit.wake;
+    if (qp->rate_limit.paced && qp->rate_limit.lands < deadline)
+        deadline = qp->rate_limit.lands;
     return qp->groups.since && qp->groups.wake < deadline ? qp->groups.wake : deadline;
 }
 

@@ -2,11 +2,15 @@
 
 #include <stdlib.h>
 
+#include "adverse/adverse.h"
 #include "base/container.h"
 #include "config/device.h"
 #include "runtime/clock.h"
 #include "script/meet.h"
 #include "verbs/queue/cq_note.h"
+
+/* The longest of an adverse process, unless it is scaled. */
+static const nanos completion_late = 200 * NANOS_MICROSECOND, event_late = 2 * NANOS_MILLISECOND;
 
 struct held_entry {
     TAILQ_ENTRY(held_entry) next;
@@ -25,6 +29,7 @@ struct cq_held {
     struct held_list entries; /* in their order, which is that of `due`, too */
     unsigned late;            /* events that are late */
     nanos late_due;           /* when the last of them comes */
+    struct adverse_source source;
 };
 
 static void watch(struct cq_held *held, nanos due)
@@ -62,8 +67,8 @@ static void held_expired(struct timer *timer, nanos now)
 
 void cq_held_begin(struct cq *cq, struct schedule *schedule, const struct cq_held_operations *operations)
 {
-    bool completions = meet_wants(SCRIPT_completion);
-    if (!completions && !meet_wants(SCRIPT_event))
+    bool completions = meet_wants(SCRIPT_completion) || adverse_shows(ADVERSE_LATE_COMPLETIONS);
+    if (!completions && !meet_wants(SCRIPT_event) && !adverse_shows(ADVERSE_EVENTS))
         return;
     if (!cq->moderation.scripted) {
         struct cq_held *held = calloc(1, sizeof *held);
@@ -72,6 +77,7 @@ void cq_held_begin(struct cq *cq, struct schedule *schedule, const struct cq_hel
         held->cq = cq;
         held->schedule = schedule;
         held->operations = operations;
+        held->source = adverse_source();
         TAILQ_INIT(&held->entries);
         schedule_initialize_timer(&held->timer, held_expired);
         cq->moderation.scripted = held;
@@ -97,15 +103,18 @@ void cq_held_forget(struct cq *cq)
 
 static struct script_verdict meet_completion(const struct cq *cq, const struct completion *entry)
 {
-    if (!meet_wants(SCRIPT_completion))
-        return (struct script_verdict){0};
-    return meet_event((struct script_event){.call = SCRIPT_completion,
-                                            .subject = {"cq", cq->object.handle},
-                                            .device = cq->object.context->device->name,
-                                            .qp = entry->qp_number,
-                                            .is_work = true,
-                                            .opcode = -1,
-                                            .wr_id = entry->id});
+    nanos late = adverse_delay(&cq->moderation.scripted->source, ADVERSE_LATE_COMPLETIONS, completion_late);
+    struct script_verdict verdict = {0};
+    if (meet_wants(SCRIPT_completion))
+        verdict = meet_event((struct script_event){.call = SCRIPT_completion,
+                                                   .subject = {"cq", cq->object.handle},
+                                                   .device = cq->object.context->device->name,
+                                                   .qp = entry->qp_number,
+                                                   .is_work = true,
+                                                   .opcode = -1,
+                                                   .wr_id = entry->id});
+    verdict.delay += late;
+    return verdict;
 }
 
 bool cq_held_takes(struct cq *cq, const struct completion *entry, bool notable)
@@ -129,12 +138,29 @@ bool cq_held_takes(struct cq *cq, const struct completion *entry, bool notable)
     return true;
 }
 
+static void come_late(struct cq_held *held, unsigned events, nanos due)
+{
+    held->late += events;
+    held->late_due = due;
+    watch(held, due);
+}
+
+/* As the adverse adapter has it: late, or once more when the program has most likely polled the entry. */
+static bool adverse_lets(struct cq_held *held)
+{
+    nanos late = adverse_delay(&held->source, ADVERSE_EVENTS, event_late);
+    bool again = late && adverse_draw(&held->source, 1);
+    if (late)
+        come_late(held, 1, held->late ? held->late_due : clock_now() + late);
+    return again || !late;
+}
+
 bool cq_held_lets(struct cq *cq)
 {
     lock_assert_held(&cq->lock);
     struct cq_held *held = cq->moderation.scripted;
     if (!meet_wants(SCRIPT_event))
-        return true;
+        return adverse_lets(held);
     struct script_verdict verdict =
         meet_event((struct script_event){.call = SCRIPT_event, .subject = {"cq", cq->object.handle}});
     if (verdict_has(&verdict, SCRIPT_DROP)) {
@@ -144,9 +170,7 @@ bool cq_held_lets(struct cq *cq)
     }
     if (verdict.delay) {
         cq_note(cq, EVENT_CQ_EVENT_LATE, 0, 0);
-        held->late += 1 + verdict_has(&verdict, SCRIPT_DUPLICATE);
-        held->late_due = clock_now() + verdict.delay;
-        watch(held, held->late_due);
+        come_late(held, 1 + verdict_has(&verdict, SCRIPT_DUPLICATE), clock_now() + verdict.delay);
         return false;
     }
     if (verdict_has(&verdict, SCRIPT_DUPLICATE))

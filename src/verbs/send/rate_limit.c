@@ -25,7 +25,8 @@ void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
 {
     lock_assert_held(&qp->lock);
     qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
-    qp->rate_limit.wake = NANOS_NEVER;
+    qp->rate_limit.paced = attr->rate_limit || qp_datapath(qp)->adverse;
+    qp->rate_limit.wake = qp->rate_limit.lands = NANOS_NEVER;
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));
     settings.in_pieces = attr->rate_limit || qp->traits & QP_NAMES_SRQ;
     engine_configure(qp_engine(qp), &settings);
@@ -43,7 +44,7 @@ bool rate_limit_holds(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     nanos now = clock_now();
-    if (qp->rate_limit.until <= now + qp->rate_limit.ahead)
+    if (!qp->rate_limit.rate || qp->rate_limit.until <= now + qp->rate_limit.ahead)
         return false;
     qp->rate_limit.wake = qp->rate_limit.until - qp->rate_limit.ahead;
     qp_expire_by(qp, qp->rate_limit.wake);
@@ -53,6 +54,8 @@ bool rate_limit_holds(struct qp *qp)
 void rate_limit_count(struct qp *qp, uint64_t bytes)
 {
     nanos now = clock_now();
+    if (!qp->rate_limit.rate)
+        return;
     if (qp->rate_limit.until < now)
         qp->rate_limit.until = now;
     qp->rate_limit.until += time_of(qp, bytes);

@@ -1,4 +1,5 @@
 #include "verbs/send/transmit.h"
+#include "verbs/adverse/qp_adverse.h"
 
 /* From the engines into the links. */
 #include <string.h>
@@ -84,7 +85,7 @@ static inline bool send_packet(struct qp *qp, struct link *link, const struct pa
                                 .headers_length = (uint16_t)wire_encode(packet, headers),
                                 .headers = headers,
                                 .payload = packet->payload};
-    if (qp->rate_limit.rate)
+    if (qp->rate_limit.paced)
         rate_limit_count(qp, frame.headers_length + packet->payload.length);
     return traffic_send(qp_flow(qp), qp->path.remote ? NULL : qp->path.peer, link, &frame);
 }
@@ -103,15 +104,20 @@ bool qp_send_packet(struct qp *qp, const struct packet *packet)
     return room;
 }
 
+cold static bool is_held_paced(struct qp *qp, bool response)
+{
+    return (!response && rate_limit_holds(qp)) || qp_adverse_holds(qp, response, clock_now());
+}
+
 static inline bool is_held(struct qp *qp)
 {
-    return unlikely(qp->rate_limit.rate) && rate_limit_holds(qp);
+    return unlikely(qp->rate_limit.paced) && is_held_paced(qp, false);
 }
 
 /* The peer's requests are answered at once, whatever rate our own are sent at. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return unlikely(qp->rate_limit.rate) && !engine_owes_responses(qp_engine(qp)) && rate_limit_holds(qp);
+    return unlikely(qp->rate_limit.paced) && is_held_paced(qp, engine_owes_responses(qp_engine(qp)));
 }
 
 /* Whether there is something to send is told by engine_transmit; who does not ask it, as there is no room or the rate
@@ -120,7 +126,7 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
     if (!engine_may_have_output(qp_engine(qp)))
         return false;
-    if (likely(!qp->rate_limit.rate && (ready || link->operations->ready(link))))
+    if (likely(!qp->rate_limit.paced && (ready || link->operations->ready(link))))
         return true;
     return engine_has_output(qp_engine(qp)) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
@@ -213,7 +219,7 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
             return;
     } else
         engine_allow_direct(qp_engine(qp), false);
-    bool ready = link->operations->begin(link) && !qp->rate_limit.rate;
+    bool ready = link->operations->begin(link) && !qp->rate_limit.paced;
     if (!engine_settings_of(qp_engine(qp))->reference_segment && traffic_may_reference(&qp->process->traffic, link))
         engine_allow_references(qp_engine(qp), LINK_REFERENCE_SEGMENT);
     transmit_output(qp, link, ready, now);
@@ -283,7 +289,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     else
         write_headers(ah, &packet, &frame);
     frame.payload = packet.payload;
-    if (qp->rate_limit.rate)
+    if (qp->rate_limit.paced)
         rate_limit_count(qp, frame.headers_length + packet.payload.length);
     bool read = !multicast || multicast_send(qp, group.raw, &frame);
     if (link)
@@ -329,7 +335,7 @@ void qp_transmit_datagrams(struct qp *qp, nanos now)
 static inline bool responds_plainly(const struct qp *qp)
 {
     const struct peer *peer = qp->path.peer;
-    return qp->traits & QP_END_TO_END && peer && !peer->gone && !qp->path.remote && !qp->rate_limit.rate &&
+    return qp->traits & QP_END_TO_END && peer && !peer->gone && !qp->path.remote && !qp->rate_limit.paced &&
            !qp_port_is_down(qp) && !qp->process->forked && !tags_have_work(&qp_tags(qp)->port);
 }
 
@@ -362,7 +368,7 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
     lock_assert_held(&qp->lock);
     if (unlikely(qp->process->forked))
         return;
-    if (unlikely(qp->rate_limit.rate))
+    if (unlikely(qp->rate_limit.paced))
         qp->rate_limit.wake = NANOS_NEVER;
     if (likely(qp_is_reliable(qp))) {
         transmit_rc(qp, now);
@@ -383,6 +389,7 @@ void qp_transmit(struct qp *qp, nanos now)
 void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
+    qp_adverse_settle(qp);
     if (qp_is_reliable(qp))
         engine_acknowledge_late(qp_engine(qp));
     if (qp_is_reliable(qp) && engine_owes_responses(qp_engine(qp)))

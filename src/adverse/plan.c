@@ -1,0 +1,133 @@
+#include "adverse/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCALE_LEAST = 1, SCALE_MOST = 1000, WHOLE = 100 };
+
+static const struct {
+    unsigned number;
+    const char *word;
+} behaviours[ADVERSE_BEHAVIOURS] = {
+#define ADVERSE(number, name, word, ...) {number, word},
+#include "adverse/adverse.def"
+};
+
+static const uint32_t standard = 0
+#define ADVERSE(number, name, word, standard, ...) | (uint32_t)(standard) << ADVERSE_##name
+#include "adverse/adverse.def"
+    ;
+
+const char adverse_example[] = "seed=7,only=late-write,scale=10%";
+
+struct reading {
+    struct adverse_plan *plan;
+    bool chosen; /* there was an only= */
+};
+
+static bool adverse_number(const char *text, uint64_t *number, const char **end)
+{
+    char *stop;
+    if (*text < '0' || *text > '9')
+        return false;
+    *number = strtoull(text, &stop, 10);
+    *end = stop;
+    return true;
+}
+
+static enum adverse find_behaviour(const char *text)
+{
+    uint64_t number = 0;
+    const char *end = "";
+    bool numbered = adverse_number(text, &number, &end) && !*end;
+    enum adverse found = 0;
+    while (found < ADVERSE_BEHAVIOURS &&
+           (numbered ? behaviours[found].number != number : strcmp(behaviours[found].word, text) != 0))
+        found++;
+    return found;
+}
+
+static const char *set_seed(struct reading *reading, const char *value)
+{
+    const char *end;
+    return adverse_number(value, &reading->plan->seed, &end) && !*end ? NULL : "needs a number";
+}
+
+static const char *set_scale(struct reading *reading, const char *value)
+{
+    const char *end;
+    uint64_t scale;
+    if (!adverse_number(value, &scale, &end) || strcmp(end, "%") || scale < SCALE_LEAST || scale > SCALE_MOST)
+        return "needs a percentage from 1% to 1000%";
+    reading->plan->scale = (uint32_t)scale;
+    return NULL;
+}
+
+static const char *choose(struct reading *reading, const char *value, bool on)
+{
+    enum adverse behaviour = find_behaviour(value);
+    if (behaviour == ADVERSE_BEHAVIOURS)
+        return "names no behaviour";
+    reading->plan->on = (reading->plan->on & ~(1u << behaviour)) | (uint32_t)on << behaviour;
+    return NULL;
+}
+
+static const char *set_only(struct reading *reading, const char *value)
+{
+    reading->plan->on = reading->chosen ? reading->plan->on : 0;
+    reading->chosen = true;
+    return choose(reading, value, true);
+}
+
+static const char *set_with(struct reading *reading, const char *value)
+{
+    return choose(reading, value, true);
+}
+
+static const char *set_without(struct reading *reading, const char *value)
+{
+    return choose(reading, value, false);
+}
+
+static const struct {
+    const char *key;
+    const char *(*set)(struct reading *, const char *value); /* NULL, or what is wrong */
+} keys[] = {{"seed", set_seed}, {"only", set_only}, {"with", set_with}, {"without", set_without}, {"scale", set_scale}};
+
+/* NULL, or what is wrong with it. */
+static const char *adverse_item(struct reading *reading, const char *item)
+{
+    const char *value = strchr(item, '=');
+    size_t length = value ? (size_t)(value - item) : 0;
+    for (size_t i = 0; value && i < sizeof keys / sizeof *keys; i++)
+        if (strlen(keys[i].key) == length && !strncmp(keys[i].key, item, length))
+            return keys[i].set(reading, value + 1);
+    return "is none of seed=N, only=BEHAVIOUR, with=BEHAVIOUR, without=BEHAVIOUR and scale=N%";
+}
+
+static bool refuse(char *why, size_t why_size, const char *item, const char *reason)
+{
+    static const char list[] =
+#define ADVERSE(number, name, word, ...) " " #number " " word ","
+#include "adverse/adverse.def"
+        ;
+    snprintf(why, why_size, "\"%s\" of the adverse list %s. A list looks like %s; the behaviours are%.*s.", item,
+             reason, adverse_example, (int)sizeof list - 2, list);
+    return false;
+}
+
+bool adverse_parse(const char *text, struct adverse_plan *plan, char *why, size_t why_size)
+{
+    char copy[512], *rest = copy;
+    struct reading reading = {.plan = plan};
+    *plan = (struct adverse_plan){.seed = 1, .on = standard, .scale = WHOLE};
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+        return refuse(why, why_size, "...", "has too long a list");
+    for (char *item; *text && (item = strsep(&rest, ","));) {
+        const char *wrong = adverse_item(&reading, item);
+        if (wrong)
+            return refuse(why, why_size, item, wrong);
+    }
+    return true;
+}

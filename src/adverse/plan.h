@@ -1,0 +1,29 @@
+/* The list of SOFTVERBS_ADVERSE: `seed=7,only=late-write,scale=10%`. */
+#ifndef ADVERSE_PLAN_H
+#define ADVERSE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Their bits are in the order of the list. */
+enum adverse {
+#define ADVERSE(number, name, ...) ADVERSE_##name,
+#include "adverse/adverse.def"
+    ADVERSE_BEHAVIOURS
+};
+
+struct adverse_plan {
+    uint64_t seed;
+    uint32_t on;    /* a bit for each behaviour */
+    uint32_t scale; /* of all times, in per cent */
+};
+
+extern const char adverse_example[];
+
+/* False, and a sentence why: it is no such list. Items, with commas between: seed=N; only=BEHAVIOUR, once or several
+ * times, which leaves no others; with=BEHAVIOUR and without=BEHAVIOUR, which change what holds otherwise; scale=N%,
+ * from 1% to 1000%. A BEHAVIOUR is its word or its number. An empty list is seed=1. */
+bool adverse_parse(const char *text, struct adverse_plan *, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,45 @@
+/* A queue pair of an adverse process (adverse/adverse.h): what it sends, answers and stores comes late, as the rules
+ * allow. All under qp->lock. */
+#ifndef VERBS_ADVERSE_QP_ADVERSE_H
+#define VERBS_ADVERSE_QP_ADVERSE_H
+
+#include "adverse/landing.h"
+#include "base/likely.h"
+#include "verbs/qp/qp_engine.h"
+
+struct qp_adverse {
+    struct qp *qp;
+    struct adverse_source source;
+    struct landings landings;
+    uint32_t released;      /* position in the send queue: work before it may leave */
+    bool held;              /* the work there waits */
+    nanos requests_until;   /* for this time */
+    nanos responses_until;  /* before this time nothing leaves while something is owed */
+    struct payload carried; /* of the packet in hand */
+    bool stores_late;       /* it is a WRITE */
+};
+
+/* Before anybody else knows the queue pair. Nothing happens where the process is not adverse, or without memory. */
+void qp_adverse_begin(struct qp *);
+void qp_adverse_release(struct qp *);
+
+/* Must wait what comes next: a response, or a request? Then the queue pair's timer is set. */
+bool qp_adverse_holds(struct qp *, bool response, nanos now);
+
+/* A packet arrives, for the engine: what stands for it, in *room. What must be in memory before it is executed is. */
+const struct packet *qp_adverse_take(struct qp *, const struct packet *, struct packet *room);
+
+/* What is due lands. */
+void qp_adverse_expire(struct qp *, nanos now);
+
+/* All lands that has arrived, and nothing holds the answers back: somebody is about to take memory away, or the queue
+ * pair. */
+void qp_adverse_settle_slow(struct qp *);
+
+static inline void qp_adverse_settle(struct qp *qp)
+{
+    if (unlikely(qp_datapath(qp)->adverse != NULL))
+        qp_adverse_settle_slow(qp);
+}
+
+#endif

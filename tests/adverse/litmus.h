@@ -1,0 +1,41 @@
+/* Litmus tests of what an adapter may do: two or three queue pairs of one process, and threads that look at memory. */
+#ifndef TESTS_ADVERSE_LITMUS_H
+#define TESTS_ADVERSE_LITMUS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loopback.h"
+
+/* What a test works with: at the requester r, at the target x and y, all 0 at the beginning of a trial. The queue pairs
+ * of `back` end where those of `forth` begin. */
+struct litmus {
+    struct loopback ends;
+    struct ibv_qp *more[2]; /* a second pair, connected with each other */
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *armed; /* of its own channel */
+    struct ibv_qp *on_armed, *to_armed;
+    volatile uint64_t *r, *x, *y, *wide; /* WIDE bytes */
+    volatile uint64_t *wide_source;
+};
+
+enum { LITMUS_WIDE = 256 };
+
+void litmus_open(struct litmus *);
+void litmus_close(struct litmus *);
+
+/* Work of one element, of the first pair's requester unless a queue pair is given. */
+enum { SIGNALLED = IBV_SEND_SIGNALED, FENCED = IBV_SEND_FENCE };
+void litmus_post(struct ibv_qp *, struct litmus *, enum ibv_wr_opcode, volatile uint64_t *local,
+                 volatile uint64_t *remote, unsigned length, unsigned flags);
+void litmus_receive(struct litmus *, volatile uint64_t *into, unsigned length);
+
+/* Polls until so many completions came, all of them well. */
+void litmus_poll(struct ibv_cq *, unsigned count);
+
+/* Each row of the table: the outcome that it is about was seen. */
+#define LITMUS(name, verdict, behaviour, outcome) bool litmus_##name(struct litmus *);
+#include "litmus.def"
+
+#endif

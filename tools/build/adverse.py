@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Does docs/user/adverse.md have the behaviours as src/adverse/adverse.def has them? Prints TAP.
+
+Usage: adverse.py DIRECTORY [--write]
+
+--write makes the page's part behind "## The behaviours" anew. Each behaviour is named in tests/adverse/litmus.def or
+litmus_test.py.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from settings import entries
+from tree import report
+
+FIELDS = ("number", "name", "word", "standard", "meaning", "bound", "shows")
+LIST, PAGE, HEAD = "src/adverse/adverse.def", "docs/user/adverse.md", "## The behaviours\n"
+
+
+def behaviours(top):
+    return [dict(zip(FIELDS, row)) for row in entries(os.path.join(top, LIST), "ADVERSE")]
+
+
+def read(top, path):
+    with open(os.path.join(top, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def part(top):
+    """What stands behind the heading."""
+    text = "\n| number | word | without being named | what the adapter does | what bounds it | what bug it shows |\n|---|---|---|---|---|---|\n"
+    for line in behaviours(top):
+        shown = "on" if line["standard"] == "1" else "off"
+        text += f"| {line['number']} | `{line['word']}` | {shown} | {line['meaning']} | {line['bound']} | {line['shows']} |\n"
+    return text
+
+
+def rewritten(top):
+    before, head, _ = read(top, PAGE).partition(HEAD)
+    return before + head + part(top)
+
+
+def untested(top):
+    text = read(top, "tests/adverse/litmus.def") + read(top, "tests/adverse/litmus_test.py")
+    for line in behaviours(top):
+        if not re.search(rf"\b{line['word']}\b", text):
+            yield f"{line['word']}: neither tests/adverse/litmus.def nor litmus_test.py names it"
+
+
+def main():
+    top = sys.argv[1]
+    if "--write" in sys.argv:
+        text = rewritten(top)
+        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
+            file.write(text)
+        return 0
+    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/adverse.py . --write makes it anew"]
+    missing = list(untested(top))
+    print("1..2")
+    report(1, f"{PAGE} has the {len(behaviours(top))} behaviours of the list", stale)
+    report(2, "each behaviour has a test", missing)
+    return 1 if stale or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
