@@ -232,6 +232,27 @@ static struct ibv_mr *register_half(struct loopback *loopback)
     return mr;
 }
 
+/* Of a receive; of a READ. */
+static void write_read_only(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, loopback.memory, 64, variant == TWIN ? IBV_ACCESS_LOCAL_WRITE : 0);
+    MUST(mr);
+    struct ibv_sge piece = {(uintptr_t)loopback.memory, 64, mr->lkey};
+    struct ibv_recv_wr *bad, receive = {.sg_list = &piece, .num_sge = 1};
+    struct ibv_send_wr *unsent, read = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+    read.wr.rdma.remote_addr = (uintptr_t)loopback.memory + LOOPBACK_MEMORY / 2;
+    read.wr.rdma.rkey = loopback.mr->rkey;
+    if (variant == NEIGHBOUR)
+        ibv_post_send(loopback.qp[0], &read, &unsent); /* local-write-missing neighbour */
+    else
+        ibv_post_recv(loopback.qp[0], &receive, &bad); /* local-write-missing faulty */
+    MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
+    MUST(!ibv_dereg_mr(mr));
+    loopback_close(&loopback);
+}
+
 /* With a WRITE that was not polled; with a receive that waits. */
 static void deregister_in_use(enum loopback_variant variant)
 {
@@ -409,6 +430,7 @@ static const struct {
     {"signal-handler", call_in_handler},
     {"memlock-exceeded", lock_too_much},
     {"region-in-use", deregister_in_use},
+    {"local-write-missing", write_read_only},
     {"buffer-unmapped", unmap_in_flight},
     {"buffer-freed", free_in_flight},
     {"cq-overrun", overrun_cq},

@@ -58,6 +58,31 @@ static void destroyed(struct shadow *mr, uint64_t began)
     }
 }
 
+/* Memory that has no address here is not looked at. */
+static bool is_read_only(const struct ibv_sge *sge)
+{
+    const struct shadow *mr = sge->length ? shadow_find_number(SHADOW_MR, sge->lkey) : NULL;
+    return mr && mr->mr.address && !(mr->mr.access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+static void judge_access(struct shadow *owner, struct wqe *wqe)
+{
+    unsigned at = 0;
+    while (at < wqe->count && !(wqe->flags & WQE_WRITES && is_read_only(&wqe->sges[at])))
+        at++;
+    if (at == wqe->count)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_LOCAL_WRITE_MISSING,
+                                        .kind = shadow_kind_name(owner->kind),
+                                        .number = owner->number,
+                                        .posted = wqe->posted,
+                                        .created = &owner->created},
+                "A %s of %s 0x%x is to write memory whose region (lkey 0x%x) was registered without "
+                "IBV_ACCESS_LOCAL_WRITE (wr_id %llu)",
+                wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, wqe->sges[at].lkey,
+                (unsigned long long)wqe->wr_id);
+}
+
 static bool is_registered(const struct wqe *wqe)
 {
     for (unsigned at = 0; at < wqe->count; at++)
@@ -95,4 +120,5 @@ static void freed(struct shadow *owner, const struct wqe *wqe)
         (unsigned long long)wqe->sges[0].addr);
 }
 
-const struct hooks rules_regions = {.freed = freed, .destroyed = destroyed, .completed = completed};
+const struct hooks rules_regions = {
+    .posted = judge_access, .freed = freed, .destroyed = destroyed, .completed = completed};
