@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "events/call_counts.h"
+#include "events/process_events.h"
 #include "gsi/cm.h"
 #include "gsi/mad.h"
 #include "gsi/served.h"
@@ -54,6 +55,7 @@ static void inherit(struct process *process)
 {
     layout_end(process);
     call_counts_forget();
+    process_events_forget();
     qp_inquiry_inherit();
     inherit_process(process);
     cm_inherit(process);

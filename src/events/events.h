@@ -137,8 +137,8 @@ static inline enum event_field event_kept(enum event event)
 #define COUNTED(name, key, part, sum, column, rdma, level, kept, ...) [EVENT_##name] = EVENT_FIELD_##kept,
 #define REASONS(name, key, column, level, kept, ...) [EVENT_##name] = EVENT_FIELD_##kept,
 #define MESSAGES(name, ...) [EVENT_##name] = EVENT_FIELD_LEFT,
-#define REFUSALS(name, ...) [EVENT_##name] = EVENT_FIELD_LEFT,
-#define SCRIPTED(name, ...) [EVENT_##name] = EVENT_FIELD_LEFT,
+#define REFUSALS(name, ...) [EVENT_##name] = EVENT_FIELD_NONE,
+#define SCRIPTED(name, ...) [EVENT_##name] = EVENT_FIELD_NONE,
 #define EVENT(name, object, level, kept, ...) [EVENT_##name] = EVENT_FIELD_##kept,
 #include "events/events.def"
     };

@@ -1,17 +1,35 @@
 #include "events/last_events.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/likely.h"
 #include "events/lines.h"
 
-cold void last_events_note(struct last_events **last, nanos now, enum event event, uint32_t more, uint64_t a,
-                           uint64_t b)
+static nanos time_of_event(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
+}
+
+cold void last_events_note(struct last_events **last, enum event event, uint32_t more, uint64_t a, uint64_t b)
 {
     if (!*last)
         *last = (struct last_events *)calloc(1, sizeof **last);
     if (*last)
-        story_put((*last)->records, sizeof(*last)->records, &(*last)->at, now, event, more, a, b);
+        story_put((*last)->records, sizeof(*last)->records, &(*last)->at, time_of_event(), event, more, a, b);
+}
+
+bool last_events_again(struct last_events *last, enum event event, uint64_t a)
+{
+    struct story_record *newest =
+        last ? &last->records[(last->at / sizeof *newest - 1) % LAST_EVENTS] : (struct story_record *)NULL;
+    if (!newest || !newest->time || newest->event != (uint32_t)event || newest->a != a)
+        return false;
+    newest->time = time_of_event();
+    newest->more++;
+    return true;
 }
 
 static void report_field(FILE *out, enum event_field field, uint64_t value)
@@ -21,7 +39,10 @@ static void report_field(FILE *out, enum event_field field, uint64_t value)
     fputs(",\"", out);
     for (const char *byte = event_field_word(field); *byte; byte++)
         fputc(*byte == ' ' ? '_' : *byte, out);
-    fprintf(out, "\":%llu", (unsigned long long)value);
+    if (event_field_is_word(field))
+        fprintf(out, "\":\"%s\"", (const char *)(uintptr_t)value);
+    else
+        fprintf(out, "\":%llu", (unsigned long long)value);
 }
 
 static void report_record(FILE *out, const struct story_record *record, int64_t epoch)

@@ -16,7 +16,10 @@ struct last_events {
 
 /* One more, with the field `more` that event_kept names. The first makes the memory, which free(3) gives back; without
  * memory there are none. */
-void last_events_note(struct last_events **, nanos now, enum event, uint32_t more, uint64_t a, uint64_t b);
+void last_events_note(struct last_events **, enum event, uint32_t more, uint64_t a, uint64_t b);
+
+/* The newest one is of this event with this `a`: it happened once more, now; its field `more` counts. */
+bool last_events_again(struct last_events *, enum event, uint64_t a);
 
 /* Writes a list of JSON, the oldest first; NULL: an empty one. `epoch`: what is to be added to a time for nanoseconds
  * since 1970. */

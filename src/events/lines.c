@@ -6,6 +6,7 @@
 
 #include "base/likely.h"
 #include "diag/log.h"
+#include "events/process_events.h"
 
 const struct event_line event_lines[EVENT_KINDS] = {
 #define LINE(name, key, part, object, level, a, b, meaning)                                                            \
@@ -16,8 +17,8 @@ const struct event_line event_lines[EVENT_KINDS] = {
     LINE(name, key, part, QP, level, a, b, meaning)
 #define REASONS(name, key, column, level, kept, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
 #define MESSAGES(name, key, level, a, b, meaning) LINE(name, key, "", CONNECTION, level, a, b, meaning)
-#define REFUSALS(name, key, level, meaning) LINE(name, key, "", PROCESS, level, REASON, NONE, meaning)
-#define SCRIPTED(name, word, level, meaning) LINE(name, "scripted", word, PROCESS, level, NONE, NONE, meaning)
+#define REFUSALS(name, key, level, meaning) LINE(name, key, "", PROCESS, level, REASON, CALL, meaning)
+#define SCRIPTED(name, word, level, meaning) LINE(name, "scripted", word, PROCESS, level, REASON, CALL, meaning)
 #define EVENT(name, object, level, kept, a, b, meaning) LINE(name, "", "", object, level, a, b, meaning)
 #include "events/events.def"
 };
@@ -51,7 +52,7 @@ bool event_counter_begins(unsigned at)
 _Static_assert((int)EVENT_LEVEL_ERROR == (int)LOG_ERROR && (int)EVENT_LEVEL_DEBUG == (int)LOG_DEBUG, "are cast");
 _Static_assert((int)EVENT_KINDS <= (int)LOG_KINDS, "each has a quota of lines");
 
-enum form { NUMBER, HEX, STATE };
+enum form { NUMBER, HEX, STATE, WORD };
 
 struct described {
     const char *word;
@@ -79,12 +80,18 @@ const char *event_state_word(unsigned state)
     return state < sizeof words / sizeof *words ? words[state] : "?";
 }
 
+bool event_field_is_word(enum event_field field)
+{
+    return fields[field].form == WORD;
+}
+
 /* "psn 17" */
 static size_t describe_value(char *to, size_t room, const struct described *said, uint64_t value)
 {
-    int length = said->form == STATE ? snprintf(to, room, "%s %s", said->word, event_state_word((unsigned)value))
-                                     : snprintf(to, room, said->form == HEX ? "%s 0x%llx" : "%s %llu", said->word,
-                                                (unsigned long long)value);
+    int length = said->form == WORD    ? snprintf(to, room, "%s %s", said->word, (const char *)(uintptr_t)value)
+                 : said->form == STATE ? snprintf(to, room, "%s %s", said->word, event_state_word((unsigned)value))
+                                       : snprintf(to, room, said->form == HEX ? "%s 0x%llx" : "%s %llu", said->word,
+                                                  (unsigned long long)value);
     return (size_t)length < room ? (size_t)length : room - 1;
 }
 
@@ -97,9 +104,17 @@ static void write_event(uint32_t number, enum event event, const char *text)
                 text);
 }
 
+/* Those of objects that keep no events themselves. */
+static void keep_for_process(uint32_t number, const struct event_line *line, enum event event, uint64_t a, uint64_t b)
+{
+    if (line->object == EVENT_OF_DEVICE || line->object == EVENT_OF_PROCESS)
+        process_events_note(event, number, a, b);
+}
+
 cold void event_log(uint32_t number, enum event event, uint64_t a, uint64_t b)
 {
     const struct event_line *line = &event_lines[event];
+    keep_for_process(number, line, event, a, b);
     char text[128] = "";
     size_t used = 0;
     if (!log_wanted((enum log_level)line->level))
@@ -118,6 +133,7 @@ cold void event_say(uint32_t number, enum event event, const char *format, ...)
 {
     char text[256] = ", ";
     va_list arguments;
+    keep_for_process(number, &event_lines[event], event, 0, 0);
     if (!log_wanted((enum log_level)event_lines[event].level))
         return;
     va_start(arguments, format);

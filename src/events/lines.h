@@ -17,6 +17,9 @@ extern const struct event_line event_lines[EVENT_KINDS];
 /* "psn"; the key of a story's record, too. */
 const char *event_field_word(enum event_field);
 
+/* Is the value a pointer to a word that lives as long as the process? */
+bool event_field_is_word(enum event_field);
+
 /* How a counter is reported. */
 enum event_counter_form {
     COUNTER_PACKETS,        /* by operation */

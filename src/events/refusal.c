@@ -7,12 +7,24 @@
 
 #include "diag/log.h"
 #include "events/call_counts.h"
+#include "events/process_events.h"
 
 _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
 
 const char *refusal_call(void)
 {
     return refusal_now.call ? refusal_now.call : "a call";
+}
+
+/* The calls of the data path name themselves, with their object and in memory of their own. */
+static const char *lasting_name(const char *call)
+{
+    static const char *const names[] = {"ibv_post_send", "ibv_post_recv",   "ibv_post_srq_recv", "ibv_post_srq_ops",
+                                        "ibv_bind_mw",   "ibv_wr_complete", "ibv_post_wq_recv"};
+    for (size_t i = 0; !refusal_now.call && i < sizeof names / sizeof *names; i++)
+        if (strstr(call, names[i]))
+            return names[i];
+    return refusal_call();
 }
 
 static void note(enum event event, const char *call, enum reason reason, bool sentence, const char *format,
@@ -23,6 +35,7 @@ static void note(enum event event, const char *call, enum reason reason, bool se
     enum log_level level = (enum log_level)event_level(event);
     refusal_now.told = true;
     call_note(event, reason);
+    process_events_note(event, 0, reason, (uintptr_t)lasting_name(call));
     if (log_leaves_out(level, reason))
         return;
     vsnprintf(text, sizeof text, format, arguments);

@@ -12,6 +12,7 @@
 #include "process/port_state.h"
 #include "report/account.h"
 #include "report/event.h"
+#include "report/happened.h"
 #include "report/inject.h"
 #include "report/looked_at.h"
 #include "report/report_lock.h"
@@ -87,7 +88,7 @@ static void report_qp(FILE *out, const struct object *object)
 
 static void report_cq(FILE *out, const struct object *object)
 {
-    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), NULL);
+    cq_report_object(out, object, NULL);
     fputs("}", out);
 }
 
@@ -277,6 +278,8 @@ void report_write(void *context, const char *request, int fd)
         trace_answer(request + sizeof REPORT_TRACE - 1, out);
     else if (!strncmp(request, REPORT_STORY, sizeof REPORT_STORY - 1))
         answer_story(out, process, request + sizeof REPORT_STORY - 1);
+    else if (!strncmp(request, REPORT_HAPPENED, sizeof REPORT_HAPPENED - 1))
+        happened_answer(process, request + sizeof REPORT_HAPPENED - 1, out);
     else
         report(out, process);
     fclose(out);

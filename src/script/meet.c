@@ -14,6 +14,7 @@
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "events/call_counts.h"
+#include "events/process_events.h"
 #include "events/refusal.h"
 #include "script/parse.h"
 #include "script/raised.h"
@@ -100,9 +101,15 @@ bool meet_is_used(void)
 }
 
 /* "ibv_reg_mr of pd 1"; queue pairs have the number that packets have, other objects their handle. */
+/* Lives as long as the process. */
+static const char *title_of(const struct script_event *event)
+{
+    return event->name ? event->name : script_title(event->call);
+}
+
 static void name_event(const struct script_event *event, char *text, size_t size)
 {
-    const char *title = event->name ? event->name : script_title(event->call);
+    const char *title = title_of(event);
     bool is_qp = event->subject.kind && !strcmp(event->subject.kind, "qp");
     if (event->subject.kind)
         snprintf(text, size, is_qp ? "%s of %s 0x%x" : "%s of %s %u", title, event->subject.kind,
@@ -168,35 +175,41 @@ static void log_verdict(const struct script_event *event, const struct script_ve
         refusal_told();
 }
 
+static void note_deed(const struct script_event *event, enum event what)
+{
+    call_note(what, REASON_SCRIPTED);
+    process_events_note(what, 0, REASON_SCRIPTED, (uintptr_t)title_of(event));
+}
+
 static void note_verdict(const struct script_event *event, const struct script_verdict *verdict)
 {
     if (verdict->delay)
-        call_note(EVENT_SCRIPTED_DELAY, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_DELAY);
     if (verdict->signal)
-        call_note(EVENT_SCRIPTED_SIGNAL, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_SIGNAL);
     if (verdict->error)
-        call_note(EVENT_SCRIPTED_ERROR, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_ERROR);
     if (verdict->completes)
-        call_note(EVENT_SCRIPTED_COMPLETE, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_COMPLETE);
     for (unsigned fate = 0; fate < SCRIPT_FATES; fate++)
         if (verdict->fates >> fate & 1)
-            call_note(fates[fate].event, REASON_SCRIPTED);
+            note_deed(event, fates[fate].event);
     if (verdict->changing)
-        call_note(EVENT_SCRIPTED_SET, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_SET);
     if (verdict->stop)
-        call_note(EVENT_SCRIPTED_STOP, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_STOP);
     if (verdict->freeze)
-        call_note(EVENT_SCRIPTED_FREEZE, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_FREEZE);
     if (verdict->hiding)
-        call_note(EVENT_SCRIPTED_HIDE, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_HIDE);
     if (verdict->cut)
-        call_note(EVENT_SCRIPTED_CUT, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_CUT);
     if (verdict->forged)
-        call_note(EVENT_SCRIPTED_FORGE, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_FORGE);
     if (verdict->raised)
-        call_note(EVENT_SCRIPTED_RAISE, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_RAISE);
     if (verdict->rejection)
-        call_note(EVENT_SCRIPTED_REJECT, REASON_SCRIPTED);
+        note_deed(event, EVENT_SCRIPTED_REJECT);
     log_verdict(event, verdict);
 }
 

@@ -53,6 +53,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "why": ([["why"]], "list of Waiting"),
     "why --last": ([["why", "--last"]], "list of Left"),
     "why --qp": ([], "Story"),
+    "why --cq": ([["why", "--events"]], "list of Happened"),
     "checks": ([["checks", REPORT]], "list of Checked"),
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
     "event": ([["event", "gid-change", "soft0"]], "Event"),
@@ -275,6 +276,7 @@ def stories_are_in_the_form_too():
             said = _told(["why", "--json", "--qp", str(process["qps"][0]["number"])])
             assert len(said["ends"]) == 2, said
             _check(said, "Story", _forms(), "story")
+            _check(_told(["why", "--json", "--cq", str(process["qps"][0]["send_cq"])]), "list of Happened", _forms(), "happened")
 
 
 def captures_decode_to_the_form():

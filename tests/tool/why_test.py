@@ -87,6 +87,45 @@ def a_send_queue_that_nobody_empties():
     _says("full", b"16 completions wait in completion queue", b"it is not polled, and the send queue is full, so that ibv_post_send gives ENOMEM")
 
 
+def _happened(pid, kind):
+    """What `softverbs why` tells of the process's only object of this kind, as text and as JSON."""
+    shown = [process for process in json.loads(expect(softverbs("show", "--json")).stdout) if process["pid"] == pid]
+    number = str(shown[0][kind + "s"][0]["handle"])
+    text = b" ".join(expect(softverbs("why", f"--{kind}", number, str(pid))).stdout.split())
+    (answer,) = json.loads(expect(softverbs("why", f"--{kind}", number, "--json")).stdout)
+    expect(softverbs("why", f"--{kind}", "99", str(pid)), 1, b"", [b"No process with this number that lives has"])
+    return text, answer[kind]
+
+
+def the_last_events_of_a_completion_queue():
+    with _hanging("unemptied") as pid:
+        text, cq = _happened(pid, "cq")
+        events = [event["event"] for event in cq["events"]]
+        assert events[:3] == ["CQ_ARMED", "CQ_EVENT", "CQ_EVENT_FETCHED"] and len(events) <= 16, events
+        assert b"The program fetched an event of the CQ (ibv_get_cq_event)." in text and b"since the last one was fetched." in text, text
+
+
+def the_last_events_of_a_shared_receive_queue():
+    with _hanging("short-srq") as pid:
+        text, srq = _happened(pid, "srq")
+        empty = srq["events"][-1]
+        assert empty["event"] == "SRQ_EMPTY" and empty["times"] > 0 and empty["qp"], srq
+        assert b"receives posted, and no limit is armed." in text and b"A message of a queue pair found no receive in the SRQ (qp" in text, text
+
+
+def the_last_events_of_a_process():
+    with _hanging("full") as pid:
+        expect(softverbs("event", "port-down", "soft0"))
+        expect(softverbs("event", "port-up", "soft0"))
+        text = b" ".join(expect(softverbs("why", "--events", str(pid))).stdout.split())
+        (answer,) = json.loads(expect(softverbs("why", "--events", "--json", str(pid))).stdout)
+        events = {event["event"]: event for event in answer["events"]}
+        assert events["CALL_REFUSED"]["call"] == "ibv_post_send" and events["ASYNC_EVENT"]["device"] == 0, events
+        assert b"A call was refused, by the name of the reason (reason" in text and b"An asynchronous event was raised (type" in text, text
+    expect(softverbs("why", "--events", "1"), 1, b"", [b"No process 1 has a softverbs device open here."])
+    expect(softverbs("why", "--cq", "no"), 2, b"", [b"\"no\" is not the number of a completion queue."])
+
+
 def a_port_that_is_down():
     """https://github.com/ROCm/rocm-systems/pull/9091: ports that nothing had brought up"""
     expect(softverbs("event", "port-down", "soft0"))

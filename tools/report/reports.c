@@ -83,3 +83,25 @@ json_t *reports_ask_story(const char *directory, uint32_t qp)
     node_list(directory, ask_story, &sought, why, sizeof why);
     return sought.story;
 }
+
+/* What is asked of each, and what they answered. */
+struct round {
+    const char *directory, *request;
+    json_t *answers;
+};
+
+static void ask_one(const struct node_entry *entry, void *context)
+{
+    struct round *round = context;
+    json_t *answer = entry->alive ? ask(round->directory, entry->slot, round->request) : NULL;
+    if (answer)
+        json_array_append_new(round->answers, answer);
+}
+
+json_t *reports_ask_all(const char *directory, const char *request)
+{
+    struct round round = {directory, request, json_array()};
+    char why[256];
+    node_list(directory, ask_one, &round, why, sizeof why);
+    return round.answers;
+}

@@ -13,4 +13,7 @@ json_t *reports_collect(const char *directory, char *why, size_t why_size);
 /* What the live process that has the queue pair with this number tells of it: the caller's; NULL: none has. */
 json_t *reports_ask_story(const char *directory, uint32_t qp);
 
+/* A list of what the live processes answer to this request; those that do not are left out. */
+json_t *reports_ask_all(const char *directory, const char *request);
+
 #endif

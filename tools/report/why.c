@@ -9,6 +9,7 @@
 
 #include "base/settings.h"
 #include "command.h"
+#include "happened.h"
 #include "judge.h"
 #include "last.h"
 #include "meeting.h"
@@ -132,12 +133,31 @@ static int tell_last(const char *directory, int pid, bool as_json)
 /* How stories are told. */
 enum form { FORM_TEXT, FORM_GITHUB, FORM_JUNIT, FORM_SARIF };
 
+static int tell_events(const char *directory, const char *kind, unsigned long number, int pid, bool as_json)
+{
+    json_t *list = happened_collect(directory, kind, number, pid);
+    bool is_process = !strcmp(kind, "process"), all = is_process && !pid, found = json_array_size(list);
+    if (!found && is_process && pid)
+        complain("No process %d has a softverbs device open here.", pid);
+    else if (!found && !all)
+        complain("No process%s that lives has %s %lu here.", pid ? " with this number" : "", kind, number);
+    else if (as_json)
+        emit(json_incref(list));
+    else if (!found)
+        puts("No process has a softverbs device open.");
+    else
+        happened_print(list);
+    json_decref(list);
+    return found || all ? EXIT_OK : EXIT_NEGATIVE;
+}
+
 /* What is asked for. */
 struct question {
     bool last, as_json;
-    enum form form;   /* of stories */
-    unsigned long qp; /* 0: of all */
-    const char *from; /* NULL: no file was named */
+    enum form form;           /* of stories */
+    const char *kind;         /* of an object that is no queue pair, or "process"; NULL: of none */
+    unsigned long number, qp; /* of that object; of a queue pair, 0: of all */
+    const char *from;         /* NULL: no file was named */
 };
 
 static void complain_of_none(const struct question *question)
@@ -188,30 +208,51 @@ static int tell_stories(const char *directory, const struct question *question, 
     return found || !question->qp ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-/* False: the text is no queue pair's number. */
-static bool read_number(const char *text, unsigned long *number)
+/* The objects that have a number, by their option. */
+static const struct {
+    int option;
+    const char *kind, *name;
+    unsigned long most;
+} kinds[] = {
+    {'q', "qp", "a queue pair", (1 << 24) - 1},
+    {'c', "cq", "a completion queue", UINT32_MAX},
+    {'s', "srq", "a shared receive queue", UINT32_MAX},
+};
+
+/* False, after a sentence: the text is no number of such an object. */
+static bool read_number(const struct command *command, int option, struct question *question)
 {
     char *end;
-    *number = strtoul(text, &end, 0);
-    return end != text && !*end && *number && *number < 1 << 24;
+    size_t i = 0;
+    while (kinds[i].option != option)
+        i++;
+    unsigned long number = strtoul(optarg, &end, 0);
+    if (end != optarg && !*end && number && number <= kinds[i].most) {
+        question->kind = option == 'q' ? question->kind : kinds[i].kind;
+        *(option == 'q' ? &question->qp : &question->number) = number;
+        return true;
+    }
+    command_misused(command, "\"%s\" is not the number of %s.", optarg, kinds[i].name);
+    return false;
 }
 
 static int answer(const char *directory, const struct question *question, int pid)
 {
     if (question->qp || question->from || question->form)
         return tell_stories(directory, question, pid);
+    if (question->kind)
+        return tell_events(directory, question->kind, question->number, pid, question->as_json);
     return (question->last ? tell_last : look_and_tell)(directory, pid, question->as_json);
 }
 
 static int why(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"last", no_argument, NULL, 'l'},
-                                            {"qp", required_argument, NULL, 'q'},
-                                            {"from", required_argument, NULL, 'f'},
-                                            {"github", no_argument, NULL, FORM_GITHUB},
-                                            {"junit", no_argument, NULL, FORM_JUNIT},
-                                            {"sarif", no_argument, NULL, FORM_SARIF},
-                                            MEETING_OPTIONS};
+    static const struct option options[] = {
+        {"last", no_argument, NULL, 'l'},           {"qp", required_argument, NULL, 'q'},
+        {"cq", required_argument, NULL, 'c'},       {"srq", required_argument, NULL, 's'},
+        {"events", no_argument, NULL, 'e'},         {"from", required_argument, NULL, 'f'},
+        {"github", no_argument, NULL, FORM_GITHUB}, {"junit", no_argument, NULL, FORM_JUNIT},
+        {"sarif", no_argument, NULL, FORM_SARIF},   MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct question question = {0};
     int option;
@@ -219,8 +260,10 @@ static int why(const struct command *command, int argc, char **argv)
         question.last |= option == 'l';
         question.from = option == 'f' ? optarg : question.from;
         question.form = option >= FORM_GITHUB && option <= FORM_SARIF ? (enum form)option : question.form;
-        if (option == 'q' && !read_number(optarg, &question.qp))
-            return command_misused(command, "\"%s\" is not the number of a queue pair.", optarg);
+        if (option == 'e')
+            question.kind = "process";
+        else if (strchr("qcs", option) && !read_number(command, option, &question))
+            return EXIT_USAGE;
     }
     int pid = optind < argc ? atoi(argv[optind]) : 0;
     if (optind + 1 < argc || (optind < argc && pid <= 0))
@@ -239,6 +282,11 @@ const struct command why_command = {
             "  --qp NUMBER       the story of this queue pair's first error, from both ends\n"
             "                    where both are of this host; with --last of processes that\n"
             "                    have ended\n"
+            "  --cq NUMBER       the last events of this completion queue, and what becomes\n"
+            "                    of the event of its completions; --srq NUMBER of this shared\n"
+            "                    receive queue (\"softverbs show\" has the numbers)\n"
+            "  --events          the last events of each process: refused calls, asynchronous\n"
+            "                    events, changes of devices, what a script did\n"
             "  --from FILE       the stories that \"run --story FILE\" has kept: of this queue\n"
             "                    pair, or of all; processes are looked at, too, where DIR is\n"
             "                    named\n"

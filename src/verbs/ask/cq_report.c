@@ -2,6 +2,7 @@
 
 #include "events/last_events.h"
 #include "verbs/queue/comp_channel.h"
+#include "verbs/queue/cq.h"
 
 static void report_events(FILE *out, struct cq *cq)
 {
@@ -27,4 +28,9 @@ void cq_report(FILE *out, struct cq *cq, const int64_t *epoch)
         last_events_report(out, cq->told.events, *epoch);
     }
     lock_release(&cq->lock);
+}
+
+void cq_report_object(FILE *out, const struct object *object, const int64_t *epoch)
+{
+    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), epoch);
 }

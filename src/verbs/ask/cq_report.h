@@ -2,12 +2,15 @@
 #ifndef VERBS_ASK_CQ_REPORT_H
 #define VERBS_ASK_CQ_REPORT_H
 
+#include <stdint.h>
 #include <stdio.h>
 
-#include "verbs/queue/cq.h"
+struct cq;
+struct object;
 
 /* Writes fields of JSON, from `"handle"` on, without braces. With `epoch`, which is what is to be added to a time for
  * nanoseconds since 1970, its last events, too. Takes cq->lock. */
 void cq_report(FILE *, struct cq *, const int64_t *epoch);
+void cq_report_object(FILE *, const struct object *, const int64_t *epoch);
 
 #endif

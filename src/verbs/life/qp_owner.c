@@ -124,6 +124,12 @@ cold static void raise_limit(const struct qp *qp)
     srq_raise(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
+cold static void note_missing(const struct qp *qp)
+{
+    if (qp->uses.srq)
+        srq_note_empty(qp->uses.srq, qp->number);
+}
+
 /* These are flattened: each is called for each packet, and makes no call then. */
 __attribute__((flatten)) const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner,
                                                                       const struct packet *packet, uint64_t least)
@@ -132,7 +138,9 @@ __attribute__((flatten)) const struct recv_wqe *qp_owner_take_receive(struct eng
     bool limit_reached;
     const struct recv_wqe *receive =
         qp->receives.queue ? receive_queue_take(qp->receives.queue, least, &limit_reached) : NULL;
-    if (receive && limit_reached)
+    if (unlikely(!receive))
+        note_missing(qp);
+    else if (limit_reached)
         raise_limit(qp);
     return receive;
 }

@@ -43,6 +43,7 @@ static void srq_release(struct srq *srq)
     if (srq->kind->release)
         srq->kind->release(srq);
     receive_queue_destroy(&srq->queue);
+    free(srq->told);
     pthread_mutex_destroy(&srq->ibv.mutex);
     pthread_cond_destroy(&srq->ibv.cond);
     free(srq);
@@ -231,8 +232,10 @@ static int set_limit(struct srq *srq, uint32_t limit)
     uint32_t size = queue->capacity;
     bool too_large = limit > size;
     bool reached = !too_large && queue->count < limit;
-    if (!too_large)
+    if (!too_large) {
         queue->limit = reached ? 0 : limit;
+        srq_note_limit(srq, limit);
+    }
     lock_release(&queue->lock);
     if (reached)
         srq_raise(srq, IBV_EVENT_SRQ_LIMIT_REACHED);

@@ -5,6 +5,7 @@
 #include "verbs/object/object.h"
 #include "verbs/queue/receive_queue.h"
 
+struct last_events;
 struct qp;
 struct qp_kind;
 struct owner_operations;
@@ -52,6 +53,7 @@ struct srq {
     uint32_t number;       /* likewise */
     struct srq_tags *tags; /* IBV_SRQT_TM: srq_tags.c; NULL otherwise */
     uint32_t async_fetched;
+    struct last_events *told; /* under queue.lock */
 };
 
 static inline bool srq_is_known(const struct ibv_srq *ibv)
@@ -59,7 +61,12 @@ static inline bool srq_is_known(const struct ibv_srq *ibv)
     return object_is_known(&((const struct srq *)ibv)->object, ibv->handle);
 }
 
-/* Raises an asynchronous event of the SRQ. May be called under any lock. */
+/* Raises an asynchronous event of the SRQ. May be called under any lock but queue.lock. */
 void srq_raise(struct srq *, enum ibv_event_type);
+
+/* The last events of the SRQ, for `softverbs why`: the program asked for an event at this limit; a message of this
+ * queue pair found no receive. The first under queue.lock, the second not. */
+void srq_note_limit(struct srq *, uint32_t limit);
+void srq_note_empty(struct srq *, uint32_t qp_number);
 
 #endif

@@ -43,6 +43,8 @@ const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct
     const struct recv_wqe *receive = receive_queue_take(&qp->xrc.selected->queue, least, &limit_reached);
     if (receive)
         qp->xrc.serving = qp->xrc.selected;
+    else
+        srq_note_empty(qp->xrc.selected, qp->number);
     if (receive && limit_reached)
         srq_raise(qp->xrc.selected, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;

@@ -1,0 +1,17 @@
+/* The last events of the process: calls that were refused or that a script disturbed, asynchronous events, changes of
+ * devices, peers that ended. Any thread, under any lock or none. */
+#ifndef EVENTS_PROCESS_EVENTS_H
+#define EVENTS_PROCESS_EVENTS_H
+
+#include "events/last_events.h"
+
+/* Keeps the event. What is a word in its fields lives as long as the process. */
+void process_events_note(enum event, uint32_t more, uint64_t a, uint64_t b);
+
+/* All that are kept now. */
+struct last_events process_events_copy(void);
+
+/* They were the parent's of this process. */
+void process_events_forget(void);
+
+#endif

@@ -1,0 +1,94 @@
+#include "report/happened.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "diag/clean.h"
+#include "events/process_events.h"
+#include "gsi/cm_report.h"
+#include "verbs/ask/cq_report.h"
+#include "verbs/queue/srq.h"
+
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
+}
+
+/* Under process->control. */
+static struct object *find_object(const struct process *process, enum object_kind kind, uint32_t handle)
+{
+    struct context *context;
+    struct object *object;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[kind], siblings)
+            if (object->handle == handle)
+                return object;
+    return NULL;
+}
+
+static void report_srq(FILE *out, struct object *object, int64_t epoch)
+{
+    struct srq *srq = (struct srq *)((char *)object - offsetof(struct srq, object));
+    struct receive_queue_state state = receive_queue_look(&srq->queue);
+    fprintf(out,
+            ",\"srq\":{\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u,\"events\":", object->handle,
+            state.capacity, state.posted, state.limit, object->uses);
+    lock_take(&srq->queue.lock);
+    last_events_report(out, srq->told, epoch);
+    lock_release(&srq->queue.lock);
+    fputs("}", out);
+}
+
+static void report_cq(FILE *out, struct object *object, int64_t epoch)
+{
+    fputs(",\"cq\":{", out);
+    cq_report_object(out, object, &epoch);
+    fputs("}", out);
+}
+
+static void report_process(FILE *out, int64_t epoch)
+{
+    struct last_events events = process_events_copy();
+    fputs(",\"events\":", out);
+    last_events_report(out, &events, epoch);
+}
+
+static const struct {
+    const char *word;
+    enum object_kind kind;
+    void (*report)(FILE *, struct object *, int64_t epoch);
+} objects[] = {
+    {"cq ", OBJECT_CQ, report_cq},
+    {"srq ", OBJECT_SRQ, report_srq},
+};
+
+static void report_object(FILE *out, struct process *process, const char *request, int64_t epoch)
+{
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        size_t length = strlen(objects[i].word);
+        if (strncmp(request, objects[i].word, length) != 0 || !mutex_try(&process->control))
+            continue;
+        struct object *object = find_object(process, objects[i].kind, (uint32_t)strtoul(request + length, NULL, 10));
+        if (object)
+            objects[i].report(out, object, epoch);
+        mutex_release(&process->control);
+    }
+}
+
+void happened_answer(struct process *process, const char *request, FILE *out)
+{
+    int64_t epoch = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+    lock_assert_held(&process->progress);
+    fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
+    clean_json(out, program_invocation_short_name);
+    if (!strncmp(request, "process", 7))
+        report_process(out, epoch);
+    else
+        report_object(out, process, request, epoch);
+    fputs("}\n", out);
+}

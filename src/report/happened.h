@@ -1,0 +1,16 @@
+/* The last events of an object that is no queue pair, for `softverbs why --cq` and its kin: a request "events cq 3",
+ * "events srq 3", "events id 3" or "events process 0". */
+#ifndef REPORT_HAPPENED_H
+#define REPORT_HAPPENED_H
+
+#include <stdio.h>
+
+struct process;
+
+#define REPORT_HAPPENED "events "
+
+/* Writes one object of JSON, with the events under the object's word; without them where this process has no such
+ * object, or is just changing its objects. Under process->progress. */
+void happened_answer(struct process *, const char *request, FILE *);
+
+#endif

@@ -1,0 +1,174 @@
+#include "happened.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "diag/clean.h"
+#include "diag/diag.h"
+#include "events/lines.h"
+#include "lost_event.h"
+#include "print/emit.h"
+#include "print/screen.h"
+#include "reports.h"
+
+enum { SENTENCE = 640 };
+
+static json_int_t number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static void add(json_t *list, char text[SENTENCE])
+{
+    clean_text(text);
+    json_array_append_new(list, emit_text(text));
+}
+
+/* -- the object as it is now */
+
+static void tell_cq(json_t *list, const json_t *cq)
+{
+    char text[SENTENCE];
+    uint64_t waiting = (uint64_t)number_of(cq, "waiting");
+    snprintf(text, sizeof text, "It has %" PRIu64 " completion%s that %s not polled%s%s.", waiting,
+             waiting == 1 ? "" : "s", waiting == 1 ? "was" : "were", waiting ? ", and " : "",
+             waiting ? lost_event_words(cq) : "");
+    add(list, text);
+    if (json_is_true(json_object_get(cq, "overrun"))) {
+        snprintf(text, sizeof text, "It overran: a completion found no room among its %" PRIu64 " entries.",
+                 (uint64_t)number_of(cq, "size"));
+        add(list, text);
+    }
+}
+
+static void tell_srq(json_t *list, const json_t *srq)
+{
+    char text[SENTENCE], limit[64] = "no limit is armed";
+    if (number_of(srq, "limit"))
+        snprintf(limit, sizeof limit, "a limit of %" PRIu64 " is armed", (uint64_t)number_of(srq, "limit"));
+    snprintf(text, sizeof text, "It has %" PRIu64 " of %" PRIu64 " receives posted, and %s.",
+             (uint64_t)number_of(srq, "posted"), (uint64_t)number_of(srq, "size"), limit);
+    add(list, text);
+}
+
+/* -- what happened to it */
+
+static const char *meaning_of(const char *event)
+{
+    for (unsigned i = 0; i < EVENT_KINDS; i++)
+        if (!strcmp(event_lines[i].name, event))
+            return event_lines[i].meaning;
+    return "";
+}
+
+static size_t write_time(json_int_t nanoseconds, char *text, size_t size)
+{
+    struct tm parts;
+    time_t seconds = nanoseconds / 1000000000;
+    size_t length = nanoseconds > 0 && localtime_r(&seconds, &parts) ? strftime(text, size, "%H:%M:%S", &parts) : 0;
+    return length + (size_t)snprintf(text + length, size - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
+}
+
+/* " (limit 4, posted 2)" */
+static void write_fields(const json_t *event, char *text, size_t size)
+{
+    const char *key;
+    json_t *value;
+    size_t length = 0;
+    *text = 0;
+    json_object_foreach((json_t *)event, key, value)
+    {
+        if (!strcmp(key, "time") || !strcmp(key, "event") || length >= size)
+            continue;
+        const char *before = length ? ", " : " (";
+        if (json_is_string(value))
+            length +=
+                (size_t)snprintf(text + length, size - length, "%s%s %.100s", before, key, json_string_value(value));
+        else
+            length += (size_t)snprintf(text + length, size - length, "%s%s %" JSON_INTEGER_FORMAT, before, key,
+                                       json_integer_value(value));
+    }
+    if (length && length < size)
+        snprintf(text + length, size - length, ")");
+}
+
+/* "12:01:02.345 MEANING (FIELDS): REASON." */
+static void tell_event(json_t *list, const json_t *event)
+{
+    char text[SENTENCE], fields[256];
+    const char *meaning = meaning_of(text_of(event, "event"));
+    const json_t *reason = json_object_get(event, "reason");
+    const char *sentence = reason ? reason_sentence((unsigned)json_integer_value(reason)) : NULL;
+    size_t length = write_time(number_of(event, "time"), text, sizeof text);
+    write_fields(event, fields, sizeof fields);
+    snprintf(text + length, sizeof text - length, "%.*s%s%s%s", (int)strcspn(meaning, "."), meaning, fields,
+             sentence ? ": " : ".", sentence ? sentence : "");
+    add(list, text);
+}
+
+static const struct {
+    const char *kind, *name;
+    void (*tell)(json_t *list, const json_t *object);
+} kinds[] = {
+    {"cq", "Completion queue", tell_cq},
+    {"srq", "Shared receive queue", tell_srq},
+    {"process", NULL, NULL},
+};
+
+static json_t *sentences(const json_t *answer, const char *kind, unsigned long number)
+{
+    char text[SENTENCE];
+    json_t *list = json_array(), *event;
+    size_t i = 0, k;
+    while (strcmp(kinds[i].kind, kind) != 0 && i + 1 < sizeof kinds / sizeof *kinds)
+        i++;
+    const json_t *object = kinds[i].name ? json_object_get(answer, kind) : answer;
+    if (kinds[i].name)
+        snprintf(text, sizeof text, "%s %lu of %.40s (%d):", kinds[i].name, number, text_of(answer, "program"),
+                 (int)number_of(answer, "pid"));
+    else
+        snprintf(text, sizeof text, "%.40s (%d):", text_of(answer, "program"), (int)number_of(answer, "pid"));
+    add(list, text);
+    if (kinds[i].tell)
+        kinds[i].tell(list, object);
+    json_array_foreach(json_object_get(object, "events"), k, event) tell_event(list, event);
+    return list;
+}
+
+/* -- who is asked */
+
+json_t *happened_collect(const char *directory, const char *kind, unsigned long number, int pid)
+{
+    char request[48];
+    size_t i;
+    json_t *answer, *list = json_array();
+    snprintf(request, sizeof request, "events %s %lu", kind, number);
+    json_t *answers = reports_ask_all(directory, request);
+    json_array_foreach(answers, i, answer)
+    {
+        bool has = json_object_get(answer, !strcmp(kind, "process") ? "events" : kind);
+        if (!has || (pid && number_of(answer, "pid") != pid))
+            continue;
+        json_object_set_new(answer, "sentences", sentences(answer, kind, number));
+        json_array_append(list, answer);
+    }
+    json_decref(answers);
+    return list;
+}
+
+void happened_print(const json_t *list)
+{
+    size_t i, k;
+    json_t *answer, *line;
+    json_array_foreach(list, i, answer) json_array_foreach(json_object_get(answer, "sentences"), k, line)
+        screen_wrap(stdout, screen_width(stdout), k ? (size_t)printf("    ") : 0, k ? 8 : 4, json_string_value(line));
+}
