@@ -19,14 +19,13 @@ extern _Atomic uint32_t time_scale; /* in millionths; private */
 /* Before there is a wait that it is for: what is under way is not scaled again. Thread-safe. */
 void time_scale_set(uint32_t millionths);
 
+nanos time_scaled_slow(nanos wait, uint32_t scale); /* of time_scaled */
+
 /* 0 stays 0. Not for NANOS_NEVER, nor for a point in time. */
 static inline nanos time_scaled(nanos wait)
 {
     uint32_t scale = atomic_load_explicit(&time_scale, memory_order_relaxed);
-    if (likely(scale == TIME_SCALE_WHOLE) || wait <= TIME_SCALE_FROM)
-        return wait;
-    nanos rest = wait - TIME_SCALE_FROM;
-    return TIME_SCALE_FROM + rest / TIME_SCALE_WHOLE * scale + rest % TIME_SCALE_WHOLE * scale / TIME_SCALE_WHOLE;
+    return likely(scale == TIME_SCALE_WHOLE) ? wait : time_scaled_slow(wait, scale);
 }
 
 #endif

@@ -14,8 +14,9 @@ enum reason gather_list(struct engine_owner *, bool receive, const struct ibv_sg
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count);
 
 /* The same for the message of a work request, inline data included. Not for WORK_INTO_RECEIVE. */
-static inline enum reason gather(struct engine_owner *owner, const struct send_wqe *work, unsigned access,
-                                 uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
+__attribute__((always_inline)) static inline enum reason gather(struct engine_owner *owner, const struct send_wqe *work,
+                                                                unsigned access, uint32_t offset, uint32_t length,
+                                                                struct iovec *pieces, uint32_t *count)
 {
     if (!(work->flags & IBV_SEND_INLINE))
         return gather_list(owner, false, work->sge, work->sge_count, access, offset, length, pieces, count);

@@ -85,7 +85,7 @@ static inline bool send_packet(struct qp *qp, struct link *link, const struct pa
                                 .headers_length = (uint16_t)wire_encode(packet, headers),
                                 .headers = headers,
                                 .payload = packet->payload};
-    if (qp->rate_limit.paced)
+    if (unlikely(qp->rate_limit.paced))
         rate_limit_count(qp, frame.headers_length + packet->payload.length);
     return traffic_send(qp_flow(qp), qp->path.remote ? NULL : qp->path.peer, link, &frame);
 }
