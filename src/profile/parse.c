@@ -80,8 +80,15 @@ static void list_words(const char *list, char *names, size_t size)
 {
     size_t used = 0;
     *names = 0;
-    for (const char *at = list; *at && used < size; at += strcspn(at, " "), at += *at == ' ')
-        used += (size_t)snprintf(names + used, size - used, "%s%.*s", used ? " " : "", (int)strcspn(at, "="), at);
+    for (const char *at = list; *at; at += strcspn(at, " "), at += *at == ' ') {
+        size_t length = strcspn(at, "=");
+        if (used + length + 2 > size)
+            return;
+        if (used)
+            names[used++] = ' ';
+        memcpy(names + used, at, length);
+        names[used += length] = 0;
+    }
 }
 
 static bool refuse_word(const char *list, const char *word, size_t length, struct profile_fault *fault)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "base/likely.h"
 #include "base/start.h"
 #include "events/refusal.h"
 
@@ -19,15 +20,17 @@ struct number_block {
     _Atomic(void *) objects[NODE_BLOCK];
 };
 
+typedef _Atomic(struct number_block *) block_slot;
+
 struct qpn_table {
     TAILQ_HEAD(, number_block) free, full; /* blocks with a free number, those that were used longest ago first */
-    _Atomic(struct number_block *) blocks[BLOCKS];
-    bool closed; /* qpns_close */
+    block_slot *_Atomic blocks;            /* BLOCKS of them, once there is a block; then they stay */
+    bool closed;                           /* qpns_close */
 };
 
 struct qpn_table *qpns_create(void)
 {
-    struct qpn_table *table = calloc(1, sizeof *table); /* half a megabyte of zero pages until touched */
+    struct qpn_table *table = calloc(1, sizeof *table);
     if (!table)
         return NULL;
     TAILQ_INIT(&table->free);
@@ -37,14 +40,29 @@ struct qpn_table *qpns_create(void)
 
 void qpns_destroy(struct qpn_table *table)
 {
-    for (uint32_t i = 0; table && i < BLOCKS; i++)
-        free(atomic_load_explicit(&table->blocks[i], memory_order_relaxed));
+    block_slot *blocks = table ? atomic_load_explicit(&table->blocks, memory_order_relaxed) : NULL;
+    for (uint32_t i = 0; blocks && i < BLOCKS; i++)
+        free(atomic_load_explicit(&blocks[i], memory_order_relaxed));
+    free(blocks);
     free(table);
+}
+
+/* Half a megabyte of zero pages until touched, and all of it where a program locks its memory (mlockall): a process
+ * without XRC needs one table of two. */
+static block_slot *find_blocks(struct qpn_table *table)
+{
+    block_slot *blocks = atomic_load_explicit(&table->blocks, memory_order_relaxed);
+    if (!blocks) {
+        blocks = calloc(BLOCKS, sizeof *blocks);
+        atomic_store_explicit(&table->blocks, blocks, memory_order_release);
+    }
+    return blocks;
 }
 
 static int claim(struct node *node, struct qpn_table *table)
 {
-    struct number_block *block = calloc(1, sizeof *block);
+    block_slot *blocks = find_blocks(table);
+    struct number_block *block = blocks ? calloc(1, sizeof *block) : NULL;
     if (!block)
         return ENOMEM;
     int error = node ? node_claim_numbers(node, &block->first) : ENODEV;
@@ -54,7 +72,7 @@ static int claim(struct node *node, struct qpn_table *table)
     }
     block->cursor = start_draw("queue pair number", 0) % NODE_BLOCK;
     TAILQ_INSERT_TAIL(&table->free, block, next);
-    atomic_store(&table->blocks[block->first / NODE_BLOCK], block);
+    atomic_store(&blocks[block->first / NODE_BLOCK], block);
     return 0;
 }
 
@@ -84,7 +102,7 @@ int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_
 
 void qpns_remove(struct qpn_table *table, uint32_t number)
 {
-    struct number_block *block = atomic_load(&table->blocks[number / NODE_BLOCK]);
+    struct number_block *block = atomic_load(&atomic_load(&table->blocks)[number / NODE_BLOCK]);
     atomic_store(&block->objects[number % NODE_BLOCK], NULL);
     if (block->used-- == NODE_BLOCK) {
         TAILQ_REMOVE(&table->full, block, next);
@@ -94,8 +112,10 @@ void qpns_remove(struct qpn_table *table, uint32_t number)
 
 void *qpns_find(const struct qpn_table *table, uint32_t number)
 {
-    struct number_block *block =
-        atomic_load_explicit(&table->blocks[(number & 0xffffff) / NODE_BLOCK], memory_order_acquire);
+    block_slot *blocks = atomic_load_explicit(&table->blocks, memory_order_acquire);
+    if (unlikely(!blocks))
+        return NULL;
+    struct number_block *block = atomic_load_explicit(&blocks[(number & 0xffffff) / NODE_BLOCK], memory_order_acquire);
     return block ? atomic_load_explicit(&block->objects[number % NODE_BLOCK], memory_order_acquire) : NULL;
 }
 
@@ -110,8 +130,9 @@ static void visit_block(struct number_block *block, void (*visit)(void *, void *
 
 void qpns_each(const struct qpn_table *table, void (*visit)(void *, void *), void *context)
 {
-    for (uint32_t i = 0; i < BLOCKS; i++) {
-        struct number_block *block = atomic_load_explicit(&table->blocks[i], memory_order_acquire);
+    block_slot *blocks = atomic_load_explicit(&table->blocks, memory_order_acquire);
+    for (uint32_t i = 0; blocks && i < BLOCKS; i++) {
+        struct number_block *block = atomic_load_explicit(&blocks[i], memory_order_acquire);
         if (block)
             visit_block(block, visit, context);
     }

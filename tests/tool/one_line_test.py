@@ -90,7 +90,8 @@ def _tree_with_the_lines(place):
     """A tree of sources and the page, and the lists where the compiler finds them first."""
     shutil.copytree(f"{TREE}/src", f"{place}/tree/src")
     os.makedirs(f"{place}/tree/docs/user")
-    shutil.copytree(f"{TREE}/tools/explain", f"{place}/tree/tools/explain")
+    for folder in ("explain", "interface"):
+        shutil.copytree(f"{TREE}/tools/{folder}", f"{place}/tree/tools/{folder}")
     shutil.copy(f"{TREE}/docs/user/json.md", f"{place}/tree/docs/user/json.md")
     _add(place, "base/settings.def", "FOREIGN(NCCL", LINE)
     _add(place, "events/events.def", "\nEVENT(QP_STATE,", EVENT_LINES)
