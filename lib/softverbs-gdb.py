@@ -284,7 +284,7 @@ def _report_counts(layout, qp):
 def _report_cq(layout, cq):
     entry, last = cq.inner("object", "object"), cq.follow("told.events", "last_events")
     said = {"handle": entry["handle"], "size": cq["ring.capacity"], "waiting": (cq["ring.tail"] - cq["ring.head"]) & 0xffffffff,
-            "armed": bool(cq["armed"]), "overrun": bool(cq["told.overrun"]), "users": entry["uses"]}
+            "armed": bool(cq["armed"]), "overrun": bool(cq["told.overrun"])}
     if cq["armed"] == layout.constant("CQ_ARMED_SOLICITED"):
         said["solicited"] = True
     if cq["channel"]:

@@ -17,9 +17,9 @@ static void report_events(FILE *out, struct cq *cq)
 void cq_report(FILE *out, struct cq *cq, const int64_t *epoch)
 {
     lock_take(&cq->lock);
-    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u", cq->object.handle,
+    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s", cq->object.handle,
             cq->ring.capacity, cq_ring_count(&cq->ring), cq->armed ? "true" : "false",
-            cq->told.overrun ? "true" : "false", cq->object.uses);
+            cq->told.overrun ? "true" : "false");
     if (cq->armed == CQ_ARMED_SOLICITED)
         fputs(",\"solicited\":true", out);
     report_events(out, cq);
@@ -33,4 +33,5 @@ void cq_report(FILE *out, struct cq *cq, const int64_t *epoch)
 void cq_report_object(FILE *out, const struct object *object, const int64_t *epoch)
 {
     cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), epoch);
+    fprintf(out, ",\"users\":%u", object->uses);
 }

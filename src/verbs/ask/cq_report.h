@@ -11,6 +11,7 @@ struct object;
 /* Writes fields of JSON, from `"handle"` on, without braces. With `epoch`, which is what is to be added to a time for
  * nanoseconds since 1970, its last events, too. Takes cq->lock. */
 void cq_report(FILE *, struct cq *, const int64_t *epoch);
+/* The same of an object, and how many use it, which is guarded by process->control: the caller has it. */
 void cq_report_object(FILE *, const struct object *, const int64_t *epoch);
 
 #endif
