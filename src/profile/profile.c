@@ -69,7 +69,8 @@ const char *profile_call_name(enum profile_call call)
 static void put(void *into, const struct profile_line *line, uint64_t value)
 {
     uint8_t *at = (uint8_t *)into + line->offset;
-    memcpy(at, &(uint8_t){(uint8_t)value}, line->size == 1);
+    if (line->size == sizeof(uint8_t))
+        *at = (uint8_t)value;
     if (line->size == sizeof(uint16_t))
         memcpy(at, &(uint16_t){(uint16_t)value}, sizeof(uint16_t));
     if (line->size == sizeof(uint32_t))
