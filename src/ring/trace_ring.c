@@ -32,6 +32,8 @@ static _Thread_local struct {
 static const nanos reader_patience = 5 * NANOS_SECOND; /* with which writers take it for one that lives */
 static const nanos writer_patience = NANOS_SECOND / 4; /* with which the reader waits for a line to be complete */
 
+static const nanos close_patience = NANOS_SECOND / 10; /* with which a thread is waited for that is writing */
+
 static int64_t read_monotonic(void)
 {
     struct timespec now;
@@ -147,7 +149,7 @@ const char *trace_ring_open(const char *path)
     static bool known;
     static uint32_t last;
     struct trace_ring *ring;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         snprintf(why, sizeof why, "it can't be opened: %s", strerror(errno));
         return why;
@@ -171,9 +173,11 @@ void trace_ring_close(void)
     if (!ring)
         return;
     atomic_store(&trace_now, 0);
-    while (atomic_load(&inside))
+    int64_t deadline = read_monotonic() + (int64_t)close_patience;
+    while (atomic_load(&inside) && read_monotonic() < deadline)
         sched_yield();
-    munmap(ring, sizeof *ring);
+    if (!atomic_load(&inside))
+        munmap(ring, sizeof *ring);
 }
 
 /* --- the reader */

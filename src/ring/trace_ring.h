@@ -46,12 +46,14 @@ _Static_assert(sizeof(struct trace_slot) == TRACE_SLOT_BYTES, "a slot is a numbe
 
 /* --- the writers' side. Thread-safe; errno stays */
 
-/* A line that is not written yet. */
+/* A line that is not written yet. Its writer's own: `limit`, how much of `text` may be used now, and `shallow`, where
+ * pointers lead to nothing that may be read. */
 struct trace_line {
     int64_t when;
     uint32_t took, further;
     uint32_t trace;         /* trace_ring_now when the call began: it is not of a trace that came later */
-    uint32_t length, limit; /* of text; `limit` is its writer's own: how much of it may be used now */
+    uint32_t length, limit; /* of text */
+    bool shallow;
     char text[TRACE_TEXT];
 };
 
@@ -62,8 +64,9 @@ void trace_ring_write(const struct trace_line *);
  * One thread at a time. */
 const char *trace_ring_open(const char *path);
 
-/* No more lines are written. Waits for threads that are writing one, which takes microseconds. Nothing where none is
- * open. One thread at a time. */
+/* No more lines are written. Waits for threads that are writing one, which takes microseconds. Where one does not go
+ * on, as a signal's handler has left it by siglongjmp or a debugger holds it, the memory stays mapped after a moment.
+ * Nothing where none is open. One thread at a time. */
 void trace_ring_close(void);
 
 /* Which trace is written now, of those of this process; 0: none, or its reader was seen to be gone. Costs a load. */

@@ -39,6 +39,7 @@ static void begin_line(struct trace_line *line, const char *call)
     line->trace = trace_ring_now();
     line->when = read_real_time();
     line->further = 0;
+    line->shallow = false;
     line->length = 0;
     line->limit = TRACE_TEXT - ROOM_OF_RESULT;
     text_add(line, call);
@@ -147,9 +148,18 @@ static bool add_empty(const char *call, struct calls_subject cq, const char *res
     return true;
 }
 
+/* Has the call filled what its arguments point to? */
+#define SUCCEEDED_code !result
+#define SUCCEEDED_minus result >= 0
+#define SUCCEEDED_negative result >= 0
+#define SUCCEEDED_event result >= 0
+#define SUCCEEDED_plain true
+#define SUCCEEDED_pointer result != NULL
+
 /* --- all calls */
 
-/* Does the call answer by what its arguments point to? Then they are shown as they are behind it. */
+/* Does the call answer by what its arguments point to? Then they are shown as they are behind it,
+ * and as pointers where it failed. */
 static bool fills_arguments(const char *title)
 {
     static const char beginning[] = "ibv_query_";
@@ -184,6 +194,7 @@ static void show_wait(struct trace_line *line)
         }                                                                                                              \
         BEFORE_##answer(&line) type result = calls_get(&layer.below, name) arguments;                                  \
         if (late) {                                                                                                    \
+            line.shallow = !(SUCCEEDED_##answer);                                                                      \
             WITH_LINE arguments;                                                                                       \
         }                                                                                                              \
         begin_result(&line);                                                                                           \

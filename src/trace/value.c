@@ -74,8 +74,11 @@ void value_argument(struct trace_line *line, const char *name, struct calls_subj
 
 static bool begin_struct(struct trace_line *line, uint64_t value)
 {
-    text_add(line, value ? "{" : "NULL");
-    return value;
+    if (value && line->shallow)
+        text_add_hex(line, value);
+    else
+        text_add(line, value ? "{" : "NULL");
+    return value && !line->shallow;
 }
 
 static void number(struct trace_line *line, bool *first, const char *name, uint64_t value)
@@ -275,7 +278,10 @@ void value_ibv_cq_init_attr_ex(struct trace_line *line, const char *name, uint64
 void value_gid(struct trace_line *line, const char *name, uint64_t value)
 {
     char words[WORDS_GID];
-    text_add(line, value ? words_gid((const union ibv_gid *)(uintptr_t)value, words) : "NULL");
+    if (value && line->shallow)
+        text_add_hex(line, value);
+    else
+        text_add(line, value ? words_gid((const union ibv_gid *)(uintptr_t)value, words) : "NULL");
 }
 
 static void address(struct trace_line *line, const struct ibv_ah_attr *attr)

@@ -368,6 +368,7 @@ static void asyncs(void)
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
     struct ibv_wc wc;
+    memset(&init, 0xa5, sizeof init); /* no pointer in it leads anywhere, until the call has filled it */
     ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
     ibv_poll_cq(work_cq, 1, &wc);
     show_asyncs();
