@@ -122,6 +122,35 @@ def the_exit_status_is_that_of_the_program():
         assert softverbs("trace", "--", *program).returncode == status, program
 
 
+def a_disk_that_is_full_ends_the_trace_and_not_the_program():
+    done = softverbs("trace", "-o", "/dev/full", "--", "sh", "-c", f"{PROGRAM} work && exit 7")
+    assert done.returncode == 7 and done.stdout.count(b" status 0 ") == 8, cases.told(done)
+    assert done.stderr == b"softverbs: The trace can't be written: No space left on device.\n", cases.told(done)
+    with _running() as (process, send):
+        with subprocess.Popen([SOFTVERBS, "trace", "-p", str(process.pid), "-o", "/dev/full"], env=cases.environment(), stderr=subprocess.PIPE) as trace:
+            while trace.poll() is None:
+                send()
+            assert trace.returncode == 1 and b"can't be written" in trace.stderr.read()
+        assert send() and process.poll() is None
+
+
+def signals_do_in_the_program_what_they_did():
+    assert softverbs("trace", "--", "sh", "-c", "kill -PIPE $$").returncode == 128 + signal.SIGPIPE
+    ignoring = "trap '' INT TERM; exec %s trace -- sh -c 'kill -INT $$; kill -TERM $$; exit 3'" % SOFTVERBS
+    assert subprocess.run(["sh", "-c", ignoring], env=cases.environment(), check=False).returncode == 3
+
+
+def a_query_that_fails_shows_pointers():
+    """What it would have filled may hold anything."""
+    def query(**env):
+        done = expect(softverbs("trace", "-e", "query_qp", "--", PROGRAM, "asyncs", env=env), out=None, err=None)
+        return _lines(done.stderr.decode())[0][1:3]
+    arguments, result = query()
+    assert result == "0" and "init={qp_type=RC" in arguments, arguments
+    arguments, result = query(SOFTVERBS_INJECT="when ibv_query_qp, nth 1: error EINVAL")
+    assert result == "EINVAL" and re.search(r"init=0x[0-9a-f]+$", arguments), arguments
+
+
 def programs_that_the_program_starts_are_there():
     done = softverbs("trace", "-e", "alloc_pd", "--", "sh", "-c", f"{PROGRAM} work >&2; {PROGRAM} work >&2")
     text = "\n".join(line for line in done.stderr.decode().splitlines() if "ibv_" in line)

@@ -30,21 +30,44 @@ struct trace {
     FILE *out;
     struct trace_reader reader;
     struct trace_slot line;
+    bool fails; /* lines can't be written */
 };
 
 static volatile sig_atomic_t interrupted;
+static struct sigaction before[3]; /* what `taken` did when the command began, and do in the program */
+static const int taken[] = {SIGINT, SIGTERM, SIGPIPE};
 
 static void note_signal(int number)
 {
     interrupted = number;
 }
 
-/* False: nobody takes what is written. */
+static void take_signals(void)
+{
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        struct sigaction action = {.sa_handler = taken[i] == SIGPIPE ? SIG_IGN : note_signal, .sa_flags = SA_RESTART};
+        sigaction(taken[i], &action, &before[i]);
+    }
+}
+
+static void give_back_signals(void)
+{
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        sigaction(taken[i], &before[i], NULL);
+}
+
+/* False: they can't be written, which is said once. What comes later is read and left out, so that it is not lost to
+ * the processes as lines without room. */
 static bool show_lines(struct trace *trace)
 {
     while (trace_ring_read(&trace->reader, &trace->line))
-        trace_line_print(trace->out, &trace->line, trace->meeting.as_json);
-    return !fflush(trace->out) && !ferror(trace->out);
+        if (!trace->fails)
+            trace_line_print(trace->out, &trace->line, trace->meeting.as_json);
+    if (!trace->fails && (fflush(trace->out) || ferror(trace->out))) {
+        trace->fails = true;
+        complain("The trace can't be written: %s.", strerror(errno));
+    }
+    return !trace->fails;
 }
 
 static void tell_lost(const struct trace *trace)
@@ -95,7 +118,7 @@ static int trace_process(struct trace *trace)
     if (!status && live_process_find(trace->meeting.directory, &trace->process))
         send_request(trace, REPORT_TRACE "end");
     show_lines(trace);
-    return status;
+    return trace->fails ? EXIT_NEGATIVE : status;
 }
 
 /* --- a program that is started */
@@ -111,6 +134,7 @@ static void become(struct trace *trace, char **program)
         _exit(EXIT_SELF);
     memcpy(all, arguments, sizeof arguments);
     memcpy(all + 3, program, count * sizeof *all);
+    give_back_signals();
     setenv(setting_lines[SETTING_TRACE_RING].variable, trace->reader.path, 1);
     setenv(setting_lines[SETTING_TRACE_CALLS].variable, trace->calls, 1);
     execv("/proc/self/exe", all);
@@ -128,9 +152,11 @@ static int trace_program(struct trace *trace, char **program)
         return EXIT_SELF;
     }
     if (!child)
-        become(trace, program);
-    while (waitpid(child, &status, WNOHANG) == 0 && show_lines(trace))
+        become(trace, program); /* which does not return */
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        show_lines(trace);
         pause_a_moment();
+    }
     show_lines(trace);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -157,9 +183,7 @@ static int begin(const struct command *command, struct trace *trace, const char 
         complain("There is no memory for a trace: %s.", strerror(error));
         return EXIT_NEGATIVE;
     }
-    signal(SIGINT, note_signal);
-    signal(SIGTERM, note_signal);
-    signal(SIGPIPE, SIG_IGN);
+    take_signals();
     status = trace->process.pid ? trace_process(trace) : trace_program(trace, program);
     tell_lost(trace);
     trace_ring_destroy(&trace->reader);
