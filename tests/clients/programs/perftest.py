@@ -42,16 +42,22 @@ def rows(finished):
     return table
 
 
-def calibrated(suite, command):
-    """The client of a pair whose perftest could make out how fast the processor's clock runs. It compares two clocks, and on
-    a machine where other work disturbs that says so ("Correlation coefficient") and shows 0 for every result."""
+def until_calibrated(name, run):
+    """Both sides, which `run` returns, of a pair whose perftest could make out how fast the processor's clock runs. It compares
+    two clocks, and on a machine where other work disturbs that says so ("Correlation coefficient") and shows 0 for every result."""
     def once():
-        client = suite.pair(command, timeout=TIMEOUT)[1]
-        if "Correlation coefficient" in client.out + client.err:
-            raise Uncalibrated(str(client))
-        return client
+        sides = run()
+        for side in sides:
+            if "Correlation coefficient" in side.out + side.err:
+                raise Uncalibrated(str(side))
+        return sides
 
-    return tries(" ".join(command), 5, "other work disturbs perftest's comparison of two clocks", once, Uncalibrated)
+    return tries(name, 5, "other work disturbs perftest's comparison of two clocks", once, Uncalibrated)
+
+
+def calibrated(suite, command):
+    """The client of such a pair."""
+    return until_calibrated(" ".join(command), lambda: suite.pair(command, timeout=TIMEOUT)[1:])[0]
 
 
 def measures(suite, program, options, sizes, count):

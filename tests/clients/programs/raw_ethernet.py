@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import Failure, Suite
 from patience import until
-from programs.perftest import rows
+from programs.perftest import rows, until_calibrated
 
 COUNT, SIZE = 1000, 1000
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -52,7 +52,7 @@ def run_both(suite, program, options, server_options=(), client_options=()):
 
 
 def exchanges(suite, program, options):
-    for side in run_both(suite, program, options):
+    for side in until_calibrated(program, lambda: run_both(suite, program, options)):
         if rows(side) != {SIZE: COUNT}:
             raise Failure(f"not {COUNT} frames of {SIZE} bytes: {side}")
 
