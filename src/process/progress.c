@@ -1,5 +1,6 @@
 #include "process/progress.h"
 
+#include "adverse/adverse.h"
 #include "base/container.h"
 #include "base/likely.h"
 #include "diag/log.h"
@@ -396,11 +397,20 @@ nanos progress_timers(struct process *process, nanos now)
     return earliest;
 }
 
+static void flush_held(void *endpoint, void *now)
+{
+    ((struct endpoint *)endpoint)->operations->flush(endpoint, *(const nanos *)now, false);
+}
+
+/* What an adverse process still holds back is in no list. */
 void progress_settle(struct process *process)
 {
     lock_assert_held(&process->progress);
     nanos now = clock_now();
-    bool opened = guard_begin(now);
+    bool opened = guard_begin(now), adverse = adverse_on;
+    adverse_end();
+    if (adverse)
+        qpns_each(process->numbers, flush_held, &now);
     flush_some(process, now, false);
     guard_end(opened);
     atomic_store(&process->loop.owing, false);

@@ -69,6 +69,13 @@ def the_log_names_a_behaviour_once_when_it_is_shown():
     assert len(lines) == 3, lines
 
 
+def a_process_that_ends_owes_nothing():
+    """A message that its program has received is acknowledged, as by an adapter."""
+    for seed in range(1, 6):
+        expect(softverbs("run", f"--adverse=seed={seed},only=late-acks,scale=1000%", "--", f"{BUILD}/tests/clients/exit_after_receive", "quietly",
+                         "quietly", "10"), out=None)
+
+
 def a_list_that_is_none_is_refused():
     for value in ("late-write", "seed=x", "only=99", "scale=0%"):
         expect(softverbs("run", f"--adverse={value}", "--", "true"), status=2, err=[f'"{value}" of the adverse list'.encode()])
