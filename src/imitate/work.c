@@ -1,30 +1,20 @@
 #include "base/result.h"
+#include "calls/post_some.h"
 #include "events/refusal.h"
 #include "imitate/layer.h"
 
-/* The work requests before the one that the device can't do are posted. The list is cut there for the time of the
- * call. */
-static int post_some(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr *refused, struct ibv_send_wr **bad)
-{
-    if (wr == refused)
-        return 0;
-    struct ibv_send_wr *last = wr;
-    while (last->next != refused)
-        last = last->next;
-    last->next = NULL;
-    int error = calls_get(&imitate_layer.below, ibv_post_send)(qp, wr, bad);
-    last->next = refused;
-    return error;
-}
+CALLS_POST_SOME(sends, struct ibv_qp, struct ibv_send_wr, calls_get(&imitate_layer.below, ibv_post_send))
 
+/* The work requests before the one that the device can't do are posted. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct ibv_send_wr *at = wr;
-    while (at && imitate_has(PROFILE_opcodes, at->opcode))
-        at = at->next;
+    unsigned good = 0;
+    for (; at && imitate_has(PROFILE_opcodes, at->opcode); at = at->next)
+        good++;
     if (!at)
         return calls_get(&imitate_layer.below, ibv_post_send)(qp, wr, bad);
-    int error = post_some(qp, wr, at, bad);
+    int error = post_some_sends(qp, wr, good, bad);
     if (error)
         return error;
     *bad = at;

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "calls/calls.h"
+#include "calls/post_some.h"
 #include "inject/raise.h"
 #include "script/field.h"
 #include "script/meet.h"
@@ -183,8 +184,6 @@ static const struct calls around = {
 
 /* --- lists of work requests: each counts, and those before the one that is refused are posted */
 
-enum { COPIES = 16 };
-
 static struct scripted_end end_of(const struct script_verdict *verdict)
 {
     return (struct scripted_end){(enum ibv_wc_status)verdict->status, verdict->vendor};
@@ -221,29 +220,8 @@ static int post_scripted_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, c
 SCRIPTED_RECEIVE(recv, struct ibv_qp)
 SCRIPTED_RECEIVE(srq_recv, struct ibv_srq)
 
-/* Posts `count` work requests of a list that goes on behind them, by copies, as the program's may be constant. */
 #define LIST_OF(name, happening, object, work, opcode_of)                                                              \
-    static int post_some_##name(object *on, work *wr, unsigned count, work **bad)                                      \
-    {                                                                                                                  \
-        work copies[COPIES], *failed = NULL;                                                                           \
-        while (count) {                                                                                                \
-            unsigned part = count < COPIES ? count : COPIES;                                                           \
-            work *begin = wr;                                                                                          \
-            for (unsigned i = 0; i < part; i++, wr = wr->next) {                                                       \
-                copies[i] = *wr;                                                                                       \
-                copies[i].next = i + 1 < part ? &copies[i + 1] : NULL;                                                 \
-            }                                                                                                          \
-            int error = calls_get(&layer.below, ibv_post_##name)(on, copies, &failed);                                 \
-            if (error) {                                                                                               \
-                for (*bad = begin; failed > copies; failed--)                                                          \
-                    *bad = (*bad)->next;                                                                               \
-                return error;                                                                                          \
-            }                                                                                                          \
-            count -= part;                                                                                             \
-        }                                                                                                              \
-        return 0;                                                                                                      \
-    }                                                                                                                  \
-                                                                                                                       \
+    CALLS_POST_SOME(name, object, work, calls_get(&layer.below, ibv_post_##name))                                      \
     static int post_##name(object *on, work *wr, work **bad)                                                           \
     {                                                                                                                  \
         unsigned good = 0;                                                                                             \

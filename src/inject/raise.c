@@ -15,13 +15,21 @@ static bool is_of(const struct calls_subject *subject, const char *kind)
     return subject->kind && !strcmp(subject->kind, kind);
 }
 
-/* All structs of the verbs but the context's begin with a pointer to it. */
+/* All structs of objects but that of a flow begin with a pointer to their context. */
+static struct ibv_context *ibv_context_of(const struct calls_subject *subject)
+{
+    if (is_of(subject, "context"))
+        return (struct ibv_context *)subject->object;
+    if (is_of(subject, "flow"))
+        return ((struct ibv_flow *)subject->object)->context;
+    return *(struct ibv_context **)subject->object;
+}
+
 static struct context *context_of_subject(const struct calls_subject *subject)
 {
     if (!subject->object || is_of(subject, "device") || is_of(subject, "identifier") || is_of(subject, "buf"))
         return NULL;
-    struct ibv_context *ibv =
-        is_of(subject, "context") ? (struct ibv_context *)subject->object : *(struct ibv_context **)subject->object;
+    struct ibv_context *ibv = ibv_context_of(subject);
     return ibv ? context_of(ibv) : NULL;
 }
 

@@ -1,0 +1,32 @@
+/* The first work requests of a list, for layers that take one of the later ones themselves. */
+#ifndef CALLS_POST_SOME_H
+#define CALLS_POST_SOME_H
+
+enum { CALLS_COPIES = 16 };
+
+/* A function `post_some_NAME(on, wr, count, bad)` that posts `count` work requests of a list which goes on behind them,
+ * by `post`, and fails as that does. It posts copies: the program's list may be constant, or another thread may post it
+ * at the same time. */
+#define CALLS_POST_SOME(name, object, work, post)                                                                      \
+    static int post_some_##name(object *on, work *wr, unsigned count, work **bad)                                      \
+    {                                                                                                                  \
+        work copies[CALLS_COPIES], *failed = NULL;                                                                     \
+        while (count) {                                                                                                \
+            unsigned part = count < CALLS_COPIES ? count : CALLS_COPIES;                                               \
+            work *begin = wr;                                                                                          \
+            for (unsigned i = 0; i < part; i++, wr = wr->next) {                                                       \
+                copies[i] = *wr;                                                                                       \
+                copies[i].next = i + 1 < part ? &copies[i + 1] : NULL;                                                 \
+            }                                                                                                          \
+            int error = post(on, copies, &failed);                                                                     \
+            if (error) {                                                                                               \
+                for (*bad = begin; failed > copies; failed--)                                                          \
+                    *bad = (*bad)->next;                                                                               \
+                return error;                                                                                          \
+            }                                                                                                          \
+            count -= part;                                                                                             \
+        }                                                                                                              \
+        return 0;                                                                                                      \
+    }
+
+#endif
