@@ -123,6 +123,14 @@ def what_a_program_starts_ends_with_each_run():
     _wait(lambda: not _lives(pid))
 
 
+def what_a_shell_had_started_before_goes_on():
+    """The shell becomes the command, whose children they are then."""
+    path = f"{TEMPORARY}/went-on"
+    line = f"(sleep 3; echo on >{path}) & exec {SOFTVERBS} sweep --most 1 -- true"
+    subprocess.run(["sh", "-c", line], env=cases.environment(), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _wait(lambda: os.path.exists(path))
+
+
 def signals_end_the_program_too():
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
         path = f"{TEMPORARY}/pid-{number}"

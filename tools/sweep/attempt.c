@@ -130,27 +130,65 @@ static bool wait_for(pid_t child, double until, int *status)
     return true;
 }
 
+/* What the command had as children before it made any: of a shell that has become the command. */
+enum { STRANGERS_MOST = 256 };
+
+static struct strangers {
+    bool known;
+    unsigned count;
+    pid_t pids[STRANGERS_MOST];
+} strangers;
+
+static bool is_stranger(pid_t child)
+{
+    for (unsigned i = 0; i < strangers.count; i++)
+        if (strangers.pids[i] == child)
+            return true;
+    return strangers.count == STRANGERS_MOST; /* there may be more: then none is ended */
+}
+
+static void know_stranger(pid_t child)
+{
+    if (strangers.count < STRANGERS_MOST)
+        strangers.pids[strangers.count++] = child;
+}
+
+static void end_child(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, WNOHANG);
+}
+
+/* How many children there are that are no strangers; each is visited. */
+static unsigned visit_children(void (*visit)(pid_t))
+{
+    pid_t child;
+    unsigned count = 0;
+    FILE *children = fopen("/proc/thread-self/children", "re");
+    while (children && fscanf(children, "%d", &child) == 1)
+        if (!is_stranger(child)) {
+            visit(child);
+            count++;
+        }
+    if (children)
+        fclose(children);
+    return count;
+}
+
+static void know_strangers(void)
+{
+    if (!strangers.known)
+        visit_children(know_stranger);
+    strangers.known = true;
+}
+
 /* What the run has left outside of its group, such as what timeout(1) or setsid(1) start, has become a child of this
  * process, as has what that leaves in turn. */
 static void end_orphans(void)
 {
     enum { ROUNDS = 1000 };
-    for (int round = 0; round < ROUNDS; round++) {
-        pid_t child;
-        bool any = false;
-        FILE *children = fopen("/proc/thread-self/children", "re");
-        while (children && fscanf(children, "%d", &child) == 1) {
-            kill(child, SIGKILL);
-            any = true;
-        }
-        if (children)
-            fclose(children);
-        if (!any)
-            return;
-        while (waitpid(-1, NULL, WNOHANG) > 0) {
-        }
+    for (int round = 0; round < ROUNDS && visit_children(end_child); round++)
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL);
-    }
 }
 
 static void judge(struct attempt *attempt, int status)
@@ -210,6 +248,7 @@ bool attempt_run(struct attempt *attempt)
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), file);
     FILE *log = file < 0 ? NULL : fdopen(file, "r");
     const char **arguments = make_arguments(attempt, path);
+    know_strangers();
     pid_t child = log && arguments ? fork() : -1;
     if (!child)
         become(arguments);
