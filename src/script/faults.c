@@ -49,6 +49,8 @@ static bool read_times(struct reader *reader)
     const char *begin = reader->at;
     if (!reader_time(reader, ",;#+\xc2", 0, &rule->delay))
         return false;
+    if (!rule->delay)
+        return reader_refuse(reader, begin, "A delay of 0 does nothing.");
     if (strncmp(reader->at, "+-", 2) != 0 && strncmp(reader->at, "±", 2) != 0)
         return true;
     reader->at += 2;

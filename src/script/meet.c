@@ -1,10 +1,12 @@
 #include "script/meet.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -213,19 +215,30 @@ static void note_verdict(const struct script_event *event, const struct script_v
     log_verdict(event, verdict);
 }
 
-/* Stops the process by another, which is neither the program's child nor runs anything of it but this, and wakes it
- * again. The program hears of no child, as it has no signal. */
+/* In another process, which is neither the program's child nor runs anything of it but this. It ends with the program,
+ * and holds no file of it open. */
+static void wake_after(pid_t stopped, struct timespec time)
+{
+    syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+#ifdef SYS_close_range
+    syscall(SYS_close_range, 0, UINT_MAX, 0);
+#endif
+    if (syscall(SYS_getppid) == stopped) {
+        syscall(SYS_kill, stopped, SIGSTOP);
+        syscall(SYS_nanosleep, &time, NULL);
+        syscall(SYS_kill, stopped, SIGCONT);
+    }
+    syscall(SYS_exit_group, 0);
+}
+
+/* Stops the process, and lets it be woken again. The program hears of no child, as that has no signal. */
 static void stop_for(nanos time)
 {
     pid_t self = getpid();
     struct timespec rest = {(time_t)(time / NANOS_SECOND), (long)(time % NANOS_SECOND)};
     pid_t waker = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-    if (!waker) {
-        syscall(SYS_kill, self, SIGSTOP);
-        syscall(SYS_nanosleep, &rest, NULL);
-        syscall(SYS_kill, self, SIGCONT);
-        syscall(SYS_exit_group, 0);
-    }
+    if (!waker)
+        wake_after(self, rest);
     while (waker > 0 && waitpid(waker, NULL, __WCLONE) < 0 && errno == EINTR) {
     }
 }

@@ -83,11 +83,20 @@ bool reader_number(struct reader *reader, const char *stops, uint64_t most, uint
 
 bool reader_decimal(const char *word, double *number, const char **rest)
 {
-    char *end;
-    size_t digits = strspn(word, "0123456789.");
-    *number = digits ? strtod(word, &end) : 0;
-    *rest = word + digits;
-    return digits && end == word + digits;
+    double whole = 0, parts = 1;
+    const char *at = word;
+    bool point = false, any = false;
+    for (; (*at >= '0' && *at <= '9') || (*at == '.' && !point); at++) {
+        point = point || *at == '.';
+        if (*at == '.')
+            continue;
+        whole = whole * 10 + (*at - '0');
+        parts *= point ? 10 : 1;
+        any = true;
+    }
+    *number = whole / parts;
+    *rest = at;
+    return any;
 }
 
 bool reader_time(struct reader *reader, const char *stops, double plain, nanos *time)

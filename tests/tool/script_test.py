@@ -417,6 +417,13 @@ def a_process_stops_and_goes_on():
         assert os.WIFSTOPPED(status), status
         assert stopping.communicate()[0] == b"ibv_poll_cq 0 errno 0\n" * 2 and stopping.returncode == 0, stopping.returncode
     assert time.monotonic() - began >= 0.4
+    began = time.monotonic()
+    with cases.subprocess.Popen([cases.SOFTVERBS, "run", "--log", "none", "--inject", "when ibv_poll_cq, once: stop 60s", "--", PROGRAM, "polls"],
+                                stdout=cases.subprocess.PIPE, env=cases.environment()) as killed:
+        os.waitpid(killed.pid, os.WUNTRACED)
+        killed.kill()
+        killed.communicate()  # ends when no process has its standard output open any more
+    assert time.monotonic() - began < 30
     assert _counted("when work: stop 5s", "polls")[2] == {}
 
 
