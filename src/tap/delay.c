@@ -93,6 +93,8 @@ bool delay_keep(const struct delay_way *way, const struct frame *frame, nanos du
     delayed->due = due;
     delayed->behind = behind;
     lock_take(&taps->lock);
+    if (due == DELAY_HELD && way->releases != atomic_load(&taps->releases))
+        delayed->due = due = 0;
     bool fits = taps->delayed_bytes + delayed->size <= BYTES_MOST;
     if (fits) {
         if (way->peer)

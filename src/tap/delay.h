@@ -12,6 +12,7 @@ struct delay_way {
     struct peer *peer; /* on this host; NULL: the link leads to another */
     struct link *link;
     uint64_t stream;
+    uint32_t releases; /* taps->releases, before it was known that the frame is held */
 };
 
 /* Keeps a copy of the frame until `due`, or until the stream has come to frame number `behind` (0: until due). False:
@@ -22,7 +23,7 @@ bool delay_keep(const struct delay_way *, const struct frame *, nanos due, uint6
  * right behind it, if the link has room. Between the link's begin and end. */
 void delay_overtaken(const struct delay_way *, uint64_t number, nanos due);
 
-/* What is due then waits until it is released. */
+/* What is due then waits until it is released, and not at all if that has happened meanwhile. */
 #define DELAY_HELD (NANOS_NEVER - 1)
 
 /* All that is held leaves now, as soon as the helper comes to it. `taps` NULL: nothing is. Thread-safe, under any lock

@@ -64,12 +64,19 @@ static struct taps *begin(struct recorder *recorder)
     return &taps;
 }
 
-static void keep(struct taps *taps, struct recorder *recorder, uint64_t stream, char name, nanos due, uint64_t behind)
+/* As decided when something was released so often. */
+static void keep_since(struct taps *taps, struct recorder *recorder, uint64_t stream, char name, nanos due,
+                       uint64_t behind, uint32_t releases)
 {
     uint8_t header = (uint8_t)name;
-    struct delay_way way = {.taps = taps, .link = &recorder->link, .stream = stream};
+    struct delay_way way = {.taps = taps, .link = &recorder->link, .stream = stream, .releases = releases};
     assert_true(
         delay_keep(&way, &(struct frame){.kind = FRAME_ROCE, .headers = &header, .headers_length = 1}, due, behind));
+}
+
+static void keep(struct taps *taps, struct recorder *recorder, uint64_t stream, char name, nanos due, uint64_t behind)
+{
+    keep_since(taps, recorder, stream, name, due, behind, atomic_load(&taps->releases));
 }
 
 static void frames_leave_in_the_order_of_their_times(void **state)
@@ -137,6 +144,19 @@ static void what_is_held_leaves_when_it_is_released(void **state)
     assert_string_equal(recorder.sent, "abc");
 }
 
+/* A thread has met the rule that holds, and another has taken it back and released all. */
+static void what_is_held_too_late_leaves_at_once(void **state)
+{
+    struct recorder recorder;
+    struct taps *taps = begin(&recorder);
+    uint32_t before = atomic_load(&taps->releases);
+    delay_release_held(taps);
+    keep_since(taps, &recorder, 1, 'a', DELAY_HELD, 0, before);
+    keep(taps, &recorder, 1, 'b', DELAY_HELD, 0);
+    delay_expired(&taps->timer.timer, 1);
+    assert_string_equal(recorder.sent, "a");
+}
+
 /* What finds no room waits, and nothing of its link overtakes it by that. */
 static void without_room_the_order_stays(void **state)
 {
@@ -173,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_frame_leaves_when_enough_of_its_stream_have_overtaken_it),
         cmocka_unit_test(what_is_overtaken_by_a_frame_that_waits_leaves_behind_it),
         cmocka_unit_test(what_is_held_leaves_when_it_is_released),
+        cmocka_unit_test(what_is_held_too_late_leaves_at_once),
         cmocka_unit_test(without_room_the_order_stays),
         cmocka_unit_test(what_waits_for_a_link_leaves_before_it_is_closed),
     };

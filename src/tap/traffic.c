@@ -178,9 +178,9 @@ static void note_faults(struct traffic_flow *flow, const struct fault *fault, ui
 
 /* The frame waits, and what comes behind it, until it is released. A moment later the order need not be kept any more:
  * what was held has left. */
-static bool is_held(struct traffic_flow *flow, struct fault *fault, bool hold, nanos now)
+static bool is_held(struct traffic_flow *flow, struct fault *fault, bool hold, uint32_t releases, nanos now)
 {
-    nanos held = STREAM_HELD + atomic_load(&traffic_taps(flow->traffic)->releases);
+    nanos held = STREAM_HELD + releases;
     if (fault_has(fault, FAULT_DROP) || (!hold && flow->stream_due < STREAM_HELD))
         return false;
     if (!hold && flow->stream_due != held) {
@@ -195,11 +195,11 @@ static bool is_held(struct traffic_flow *flow, struct fault *fault, bool hold, n
 
 /* When the frame leaves, if nothing reorders it. A network whose delay varies keeps the order of a flow, so a frame
  * that drew a shorter delay than the one before it leaves right behind that. */
-static nanos keep_order(struct traffic_flow *flow, struct fault *fault, bool hold)
+static nanos keep_order(struct traffic_flow *flow, struct fault *fault, bool hold, uint32_t releases)
 {
     lock_assert_held(flow->lock);
     nanos now = clock_now(), due = now + fault->delay;
-    if (is_held(flow, fault, hold, now))
+    if (is_held(flow, fault, hold, releases, now))
         return DELAY_HELD;
     if (due < flow->stream_due)
         due = flow->stream_due;
@@ -296,17 +296,19 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     if (!payload_is_there(&frame->payload)) /* what becomes of the frame is not known before it has left */
         return false;
     bool answer = is_response(frame);
-    struct delay_way way = {traffic_taps(flow->traffic), peer, link, flow->stream * 2 + answer};
+    struct delay_way way = {taps, peer, link, flow->stream * 2 + answer, atomic_load(&taps->releases)};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
     if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
         verdict = meet_packet(flow, peer, frame, number, way.stream, &fault);
-    if (verdict_has(&verdict, SCRIPT_RELEASE))
+    if (verdict_has(&verdict, SCRIPT_RELEASE)) {
         delay_release_held(taps);
+        way.releases = atomic_load(&taps->releases);
+    }
     if (scripted_forge(&verdict, frame, &made))
         send_forged(flow, &way, &made.frame);
     note_faults(flow, &fault, number, psn_of(frame));
-    nanos due = keep_order(flow, &fault, verdict_has(&verdict, SCRIPT_HOLD));
+    nanos due = keep_order(flow, &fault, verdict_has(&verdict, SCRIPT_HOLD), way.releases);
     taps_sent(flow, peer, link, frame,
               taps->capture
                   ? scripted_describe(&verdict, fault_describe(&fault, words, sizeof words), more, sizeof more)

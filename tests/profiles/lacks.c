@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "diag/diag.h"
@@ -212,6 +213,26 @@ static void check_opcodes(void)
         int answer = ibv_post_send(qp, &wr, &bad);
         expect_refusal(what, bad == &wr ? answer : -1, error_of(PROFILE_errno_opcode), REASON_PROFILE_OPCODE);
     }
+}
+
+/* Of a list that may not be written. */
+static void check_constant_list(void)
+{
+    struct ibv_send_wr *list = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                       *bad = NULL;
+    unsigned good = 0, lacking = 0;
+    while (good < 16 && !has(PROFILE_opcodes, good))
+        good++;
+    while (lacking < 16 && has(PROFILE_opcodes, lacking))
+        lacking++;
+    if (list == MAP_FAILED || good == 16 || lacking == 16)
+        return;
+    list[0] = (struct ibv_send_wr){.opcode = (enum ibv_wr_opcode)good, .next = &list[1]};
+    list[1] = (struct ibv_send_wr){.opcode = (enum ibv_wr_opcode)lacking};
+    mprotect(list, 4096, PROT_READ);
+    if (!ibv_post_send(qp, list, &bad) || (bad != list && bad != list + 1))
+        printf("a constant list of work requests is not refused at one of them\n");
+    munmap(list, 4096);
 }
 
 /* --- CQs and SRQs */
@@ -423,6 +444,7 @@ int main(int count, char **arguments)
     check_rounding();
     check_send_ops();
     check_opcodes();
+    check_constant_list();
     check_completion_queues();
     check_shared_receive_queues();
     check_memory();
