@@ -11,6 +11,7 @@ language of the rules.
 """
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -152,7 +153,8 @@ class Program:
             pass
         self.process.wait()
         if self.process.stdin:
-            self.process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # of what it was told when it had ended
+                self.process.stdin.close()
 
 
 class Session:

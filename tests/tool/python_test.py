@@ -100,6 +100,17 @@ def what_an_ended_program_has_left_ends_with_the_session():
     assert time.monotonic() < end
 
 
+def a_session_ends_although_a_program_did_not_hear():
+    with _session() as session:
+        ended, other = session.start("true"), session.start("sleep", "60")
+        ended.process.wait()
+        try:
+            ended.say("nobody listens\n")
+        except BrokenPipeError:
+            pass
+    assert other.process.poll() is not None and not os.path.exists(session.directory)
+
+
 def one_that_does_not_end_is_killed():
     with _session() as session:
         began = time.monotonic()

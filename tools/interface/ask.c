@@ -182,14 +182,14 @@ static nanos now(void)
     return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
 }
 
-/* The last look is behind the time. */
+/* The last look is behind the time. A process that gives no answer now, as one that is stopped, may give one later. */
 static int wait_for(long pid, const char *event, unsigned long long times, int milliseconds)
 {
     nanos until = now() + (milliseconds > 0 ? (nanos)milliseconds * NANOS_MILLISECOND : 0);
     unsigned long long seen = 0;
     int error;
     bool late = false;
-    while (!(error = count(pid, event, &seen)) && seen < times && !late) {
+    while ((!(error = count(pid, event, &seen)) || error == ETIMEDOUT) && seen < times && !late) {
         late = now() >= until;
         if (!late)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS / 5}, NULL);
