@@ -51,6 +51,7 @@ errno_inline = EINVAL                          # linux drivers/infiniband/hw/efa
 errno_cq_size = EINVAL                         # linux drivers/infiniband/hw/efa/efa_verbs.c:1081
 errno_opcode = EINVAL                          # rdma-core providers/efa/verbs.c:2638
 errno_access = EOPNOTSUPP                      # linux drivers/infiniband/hw/efa/efa_verbs.c:1580
+errno_count = ENOMEM                           # linux drivers/infiniband/hw/efa/efa_com.c:484
 without ibv_alloc_dm = EOPNOTSUPP              # rdma-core providers/efa/efa.c:30, libibverbs/dummy_ops.c:51
 without ibv_alloc_mw = EOPNOTSUPP              # rdma-core providers/efa/efa.c:30, libibverbs/dummy_ops.c:64
 without ibv_alloc_null_mr = EOPNOTSUPP         # rdma-core providers/efa/efa.c:30, libibverbs/dummy_ops.c:100

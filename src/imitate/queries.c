@@ -69,17 +69,17 @@ static bool has_gid(int64_t index)
            (index >= 0 && (uint64_t)index < imitated->values[PROFILE_gid_tbl_len]);
 }
 
-/* The table is longer than that of softverbs, and so far nothing stands there. */
-static bool is_behind(int64_t index)
+/* The port's table is longer than that of softverbs, and so far nothing stands there. */
+static bool is_behind(uint32_t port, int64_t index)
 {
-    return imitated->set[PROFILE_gid_tbl_len] && index >= GIDS && has_gid(index);
+    return port == 1 && imitated->set[PROFILE_gid_tbl_len] && index >= GIDS && has_gid(index);
 }
 
 static int query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
     if (!has_gid(index))
         return refused_minus(refuse_gid(index));
-    if (!is_behind(index))
+    if (!is_behind(port, index))
         return calls_get(&imitate_layer.below, ibv_query_gid)(context, port, index, gid);
     memset(gid, 0, sizeof *gid);
     return 0;
@@ -96,7 +96,7 @@ static int query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t ind
 {
     if (!has_gid(index))
         return refuse_gid(index);
-    if (is_behind(index))
+    if (is_behind(port, index))
         return not_refused(ENODATA);
     int error = calls_get(&imitate_layer.below, _ibv_query_gid_ex)(context, port, index, entry, flags, size);
     if (!error)

@@ -322,22 +322,30 @@ static void check_path(void)
                        EINVAL, REASON_PROFILE_READS);
 }
 
-/* --- how many */
-
-static void check_count(void)
+/* Whatever the length of the tables, a port that the device does not have has none. */
+static void check_no_port(uint8_t number, int index)
 {
-    enum { FEW = 4096 };
-    struct ibv_pd *made[FEW + 1];
-    int count = 0, answer = 0;
-    if (!profile.set[PROFILE_max_pd] || device.max_pd < 1 || device.max_pd > FEW)
-        return;
-    while (count < device.max_pd && !answer) {
-        answer = MADE(made[count] = ibv_alloc_pd(context));
-        count += !answer;
-    }
-    expect_refusal("one protection domain too many", answer, error_of(PROFILE_errno_count), REASON_PROFILE_COUNT);
-    while (count)
-        ibv_dealloc_pd(made[--count]);
+    union ibv_gid gid;
+    struct ibv_gid_entry entry;
+    struct ibv_port_attr attr;
+    __be16 pkey;
+    char why[128];
+    errno = 0;
+    int of_gid = ibv_query_gid(context, number, index, &gid), error = errno;
+    int of_entry = ibv_query_gid_ex(context, number, (uint32_t)index, &entry, 0);
+    int of_port = ibv_query_port(context, number, &attr), of_pkey = ibv_query_pkey(context, number, index, &pkey);
+    snprintf(why, sizeof why, "port %u, index %d: %d (errno %d), %d, %d, %d", number, index, of_gid, error, of_entry,
+             of_port, of_pkey);
+    report(of_gid == -1 && error == EINVAL && of_entry == EINVAL && of_port == EINVAL && of_pkey == -1,
+           "a port that is not there", why);
+}
+
+static void check_no_ports(void)
+{
+    for (unsigned number = 0; number < 4; number += 2)
+        for (int index = 0; index < 1 << 17; index = index * 4 + 1)
+            check_no_port((uint8_t)number, index);
+    news();
 }
 
 /* --- calls that it lacks */
@@ -449,7 +457,7 @@ int main(int count, char **arguments)
     check_shared_receive_queues();
     check_memory();
     check_path();
-    check_count();
+    check_no_ports();
     check_calls();
     printf("1..%u\n", cases);
     return failures ? 1 : 0;

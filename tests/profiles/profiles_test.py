@@ -53,9 +53,38 @@ def _lacks(name):
     _expect(lines and re.fullmatch(r"1\.\.\d+", lines[-1]) and not failed and done.returncode == 0, name, failed, done.stderr, lines[-1:])
 
 
+COUNTED = ("qp", "cq", "mr", "pd", "ah", "srq", "mw")
+FEW = 300
+
+
+def _with_few(name):
+    """The text of the profile, with each number of objects that it allows small enough to be reached."""
+    with open(f"{PROFILES}/{name}.profile", encoding="utf-8") as file:
+        text = file.read()
+    for kind in COUNTED:
+        found = re.search(rf"^max_{kind} = (\w+)", text, re.M)
+        if not found:
+            text += f"max_{kind} = 5\n"
+        elif int(found[1], 0) > FEW:
+            text = text.replace(found[0], f"max_{kind} = 5")
+    return text
+
+
+def _counts(name):
+    """As many objects of each kind as the profile allows, and the errno of one more (counts.c)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/{name}.profile"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(_with_few(name))
+        done = softverbs("run", "--profile", path, f"{BUILD}/tests/profiles/counts", path)
+    lines = done.stdout.decode().splitlines()
+    _expect(done.returncode == 0 and len(lines) > 4 and lines[-1] == f"1..{len(lines) - 1}", name, lines, done.stderr)
+
+
 def _refuses(name):
     def case():
         _lacks(name)
+        _counts(name)
     case.__name__ = f"{name.replace('-', '_')}_refuses_what_it_lacks"
     return case
 
@@ -119,6 +148,31 @@ def own_profiles_name_what_they_change():
 def limits_go_before_the_profile():
     _, done = _with_file("max_sge = 4\n", "run", "--profile", "@FILE@", "ibv_devinfo", "-v", env={"SOFTVERBS_LIMITS": "max_sge=2"})
     _expect(re.search(rb"max_sge:\s+2\n", done.stdout), done.stdout)
+
+
+def own_profiles_raise_limits():
+    raised = {"max_qp": 100000, "max_qp_wr": 100000, "max_cq": 200000, "max_cqe": 5000000, "max_mr": 2000000, "max_pd": 70000, "max_ah": 2000000,
+              "max_srq": 100000, "max_srq_wr": 200000, "max_mw": 2000000, "max_qp_rd_atom": 200}
+    text = "".join(f"{key} = {value}\n" for key, value in raised.items())
+    _, done = _with_file(text, "run", "--profile", "@FILE@", "ibv_devinfo", "-v")
+    told = done.stdout.decode()
+    _expect(all(re.search(rf"\b{key}:\s+{value}\n", told) for key, value in raised.items()), told, done.stderr)
+    _, done = _with_file(text, "run", "--profile", "@FILE@", "ibv_rc_pingpong", "-r", "100001", "-g", "0", "-p", str(choose_port()))
+    _expect(done.returncode != 0 and b"Couldn't create QP" in done.stderr, done.stderr)
+    suite = Host()
+    with tempfile.NamedTemporaryFile("w", suffix=".profile") as file:
+        file.write(text)
+        file.flush()
+        suite.pair(["ibv_rc_pingpong", "-r", "65536", "-g", "0", "-n", "10"], extra={"SOFTVERBS_PROFILE": file.name})
+    shutil.rmtree(suite.directory, ignore_errors=True)
+
+
+def profiles_go_with_adverse():
+    for name, program, *options in (("rxe", "ibv_rc_pingpong"), ("efa", "ibv_ud_pingpong"), ("apple-thunderbolt", "ibv_uc_pingpong", "-r", "40")):
+        suite = Host()
+        suite.pair([program, "-g", "0", "-n", "20", *options],
+                   extra={"SOFTVERBS_PROFILE": os.path.abspath(f"{PROFILES}/{name}.profile"), "SOFTVERBS_ADVERSE": "seed=7"})
+        shutil.rmtree(suite.directory, ignore_errors=True)
 
 
 def a_profile_of_infiniband_makes_such_ports():

@@ -166,16 +166,18 @@ static const struct object_class cq_class = {
     .inherit = cq_inherit,
 };
 
-static void cq_enter(struct cq *cq, struct context *context)
+static int cq_enter(struct cq *cq, struct context *context)
 {
     struct object *parent = cq->domain ? &cq->domain->pd.object : NULL;
     control_lock(context);
     cq->ibv.handle = object_enter(context, &cq->object, &cq_class, context->device->limits.max_cq, parent);
-    if (cq->ibv.handle && cq->channel) {
+    int error = cq->ibv.handle ? 0 : errno;
+    if (!error && cq->channel) {
         cq->channel->object.uses++;
         cq->channel->ibv.refcnt++;
     }
     control_unlock(context);
+    return error;
 }
 
 struct ibv_cq_ex *cq_create(struct ibv_context *ibv, struct ibv_cq_init_attr_ex *attr)
@@ -188,11 +190,11 @@ struct ibv_cq_ex *cq_create(struct ibv_context *ibv, struct ibv_cq_init_attr_ex 
     if (!cq)
         return NULL;
     cq_fill(cq, context, attr);
-    cq_enter(cq, context);
-    if (cq->ibv.handle)
+    error = cq_enter(cq, context);
+    if (!error)
         return &cq->extended;
     cq_release(cq);
-    return refused_null(ENOMEM);
+    return refused_null(error);
 }
 
 /* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */

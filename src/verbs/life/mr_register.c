@@ -115,8 +115,9 @@ static int memory_enter(struct context *context, struct mr *mr)
     mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
     mr->ibv.handle = object_enter(context, &mr->object, &mr_class, context->device->limits.max_mr, mr->parent);
     if (!mr->ibv.handle) {
+        error = errno;
         rkeys_remove(context->process->keys, &mr->region);
-        return ENOMEM;
+        return error;
     }
     if (mr->dm)
         mr->dm->object.uses++;

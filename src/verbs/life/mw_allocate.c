@@ -53,7 +53,7 @@ struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     if (!error)
         mw->ibv.handle = object_enter(context, &mw->object, &mw_class, context->device->limits.max_mw, mw->parent);
     if (!error && !mw->ibv.handle)
-        rkeys_remove(context->process->keys, &mw->region), error = ENOMEM;
+        error = errno, rkeys_remove(context->process->keys, &mw->region);
     control_unlock(context);
     if (!error)
         return &mw->ibv;

@@ -348,7 +348,7 @@ static int qp_enter(struct qp *qp, struct context *context)
         uint32_t most = context->device->limits.max_qp;
         qp->ibv.handle = object_enter(context, &qp->object, &qp_class, most, qp->uses.parent);
         if (!qp->ibv.handle)
-            qpns_remove(process->numbers, qp->number), error = ENOMEM;
+            error = errno, qpns_remove(process->numbers, qp->number);
     }
     if (!error)
         use_others(qp, 1);

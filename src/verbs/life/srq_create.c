@@ -112,9 +112,10 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
     int error = srq->kind->enter ? srq->kind->enter(srq) : 0;
     uint32_t most = context->device->limits.max_srq;
     srq->ibv.handle = error ? 0 : object_enter(context, &srq->object, &srq_class, most, pd_object(srq->ibv.pd));
+    int full = error || srq->ibv.handle ? 0 : errno;
     if (srq->ibv.handle)
         count_uses(srq, 1);
-    else if (srq->kind->remove && !error)
+    else if (srq->kind->remove && full)
         srq->kind->remove(srq);
     control_unlock(context);
     srq->queue.owner = (struct receive_queue_owner){"srq", "ibv_post_srq_recv", srq->ibv.handle};
@@ -123,7 +124,7 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
         return &srq->ibv;
     }
     srq_release(srq);
-    return refused_null(ENOMEM);
+    return refused_null(full ? full : ENOMEM);
 }
 
 /* It has what its kind is made with, and the handles are right. 0, or the errno of a refusal. */

@@ -8,12 +8,24 @@
 #include "profile/profile.h"
 #include "verbs/object/control.h"
 
+/* The error number with which the profile's device refuses one more of this kind. */
+static int error_of_profile(const struct profile *profile, enum object_kind kind)
+{
+    static const enum profile_key keys[OBJECT_KINDS] = {
+        [OBJECT_QP] = PROFILE_errno_qp_count, [OBJECT_CQ] = PROFILE_errno_cq_count,
+        [OBJECT_MR] = PROFILE_errno_mr_count, [OBJECT_PD] = PROFILE_errno_pd_count,
+        [OBJECT_AH] = PROFILE_errno_ah_count, [OBJECT_SRQ] = PROFILE_errno_srq_count,
+        [OBJECT_MW] = PROFILE_errno_mw_count,
+    };
+    return (int)profile->values[keys[kind] ? keys[kind] : PROFILE_errno_count];
+}
+
 /* The limit is that of a profile, or one that the user set beside it. */
 static int refuse_number(const struct object_class *class, uint32_t number, uint32_t limit)
 {
     const struct profile *profile = setting_profile();
     if (profile)
-        return refuse((int)profile->values[PROFILE_errno_count], REASON_PROFILE_COUNT,
+        return refuse(error_of_profile(profile, class->kind), REASON_PROFILE_COUNT,
                       "profile %s: %s number %u, of at most %u", profile->name, class->name, number, limit);
     return refuse(ENOMEM, REASON_LIMIT, "%s number %u, of at most %u", class->name, number, limit);
 }

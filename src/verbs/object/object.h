@@ -107,8 +107,9 @@ static inline void *object_whole(struct object *object)
     return (char *)object - object->class->offset;
 }
 
-/* Enters an object into its context under a new handle, which it returns; 0 when the limit is reached (then errno is
- * ENOMEM). Counts a use of `parent` unless NULL. Under process->control. */
+/* Enters an object into its context under a new handle, which it returns; 0 when the limit is reached: then errno is
+ * ENOMEM, or what the profile's device answers, for the caller to pass on. Counts a use of `parent` unless NULL. Under
+ * process->control. */
 uint32_t object_enter(struct context *, struct object *, const struct object_class *, uint32_t limit,
                       struct object *parent);
 /* The same, which takes process->control. */

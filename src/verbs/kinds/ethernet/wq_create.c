@@ -166,7 +166,7 @@ static int wq_enter(struct wq *wq, struct context *context)
     if (!error) {
         wq->ibv.handle = object_enter(context, &qp->object, &wq_class, context->device->limits.max_qp, qp->uses.parent);
         if (!wq->ibv.handle)
-            qpns_remove(context->process->numbers, qp->number), error = ENOMEM;
+            error = errno, qpns_remove(context->process->numbers, qp->number);
     }
     if (!error)
         qp->uses.receive_cq->object.uses++;

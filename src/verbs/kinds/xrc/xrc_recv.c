@@ -36,22 +36,22 @@ static void release_handle(struct qp *handle)
     free(handle);
 }
 
-/* Under process->control. False and errno. */
-static bool attach(struct qp *handle, struct qp *real)
+/* Under process->control. */
+static int attach(struct qp *handle, struct qp *real)
 {
     lock_assert_held(&context_of(handle->ibv.context)->process->control);
     struct context *context = context_of(handle->ibv.context);
     uint32_t most = context->device->limits.max_qp;
     handle->ibv.handle = object_enter(context, &handle->object, &qp_class, most, handle->uses.parent);
     if (!handle->ibv.handle)
-        return false;
+        return errno;
     handle->ibv.qp_num = handle->number = real->number;
     lock_take(&real->lock);
     handle->xrc.shared = real;
     handle->ibv.state = real->state;
     LIST_INSERT_HEAD(&real->xrc.handles, handle, xrc.handle);
     lock_release(&real->lock);
-    return true;
+    return 0;
 }
 
 int xrc_recv_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
@@ -74,16 +74,16 @@ struct ibv_qp *xrc_recv_create(struct qp *real, const struct ibv_qp_init_attr_ex
     if (handle && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
         handle->ibv.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
     control_lock(context);
-    bool attached = handle && attach(handle, real);
-    if (!attached)
+    int error = handle ? attach(handle, real) : ENOMEM;
+    if (error)
         qp_retire(real);
     control_unlock(context);
-    if (attached)
+    if (!error)
         return &handle->ibv;
     if (handle)
         release_handle(handle);
     qp_release(real);
-    return refused_null(ENOMEM);
+    return refused_null(error);
 }
 
 static int check_open(const struct context *context, const struct ibv_qp_open_attr *attr)
@@ -116,12 +116,12 @@ struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *a
     struct endpoint *endpoint = qpns_find(context->process->numbers, attr->qp_num);
     struct qp *real = endpoint ? qp_of_endpoint(endpoint) : NULL;
     bool found = real && real->xrc.domain == xrcd->domain;
-    bool attached = found && attach(handle, real);
+    error = found ? attach(handle, real) : 0;
     control_unlock(context);
-    if (attached)
+    if (found && !error)
         return &handle->ibv;
     release_handle(handle);
-    return refused_null(found ? ENOMEM : refuse(EINVAL, REASON_XRC_QP_OPEN, "qp_num is 0x%x", attr->qp_num));
+    return refused_null(found ? error : refuse(EINVAL, REASON_XRC_QP_OPEN, "qp_num is 0x%x", attr->qp_num));
 }
 
 /* Under process->control. True: it was the last, and the queue pair has ended. */
