@@ -18,6 +18,7 @@
 #include "report/meeting.h"
 #include "report/report.h"
 #include "report/reports.h"
+#include "script/parse.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
 
@@ -28,6 +29,11 @@ struct wish {
     json_t *list;                      /* of those that were told; NULL: they are printed */
 };
 
+static void write_request(const struct wish *wish, char *request, size_t size)
+{
+    snprintf(request, size, REPORT_EVENT "\"%s\" \"%s\"", wish->event, wish->device);
+}
+
 /* What the process in this slot answers, or NULL. */
 static json_t *ask_once(const struct wish *wish, unsigned slot)
 {
@@ -36,7 +42,7 @@ static json_t *ask_once(const struct wish *wish, unsigned slot)
     int fd = memfd_create("answer", MFD_CLOEXEC);
     if (fd < 0)
         return NULL;
-    snprintf(request, sizeof request, REPORT_EVENT "%s %s", wish->event, wish->device);
+    write_request(wish, request, sizeof request);
     if (!node_ask(wish->directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
         answer = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
     close(fd);
@@ -123,12 +129,14 @@ static int provoke(struct wish *wish)
     return wish->silent || missing ? EXIT_NEGATIVE : EXIT_OK;
 }
 
-static bool is_event(const char *name)
+/* The words are a line of the language of scripts. */
+static bool is_event(const struct wish *wish)
 {
-    for (unsigned i = 0; event_name(i); i++)
-        if (!strcmp(event_name(i), name))
-            return true;
-    return false;
+    static struct script script;
+    char line[NODE_REQUEST_MAX + 1];
+    struct script_fault fault;
+    write_request(wish, line, sizeof line);
+    return script_parse(line, &script, &fault);
 }
 
 /* -- devices: those of this command's environment, and those that live processes have open */
@@ -197,7 +205,7 @@ static int event(const struct command *command, int argc, char **argv)
         return command_misused(command, "It needs an event and a device.");
     wish.event = argv[optind];
     wish.device = argv[optind + 1];
-    if (!is_event(wish.event))
+    if (!is_event(&wish))
         return command_misused(command, "There is no event \"%s\"; \"softverbs help event\" lists them.", wish.event);
     int status = meeting_find(command, &meeting);
     if (!status)

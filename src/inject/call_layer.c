@@ -169,6 +169,25 @@ static struct ibv_device **list_devices(int *count)
     return list;
 }
 
+/* An event of the device comes when it is open: before, nobody could be told. */
+static struct ibv_context *open_device(struct ibv_device *device)
+{
+    struct script_event event = {.call = SCRIPT_ibv_open_device, .subject = CALLS_SUBJECT(device)};
+    struct script_verdict verdict = meet_call(&event);
+    int error = verdict.error;
+    if (error)
+        REFUSE_pointer;
+    struct ibv_context *context = calls_get(&layer.below, ibv_open_device)(device);
+    if (!context)
+        return NULL;
+    struct script_event open = {.call = SCRIPT_open, .subject = CALLS_SUBJECT(context)};
+    if (verdict.raised)
+        raise_event(&open.subject, verdict.raised);
+    if (meet_wants(SCRIPT_open))
+        meet_call(&open);
+    return context;
+}
+
 #undef ASKED
 #define EACH_ASKED(asked)                                                                                              \
     asked(ibv_query_device) asked(ibv_query_device_ex) asked(ibv_query_port) asked(ibv_query_gid)                      \
@@ -305,7 +324,7 @@ static bool is_wanted(enum script_call call)
     bool posts = call == SCRIPT_ibv_post_send || opcode_of_builder(call) >= 0;
     bool receives = call == SCRIPT_ibv_post_recv || call == SCRIPT_ibv_post_srq_recv;
     return call == SCRIPT_ibv_get_device_list || meet_is_for(call) || (posts && meet_wants(SCRIPT_work)) ||
-           (receives && meet_wants(SCRIPT_receive));
+           (receives && meet_wants(SCRIPT_receive)) || (call == SCRIPT_ibv_open_device && meet_wants(SCRIPT_open));
 }
 
 /* While it is off, calls go undisturbed. */
@@ -318,6 +337,7 @@ void call_layer_change(void)
     calls.ibv_post_srq_recv = post_srq_recv;
     calls.ibv_wr_complete = complete;
     calls.ibv_get_device_list = list_devices;
+    calls.ibv_open_device = open_device;
 #define ASKED(name) calls.name = asked_##name;
     EACH_ASKED(ASKED)
 #undef ASKED

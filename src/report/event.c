@@ -1,5 +1,6 @@
 #include "report/event.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
@@ -9,20 +10,11 @@
 #include "process/port_state.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "script/parse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
-
-/* Those of devices. */
-static const struct script_raised *find_event(const char *name, size_t length)
-{
-    const struct script_raised *raised;
-    for (size_t i = 0; (raised = script_raised(i)); i++)
-        if (!*raised->of && strlen(raised->name) == length && !strncmp(raised->name, name, length))
-            return raised;
-    return NULL;
-}
 
 const char *event_name(unsigned n)
 {
@@ -153,13 +145,16 @@ bool event_follow(struct process *process, const struct device *device, const st
     return true;
 }
 
+/* The request is a line of the language of scripts. */
 void event_answer(struct process *process, const char *request, FILE *out)
 {
+    struct script_fault fault;
     lock_assert_held(&process->progress);
-    size_t length = strcspn(request, " ");
-    const struct script_raised *raised = request[length] ? find_event(request, length) : NULL;
-    if (raised)
-        raise_event(process, raised, request + length + 1, out);
+    struct script *script = calloc(1, sizeof *script);
+    const struct script_rule *rule = script ? script->rules : NULL;
+    if (script && script_parse(request, script, &fault) && script->count == 1 && rule->raised && !*rule->raised->of)
+        raise_event(process, rule->raised, rule->on.device, out);
     else
         fputs("{\"unknown\":true}\n", out);
+    free(script);
 }

@@ -11,7 +11,7 @@
 /* The name of the n-th event; NULL behind the last. */
 const char *event_name(unsigned n);
 
-/* Does what "NAME DEVICE" asks, and writes a JSON object: how many contexts were told in "contexts", or "busy": true
+/* Does what "event NAME DEVICE" asks, a line of a script, and writes a JSON object: how many contexts were told in "contexts", or "busy": true
  * when the process must be asked again. Under process->progress; blocks on nothing. */
 void event_answer(struct process *, const char *request, FILE *out);
 

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "diag/clean.h"
 #include "process/port_state.h"
+#include "report/event.h"
 #include "runtime/qpns.h"
 #include "script/meet.h"
 #include "script/parse.h"
@@ -52,6 +54,31 @@ static void prepare(struct process *process)
     prepare_cqs(process);
 }
 
+/* --- devices that are open meet the new rules, from this place on */
+
+static bool is_open(const struct process *process, const struct device *device)
+{
+    const struct context *context;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        if (context->device == device)
+            return true;
+    return false;
+}
+
+static void meet_open(struct process *process, unsigned from)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count && meet_wants(SCRIPT_open); i++) {
+        if (!is_open(process, &devices[i]))
+            continue;
+        struct script_verdict verdict = meet_event((struct script_event){
+            .call = SCRIPT_open, .subject = {.kind = "device"}, .device = devices[i].name, .from = from});
+        if (verdict.raised)
+            event_happen(process, &devices[i], verdict.raised);
+    }
+}
+
 /* --- requests */
 
 static void refuse_rules(FILE *out, const char *why)
@@ -86,9 +113,12 @@ static void add_rules(struct process *process, struct script *more, FILE *out)
         fputs("{\"busy\":true}\n", out);
         return;
     }
+    unsigned before = meet_rules() ? meet_rules()->count : 0;
     bool added = meet_add(more);
-    if (added)
+    if (added) {
         prepare(process);
+        meet_open(process, before + 1);
+    }
     mutex_release(&process->control);
     if (added)
         list_rules(out);

@@ -269,7 +269,7 @@ void report_write(void *context, const char *request, int fd)
     if (!out)
         return;
     if (!strncmp(request, REPORT_EVENT, sizeof REPORT_EVENT - 1))
-        event_answer(process, request + sizeof REPORT_EVENT - 1, out);
+        event_answer(process, request, out);
     else if (!strncmp(request, REPORT_INJECT, sizeof REPORT_INJECT - 1))
         inject_answer(process, request + sizeof REPORT_INJECT - 1, out);
     else if (!strncmp(request, QP_ACCOUNT_REQUEST, sizeof QP_ACCOUNT_REQUEST - 1))

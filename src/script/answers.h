@@ -15,18 +15,15 @@ enum script_call {
 };
 
 /* What actions can be done to. */
+enum {
+#define KIND(NAME, name) SCRIPT_PLACE_OF_##NAME,
+#include "script/words.def"
+    SCRIPT_KINDS
+};
 enum script_kind {
-    SCRIPT_KIND_CALL = 1 << 0,
-    SCRIPT_KIND_WORK = 1 << 1,
-    SCRIPT_KIND_RECEIVE = 1 << 2,
-    SCRIPT_KIND_COMPLETION = 1 << 3,
-    SCRIPT_KIND_EVENT = 1 << 4,
-    SCRIPT_KIND_PACKET = 1 << 5,
-    SCRIPT_KIND_MESSAGE = 1 << 6,
-    SCRIPT_KIND_REQUEST = 1 << 7,
-    SCRIPT_KIND_ADDRESS = 1 << 8,
-    SCRIPT_KIND_TIMEWAIT = 1 << 9,
-    SCRIPT_KIND_ANYTHING = (1 << 10) - 1,
+#define KIND(NAME, name) SCRIPT_KIND_##NAME = 1 << SCRIPT_PLACE_OF_##NAME,
+#include "script/words.def"
+    SCRIPT_KIND_ANYTHING = (1 << SCRIPT_KINDS) - 1,
 };
 
 /* As base/result.h: an error number; -1 and errno; an error number below 0; NULL and errno; -1 and errno of a call that

@@ -4,10 +4,19 @@
 #include <string.h>
 
 #include "base/start.h"
+#include "script/raised.h"
+
+/* Events of queue pairs and others come at calls that are about such. */
+static bool can_raise(const struct script_raised *raised, const struct calls_subject *subject)
+{
+    return !raised || !*raised->of || (subject->kind && !strcmp(raised->of, subject->kind));
+}
 
 static bool is_about(const struct script_rule *rule, const struct script_event *event)
 {
     const struct calls_subject *subject = &event->subject;
+    if (!can_raise(rule->raised, subject))
+        return false;
     if (*rule->on.device && (!event->device || fnmatch(rule->on.device, event->device, 0) != 0))
         return false;
     if (!*rule->on.kind || (event->qp && event->qp == rule->on.number && !strcmp(rule->on.kind, "qp")))
@@ -60,9 +69,10 @@ static nanos draw_delay(const struct script_rule *rule, const struct script_even
 
 static bool acts(struct script_rule *rule, const struct script_event *event)
 {
-    if (!rule->calls[event->call] || atomic_load_explicit(&rule->so_far.ended, memory_order_relaxed) ||
-        event->age < rule->after || !is_about(rule, event) || !is_such_work(rule, event) ||
-        !is_such_question(rule, event) || !is_such_packet(rule, event))
+    if (!rule->calls[event->call] || rule->place < event->from ||
+        atomic_load_explicit(&rule->so_far.ended, memory_order_relaxed) || event->age < rule->after ||
+        !is_about(rule, event) || !is_such_work(rule, event) || !is_such_question(rule, event) ||
+        !is_such_packet(rule, event))
         return false;
     uint64_t nth = atomic_fetch_add(&rule->so_far.met, 1) + 1;
     if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, event, nth))

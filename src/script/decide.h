@@ -22,6 +22,7 @@ struct script_event {
     const char *peer; /* whom a packet is for; NULL: nobody knows */
     uint32_t peer_qp, bytes;
     uint64_t stream, number; /* of a packet: of a queue pair's requests or responses, from 1 on, and which of them */
+    unsigned from;           /* rules that stand before this place, from 1 on, are left out */
     nanos age;               /* of the process */
     uint64_t seed;
 };

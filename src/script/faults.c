@@ -28,33 +28,45 @@ static const struct {
 };
 
 static const char stops[] = ",;#";
+static const nanos longest = 10 * NANOS_SECOND;
 
-static bool read_share(struct reader *reader)
-{
-    char word[SCRIPT_WORD];
-    const char *begin = reader->at, *rest;
-    double percent;
-    if (!reader_word(reader, stops, word))
-        return false;
-    if (!reader_decimal(word, &percent, &rest) || strcmp(rest, "%") != 0 || percent > 100)
-        return reader_refuse(reader, begin, "\"%s\" is no percentage from 0%% to 100%%.", word);
-    reader->rule->draw.share = (uint64_t)(percent / 100 * (double)SCRIPT_ALWAYS);
-    return true;
-}
+/* A list that is being read. */
+struct list {
+    struct script *script;
+    unsigned first; /* of the script's rules that is the list's */
+    unsigned seen;  /* bits of enum fault_kind, and behind them of the seed */
+    bool begun;     /* the rule of the next item is there already */
+    bool alone;     /* it is no line of a script, in which each rule does something */
+    uint64_t seed;
+};
 
 /* "1ms", "1ms+-0.5ms"; the sign has two forms, of two bytes each. */
+static const char *find_sign(const char *word)
+{
+    const char *plain = strstr(word, "+-"), *sign = plain ? plain : strstr(word, "±");
+    return sign ? sign : word + strlen(word);
+}
+
+static bool read_length(struct reader *reader, const char *at, const char *word, nanos *time)
+{
+    return (reader_duration(word, 0, time) && *time <= longest) ||
+           reader_refuse(reader, at, "\"%s\" is no time up to 10s with its unit (ns, us, ms or s).", word);
+}
+
 static bool read_times(struct reader *reader)
 {
     struct script_rule *rule = reader->rule;
+    char word[SCRIPT_WORD];
     const char *begin = reader->at;
-    if (!reader_time(reader, ",;#+\xc2", 0, &rule->delay))
+    if (!reader_word(reader, stops, word))
         return false;
-    if (!rule->delay)
-        return reader_refuse(reader, begin, "A delay of 0 does nothing.");
-    if (strncmp(reader->at, "+-", 2) != 0 && strncmp(reader->at, "±", 2) != 0)
+    const char *sign = find_sign(word), *spread = *sign ? sign + 2 : NULL;
+    word[sign - word] = 0;
+    if (!read_length(reader, begin, word, &rule->delay))
+        return false;
+    if (!spread)
         return true;
-    reader->at += 2;
-    if (!reader_time(reader, stops, 0, &rule->draw.spread))
+    if (!read_length(reader, begin + (spread - word), spread, &rule->draw.spread))
         return false;
     return rule->draw.spread <= rule->delay ||
            reader_refuse(reader, begin, "A delay that varies by more than it lasts would be below 0.");
@@ -66,58 +78,80 @@ static bool read_kind(struct reader *reader, enum fault_kind kind)
     rule->calls[SCRIPT_packet] = true;
     rule->calls[SCRIPT_message] = meanings[kind].messages;
     rule->fates = meanings[kind].fate;
-    return kinds[kind].form == TIME ? read_times(reader) : read_share(reader);
+    rule->draw.fault = (uint8_t)(kind + 1);
+    return kinds[kind].form == TIME ? read_times(reader) : reader_share(reader, stops, &rule->draw.share);
 }
 
-/* The word before the sign of equality. */
-static bool read_name(struct reader *reader, char name[SCRIPT_WORD])
+/* The word before the sign of equality: a kind, FAULT_KINDS for the seed, or -1. */
+static int read_name(struct reader *reader)
 {
-    reader_skip(reader);
-    const char *begin = reader->at;
-    if (!reader_word(reader, "=,;#", name))
-        return false;
-    return reader_take(reader, '=') || reader_refuse(reader, begin, "\"%s\" needs a value: %s=...", name, name);
-}
-
-static bool read_item(struct reader *reader, struct script *script, uint64_t *seed, bool *seeded, bool *fresh)
-{
+    static const char all[] =
+#define FAULT(name, word, ...) word ", "
+#include "events/events.def"
+        "and seed";
     char name[SCRIPT_WORD];
+    const char *begin = reader->at;
+    int kind = 0;
+    if (!reader_word(reader, "=,;#", name))
+        return -1;
+    while (kind < FAULT_KINDS && strcmp(kinds[kind].word, name) != 0)
+        kind++;
+    if (kind == FAULT_KINDS && strcmp(name, "seed") != 0)
+        return reader_refuse(reader, begin, "\"%s\" is none of %s.", name, all) - 1;
+    if (!reader_take(reader, '='))
+        return reader_refuse(reader, begin, "\"%s\" needs a value: %s=...", name, name) - 1;
+    return kind;
+}
+
+static bool read_item(struct reader *reader, struct list *list)
+{
     reader_skip(reader);
     const char *begin = reader->at;
-    if (!read_name(reader, name))
+    int kind = read_name(reader);
+    if (kind < 0)
         return false;
-    if (!strcmp(name, "seed")) {
-        *seeded = true;
-        return reader_number(reader, stops, UINT64_MAX, seed);
+    if (list->seen >> kind & 1)
+        return reader_refuse(reader, begin, "\"%.*s\" stands there twice.", (int)strcspn(begin, "="), begin);
+    list->seen |= 1u << kind;
+    if (kind == FAULT_KINDS)
+        return reader_number(reader, stops, UINT64_MAX, &list->seed);
+    if (!list->begun && !reader_begin_rule(reader, list->script))
+        return false;
+    list->begun = false;
+    if (!read_kind(reader, (enum fault_kind)kind))
+        return false;
+    if (!list->alone && kinds[kind].form == TIME && !reader->rule->delay)
+        return reader_refuse(reader, begin, "A delay of 0 does nothing.");
+    snprintf(reader->rule->text, sizeof reader->rule->text, "fault %.*s", (int)(reader->at - begin), begin);
+    return true;
+}
+
+static bool read_list(struct reader *reader, struct list *list)
+{
+    do
+        if (!read_item(reader, list))
+            return false;
+    while (reader_take(reader, ','));
+    for (unsigned i = list->first; i < list->script->count; i++) {
+        list->script->rules[i].draw.seeded = list->seen >> FAULT_KINDS & 1;
+        list->script->rules[i].draw.seed = list->seed;
     }
-    for (enum fault_kind kind = 0; kind < FAULT_KINDS; kind++)
-        if (!strcmp(kinds[kind].word, name)) {
-            if (!*fresh && !reader_begin_rule(reader, script))
-                return false;
-            *fresh = false;
-            if (!read_kind(reader, kind))
-                return false;
-            snprintf(reader->rule->text, sizeof reader->rule->text, "fault %.*s", (int)(reader->at - begin), begin);
-            return true;
-        }
-    return reader_refuse(reader, begin, "\"%s\" is no fault, such as drop, and not seed.", name);
+    return reader_is_at_end(reader) || reader_refuse(reader, reader->at, "The rule has ended here, and more follows.");
 }
 
 bool faults_read(struct reader *reader, struct script *script)
 {
-    unsigned first = script->count - 1;
+    struct list list = {.script = script, .first = script->count - 1, .begun = true};
     const char *begin = reader->at;
-    uint64_t seed = 0;
-    bool seeded = false, fresh = true;
-    do
-        if (!read_item(reader, script, &seed, &seeded, &fresh))
-            return false;
-    while (reader_take(reader, ','));
-    if (fresh)
-        return reader_refuse(reader, begin, "A seed alone is no fault.");
-    for (unsigned i = first; i < script->count; i++) {
-        script->rules[i].draw.seeded = seeded;
-        script->rules[i].draw.seed = seed;
-    }
-    return reader_is_at_end(reader) || reader_refuse(reader, reader->at, "The rule has ended here, and more follows.");
+    return read_list(reader, &list) && (!list.begun || reader_refuse(reader, begin, "A seed alone is no fault."));
+}
+
+bool faults_parse(const char *text, struct script *script, uint64_t *seed, struct script_fault *fault)
+{
+    struct reader reader = {.at = text, .line_begin = text, .line = 1, .fault = fault};
+    struct list list = {.script = script, .first = script->count, .alone = true};
+    if (!read_list(&reader, &list))
+        return false;
+    *seed = list.seed;
+    return !*reader.at || reader_refuse(&reader, reader.at, "The list has ended here, and more follows.");
 }

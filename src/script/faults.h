@@ -1,4 +1,5 @@
-/* The short form of rules for all packets, which --fault has, too: fault drop=1%,delay=1ms+-0.5ms,seed=7. Pure. */
+/* The short form of rules for all packets, which --fault and SOFTVERBS_FAULT have, too: fault
+ * drop=1%,delay=1ms+-0.5ms,seed=7. Pure. */
 #ifndef SCRIPT_FAULTS_H
 #define SCRIPT_FAULTS_H
 
@@ -6,5 +7,9 @@
 
 /* Behind the word `fault`, for whose first item the reader has begun a rule. Each item but the seed is a rule. */
 bool faults_read(struct reader *, struct script *);
+
+/* The same list alone, as SOFTVERBS_FAULT has it: its rules, behind those that the script has, and its seed, which may
+ * be all that it says. False: `fault` says where it is wrong and why. */
+bool faults_parse(const char *text, struct script *, uint64_t *seed, struct script_fault *fault);
 
 #endif

@@ -1,13 +1,21 @@
 #include "script/parse.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "script/faults.h"
 #include "script/field.h"
+#include "script/raised.h"
 #include "script/values.h"
 
 /* --- the two forms */
+
+/* By the places of the bits of enum script_kind. */
+static const char *const kind_names[] = {
+#define KIND(NAME, name) [SCRIPT_PLACE_OF_##NAME] = name,
+#include "script/words.def"
+};
 
 static bool can_fail(enum script_call call)
 {
@@ -43,17 +51,45 @@ static bool read_call_list(struct reader *reader, const char *stops)
 
 static bool check_calls(struct reader *reader, const char *at)
 {
-    bool any = false, fits = false;
+    bool any = false;
     for (enum script_call call = 0; call < SCRIPT_EVENTS; call++) {
         bool *has = &reader->rule->calls[call];
-        fits = fits || (*has && script_names[call].kind & reader->what);
         *has = *has && script_names[call].kind & reader->what && (!reader->rule->error || can_fail(call)) &&
                field_fits(reader->rule, call);
         any = any || *has;
     }
-    if (!fits)
-        return reader_refuse(reader, at, "Not all actions of the rule can be done to that.");
     return any || reader_refuse(reader, at, "The call can't fail: it has no way to report an error.");
+}
+
+/* "a call, packet or message" */
+static void list_kinds(unsigned kinds, char *text, size_t size)
+{
+    size_t used = 0;
+    for (unsigned kind = 0; kinds >> kind; kind++) {
+        const char *comma = !used ? "" : kinds >> (kind + 1) ? ", " : " or ";
+        if (kinds >> kind & 1 && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", comma, kind_names[kind]);
+    }
+}
+
+static bool fits_any(const struct reader *reader)
+{
+    for (enum script_call call = 0; call < SCRIPT_EVENTS; call++)
+        if (reader->rule->calls[call] && script_names[call].kind & reader->what)
+            return true;
+    return false;
+}
+
+/* The action that was read can be done to what the rule is for. */
+static bool take_action(struct reader *reader, const char *begin, const struct value_word *word)
+{
+    char kinds[128];
+    reader->what &= word->what;
+    if (fits_any(reader))
+        return true;
+    list_kinds(word->what, kinds, sizeof kinds);
+    return reader_refuse(reader, begin, "The action \"%.*s\" is for %s, not for this.", (int)strcspn(begin, " =:,;#\n"),
+                         begin, kinds);
 }
 
 static bool read_item(struct reader *reader, const struct value_word *(*find)(const char *, bool), const char *what)
@@ -66,9 +102,8 @@ static bool read_item(struct reader *reader, const struct value_word *(*find)(co
     const struct value_word *word = find(name, false);
     if (!word)
         return reader_refuse(reader, begin, "\"%s\" is no %s.", name, what);
-    reader->what &= word->what;
     reader_skip(reader);
-    return word->read(reader, reader_long_stops);
+    return word->read(reader, reader_long_stops) && take_action(reader, begin, word);
 }
 
 /* Behind "when". */
@@ -102,10 +137,9 @@ static bool read_short_item(struct reader *reader)
     if (!word)
         return reader_refuse(reader, begin, "\"%s\" is none of error, delay_enter, signal, when and other actions.",
                              name);
-    reader->what &= word->what;
     if (!reader_take(reader, '='))
         return reader_refuse(reader, reader->at, "\"%s\" needs a value: %s=...", name, name);
-    return word->read(reader, reader_short_stops);
+    return word->read(reader, reader_short_stops) && take_action(reader, begin, word);
 }
 
 static bool has_action(const struct script_rule *rule)
@@ -126,6 +160,20 @@ static bool read_short(struct reader *reader)
     return check_calls(reader, begin);
 }
 
+/* `event port-down soft0` is `when open, device soft0: raise port-down`. */
+static bool read_event(struct reader *reader)
+{
+    struct script_rule *rule = reader->rule;
+    reader_skip(reader);
+    const char *begin = reader->at;
+    if (!value_action("raise", false)->read(reader, reader_long_stops))
+        return false;
+    if (*rule->raised->of)
+        return reader_refuse(reader, begin, "\"%s\" is no event of a device, such as port-down.", rule->raised->name);
+    rule->calls[SCRIPT_open] = true;
+    return value_condition("device", false)->read(reader, reader_long_stops);
+}
+
 static void keep_text(struct script_rule *rule, const char *begin, const char *end)
 {
     size_t length = (size_t)(end - begin), most = sizeof rule->text - 1;
@@ -142,10 +190,10 @@ static bool read_rule(struct reader *reader, struct script *script)
         return false;
     if (!strcmp(word, "fault"))
         return faults_read(reader, script);
-    bool is_long = !strcmp(word, "when");
-    if (!is_long)
+    bool is_long = !strcmp(word, "when"), is_event = !strcmp(word, "event") && !strchr(":,", *reader->at);
+    if (!is_long && !is_event)
         reader->at = begin;
-    if (!(is_long ? read_long(reader) : read_short(reader)))
+    if (!(is_event ? read_event(reader) : is_long ? read_long(reader) : read_short(reader)))
         return false;
     keep_text(reader->rule, begin, reader->at);
     reader_skip(reader);

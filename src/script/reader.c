@@ -75,7 +75,7 @@ bool reader_number(struct reader *reader, const char *stops, uint64_t most, uint
     if (!reader_word(reader, stops, word))
         return false;
     errno = 0;
-    *number = strtoull(word, &end, 0);
+    *number = strtoull(word, &end, word[0] == '0' && (word[1] | 32) == 'x' ? 16 : 10);
     if (*word < '0' || *word > '9' || *end || errno || *number > most)
         return reader_refuse(reader, begin, "\"%s\" is no number from 0 to %llu.", word, (unsigned long long)most);
     return true;
@@ -99,24 +99,43 @@ bool reader_decimal(const char *word, double *number, const char **rest)
     return any;
 }
 
-bool reader_time(struct reader *reader, const char *stops, double plain, nanos *time)
+bool reader_duration(const char *word, double plain, nanos *time)
 {
     static const struct {
         const char *name;
         double length;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    char word[SCRIPT_WORD];
-    const char *begin = reader->at, *rest;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    const char *rest;
     double number, length = 0;
-    if (!reader_word(reader, stops, word))
-        return false;
     bool good = reader_decimal(word, &number, &rest);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         length = !strcmp(rest, units[i].name) ? units[i].length : length;
     length = !*rest ? plain : length;
     if (!good || length == 0 || number * length > (double)longest)
-        return reader_refuse(reader, begin, "\"%s\" is no time up to 1000s with its unit (ns, us, ms or s).", word);
+        return false;
     *time = (nanos)(number * length);
+    return true;
+}
+
+bool reader_time(struct reader *reader, const char *stops, double plain, nanos *time)
+{
+    char word[SCRIPT_WORD];
+    const char *begin = reader->at;
+    return reader_word(reader, stops, word) &&
+           (reader_duration(word, plain, time) ||
+            reader_refuse(reader, begin, "\"%s\" is no time up to 1000s with its unit (ns, us, ms or s).", word));
+}
+
+bool reader_share(struct reader *reader, const char *stops, uint64_t *share)
+{
+    char word[SCRIPT_WORD];
+    const char *begin = reader->at, *rest;
+    double percent;
+    if (!reader_word(reader, stops, word))
+        return false;
+    if (!reader_decimal(word, &percent, &rest) || strcmp(rest, "%") != 0 || percent > 100)
+        return reader_refuse(reader, begin, "\"%s\" is no percentage from 0%% to 100%%.", word);
+    *share = (uint64_t)(percent / 100 * (double)SCRIPT_ALWAYS);
     return true;
 }
 

@@ -35,10 +35,16 @@ bool reader_take(struct reader *, char letter);
  * none. */
 bool reader_word(struct reader *, const char *stops, char word[SCRIPT_WORD]);
 
-/* A number in the forms of C, or a time with its unit; `plain` is the length of the unit where none is written, 0: one
- * must be. */
+/* A number, decimal or behind 0x, or a time with its unit; `plain` is the length of the unit where none is written, 0:
+ * one must be. */
 bool reader_number(struct reader *, const char *stops, uint64_t most, uint64_t *number);
 bool reader_time(struct reader *, const char *stops, double plain, nanos *time);
+
+/* "1.5ms", as above. False: it is none, or longer than a script may say. */
+bool reader_duration(const char *word, double plain, nanos *time);
+
+/* "1%", as a part of SCRIPT_ALWAYS. */
+bool reader_share(struct reader *, const char *stops, uint64_t *share);
 
 /* A decimal number at the beginning of the word, with a fraction; `rest` is behind it. */
 bool reader_decimal(const char *word, double *number, const char **rest);

@@ -66,6 +66,7 @@ struct script_rule {
     uint64_t first, last, step; /* which of the calls that count, from 1 on */
     struct {
         uint64_t share; /* of SCRIPT_ALWAYS */
+        uint8_t fault;  /* enum fault_kind and 1, of the short form; 0: none */
         bool seeded;    /* by this, not by the process's: */
         uint64_t seed;
         nanos spread; /* of the delay, to either side */

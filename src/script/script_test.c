@@ -12,6 +12,7 @@
 #include "script/decide.h"
 #include "script/field.h"
 #include "script/parse.h"
+#include "script/raised.h"
 #include "wire/packet.h"
 
 static struct script script;
@@ -255,14 +256,14 @@ static const struct {
     {"ibv_reg_mr:when=2", 1, 1, "The rule has no action, such as error or delay."},
     {"when work: vendor 3", 1, 1, "The rule has no action, such as error or delay."},
     {"ibv_reg_mr:retval=2", 1, 12, "\"retval\" is none of error, delay_enter, signal, when and other actions."},
-    {"when work: error EIO", 1, 6, "Not all actions of the rule can be done to that."},
-    {"when ibv_reg_mr: complete GENERAL_ERR", 1, 6, "Not all actions of the rule can be done to that."},
-    {"when event: drop, complete GENERAL_ERR", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when work: error EIO", 1, 12, "The action \"error\" is for a call, not for this."},
+    {"when ibv_reg_mr: complete GENERAL_ERR", 1, 18, "The action \"complete\" is for work or receive, not for this."},
+    {"when event: drop, complete GENERAL_ERR", 1, 19, "The action \"complete\" is for work or receive, not for this."},
     {"when packet, opcode FLY: drop", 1, 21, "\"FLY\" is no operation of a packet that there is."},
     {"when message, opcode FLY: drop", 1, 22, "\"FLY\" is no message of the connection manager that there is."},
     {"when request: reject 65536", 1, 22, "\"65536\" is no number from 0 to 65535."},
     {"when ibv_poll_cq: raise earthquake", 1, 25, "\"earthquake\" is no event that can be raised, such as port-down."},
-    {"when packet: raise port-down", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when packet: raise port-down", 1, 14, "The action \"raise\" is for a call or open, not for this."},
     {"when packet: set psn 16777216", 1, 22, "\"16777216\" is no value of psn."},
     {"when packet: set state DOWN", 1, 18, "\"state\" is no field that can be set there."},
     {"when ibv_query_port: set state UP", 1, 32, "\"UP\" is no value of state."},
@@ -272,17 +273,26 @@ static const struct {
     {"when ibv_reg_mr: set state DOWN", 1, 22, "\"state\" is no field that can be set there."},
     {"when ibv_reg_mr: hide x", 1, 23, "Only ibv_get_device_list can hide a device, by its name."},
     {"fault drop", 1, 7, "\"drop\" needs a value: drop=..."},
-    {"fault spill=1%", 1, 7, "\"spill\" is no fault, such as drop, and not seed."},
+    {"fault spill=1%", 1, 7, "\"spill\" is none of drop, dup, reorder, delay, corrupt, and seed."},
+    {"fault drop=1%,dup=1%,drop=2%", 1, 22, "\"drop\" stands there twice."},
+    {"fault delay=11s", 1, 13, "\"11s\" is no time up to 10s with its unit (ns, us, ms or s)."},
+    {"fault delay=1ms+-1", 1, 18, "\"1\" is no time up to 10s with its unit (ns, us, ms or s)."},
+    {"fault delay=0s", 1, 7, "A delay of 0 does nothing."},
+    {"event earthquake soft0", 1, 7, "\"earthquake\" is no event that can be raised, such as port-down."},
+    {"event qp-fatal soft0", 1, 7, "\"qp-fatal\" is no event of a device, such as port-down."},
+    {"event port-down", 1, 16, "The name of a device is missing."},
+    {"event port-down soft0 now", 1, 23, "The rule has ended here, and more follows."},
     {"fault drop=101%", 1, 12, "\"101%\" is no percentage from 0% to 100%."},
     {"fault seed=1", 1, 6, "A seed alone is no fault."},
     {"fault delay=1ms+-2ms", 1, 13, "A delay that varies by more than it lasts would be below 0."},
     {"when packet: cut -1", 1, 18, "\"-1\" is no number from 0 to 4294967295."},
     {"when packet: forge ACK", 1, 20, "\"ACK\" is no packet that scripts know, such as CNP."},
     {"when packet: bandwidth 10MB", 1, 24, "\"10MB\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit."},
-    {"when packet: freeze 1s", 1, 6, "Not all actions of the rule can be done to that."},
-    {"when completion: hold", 1, 6, "Not all actions of the rule can be done to that."},
-    {"when timewait: drop", 1, 6, "Not all actions of the rule can be done to that."},
-    {"when address: error EIO", 1, 6, "Not all actions of the rule can be done to that."},
+    {"when packet: freeze 1s", 1, 14, "The action \"freeze\" is for a call, not for this."},
+    {"when completion: hold", 1, 18, "The action \"hold\" is for packet, not for this."},
+    {"when timewait: drop", 1, 16,
+     "The action \"drop\" is for event, packet, message, request or address, not for this."},
+    {"when address: error EIO", 1, 15, "The action \"error\" is for a call, not for this."},
     {"when work: complete BAD", 1, 21, "\"BAD\" is no status that scripts know, such as SUCCESS."},
     {"when work: complete GENERAL_ERR, vendor 65536", 1, 41, "\"65536\" is no number from 0 to 65535."},
     {"ibv_reg_mr:error", 1, 17, "\"error\" needs a value: error=..."},
@@ -374,6 +384,31 @@ static void the_list_of_faults_is_rules_for_packets(void **state)
     assert_true(most > least);
 }
 
+static void an_event_of_a_device_is_a_rule(void **state)
+{
+    const struct script_rule *rule = read_rule("event port-down soft0");
+    struct script_event open = {.call = SCRIPT_open, .device = "soft0"},
+                        other = {.call = SCRIPT_open, .device = "soft1"};
+    assert_string_equal(rule->text, "event port-down soft0");
+    assert_null(script_decide(&script, &other).raised);
+    assert_string_equal(script_decide(&script, &open).raised->name, "port-down");
+    open.from = 2; /* behind this rule */
+    assert_null(script_decide(&script, &open).raised);
+    rule = read_rule("event:delay_enter=5");
+    assert_true(rule->calls[SCRIPT_event] && !rule->raised);
+}
+
+/* What cannot be done to the call's object is not said to have been done. */
+static void an_event_of_a_queue_pair_needs_one(void **state)
+{
+    struct script_event poll = {.call = SCRIPT_ibv_poll_cq, .subject = {"cq", 1}};
+    const struct script_rule *rule = read_rule("when ibv_poll_cq: raise qp-fatal");
+    assert_null(script_decide(&script, &poll).rule);
+    assert_int_equal(atomic_load(&rule->so_far.met), 0);
+    read_rule("when ibv_poll_cq: raise cq-err");
+    assert_string_equal(script_decide(&script, &poll).raised->name, "cq-err");
+}
+
 static void packets_of_a_link_wait_for_each_other(void **state)
 {
     struct script_event sent = {.call = SCRIPT_packet, .bytes = 1000, .age = NANOS_SECOND};
@@ -427,6 +462,8 @@ int main(void)
         cmocka_unit_test(what_an_answer_does_not_have_stays),
         cmocka_unit_test(packets_of_a_queue_pair_have_their_own_chance),
         cmocka_unit_test(the_list_of_faults_is_rules_for_packets),
+        cmocka_unit_test(an_event_of_a_device_is_a_rule),
+        cmocka_unit_test(an_event_of_a_queue_pair_needs_one),
         cmocka_unit_test(packets_of_a_link_wait_for_each_other),
         cmocka_unit_test(wrong_texts_say_where_and_why),
         cmocka_unit_test(a_script_has_an_end),

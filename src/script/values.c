@@ -53,15 +53,7 @@ static bool read_once(struct reader *reader, const char *stops)
 
 static bool read_chance(struct reader *reader, const char *stops)
 {
-    char word[SCRIPT_WORD];
-    const char *begin = reader->at, *rest;
-    double percent;
-    if (!reader_word(reader, stops, word))
-        return false;
-    if (!reader_decimal(word, &percent, &rest) || strcmp(rest, "%") || percent > 100)
-        return reader_refuse(reader, begin, "\"%s\" is no percentage from 0%% to 100%%.", word);
-    reader->rule->draw.share = (uint64_t)(percent / 100 * (double)SCRIPT_ALWAYS);
-    return true;
+    return reader_share(reader, stops, &reader->rule->draw.share);
 }
 
 static bool read_after(struct reader *reader, const char *stops)
@@ -425,16 +417,8 @@ static bool read_when(struct reader *reader, const char *stops)
 /* --- the words */
 
 enum {
-    CALL = SCRIPT_KIND_CALL,
-    WORK = SCRIPT_KIND_WORK,
-    RECEIVE = SCRIPT_KIND_RECEIVE,
-    COMPLETION = SCRIPT_KIND_COMPLETION,
-    EVENT = SCRIPT_KIND_EVENT,
-    PACKET = SCRIPT_KIND_PACKET,
-    MESSAGE = SCRIPT_KIND_MESSAGE,
-    REQUEST = SCRIPT_KIND_REQUEST,
-    ADDRESS = SCRIPT_KIND_ADDRESS,
-    TIMEWAIT = SCRIPT_KIND_TIMEWAIT,
+#define KIND(NAME, name) NAME = SCRIPT_KIND_##NAME,
+#include "script/words.def"
     ANYTHING = SCRIPT_KIND_ANYTHING,
 };
 

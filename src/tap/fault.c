@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "script/faults.h"
+
 enum { BEHIND_MOST = 3 };
-static const nanos longest = 10 * NANOS_SECOND;
 
 /* --- the text */
 
@@ -19,133 +20,42 @@ static const struct {
 #include "events/events.def"
 };
 
-enum { SEED = FAULT_KINDS, KEYS };
-
 const char fault_example[] =
 #define FAULT(name, word, form, example, ...) word "=" example ", "
 #include "events/events.def"
     "seed=7";
 
-static bool fault_refuse(char *why, size_t why_size, const char *item, const char *reason)
+static void fault_refuse(char *why, size_t why_size, const char *text, const struct script_fault *fault)
 {
     static const char list[] =
 #define FAULT(name, word, form, example, ...) word "=" example ","
 #include "events/events.def"
         "seed=7";
-    snprintf(why, why_size, "The fault \"%s\" %s. A list of faults looks like %s.", item, reason, list);
-    return false;
+    snprintf(why, why_size, "The fault \"%s\", column %u: %s A list of faults looks like %s.", text, fault->column,
+             fault->why, list);
 }
 
-/* A number that begins with a digit or a point: no sign, no "nan", no hexadecimal. */
-static bool read_number(const char **at, double *number)
+static void plan_fault(const struct script_rule *rule, struct fault_plan *plan)
 {
-    char *end;
-    size_t digits = strspn(*at, "0123456789.");
-    if (!digits || (*at)[digits] == 'e' || (*at)[digits] == 'E' || (*at)[digits] == 'x')
-        return false;
-    *number = strtod(*at, &end);
-    bool whole = end == *at + digits;
-    *at = end;
-    return whole;
+    enum fault_kind kind = rule->draw.fault - 1;
+    plan->of[kind] = (struct fault_amount){.time = rule->delay, .range = rule->draw.spread};
+    if (lines[kind].form == SHARE)
+        plan->of[kind].share = rule->draw.share;
 }
 
-static bool read_share(const char *value, uint64_t *share)
-{
-    double percent;
-    if (!read_number(&value, &percent) || strcmp(value, "%") || percent > 100)
-        return false;
-    *share = (uint64_t)(percent / 100 * (double)FAULT_ALWAYS);
-    return true;
-}
-
-static bool read_time(const char **at, nanos *time)
-{
-    static const struct {
-        const char *name;
-        double length;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    double number;
-    if (!read_number(at, &number))
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!strncmp(*at, units[i].name, strlen(units[i].name))) {
-            *at += strlen(units[i].name);
-            *time = number * units[i].length <= (double)longest ? (nanos)(number * units[i].length) : longest + 1;
-            return *time <= longest;
-        }
-    return false;
-}
-
-static bool read_times(const char *value, struct fault_amount *amount)
-{
-    if (!read_time(&value, &amount->time))
-        return false;
-    if (!*value)
-        return true;
-    const char *sign = !strncmp(value, "±", strlen("±")) ? "±" : "+-";
-    if (strncmp(value, sign, strlen(sign)))
-        return false;
-    value += strlen(sign);
-    return read_time(&value, &amount->range) && !*value && amount->range <= amount->time;
-}
-
-static bool read_seed(const char *value, uint64_t *seed)
-{
-    char *end;
-    *seed = strtoull(value, &end, 10);
-    return *value >= '0' && *value <= '9' && !*end;
-}
-
-static bool read_value(struct fault_plan *plan, int key, const char *value)
-{
-    if (key == SEED)
-        return read_seed(value, &plan->seed);
-    return lines[key].form == TIME ? read_times(value, &plan->of[key]) : read_share(value, &plan->of[key].share);
-}
-
-static int find_key(const char *item, size_t length)
-{
-    int key = 0;
-    for (; key < KEYS; key++) {
-        const char *word = key == SEED ? "seed" : lines[key].word;
-        if (strlen(word) == length && !strncmp(item, word, length))
-            break;
-    }
-    return key;
-}
-
-static bool read_item(struct fault_plan *plan, char *item, unsigned *seen, char *why, size_t why_size)
-{
-    static const char *const needs[] = {[SHARE] = "needs a percentage, from 0% to 100%",
-                                        [TIME] =
-                                            "needs a time up to 10s with its unit, and at most as much to and fro"};
-    static const char unknown[] = "is none of "
-#define FAULT(name, word, ...) word ", "
-#include "events/events.def"
-                                  "and seed";
-    char *value = strchr(item, '=');
-    int key = find_key(item, value ? (size_t)(value - item) : strlen(item));
-    if (key == KEYS)
-        return fault_refuse(why, why_size, item, unknown);
-    if (*seen & 1u << key)
-        return fault_refuse(why, why_size, item, "stands there twice");
-    *seen |= 1u << key;
-    if (!value || !read_value(plan, key, value + 1))
-        return fault_refuse(why, why_size, item, key == SEED ? "needs a number" : needs[lines[key].form]);
-    return true;
-}
-
+/* It is read as a line of a script is, whose rules have the amounts. */
 bool fault_parse(const char *text, struct fault_plan *plan, char *why, size_t why_size)
 {
-    char copy[256], *rest = copy;
-    unsigned seen = 0;
+    struct script_fault fault = {.column = 1, .why = "There is no memory to read it."};
+    struct script *script = calloc(1, sizeof *script);
     memset(plan, 0, sizeof *plan);
-    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
-        return fault_refuse(why, why_size, "...", "has too long a list");
-    for (char *item; (item = strsep(&rest, ","));)
-        if (!read_item(plan, item, &seen, why, why_size))
-            return false;
-    return true;
+    bool read = script && faults_parse(text, script, &plan->seed, &fault);
+    for (unsigned i = 0; read && i < script->count; i++)
+        plan_fault(&script->rules[i], plan);
+    free(script);
+    if (!read)
+        fault_refuse(why, why_size, text, &fault);
+    return read;
 }
 
 /* --- the dice */

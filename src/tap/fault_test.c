@@ -32,6 +32,38 @@ static void a_list_is_read(void **state)
     assert_int_equal(plan.of[FAULT_DROP].share, 0);
 }
 
+/* In the forms that the list has had from the first day on. */
+static void all_forms_are_read(void **state)
+{
+    static const char *const lists[] = {"seed=1",
+                                        "seed=08",
+                                        "delay=0ms",
+                                        "drop=.5%",
+                                        "drop=0%,seed=18446744073709551615",
+                                        "delay=10s±10s",
+                                        "delay=1µs",
+                                        "delay=1µs±1ns",
+                                        "dup=100.00%,delay=1s+-0s"};
+    struct fault_plan plan;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (!parses(lists[i], &plan))
+            fail_msg("%s", why);
+    assert_true(parses("seed=010,delay=1.5µs±1µs", &plan));
+    assert_int_equal(plan.seed, 10);
+    assert_int_equal(plan.of[FAULT_DELAY].time, 1500);
+    assert_int_equal(plan.of[FAULT_DELAY].range, 1000);
+}
+
+static void the_place_of_what_is_wrong_is_named(void **state)
+{
+    struct fault_plan plan;
+    assert_false(parses("dup=1%,drop=xx", &plan));
+    assert_non_null(strstr(why, "The fault \"dup=1%,drop=xx\", column 13: \"xx\" is no percentage"));
+    assert_false(parses("drop=1%;dup=1%", &plan));
+    assert_non_null(strstr(why, "column 8: The list has ended here, and more follows."));
+    assert_false(parses("drop=1%#", &plan));
+}
+
 static void what_is_wrong_is_refused_with_a_sentence(void **state)
 {
     static const char *const wrong[] = {
@@ -57,7 +89,6 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
         "seed=-1",
         "seed=x",
         "drop=1%%",
-        "drop= 1%",
         "=1%",
         "dropp=1%",
         "delay=1ms±1ms,x",
@@ -178,6 +209,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_is_read),
+        cmocka_unit_test(all_forms_are_read),
+        cmocka_unit_test(the_place_of_what_is_wrong_is_named),
         cmocka_unit_test(what_is_wrong_is_refused_with_a_sentence),
         cmocka_unit_test(faults_are_as_frequent_as_asked_for),
         cmocka_unit_test(nothing_and_everything_are_exact),

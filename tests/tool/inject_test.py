@@ -126,6 +126,18 @@ def completions_of_a_live_process_are_held_back():
         assert late[1] >= 3, lines
 
 
+def an_event_of_a_device_comes_at_once():
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "event port-down other"), out=None)
+        assert program.send() == SUCCESS
+        done = softverbs("inject", program.pid, "event port-down soft0")
+        expect(done, out=None)
+        assert b"event port-down soft0" in done.stdout and b"(met 1, done 1)" in done.stdout, done
+        assert program.send() == RETRY_EXC
+        expect(softverbs("inject", program.pid, "event port-up soft0"), out=None)
+        assert b"(met 2" not in softverbs("inject", "--list", program.pid).stdout, "a rule meets what is there when it comes"
+
+
 def what_is_wrong_is_refused_and_nothing_changes():
     with _running() as program:
         expect(softverbs("inject", program.pid, "when work: explode"), 1, b"", [b'line 1, column 12: "explode" is no action.'])

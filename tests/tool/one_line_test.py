@@ -101,7 +101,7 @@ def _compile_all(place):
     """The sources that know how many settings or events there are, as objects: by the build's name for each."""
     made = {}
     for source, entry in _commands().items():
-        if not source.startswith(("tools/", "src/config/", "src/events/", "src/tap/fault.c", "src/report/counts_")) or re.search("_fuzz|_test|/shim/|/rdma/", source):
+        if not source.startswith(("tools/", "src/config/", "src/events/", "src/tap/fault.c", "src/script/faults.c", "src/report/counts_")) or re.search("_fuzz|_test|/shim/|/rdma/", source):
             continue
         with open(f"{TREE}/{source}", encoding="utf-8") as file:
             if COUNTS_THEM.search(file.read()):
@@ -116,7 +116,7 @@ def _link(output, made, instead=None):
     words = shlex.split(line)
     at = words.index("-o") + 1
     own = instead or [made.get(word, word) for word in words if word.endswith(".o")]
-    of_libraries = [path for name, path in made.items() if re.search("lib(config|events|tap|report)", name)]
+    of_libraries = [path for name, path in made.items() if re.search("lib(config|events|tap|script|report)", name)]
     rest = [word for word in words[at + 1:] if not word.endswith(".o")]
     quick = ["-fno-lto" if instead else "-O0"]  # objects of the library have their code, too; some of the command have none
     subprocess.run([*words[:at], output, *quick, *own, *of_libraries, *rest], cwd=BUILD, check=True)

@@ -175,8 +175,8 @@ def bad_options_are_2():
     expect(softverbs("run", "--net", "nowhere0", "true"), 2, b"", [b'interface "nowhere0"'])
     expect(softverbs("run", "--link-layer", "token-ring", "true"), 2, b"", [b'"token-ring"', b"ib and ethernet"])
     expect(softverbs("run", "--link-layer", "ib", "--net", "lo", "true"), 2, b"", [b"InfiniBand", b'"lo"'])
-    expect(softverbs("run", "--fault", "drop=5", "true"), 2, b"", [b'"drop=5" needs a percentage', b"drop=1%,"])
-    expect(softverbs("run", "--fault=loss=5%", "true"), 2, b"", [b'"loss=5%" is none of drop,'])
+    expect(softverbs("run", "--fault", "drop=5", "true"), 2, b"", [b'"5" is no percentage', b"drop=1%,"])
+    expect(softverbs("run", "--fault=loss=5%", "true"), 2, b"", [b'"loss" is none of drop,'])
     expect(softverbs("run"), 2, b"", [b"Which program"])
     expect(softverbs("run", "--"), 2, b"", [b"Which program"])
 

@@ -370,6 +370,18 @@ def asynchronous_events_of_every_kind_are_raised():
     assert _asyncs("when ibv_query_qp, nth 3: raise qp-fatal")[:2] == ([], RTS)
 
 
+def an_event_of_a_device_comes_when_it_is_opened():
+    down, up = "port 0 state 1 ", "port 0 state 4 "
+    for rule in "event port-down soft0", "when open: raise port-down", "when ibv_open_device: raise port-down", 'event port-down "soft*"':
+        out, err = _asked(rule)
+        assert out[0].startswith(down) and "raises port-down by line 1" in err[0], (rule, out, err)
+    for rule in "event port-down other", "when open, nth 2: raise port-down", "when open, program other: raise port-down":
+        out, err = _asked(rule)
+        assert out[0].startswith(up) and not any("raises" in line for line in err), (rule, out, err)
+    for event in "gid-change", "device-fatal":
+        assert len(_asyncs(f"event {event} soft0")[0]) >= 1, event
+
+
 def a_port_flaps():
     events, state, _ = _asyncs("when ibv_query_qp, once: raise port-down; when ibv_poll_cq, once: raise port-up")
     assert len(events) == 2 and "port" in events[0].lower() and events[0] != events[1] and state == RTS, events
@@ -483,7 +495,11 @@ def the_page_has_every_word():
         words = re.findall(r'^(?:CONDITION|ACTION)\("([^"]+)", "[^"]*", \w+, "([^"]*)", (?:[A-Z| ]+, )?"((?:[^"\\]|\\.)*)"\)', file.read(), re.M)
     with open(f"{TOP}/docs/user/scripts.md", encoding="utf-8") as file:
         page = file.read()
-    assert len(words) > 10
+    with open(f"{TOP}/src/script/words.def", encoding="utf-8") as file:
+        happenings = re.findall(r'^HAPPENING\((\w+), \w+, "((?:[^"\\]|\\.)*)"\)', file.read(), re.M)
+    assert len(words) > 10 and len(happenings) > 9
+    for word, meaning in happenings:
+        assert f"| `{word}` | {meaning} |" in page, word
     for word, form, meaning in words:
         assert f"| `{word}{' ' + form if form else ''}` | {meaning} |".replace('\\', '') in page, word
 
