@@ -45,6 +45,7 @@ bench:
 	@bench/tags.py build/softverbs
 	@bench/wire.py build/softverbs
 	@bench/polling.py build/softverbs
+	@bench/trace.py build/softverbs 3
 	@bench/costs.py build/softverbs
 
 interop:

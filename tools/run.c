@@ -1,5 +1,5 @@
 /* softverbs run: prepares the environment and becomes the program. No process stays behind, so the program's exit
- * status, signals, terminal and streams are its own. */
+ * status, signals, terminal and streams are its own. With --trace this process stays, and writes the trace. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "prepare.h"
+#include "trace/trace.h"
 
 static int become(char **argv)
 {
@@ -41,22 +42,46 @@ static void tell_of_ports(void)
                      devices[i].name, devices[i].name);
 }
 
+enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE };
+
+static const struct option own_options[] = {
+    {"trace", optional_argument, NULL, OPTION_TRACE}, {"trace-file", required_argument, NULL, OPTION_TRACE_FILE}, {}};
+
+/* What the command's own options say. */
+struct choice {
+    bool without_paths, traced;
+    const char *calls, *trace_file; /* NULL: all, to standard error */
+};
+
+/* 0, or the exit status after a sentence. */
+static int take_option(const struct command *command, int option, struct choice *choice)
+{
+    choice->traced |= option == OPTION_TRACE || option == OPTION_TRACE_FILE;
+    choice->without_paths |= option == PREPARE_NO_PATHS;
+    if (option == OPTION_TRACE)
+        choice->calls = optarg;
+    else if (option == OPTION_TRACE_FILE)
+        choice->trace_file = optarg;
+    else if (option != PREPARE_NO_PATHS)
+        return prepare_option(command, option, optarg);
+    return 0;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
-    const struct option *options = prepare_options(NULL);
-    bool paths = true;
+    const struct option *options = prepare_options(own_options);
+    struct choice choice = {0};
     int option, status = 0;
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
-        if (option == PREPARE_NO_PATHS)
-            paths = false;
-        else
-            status = prepare_option(command, option, optarg);
+        status = take_option(command, option, &choice);
     if (!status && optind == argc)
         status = command_misused(command, "Which program shall it run?");
     if (!status)
-        status = prepare_environment(command, paths);
+        status = prepare_environment(command, !choice.without_paths);
     if (!status)
         tell_of_ports();
+    if (!status && choice.traced)
+        return trace_run(choice.calls, choice.trace_file, become, argv + optind);
     return status ? status : become(argv + optind);
 }
 
@@ -68,18 +93,22 @@ const struct command run_command = {
     .help = "  -q, --quiet       show nothing  (SOFTVERBS_LOG=none)\n"
             "  --no-paths        preload nothing: provide no /dev/infiniband, no\n"
             "                    /sys/class/infiniband and no rdma(8), and obey a DT_RPATH\n"
+            "  --trace[=CALLS]   write each call of verbs and librdmacm, or these, with commas\n"
+            "                    between, to standard error (softverbs help trace)\n"
+            "  --trace-file FILE to this file instead\n"
             "\n"
-            "The program replaces this command: exit status, signals, terminal and standard\n"
-            "streams are its own. It and all that it starts find the libraries through\n"
-            "LD_LIBRARY_PATH, and through LD_PRELOAD where a DT_RPATH leads to others; only\n"
-            "what loads libibverbs.so.1 by a path of its own goes past them. Through another\n"
-            "preloaded library they see /dev/infiniband and /sys/class/infiniband* as a\n"
-            "kernel with such devices would show them. The kernel's own RDMA devices are\n"
-            "hidden. Only opening such a path by its name is redirected: the listings of\n"
-            "/dev and of /sys/class do not show them, and neither do programs without libc\n"
-            "(written in Go, static). In front of $PATH stands an \"rdma\" that tells of these\n"
-            "devices (link, dev, resource and statistic show) and leaves everything else to\n"
-            "the one of iproute2.\n"
+            "The program replaces this command (with --trace it is a child of it): exit\n"
+            "status, signals, terminal and standard streams are its own. It and all that it\n"
+            "starts find the libraries through LD_LIBRARY_PATH, and through LD_PRELOAD where\n"
+            "a DT_RPATH leads to others; only what loads libibverbs.so.1 by a path of its own\n"
+            "goes past them. Through another preloaded library they see /dev/infiniband and\n"
+            "/sys/class/infiniband* as a kernel with such devices would show them. The\n"
+            "kernel's own RDMA devices are hidden. Only opening such a path by its name is\n"
+            "redirected: the listings of /dev and of /sys/class do not show them, and neither\n"
+            "do programs without libc (written in Go, static; \"softverbs sysfs DIR\" is for\n"
+            "those). In front of $PATH stands an \"rdma\" that tells of these devices (link,\n"
+            "dev, resource and statistic show) and leaves everything else to the one of\n"
+            "iproute2.\n"
             "\n"
             "NCCL_GIN_TYPE is set to 2 where it is unset, as NCCL 2.28 (PyTorch 2.9 to 2.11)\n"
             "crashes without it on devices other than mlx5.\n"

@@ -7,8 +7,10 @@
 
 #include "base/nanos.h"
 #include "calls/calls.h"
+#include "trace/command.h"
 #include "trace/value.h"
 #include "verbs/object/words.h"
+#include "verbs/qp/kind.h"
 
 enum {
     ROOM_OF_RESULT = 160,
@@ -130,17 +132,21 @@ static void end_empty(void)
     empty.call = NULL;
 }
 
-/* True: the poll that found nothing is one more of those, and no line of its own. */
-static bool add_empty(const char *call, struct calls_subject cq, const char *result, int64_t when)
+/* The poll that found nothing is a line of its own, and those behind it are more of those. */
+static void begin_empty(const char *call, struct calls_subject cq, const char *result)
 {
-    if (empty.call != call || empty.cq.object != cq.object || empty.trace != trace_ring_now()) {
-        end_empty();
-        empty.trace = trace_ring_now();
-        empty.call = call;
-        empty.cq = cq;
-        empty.result = result;
+    end_empty();
+    empty.trace = trace_ring_now();
+    empty.call = call;
+    empty.cq = cq;
+    empty.result = result;
+}
+
+/* True: the poll that found nothing is one more of those, and no line of its own. */
+static bool add_empty(const char *call, const void *cq, int64_t when)
+{
+    if (empty.call != call || empty.cq.object != (uintptr_t)cq || empty.trace != trace_ring_now())
         return false;
-    }
     if (!empty.further++)
         empty.since = when;
     if (when - empty.since > (int64_t)NANOS_SECOND)
@@ -229,13 +235,13 @@ static void show_wait(struct trace_line *line)
 #define OF_int(name, title, parameters, arguments) TRACED(code, int, name, title, parameters, arguments)
 #define OF_void(name, title, parameters, arguments) TRACED_NOTHING(name, title, parameters, arguments)
 #define TITLE(name) (&#name[#name[0] == '_'])
-/* Of polls: below. */
+/* Of polls and sends: below. */
 #define FAST_poll_cq(...)
 #define FAST_bind_mw(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
 #define FAST_req_notify_cq(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
 #define FAST_post_srq_recv(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
 #define FAST_post_srq_ops(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
-#define FAST_post_send(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
+#define FAST_post_send(...)
 #define FAST_post_recv(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
 #define ITERATOR_start_poll(...)
 #define ITERATOR_next_poll(...)
@@ -255,7 +261,7 @@ static void show_wait(struct trace_line *line)
 #define ITERATOR(type, name, parameters, arguments) ITERATOR_##name(ibv_##name, "ibv_" #name, parameters, arguments)
 #include "calls/verbs.def"
 
-/* A command of librdmacm: the identifier that it names. One that takes an event waits. */
+/* A command of librdmacm. One that takes an event waits. */
 #define BEFORE_told(line)
 #define BEFORE_quiet(line)
 #define BEFORE_waits(line) show_wait(line);
@@ -267,26 +273,18 @@ static void show_wait(struct trace_line *line)
         struct trace_line line;                                                                                        \
         end_empty();                                                                                                   \
         begin_line(&line, #page);                                                                                      \
-        VALUE_ARGUMENT(&line, call)                                                                                    \
+        command_arguments(&line, call, UCMA_##number);                                                                 \
         BEFORE_##how(&line) int result = calls_get(&layer.below, serve)(call);                                         \
         begin_result(&line);                                                                                           \
         answer_code(&line, result);                                                                                    \
+        if (!result)                                                                                                   \
+            command_answer(&line, call, UCMA_##number);                                                                \
         end_line(&line);                                                                                               \
         return result;                                                                                                 \
     }
 #include "calls/ucma.def"
 
 /* --- calls whose results tell more */
-
-static void end_poll(struct trace_line *line, const char *call, struct calls_subject cq, bool found,
-                     const char *nothing)
-{
-    if (!found && add_empty(call, cq, nothing, line->when))
-        return;
-    if (found)
-        end_empty();
-    end_line(line);
-}
 
 static int traced_ibv_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {
@@ -296,12 +294,18 @@ static int traced_ibv_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     struct trace_line line;
     begin_line(&line, call);
     int result = calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
+    if (!result && add_empty(call, cq, line.when))
+        return result;
+    if (result)
+        end_empty();
+    else
+        begin_empty(call, CALLS_SUBJECT_IF(cq), "0");
     VALUE_ARGUMENTS(&line, cq, count)
     begin_result(&line);
     answer_negative(&line, result);
     if (result > 0)
         value_completions(&line, list, result);
-    end_poll(&line, call, CALLS_SUBJECT_IF(cq), result, "0");
+    end_line(&line);
     return result;
 }
 
@@ -322,12 +326,18 @@ static int traced_ibv_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *
     struct trace_line line;
     begin_line(&line, call);
     int result = calls_get(&layer.below, ibv_start_poll)(cq, attr);
+    if (result == ENOENT && add_empty(call, cq, line.when))
+        return result;
+    if (result == ENOENT)
+        begin_empty(call, CALLS_SUBJECT_IF(cq), "ENOENT");
+    else
+        end_empty();
     VALUE_ARGUMENT(&line, cq)
     begin_result(&line);
     answer_code(&line, result);
     if (!result)
         add_entry(&line, cq);
-    end_poll(&line, call, CALLS_SUBJECT_IF(cq), result != ENOENT, "ENOENT");
+    end_line(&line);
     return result;
 }
 
@@ -347,6 +357,51 @@ static int traced_ibv_next_poll(struct ibv_cq_ex *cq)
     return result;
 }
 
+static void add_name(struct trace_line *line, const char *name)
+{
+    text_add_character(line, TRACE_NEXT);
+    text_add(line, name);
+    text_add_character(line, '=');
+}
+
+static int traced_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    if (!trace_ring_now())
+        return calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
+    struct trace_line line;
+    end_empty();
+    begin_line(&line, "ibv_post_send");
+    VALUE_ARGUMENT(&line, qp)
+    add_name(&line, "wr");
+    const struct qp_kind *kind = qp_kind_find(qp->qp_type);
+    value_send_requests(&line, wr, kind && (kind->traits & QP_DATAGRAM));
+    int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
+    begin_result(&line);
+    answer_code(&line, result);
+    end_line(&line);
+    return result;
+}
+
+/* The attributes as they are then. */
+static int traced_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+    if (!trace_ring_now())
+        return calls_get(&layer.below, ibv_query_qp)(qp, attr, mask, init);
+    struct trace_line line;
+    end_empty();
+    begin_line(&line, "ibv_query_qp");
+    int result = calls_get(&layer.below, ibv_query_qp)(qp, attr, mask, init);
+    line.shallow = result;
+    VALUE_ARGUMENT(&line, qp)
+    add_name(&line, "attr");
+    value_qp_attributes(&line, attr, (unsigned)mask);
+    VALUE_ARGUMENTS(&line, mask, init)
+    begin_result(&line);
+    answer_code(&line, result);
+    end_line(&line);
+    return result;
+}
+
 static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     if (!trace_ring_now())
@@ -355,8 +410,7 @@ static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mas
     end_empty();
     begin_line(&line, "ibv_modify_qp");
     VALUE_ARGUMENT(&line, qp)
-    text_add_character(&line, TRACE_NEXT);
-    text_add(&line, "attr=");
+    add_name(&line, "attr");
     value_qp_attributes(&line, attr, (unsigned)mask);
     int result = calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);
     begin_result(&line);
@@ -459,6 +513,7 @@ const char *call_layer_trace(const char *calls)
     }
     struct calls wanted = all;
     wanted.ibv_modify_qp = traced_modify_qp;
+    wanted.ibv_query_qp = traced_query_qp;
     wanted.ibv_get_cq_event = traced_get_cq_event;
 #define CALL(type, name, title, parameters, arguments)                                                                 \
     if (!is_listed(title, calls))                                                                                      \

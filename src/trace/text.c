@@ -16,39 +16,54 @@ void text_add_character(struct trace_line *line, char character)
     }
 }
 
-void text_add(struct trace_line *line, const char *text)
+static void add_bytes(struct trace_line *line, const char *text, size_t length)
 {
-    for (; *text; text++)
-        text_add_character(line, *text);
+    if (line->length + length <= line->limit - END) {
+        memcpy(line->text + line->length, text, length);
+        line->length += (uint32_t)length;
+        return;
+    }
+    for (size_t i = 0; i < length; i++)
+        text_add_character(line, text[i]);
 }
 
-static void add_digits(struct trace_line *line, uint64_t number, unsigned base)
+void text_add(struct trace_line *line, const char *text)
+{
+    add_bytes(line, text, strlen(text));
+}
+
+static void add_decimal(struct trace_line *line, uint64_t number)
 {
     char digits[DIGITS];
-    unsigned count = 0;
+    unsigned first = DIGITS;
     do
-        digits[count++] = "0123456789abcdef"[number % base];
-    while (number /= base);
-    while (count)
-        text_add_character(line, digits[--count]);
+        digits[--first] = (char)('0' + number % 10);
+    while (number /= 10);
+    add_bytes(line, digits + first, DIGITS - first);
 }
 
 void text_add_number(struct trace_line *line, uint64_t number)
 {
-    add_digits(line, number, 10);
+    add_decimal(line, number);
 }
 
 void text_add_signed(struct trace_line *line, int64_t number)
 {
     if (number < 0)
         text_add_character(line, '-');
-    add_digits(line, number < 0 ? -(uint64_t)number : (uint64_t)number, 10);
+    add_decimal(line, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
 void text_add_hex(struct trace_line *line, uint64_t number)
 {
-    text_add(line, "0x");
-    add_digits(line, number, 16);
+    char digits[DIGITS];
+    unsigned first = DIGITS;
+    do
+        digits[--first] = "0123456789abcdef"[number % 16];
+    while (number /= 16);
+    digits[--first] = 'x';
+    digits[--first] = '0';
+    add_bytes(line, digits + first, DIGITS - first);
 }
 
 void text_add_member(struct trace_line *line, bool *first, const char *name)

@@ -1,5 +1,6 @@
 #include "trace/value.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "verbs/object/words.h"
@@ -7,12 +8,25 @@
 
 enum { MOST_ELEMENTS = 4, MOST_REQUESTS = 4 };
 
-void value_signed(struct trace_line *line, const char *name, uint64_t value)
+/* Masks that the manuals have names for. True: it is one. */
+static bool add_mask(struct trace_line *line, const char *name, unsigned value)
 {
     char words[WORDS_SIZE];
     if (!strcmp(name, "access"))
-        text_add(line, words_access((unsigned)value, words));
+        text_add(line, words_access(value, words));
+    else if (!strcmp(name, "mask") || !strcmp(name, "attr_mask"))
+        text_add(line, value ? words_attributes(value, words) : "0");
+    else if (!strcmp(name, "srq_mask") && value && value <= (IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+        text_add(line,
+                 (const char *[]){"", "IBV_SRQ_MAX_WR", "IBV_SRQ_LIMIT", "IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT"}[value]);
     else
+        return false;
+    return true;
+}
+
+void value_signed(struct trace_line *line, const char *name, uint64_t value)
+{
+    if (!add_mask(line, name, (unsigned)value))
         text_add_signed(line, (int64_t)value);
 }
 
@@ -20,11 +34,8 @@ void value_unsigned(struct trace_line *line, const char *name, uint64_t value)
 {
     static const char *const in_hex[] = {"access", "address", "iova",       "rkey",
                                          "lkey",   "flags",   "remote_qpn", "remote_qkey"};
-    char words[WORDS_SIZE];
-    if (!strcmp(name, "access")) {
-        text_add(line, words_access((unsigned)value, words));
+    if (add_mask(line, name, (unsigned)value))
         return;
-    }
     for (size_t i = 0; i < sizeof in_hex / sizeof *in_hex; i++)
         if (!strcmp(name, in_hex[i])) {
             text_add_hex(line, value);
@@ -144,9 +155,27 @@ static bool is_remote(enum ibv_wr_opcode opcode)
     return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_RDMA_READ;
 }
 
+/* Of a datagram. */
+static void receiver(struct trace_line *line, bool *first, const struct ibv_send_wr *wr)
+{
+    text_add_member(line, first, "ah");
+    value_add(line, "ah", CALLS_SUBJECT_IF(wr->wr.ud.ah), value_pointer, (uintptr_t)wr->wr.ud.ah);
+    hex(line, first, "remote_qpn", wr->wr.ud.remote_qpn);
+    hex(line, first, "remote_qkey", wr->wr.ud.remote_qkey);
+}
+
+static bool has_immediate(enum ibv_wr_opcode opcode)
+{
+    return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
 static void remote(struct trace_line *line, bool *first, const struct ibv_send_wr *wr)
 {
     bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    if (has_immediate(wr->opcode))
+        hex(line, first, "imm_data", ntohl(wr->imm_data));
+    if (wr->opcode == IBV_WR_SEND_WITH_INV)
+        hex(line, first, "invalidate_rkey", wr->invalidate_rkey);
     if (is_remote(wr->opcode)) {
         hex(line, first, "remote_addr", wr->wr.rdma.remote_addr);
         hex(line, first, "rkey", wr->wr.rdma.rkey);
@@ -154,12 +183,14 @@ static void remote(struct trace_line *line, bool *first, const struct ibv_send_w
         hex(line, first, "remote_addr", wr->wr.atomic.remote_addr);
         hex(line, first, "rkey", wr->wr.atomic.rkey);
         number(line, first, "compare_add", wr->wr.atomic.compare_add);
+        if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
+            number(line, first, "swap", wr->wr.atomic.swap);
     }
 }
 
-void value_ibv_send_wr(struct trace_line *line, const char *name, uint64_t value)
+void value_send_requests(struct trace_line *line, const struct ibv_send_wr *wr, bool datagrams)
 {
-    const struct ibv_send_wr *wr = (const struct ibv_send_wr *)(uintptr_t)value;
+    bool none = !wr;
     for (unsigned i = 0; wr && i < MOST_REQUESTS; i++, wr = wr->next) {
         bool first = true;
         text_add(line, i ? ", {" : "{");
@@ -168,9 +199,11 @@ void value_ibv_send_wr(struct trace_line *line, const char *name, uint64_t value
         elements(line, &first, wr->sg_list, wr->num_sge);
         send_flags(line, &first, wr->send_flags);
         remote(line, &first, wr);
+        if (datagrams)
+            receiver(line, &first, wr);
         text_add_character(line, '}');
     }
-    text_add(line, wr ? ", ..." : value ? "" : "NULL");
+    text_add(line, wr ? ", ..." : none ? "NULL" : "");
 }
 
 void value_ibv_recv_wr(struct trace_line *line, const char *name, uint64_t value)
@@ -383,6 +416,10 @@ static void completion(struct trace_line *line, const struct ibv_wc *wc)
         text_add(line, ", opcode=IBV_WC_");
         text_add(line, completion_word(wc->opcode));
         number(line, &first, "byte_len", wc->byte_len);
+        if (wc->wc_flags & IBV_WC_WITH_IMM)
+            hex(line, &first, "imm_data", ntohl(wc->imm_data));
+        if (wc->wc_flags & IBV_WC_GRH)
+            text_add(line, ", wc_flags=IBV_WC_GRH");
     } else {
         number(line, &first, "vendor_err", wc->vendor_err);
     }

@@ -17,7 +17,6 @@ value_writer value_signed, value_unsigned, value_pointer;
 
 /* The structs that are shown, which VALUE_STRUCTS lists: value_ibv_send_wr and so on. */
 #define VALUE_STRUCTS(STRUCT)                                                                                          \
-    STRUCT(ibv_send_wr)                                                                                                \
     STRUCT(ibv_recv_wr)                                                                                                \
     STRUCT(ibv_qp_init_attr)                                                                                           \
     STRUCT(ibv_qp_init_attr_ex)                                                                                        \
@@ -61,6 +60,9 @@ void value_argument(struct trace_line *, const char *name, struct calls_subject,
 
 /* What a successful ibv_poll_cq has put there: "[{wr_id=7, IBV_WC_SUCCESS, ...}, ...]". */
 void value_completions(struct trace_line *, const struct ibv_wc *, int count);
+
+/* "{wr_id=7, opcode=IBV_WR_SEND, ...}"; datagrams: with whom each is for. */
+void value_send_requests(struct trace_line *, const struct ibv_send_wr *, bool datagrams);
 
 /* "{qp_state=IBV_QPS_INIT, ...}": the members that the mask names. */
 void value_qp_attributes(struct trace_line *, const struct ibv_qp_attr *, unsigned mask);

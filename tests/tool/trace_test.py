@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """softverbs trace: the calls of unmodified programs, of one that it starts and of one that runs."""
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -101,11 +102,62 @@ def a_call_that_waits_is_a_line_when_it_begins():
     assert all(re.fullmatch(r"0 cq \d+", result) for _, _, result, _ in waits if result), waits
 
 
-def commands_of_librdmacm_are_there():
-    done = softverbs("trace", "-e", "rdma_create_id,rdma_bind_addr,rdma_destroy_id", "--", "udaddy", "-b", "nowhere")
-    if done.returncode == 127:
-        raise cases.Skip("rdmacm-utils is not installed")
-    assert "rdma_create_id(" in done.stderr.decode(), cases.told(done)
+CONNECTING = """
+import ctypes, ctypes.util, struct, socket
+cm = ctypes.CDLL("librdmacm.so.1", use_errno=True)
+cm.rdma_create_event_channel.restype = ctypes.c_void_p
+channel, identifier = ctypes.c_void_p(cm.rdma_create_event_channel()), ctypes.c_void_p()
+assert cm.rdma_create_id(channel, ctypes.byref(identifier), None, 0x106) == 0
+address = struct.pack("<HH", socket.AF_INET, socket.htons(7471)) + socket.inet_aton("127.0.0.1") + bytes(8)
+assert cm.rdma_set_option(identifier, 0, 1, ctypes.byref(ctypes.c_int(1)), 4) == 0
+assert cm.rdma_resolve_addr(identifier, None, address, 2000) == 0
+event = ctypes.c_void_p()
+assert cm.rdma_get_cm_event(channel, ctypes.byref(event)) == 0
+cm.rdma_ack_cm_event(event)
+assert cm.rdma_listen(identifier, 3) < 0
+assert cm.rdma_destroy_id(identifier) == 0
+"""
+
+
+def commands_of_librdmacm_show_arguments_and_answers():
+    try:
+        ctypes.CDLL("librdmacm.so.1")
+    except OSError as error:
+        raise cases.Skip("librdmacm is not installed") from error
+    done = expect(softverbs("run", "--trace=create_id,resolve_addr,get_cm_event,set_option,listen,destroy_id", "--", cases.PYTHON, "-c", CONNECTING), err=None)
+    lines = [line for line in _lines(done.stderr.decode()) if "query=" not in line[1]]
+    made = next(line for line in lines if line[1] == "ps=RDMA_PS_TCP, qp_type=RC")
+    assert made[0] == "rdma_create_id" and re.fullmatch(r"0 identifier \d+", made[2]), made
+    name = made[2][2:]
+    rest = lines[lines.index(made) + 1:]
+    assert [line[:3] for line in rest if "destroy" not in line[0]] == [
+        ("rdma_set_option", f"id={name}, level=RDMA_OPTION_ID, optname=REUSEADDR, optlen=4", "0"),
+        ("rdma_resolve_addr", f"id={name}, src_addr=NULL, dst_addr=127.0.0.1:7471, timeout_ms=2000", "0"),
+        ("rdma_get_cm_event", "", None),
+        ("rdma_get_cm_event", "", f"0 RDMA_CM_EVENT_ADDR_RESOLVED of {name}, status 0"),
+        ("rdma_listen", f"id={name}, backlog=3", "EINVAL")], rest
+    assert rest[-1][:3] == ("rdma_destroy_id", f"id={name}", "0 events 1"), rest
+
+
+def run_traces_as_trace_does():
+    path = f"{TEMPORARY}/run-trace"
+    done = expect(softverbs("run", "--trace=reg_mr,post_send", "--trace-file", path, "--no-paths", "--", PROGRAM, "work"), out=None)
+    with open(path, encoding="utf-8") as file:
+        lines = _lines(file.read())
+    assert {line[0] for line in lines} == {"ibv_reg_mr", "ibv_post_send"} and done.stdout.count(b" status 0 ") == 8, lines
+    done = expect(softverbs("run", "--trace", "--fault", "drop=0%", "--", PROGRAM, "work"), out=None, err=None)
+    assert _of(_lines(done.stderr.decode()), "ibv_post_send"), cases.told(done)
+    for program, status in ((["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -KILL $$"], 137), (["/nowhere"], 127)):
+        assert softverbs("run", "--trace", "--", *program).returncode == status, program
+
+
+def flags_and_datagrams_are_in_words():
+    done = expect(softverbs("run", "--trace=post_send,query_qp,modify_qp", "--", PROGRAM, "datagrams"), out=None, err=None)
+    lines = _lines(done.stderr.decode())
+    sends = _of(lines, "ibv_post_send")
+    assert sends and all(re.search(r"ah=ah \d+, remote_qpn=0x[0-9a-f]+, remote_qkey=0x", line[1]) for line in sends), sends
+    (_, arguments, result, _), *_ = _of(lines, "ibv_query_qp")
+    assert "attr={qp_state=RTS}" in arguments and "mask=IBV_QP_STATE" in arguments and result == "0", arguments
 
 
 def lines_of_json_have_the_same():

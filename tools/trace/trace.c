@@ -19,6 +19,7 @@
 #include "report/meeting.h"
 #include "report/report.h"
 #include "ring/trace_ring.h"
+#include "trace/trace.h"
 #include "trace/trace_line.h"
 
 enum { PAUSE_NANOS = 1000000, PATIENCE = 200 /* pauses after which is looked whether the process lives */ };
@@ -28,6 +29,7 @@ struct trace {
     struct live_process process; /* that is traced; pid 0: the program is a child of this process */
     const char *calls;
     FILE *out;
+    int (*become)(char **program); /* of a child: starts the program, or says why it can't; its exit status */
     struct trace_reader reader;
     struct trace_slot line;
     bool fails; /* lines can't be written */
@@ -123,23 +125,30 @@ static int trace_process(struct trace *trace)
 
 /* --- a program that is started */
 
-static void become(struct trace *trace, char **program)
+/* "softverbs run -- PROGRAM" of this very command. */
+static int start_run(char **program)
 {
-    char *arguments[] = {"softverbs", "run", "--", NULL};
+    char *arguments[] = {"softverbs", "run", "--"};
+    enum { COUNT = sizeof arguments / sizeof *arguments };
     size_t count = 0;
     while (program[count])
         count++;
-    char **all = calloc(count + sizeof arguments / sizeof *arguments, sizeof *all);
+    char **all = calloc(count + COUNT + 1, sizeof *all);
     if (!all)
-        _exit(EXIT_SELF);
+        return EXIT_SELF;
     memcpy(all, arguments, sizeof arguments);
-    memcpy(all + 3, program, count * sizeof *all);
+    memcpy(all + COUNT, program, count * sizeof *all);
+    execv("/proc/self/exe", all);
+    complain("softverbs can't be executed: %s.", strerror(errno));
+    return EXIT_SELF;
+}
+
+static void become(struct trace *trace, char **program)
+{
     give_back_signals();
     setenv(setting_lines[SETTING_TRACE_RING].variable, trace->reader.path, 1);
     setenv(setting_lines[SETTING_TRACE_CALLS].variable, trace->calls, 1);
-    execv("/proc/self/exe", all);
-    complain("softverbs can't be executed: %s.", strerror(errno));
-    _exit(EXIT_SELF);
+    _exit(trace->become(program));
 }
 
 /* What its user sends to all of the terminal is for the program; this process goes on until it has ended. */
@@ -163,15 +172,8 @@ static int trace_program(struct trace *trace, char **program)
 
 /* --- the command */
 
-static int begin(const struct command *command, struct trace *trace, const char *path, char **program)
+static int begin(struct trace *trace, const char *path, char **program)
 {
-    int status = trace->process.pid ? meeting_find(command, &trace->meeting) : 0;
-    if (status)
-        return status;
-    if (trace->process.pid && !live_process_find(trace->meeting.directory, &trace->process)) {
-        complain("No process %ld has a softverbs device open.", trace->process.pid);
-        return EXIT_NEGATIVE;
-    }
     trace->out = path ? fopen(path, "we") : stderr;
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* where the program writes, too */
     if (!trace->out) {
@@ -184,9 +186,31 @@ static int begin(const struct command *command, struct trace *trace, const char 
         return EXIT_NEGATIVE;
     }
     take_signals();
-    status = trace->process.pid ? trace_process(trace) : trace_program(trace, program);
+    int status = trace->process.pid ? trace_process(trace) : trace_program(trace, program);
     tell_lost(trace);
     trace_ring_destroy(&trace->reader);
+    return status;
+}
+
+/* 0, or an exit status after a sentence. */
+static int find_process(const struct command *command, struct trace *trace)
+{
+    int status = trace->process.pid ? meeting_find(command, &trace->meeting) : 0;
+    if (status || !trace->process.pid || live_process_find(trace->meeting.directory, &trace->process))
+        return status;
+    complain("No process %ld has a softverbs device open.", trace->process.pid);
+    return EXIT_NEGATIVE;
+}
+
+int trace_run(const char *calls, const char *path, int (*start)(char **), char **program)
+{
+    struct trace *trace = calloc(1, sizeof *trace);
+    if (!trace)
+        return EXIT_SELF;
+    trace->calls = calls ? calls : "";
+    trace->become = start;
+    int status = begin(trace, path, program);
+    free(trace);
     return status;
 }
 
@@ -202,6 +226,7 @@ static int trace(const struct command *command, int argc, char **argv)
     if (!trace)
         return EXIT_SELF;
     trace->calls = "";
+    trace->become = start_run;
     for (int option; (option = meeting_option(command, argc, argv, options, &trace->meeting)) != -1;) {
         pid = option == 'p' ? optarg : pid;
         trace->calls = option == 'e' ? optarg : trace->calls;
@@ -212,8 +237,8 @@ static int trace(const struct command *command, int argc, char **argv)
         status = command_misused(command, "\"%s\" is no number of a process.", pid);
     else if (!pid == (optind == argc))
         status = command_misused(command, "It needs either a program, or -p and the number of a process.");
-    else
-        status = begin(command, trace, path, argv + optind);
+    else if (!(status = find_process(command, trace)))
+        status = begin(trace, path, argv + optind);
     free(trace);
     return status;
 }

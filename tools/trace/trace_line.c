@@ -28,14 +28,32 @@ static void take_apart(struct parts *parts, const struct trace_slot *line)
         *parts->arguments++ = 0;
 }
 
+/* The local time, of a second that is most often that of the line before. */
 static void print_time(FILE *out, int64_t when)
 {
+    static time_t told = -1;
+    static char text[16];
     time_t seconds = when / NANOS;
     struct tm local;
-    char text[16];
-    localtime_r(&seconds, &local);
-    strftime(text, sizeof text, "%H:%M:%S", &local);
+    if (seconds != told) {
+        localtime_r(&seconds, &local);
+        strftime(text, sizeof text, "%H:%M:%S", &local);
+        told = seconds;
+    }
     fprintf(out, "%s.%06ld", text, (long)(when % NANOS / 1000));
+}
+
+static void print_arguments(FILE *out, const char *arguments)
+{
+    while (arguments && *arguments) {
+        size_t length = strcspn(arguments, (char[]){TRACE_NEXT, 0});
+        fwrite(arguments, 1, length, out);
+        arguments += length;
+        if (*arguments) {
+            fputs(", ", out);
+            arguments++;
+        }
+    }
 }
 
 static void print_text(FILE *out, const struct trace_slot *line, struct parts *parts)
@@ -45,11 +63,7 @@ static void print_text(FILE *out, const struct trace_slot *line, struct parts *p
     if (line->thread != line->process)
         fprintf(out, "/%d", line->thread);
     fprintf(out, " %s(", parts->call);
-    for (const char *at = parts->arguments; at && *at; at++)
-        if (*at == TRACE_NEXT)
-            fputs(", ", out);
-        else
-            fputc(*at, out);
+    print_arguments(out, parts->arguments);
     fputc(')', out);
     if (line->took == UINT32_MAX)
         fputs(" waits", out);

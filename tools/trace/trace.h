@@ -1,0 +1,10 @@
+/* The trace of a program that is started (softverbs trace, softverbs run --trace). */
+#ifndef TOOLS_TRACE_H
+#define TOOLS_TRACE_H
+
+/* Starts the program by `start`, in a child, which becomes it or answers an exit status after a sentence, and writes
+ * its calls until it has ended: those that are named with commas between, or all (NULL), to the file, or to standard
+ * error (NULL). The program's exit status, or another after a sentence. */
+int trace_run(const char *calls, const char *path, int (*start)(char **program), char **program);
+
+#endif
