@@ -160,10 +160,34 @@ enum verdict check_reading(char *say, size_t size)
     return VERDICT_WARNING;
 }
 
+/* What forbids user namespaces to others than root, and the line that allows them; NULL: nothing does. */
+static const char *find_obstacle(void)
+{
+    static const struct {
+        const char *file;
+        long forbids;
+        const char *line;
+    } obstacles[] = {
+        {"/proc/sys/user/max_user_namespaces", 0, "user.max_user_namespaces=10000"},
+        {"/proc/sys/kernel/unprivileged_userns_clone", 0, "kernel.unprivileged_userns_clone=1"},
+        {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1, "kernel.apparmor_restrict_unprivileged_userns=0"},
+    };
+    for (size_t i = 0; i < sizeof obstacles / sizeof *obstacles; i++)
+        if (!access(obstacles[i].file, R_OK) && read_number(obstacles[i].file, "") == obstacles[i].forbids)
+            return obstacles[i].line;
+    return NULL;
+}
+
 enum verdict check_namespaces(char *say, size_t size)
 {
-    long most = read_number("/proc/sys/user/max_user_namespaces", "");
-    snprintf(say, size, "User namespaces are %s here, and not needed.", most == 0 ? "forbidden" : "not forbidden");
+    const char *line = find_obstacle();
+    if (line)
+        snprintf(say, size,
+                 "User namespaces are forbidden here, and \"softverbs lab\" needs root; nothing else needs them. "
+                 "\"sysctl %s\" as root allows them.",
+                 line);
+    else
+        snprintf(say, size, "User namespaces are not forbidden here, so \"softverbs lab\" needs no root.");
     return VERDICT_OK;
 }
 

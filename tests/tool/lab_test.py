@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""softverbs lab and on: hosts that share no memory, programs that start others there, and nothing that is left behind."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import cases
+from cases import Skip, expect, softverbs, told
+from patience import until
+
+USER = "nobody"
+PINGPONG = "softverbs on {there} -- ibv_{program} -g 1 -n 50 & sleep 0.1; for i in 1 2 3 4 5 6 7 8 9; do " \
+           "ibv_{program} -g 1 -n 50 {there} && break; sleep 0.3; done; status=$?; wait && exit $status"
+# A system that has no user namespaces, and a root who may not make others.
+WITHOUT_RIGHTS = ["unshare", "--user", "--map-root-user", "sh", "-c",
+                  'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --bounding-set=-all "$@"', "sh"]
+
+
+def _lab(*arguments, **options):
+    done = softverbs("lab", *arguments, **options)
+    if b"allows no namespaces" in done.stderr or b"can't be mounted" in done.stderr:
+        raise Skip(done.stderr.decode())
+    return done
+
+
+def _shell(count, script, *options, status=0, **more):
+    return expect(_lab("--hosts", str(count), *options, "--", "sh", "-c", script, **more), status, None, None).stdout.decode()
+
+
+def _pingpong(program="rc_pingpong", there="h2"):
+    return PINGPONG.format(program=program, there=there)
+
+
+def a_program_talks_to_another_host():
+    for program in ("rc_pingpong", "ud_pingpong", "srq_pingpong"):
+        out = _shell(2, _pingpong(program))
+        assert out.count("50 iters") == 2 and "::ffff:10.77.0.1" in out and "::ffff:10.77.0.2" in out, out
+
+
+def hosts_have_names_addresses_and_memory_of_their_own():
+    out = _shell(3, 'for h in h1 h2 h3; do softverbs on $h -- sh -c "hostname; cat /sys/class/net/eth0/address; touch /dev/shm/of-$h; ls /dev/shm"; '
+                 "done; getent ahostsv4 h3; ibv_devinfo")
+    assert re.search(r"h1\n02:73:76:00:00:01\nof-h1\nsoftverbs.*h2\n02:73:76:00:00:02\nof-h2\nsoftverbs.*h3\n02:73:76:00:00:03\nof-h3\n", out, re.S), out
+    assert "of-h1\nof-h2" not in out and "10.77.0.3" in out and "PORT_ACTIVE" in out, out
+    assert "here" in _shell("here,there", "softverbs on there -- hostname; hostname")
+
+
+def the_status_is_that_of_the_program():
+    _shell(1, "exit 7", status=7)
+    _shell(1, "kill -9 $$", status=128 + signal.SIGKILL)
+    _shell(2, "softverbs on h2 -- sh -c 'exit 3'", status=3)
+    expect(_lab("--hosts", "1", "--", "./nowhere"), 127, b"", [b"There is no program"])
+
+
+def mistakes_have_sentences():
+    for arguments, said in ((["--hosts", "0", "true"], "no number of hosts from 1 to 64"), (["--hosts", "65", "true"], "from 1 to 64"),
+                            (["--hosts", "a,b,a", "true"], 'The name "a" is taken'), (["--hosts", "a,,b", "true"], "can't be the name of a host"),
+                            (["true"], "How many hosts?"), (["--hosts", "2"], "It needs a program to run, or --shell."),
+                            (["--hosts", "2", "--shell", "true"], "It needs a program"), (["--hosts", "1", "--profile", "no", "true"], "no profile")):
+        done = softverbs("lab", *arguments)
+        assert done.returncode == 2 and said in " ".join(done.stderr.decode().split()), told(done)
+    expect(softverbs("on", "h2", "true"), 2, b"", [b"This is no lab"])
+    assert "The lab has no host" in _shell(1, "softverbs on h2 -- true 2>&1", status=2)
+    assert "Which program" in _shell(1, "softverbs on h1 2>&1", status=2)
+
+
+def what_calls_ssh_reaches_a_host():
+    assert _shell(2, "ssh -x -o BatchMode=yes -l me h2 hostname '&&' echo '$0'; rsh me@h2 'echo $((6 * 7))'") == "h2\n/bin/sh\n42\n"
+    assert "The lab has no host" in _shell(2, "ssh h3 true 2>&1", status=2)
+
+
+def a_lab_needs_no_root():
+    if os.geteuid():
+        raise Skip("the others are no root's already")
+    out = _shell(2, f"id -un; {_pingpong()}", user=USER)
+    assert out.startswith(USER) and out.count("50 iters") == 2, out
+
+
+def without_rights_a_sentence_says_so():
+    if subprocess.run([*WITHOUT_RIGHTS, "true"], capture_output=True, check=False).returncode:
+        raise Skip("the system itself allows no user namespaces")
+    done = subprocess.run([*WITHOUT_RIGHTS, cases.SOFTVERBS, "lab", "--hosts", "1", "--", "true"], capture_output=True, check=False,
+                          env=cases.environment())
+    said = " ".join(done.stderr.decode().split())
+    assert done.returncode == 125 and "allows no namespaces of one's own" in said and "softverbs doctor" in said, told(done)
+    done = subprocess.run([*WITHOUT_RIGHTS, cases.SOFTVERBS, "doctor"], capture_output=True, check=False, env=cases.environment())
+    assert "sysctl user.max_user_namespaces=10000" in " ".join(done.stdout.decode().split()), told(done)
+
+
+def _with(word):
+    """Processes whose command line has this word, by all that can be seen from here."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if word.encode() in file.read() and int(pid) != os.getpid():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def _begin(word, *options):
+    """A lab of which each host has a process in a session of its own; it says when all are there."""
+    script = "for h in h1 h2 h3; do setsid softverbs on $h -- sh -c 'echo up; exec -a $0 sleep 1000' $0 & done; wait"
+    begun = subprocess.Popen([cases.SOFTVERBS, "lab", "--hosts", "3", *options, "--", "bash", "-c", script.replace("sh -c", "bash -c"), word],  # pylint: disable=consider-using-with
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cases.environment())
+    for _ in range(3):
+        line = begun.stdout.readline()
+        if line != b"up\n":
+            begun.kill()
+            raise Skip(begun.communicate()[1].decode())
+    return begun
+
+
+def _expect_nothing_left(word, before):
+    deadline = until(20)
+    while _with(word) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        assert not _with(word) and before == (os.listdir("/sys/class/net"), mounts.read()), (_with(word), before)
+
+
+def nothing_is_left_behind():
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        word = f"softverbs-lab-test-{os.getpid()}-{number}"
+        with open("/proc/self/mounts", encoding="utf-8") as mounts:
+            before = os.listdir("/sys/class/net"), mounts.read()
+        begun = _begin(word)
+        begun.send_signal(number)
+        begun.communicate()
+        _expect_nothing_left(word, before)
+
+
+def two_labs_are_beside_each_other():
+    words = [f"softverbs-lab-two-{os.getpid()}-{i}" for i in range(2)]
+    begun = [_begin(word, "--name", word[-10:]) for word in words]
+    expect(softverbs("lab", "--hosts", "1", "--name", words[0][-10:], "--", "true"), 2, b"", [b"is taken"])
+    for each in begun:
+        each.kill()
+        each.communicate()
+    deadline = until(20)
+    while any(map(_with, words)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(_with, words))
+    expect(_lab("--hosts", "1", "--name", words[0][-10:], "--", "true"))
+
+
+def mpi_starts_its_ranks_on_the_hosts():
+    launchers = {"mpirun.openmpi": ["-np", "3", "--host", "h1,h2,h3"], "mpiexec.hydra": ["-n", "3", "-hosts", "h1,h2,h3"]}
+    found = [program for program in launchers if shutil.which(program)]
+    if not found:
+        raise Skip("neither Open MPI nor MPICH is installed")
+    for program in found:
+        done = expect(_lab("--hosts", "3", "--", program, *launchers[program], "hostname"), 0, None, None)
+        assert sorted(done.stdout.split()) == [b"h1", b"h2", b"h3"], told(done)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,11 @@
+/* Process 1 of a lab: makes the hosts, runs the command on the first, and takes all with it when it ends. */
+#ifndef TOOLS_LAB_KEEPER_H
+#define TOOLS_LAB_KEEPER_H
+
+#include "lab/plan.h"
+
+/* In a new process namespace, as its first process. Ends with the command's exit status; `alive` is a pipe whose other
+ * end the starting process has. */
+_Noreturn void keeper_run(const struct lab_plan *, char **command, int alive);
+
+#endif

@@ -1,0 +1,163 @@
+/* softverbs on: enters a host of the lab and becomes the program there. Also what MPI and its kin call in place of ssh.
+ */
+#include "lab/on.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/settings.h"
+#include "command.h"
+#include "config/settings.h"
+#include "lab/plan.h"
+#include "lab/virtual_host.h"
+#include "prepare.h"
+
+static int complain_of_program(const char *name)
+{
+    int error = errno;
+    if (error == ENOENT)
+        complain("There is no program \"%s\"%s.", name, strchr(name, '/') ? "" : " in $PATH");
+    else
+        complain("\"%s\" can't be executed: %s.", name, strerror(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* The lab's ssh stands in front of the system's, once. */
+static int put_launchers_first(void)
+{
+    static const char first[] = LAB_STATE "/bin:";
+    const char *old = getenv("PATH");
+    char path[PATH_MAX];
+    if (!old || strstr(old, first) || strlen(old) + sizeof first > sizeof path)
+        return 0;
+    strcpy(path, first);
+    strcat(path, old);
+    return setenv("PATH", path, 1);
+}
+
+/* Open MPI refuses root, whom a lab's host has for good reasons. */
+static void permit_root(void)
+{
+    if (geteuid())
+        return;
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+}
+
+/* What does not hold on another host: the network is the host's, and so is the directory in its own memory. */
+static int prepare(const struct command *command)
+{
+    permit_root();
+    unsetenv(setting_lines[SETTING_DIR].variable);
+    unsetenv("XDG_RUNTIME_DIR");
+    if (setenv(setting_lines[SETTING_NET].variable, LAB_INTERFACE, 1) || put_launchers_first())
+        return EXIT_SELF;
+    return prepare_environment(command, true);
+}
+
+int on_become(const char *host, pid_t holder, char **program)
+{
+    char here[PATH_MAX];
+    const char *directory = getcwd(here, sizeof here);
+    if (!virtual_host_enter(holder)) {
+        complain("on: The host \"%s\" can't be entered: %s.", host, strerror(errno));
+        return EXIT_SELF;
+    }
+    if (!directory || chdir(directory))
+        (void)!chdir("/");
+    int status = prepare(&on_command);
+    if (status)
+        return status;
+    execvp(program[0], program);
+    return complain_of_program(program[0]);
+}
+
+/* --- as ssh */
+
+/* Options of ssh that have a value behind them. */
+static const char valued[] = "BbcDEeFIiJLlmOopQRSWw";
+
+/* The host is the first word that is no option, with or without "user@". */
+static char **skip_ssh_options(char **words)
+{
+    for (; *words && **words == '-'; words++)
+        if (strchr(valued, (*words)[1]) && !(*words)[2] && words[1])
+            words++;
+    return words;
+}
+
+/* As ssh: what stands behind the host goes to a shell in one line. */
+static int run_line(const char *host, pid_t holder, char **words)
+{
+    static char line[1 << 17];
+    size_t used = 0;
+    for (; *words; words++) {
+        size_t length = strlen(*words);
+        if (used + length + 2 > sizeof line) {
+            complain("on: The command for host \"%s\" is longer than %zu bytes.", host, sizeof line);
+            return EXIT_SELF;
+        }
+        if (used)
+            line[used++] = ' ';
+        memcpy(line + used, *words, length + 1);
+        used += length;
+    }
+    char shell[] = "/bin/sh", option[] = "-c";
+    return on_become(host, holder, (char *[]){shell, used ? option : NULL, line, NULL});
+}
+
+static int no_host(const struct command *command, const char *host)
+{
+    if (access(LAB_STATE, F_OK))
+        return command_misused(command, "This is no lab: \"softverbs lab --hosts 2 --shell\" makes one");
+    return command_misused(command, "The lab has no host \"%s\"", host);
+}
+
+static int as_ssh(const struct command *command, char **words)
+{
+    char **host = skip_ssh_options(words);
+    if (!*host)
+        return command_misused(command, "On which host?");
+    const char *at = strrchr(*host, '@'), *name = at ? at + 1 : *host;
+    pid_t holder = virtual_host_find(name);
+    return holder ? run_line(name, holder, host + 1) : no_host(command, name);
+}
+
+static int on(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"as-ssh", no_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
+    bool ssh = false;
+    while (!ssh && command_option(command, argc, argv, options) != -1)
+        ssh = true;
+    if (ssh)
+        return as_ssh(command, argv + optind);
+    if (optind == argc)
+        return command_misused(command, "On which host?");
+    const char *host = argv[optind++];
+    if (optind < argc && !strcmp(argv[optind], "--"))
+        optind++;
+    if (optind == argc)
+        return command_misused(command, "Which program shall run on \"%s\"?", host);
+    pid_t holder = virtual_host_find(host);
+    return holder ? on_become(host, holder, argv + optind) : no_host(command, host);
+}
+
+const struct command on_command = {
+    .name = "on",
+    .arguments = "HOST [--] PROGRAM [ARGUMENTS]...",
+    .summary = "Run a program on a host of a lab",
+    .help = "  --as-ssh   take options, host and words as ssh does: for what starts programs\n"
+            "             on other hosts and calls this in place of ssh\n"
+            "\n"
+            "Within \"softverbs lab\", where the program has the environment of \"softverbs run\n"
+            "--net eth0\" of that host. In front of $PATH stand an \"ssh\" and an \"rsh\" that do\n"
+            "the same, which mpirun, mpiexec.hydra and pdsh find by themselves.\n"
+            "\n"
+            "Exit status: the program's; 127 when it does not exist, 126 when it can't be\n"
+            "executed, 125 when softverbs could not do its part, 2 for a bad option.\n",
+    .runs_rest = true,
+    .run = on,
+};

@@ -1,0 +1,11 @@
+/* Programs on hosts of a lab. */
+#ifndef TOOLS_LAB_ON_H
+#define TOOLS_LAB_ON_H
+
+#include <sys/types.h>
+
+/* Goes to the host that this process holds, with the environment of `softverbs run` there, and becomes the program.
+ * Returns an exit status after a sentence. */
+int on_become(const char *host, pid_t holder, char **program);
+
+#endif

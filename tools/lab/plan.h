@@ -1,0 +1,30 @@
+/* What a lab is made of, as the command line says it. */
+#ifndef TOOLS_LAB_PLAN_H
+#define TOOLS_LAB_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LAB_HOSTS_MOST = 64, LAB_NAME_SIZE = 16 };
+
+/* The interface of each host, and where the lab's own files are seen in each of them. */
+#define LAB_INTERFACE "eth0"
+#define LAB_STATE "/dev/shm/.softverbs-lab"
+
+struct lab_plan {
+    char name[LAB_NAME_SIZE];
+    unsigned count;
+    char hosts[LAB_HOSTS_MOST][LAB_NAME_SIZE];
+};
+
+/* "4", for h1 to h4, or names with commas between. False: `why` is a sentence. */
+bool lab_plan_hosts(struct lab_plan *, const char *text, char *why, size_t size);
+
+/* Its number, from 0; count: the lab has no host of this name. */
+unsigned lab_plan_find(const struct lab_plan *, const char *name);
+
+/* Host number `which` has this hardware address, and IP addresses 10.77.0.(which + 1)/24, fd77::(which + 1)/64. */
+void lab_plan_mac(unsigned which, uint8_t mac[6]);
+
+#endif
