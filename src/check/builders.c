@@ -1,6 +1,9 @@
 /* Posts by builders (ibv_wr_post(3)): what stands between ibv_wr_start and ibv_wr_complete is a batch of the shadow. */
+#include <errno.h>
+
 #include "check/domain.h"
 #include "check/flight.h"
+#include "check/gone/callers.h"
 #include "check/layer.h"
 
 #include <string.h>
@@ -10,12 +13,21 @@ static struct shadow *find(struct ibv_qp_ex *qp)
     return shadow_find(SHADOW_QP, &qp->qp_base);
 }
 
+/* One that is gone, of which ibv_wr_start has told. Under the lock. */
+static bool qp_is_lost(const struct shadow *shadow, struct ibv_qp_ex *qp)
+{
+    return !shadow && shadow_find_gone(SHADOW_QP, &qp->qp_base);
+}
+
 static void start(struct ibv_qp_ex *qp)
 {
     hooks_see_use(SHADOW_QP, &qp->qp_base, "ibv_wr_start");
+    if (hooks_is_gone(SHADOW_QP, &qp->qp_base, "ibv_wr_start"))
+        return;
     shadow_lock();
     domain_enter(find(qp), "ibv_wr_start");
     shadow_unlock();
+    callers_open(CALLERS_BATCH, &qp->qp_base);
     layer_below(ibv_wr_start)(qp);
     shadow_lock();
     struct shadow *shadow = find(qp);
@@ -24,11 +36,12 @@ static void start(struct ibv_qp_ex *qp)
     shadow_unlock();
 }
 
-/* The work request that the next functions complete. */
-static void begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, const void *posted)
+/* The work request that the next functions complete. False: the queue pair is gone. */
+static bool begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, const void *posted)
 {
     shadow_lock();
     struct shadow *shadow = find(qp);
+    bool gone = qp_is_lost(shadow, qp);
     struct wqe *wqe = shadow ? wqe_room(&shadow->qp.batch) : NULL;
     if (wqe) {
         wqe_begin(wqe, qp->wr_id, posted, opcode, qp->wr_flags & IBV_SEND_SIGNALED ? WQE_SIGNALED : 0);
@@ -36,18 +49,31 @@ static void begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, const void *p
         wqe_add(&shadow->qp.batch);
     }
     shadow_unlock();
+    return !gone;
 }
 
-static void set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, int64_t count, unsigned flags)
+/* False: the queue pair is gone. */
+static bool set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, int64_t count, unsigned flags)
 {
     shadow_lock();
     struct shadow *shadow = find(qp);
+    bool gone = qp_is_lost(shadow, qp);
     if (shadow && shadow->qp.batch.count) {
         struct wqe *wqe = wqe_at(&shadow->qp.batch, shadow->qp.batch.count - 1);
         wqe_set_list(wqe, list, count, shadow->qp.cap.max_send_sge);
         wqe->flags |= (uint16_t)flags;
     }
     shadow_unlock();
+    return !gone;
+}
+
+static void set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t number, uint32_t qkey)
+{
+    shadow_lock();
+    bool gone = qp_is_lost(find(qp), qp);
+    shadow_unlock();
+    if (!gone && !hooks_is_gone(SHADOW_AH, ah, "ibv_wr_set_ud_addr"))
+        layer_below(ibv_wr_set_ud_addr)(qp, ah, number, qkey);
 }
 
 #define EX struct ibv_qp_ex *qp
@@ -77,55 +103,62 @@ static void set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, int64_t c
 #define BEGINNING(OPCODE, name, parameters, arguments)                                                                 \
     static void begin_##name parameters                                                                                \
     {                                                                                                                  \
-        begin(qp, OPCODE, place_of_post(__builtin_return_address(0)));                                                 \
-        layer_below(ibv_wr_##name) arguments;                                                                          \
+        if (begin(qp, OPCODE, place_of_post(__builtin_return_address(0))))                                             \
+            layer_below(ibv_wr_##name) arguments;                                                                      \
     }
 BEGINNINGS
 #undef BEGINNING
 
 static void set_sge(EX, uint32_t lkey, uint64_t address, uint32_t length)
 {
-    set_list(qp, &(struct ibv_sge){address, length, lkey}, 1, 0);
-    layer_below(ibv_wr_set_sge)(qp, lkey, address, length);
+    if (set_list(qp, &(struct ibv_sge){address, length, lkey}, 1, 0))
+        layer_below(ibv_wr_set_sge)(qp, lkey, address, length);
 }
 
 static void set_sge_list(EX, size_t count, const struct ibv_sge *list)
 {
-    set_list(qp, list, count < INT64_MAX ? (int64_t)count : INT64_MAX, 0);
-    layer_below(ibv_wr_set_sge_list)(qp, count, list);
+    if (set_list(qp, list, count < INT64_MAX ? (int64_t)count : INT64_MAX, 0))
+        layer_below(ibv_wr_set_sge_list)(qp, count, list);
 }
 
 static void set_inline_data(EX, void *data, size_t length)
 {
-    set_list(qp, NULL, 0, WQE_INLINE);
-    layer_below(ibv_wr_set_inline_data)(qp, data, length);
+    if (set_list(qp, NULL, 0, WQE_INLINE))
+        layer_below(ibv_wr_set_inline_data)(qp, data, length);
 }
 
 static void set_inline_data_list(EX, size_t count, const struct ibv_data_buf *buffers)
 {
-    set_list(qp, NULL, 0, WQE_INLINE);
-    layer_below(ibv_wr_set_inline_data_list)(qp, count, buffers);
+    if (set_list(qp, NULL, 0, WQE_INLINE))
+        layer_below(ibv_wr_set_inline_data_list)(qp, count, buffers);
 }
 
 static void abort_batch(EX)
 {
     shadow_lock();
     struct shadow *shadow = find(qp);
+    bool gone = qp_is_lost(shadow, qp);
     if (shadow)
         shadow->qp.batch.count = 0;
     domain_leave(shadow);
     shadow_unlock();
-    layer_below(ibv_wr_abort)(qp);
+    if (!gone)
+        layer_below(ibv_wr_abort)(qp);
+    callers_open(CALLERS_BATCH, NULL);
 }
 
 static int complete(EX)
 {
     shadow_lock();
     struct shadow *shadow = find(qp);
+    bool gone = qp_is_lost(shadow, qp);
     unsigned count = shadow ? shadow->qp.batch.count : 0;
     uint64_t first = shadow ? flight_begin_batch(shadow) : 0;
     shadow_unlock();
+    if (gone)
+        return errno = EINVAL;
     int error = layer_below(ibv_wr_complete)(qp);
+    callers_open(CALLERS_BATCH, NULL);
     shadow_lock();
     shadow = first ? find(qp) : NULL;
     if (shadow)
@@ -145,6 +178,7 @@ void builders_fill(struct calls *calls)
     calls->ibv_wr_start = start;
     calls->ibv_wr_complete = complete;
     calls->ibv_wr_abort = abort_batch;
+    calls->ibv_wr_set_ud_addr = set_ud_addr;
     calls->ibv_wr_set_sge = set_sge;
     calls->ibv_wr_set_sge_list = set_sge_list;
     calls->ibv_wr_set_inline_data = set_inline_data;

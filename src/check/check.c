@@ -6,6 +6,9 @@
 #include "check/findings/finding.h"
 #include "check/findings/finding_file.h"
 #include "check/findings/symbol.h"
+#include "check/gone/callers.h"
+#include "check/gone/guards.h"
+#include "check/gone/kept.h"
 #include "check/hooks.h"
 #include "check/layer.h"
 #include "check/outside/commands.h"
@@ -43,6 +46,8 @@ void check_begin(void)
     place_begin();
     shadow_begin();
     hooks_begin();
+    kept_begin();
+    callers_begin();
     symbol_begin();
     finding_file_begin();
     if (rule_chosen.rules[RULE_BUFFER_FREED])
@@ -61,5 +66,6 @@ void check_begin(void)
     events_fill(&layer_check.calls);
     commands_fill(&layer_check.calls);
     calls_put_around(&layer_check);
+    guards_begin();
     __cxa_atexit(report_at_exit, NULL, NULL);
 }

@@ -190,6 +190,24 @@ static void complete_send(struct shadow *qp, const struct hooks_completion *comp
     end_wqe(qp, queue, at, completion);
 }
 
+/* Queue pairs of an SRQ complete its receives in any order, so of those with the same wr_id it may be any. False: of
+ * the others there is none nearby. */
+static bool doubt_others(struct wqe_queue *queue, uint32_t at)
+{
+    enum { NEAR = 64 };
+    uint32_t until = queue->count - at > NEAR ? at + NEAR : queue->count;
+    bool found = false;
+    for (uint32_t other = at + 1; other < until; other++) {
+        struct wqe *wqe = wqe_at(queue, other);
+        if (wqe->wr_id != wqe_at(queue, at)->wr_id)
+            continue;
+        found = true;
+        if (!(wqe->flags & WQE_UNSURE))
+            wqe_doubt(wqe);
+    }
+    return found;
+}
+
 void flight_complete(const struct hooks_completion *completion)
 {
     shadow_assert_locked();
@@ -202,6 +220,9 @@ void flight_complete(const struct hooks_completion *completion)
         return complete_send(qp, completion);
     struct wqe_queue *queue = flight_receives(qp->qp.srq ? qp->qp.srq : qp);
     uint32_t at = find_flight(queue, completion);
-    if (at < queue->count)
-        end_wqe(qp, queue, at, completion);
+    if (at == queue->count)
+        return;
+    if (qp->qp.srq && qp->qp.srq->srq.users > 1 && doubt_others(queue, at))
+        wqe_doubt(wqe_at(queue, at));
+    end_wqe(qp, queue, at, completion);
 }

@@ -33,6 +33,8 @@ struct hooks {
     void (*destroying)(struct shadow *);
     /* The library has destroyed it. Work that began behind the moment `began` is of another object. */
     void (*destroyed)(struct shadow *, uint64_t began);
+    /* Likewise, and another thread was in this call on it. */
+    void (*destroyed_inside)(struct shadow *, const char *call);
     /* The program frees memory that this work uses. */
     void (*freed)(struct shadow *owner, const struct wqe *);
     /* The library has registered it, or registered it anew. */

@@ -224,7 +224,8 @@ static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t f
         const struct wqe *other = wqe_at(queue, at);
         if (at < fenced && other->flags & WQE_WRITES)
             continue;
-        if ((wqe->flags | other->flags) & WQE_WRITES && !(other->flags & WQE_INLINE) && overlaps(wqe, other))
+        if ((wqe->flags | other->flags) & WQE_WRITES && !(other->flags & (WQE_INLINE | WQE_UNSURE)) &&
+            overlaps(wqe, other))
             return other;
     }
     return NULL;
@@ -278,7 +279,7 @@ static const struct wqe *find_user(const struct wqe_queue *queue, const struct p
 {
     for (uint32_t at = 0; at < queue->count; at++) {
         const struct wqe *wqe = wqe_at(queue, at);
-        if (wqe->flags & WQE_SIGNALED && !(wqe->flags & WQE_INLINE) && uses_piece(wqe, piece))
+        if (wqe->flags & WQE_SIGNALED && !(wqe->flags & (WQE_INLINE | WQE_UNSURE)) && uses_piece(wqe, piece))
             return wqe;
     }
     return NULL;

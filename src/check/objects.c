@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "check/flight.h"
+#include "check/gone/callers.h"
 #include "check/layer.h"
 #include "check/made.h"
 
@@ -278,6 +279,7 @@ struct destruction {
     struct place here;
     uint64_t serial; /* of the object that has the address now; 0: none that is known */
     uint64_t began;
+    const char *inside; /* the call of another thread that names it; NULL: none */
 };
 
 static void begin_destroying(struct destruction *destruction, enum shadow_kind kind, const void *handle,
@@ -289,6 +291,7 @@ static void begin_destroying(struct destruction *destruction, enum shadow_kind k
     shadow_lock();
     struct shadow *shadow = shadow_find(kind, handle);
     destruction->serial = shadow ? shadow->serial : 0;
+    destruction->inside = callers_other(handle);
     destruction->began = shadow_moment();
     if (shadow && !is_used(shadow))
         HOOKS_CALL(destroying, shadow);
@@ -316,6 +319,8 @@ static void end_destroying(const struct destruction *destruction, enum shadow_ki
         HOOKS_CALL(ended, handle);
     if (same)
         HOOKS_CALL(destroyed, shadow, destruction->began);
+    if (same && destruction->inside)
+        HOOKS_CALL(destroyed_inside, shadow, destruction->inside);
     if (same && kind == SHADOW_CONTEXT)
         forget_all(handle);
     else if (same)
@@ -345,8 +350,6 @@ static void end_destroying(const struct destruction *destruction, enum shadow_ki
     static int destroy_##name(type handle)                                                                             \
     {                                                                                                                  \
         struct destruction destruction;                                                                                \
-        if (hooks_is_gone(SHADOW_##KIND, handle, #name))                                                               \
-            return EINVAL;                                                                                             \
         begin_destroying(&destruction, SHADOW_##KIND, handle, #name);                                                  \
         int result = made_result(layer_below(name)(handle), #name);                                                    \
         if (!result)                                                                                                   \

@@ -1,9 +1,11 @@
 /* Completions, as programs poll them. */
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "check/domain.h"
 #include "check/flight.h"
+#include "check/gone/callers.h"
 #include "check/layer.h"
 #include "check/rule.h"
 #include "verbs/queue/cq.h"
@@ -90,10 +92,20 @@ static void complete_list(struct ibv_wc *list, int count)
     shadow_unlock();
 }
 
+/* Of one that is gone, and kept, the ring is gone. */
+static bool cq_is_lost(const struct ibv_cq *ibv, const char *call)
+{
+    return unlikely(!((const struct cq *)ibv)->memory.memory) && hooks_is_gone(SHADOW_CQ, ibv, call);
+}
+
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {
+    if (cq_is_lost(cq, "ibv_poll_cq"))
+        return errno = EINVAL, -EINVAL;
     begin_polling(cq);
+    callers_enter("ibv_poll_cq", cq, NULL);
     int found = layer_below(ibv_poll_cq)(cq, count, list);
+    callers_leave();
     end_polling(cq);
     if (found > 0)
         complete_list(list, found);
@@ -112,12 +124,17 @@ static void complete_shown(struct ibv_cq_ex *ibv)
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
+    if (cq_is_lost(ibv_cq_ex_to_cq(cq), "ibv_start_poll"))
+        return errno = EINVAL;
     begin_polling(ibv_cq_ex_to_cq(cq));
+    callers_open(CALLERS_POLL, cq);
     int result = layer_below(ibv_start_poll)(cq, attr);
-    if (!result)
+    if (!result) {
         complete_shown(cq);
-    else
-        end_polling(ibv_cq_ex_to_cq(cq));
+        return 0;
+    }
+    callers_open(CALLERS_POLL, NULL);
+    end_polling(ibv_cq_ex_to_cq(cq));
     return result;
 }
 
@@ -133,6 +150,7 @@ static void end_poll(struct ibv_cq_ex *cq)
 {
     end_polling(ibv_cq_ex_to_cq(cq));
     layer_below(ibv_end_poll)(cq);
+    callers_open(CALLERS_POLL, NULL);
 }
 
 /* -- readers */

@@ -3,6 +3,7 @@
 
 #include "check/domain.h"
 #include "check/flight.h"
+#include "check/gone/callers.h"
 #include "check/layer.h"
 #include "check/rule.h"
 #include "verbs/qp/qp_datapath.h"
@@ -36,7 +37,17 @@ static void see_stack(const char *call)
     hooks_see_place(&here, call);
 }
 
-/* 0: it is not known. UINT64_MAX: it is gone. */
+/* An address handle that one of these datagrams names and that is gone; NULL: none. Under the lock. */
+static const struct shadow *find_gone_ah(const struct shadow *qp, const struct ibv_send_wr *wr)
+{
+    const struct shadow *gone = NULL;
+    for (; qp && qp->qp.datagrams && wr && !gone; wr = wr->next)
+        if (wr->wr.ud.ah && !shadow_find(SHADOW_AH, wr->wr.ud.ah))
+            gone = shadow_find_gone(SHADOW_AH, wr->wr.ud.ah);
+    return gone;
+}
+
+/* 0: it is not known. UINT64_MAX: it is gone, or an address handle is. */
 static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, const void *posted)
 {
     see_stack("ibv_post_send");
@@ -44,10 +55,12 @@ static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, con
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
     domain_enter(shadow, "ibv_post_send");
-    const struct shadow *gone = shadow ? NULL : shadow_find_gone(SHADOW_QP, qp);
+    const struct shadow *gone = shadow ? find_gone_ah(shadow, wr) : shadow_find_gone(SHADOW_QP, qp);
     if (gone)
         HOOKS_CALL(used_gone, gone, "ibv_post_send");
-    uint64_t first = shadow ? flight_begin_sends(shadow, wr, posted) : 0;
+    uint64_t first = shadow && !gone ? flight_begin_sends(shadow, wr, posted) : 0;
+    if (gone)
+        domain_leave(shadow);
     shadow_unlock();
     return gone ? UINT64_MAX : first;
 }
@@ -60,7 +73,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
         *bad = wr;
         return errno = EINVAL;
     }
+    callers_enter("ibv_post_send", qp, NULL);
     int error = layer_below(ibv_post_send)(qp, wr, bad);
+    callers_leave();
     unsigned taken = error ? count_sends(wr, *bad) : count;
     shadow_lock();
     struct shadow *shadow = first ? shadow_find(SHADOW_QP, qp) : NULL;
@@ -126,7 +141,9 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
         *bad = wr;
         return errno = EINVAL;
     }
+    callers_enter("ibv_post_recv", qp, NULL);
     int error = layer_below(ibv_post_recv)(qp, wr, bad);
+    callers_leave();
     end_receives(SHADOW_QP, qp, first, error ? count_receives(wr, *bad) : count, count);
     see_rnrs(qp);
     return error;
@@ -140,7 +157,9 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
         *bad = wr;
         return errno = EINVAL;
     }
+    callers_enter("ibv_post_srq_recv", srq, NULL);
     int error = layer_below(ibv_post_srq_recv)(srq, wr, bad);
+    callers_leave();
     end_receives(SHADOW_SRQ, srq, first, error ? count_receives(wr, *bad) : count, count);
     return error;
 }

@@ -15,17 +15,31 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signal
         shadow->qp.send_cq = shadow_find(SHADOW_CQ, qp->send_cq);
         shadow->qp.recv_cq = shadow_find(SHADOW_CQ, qp->recv_cq);
         shadow->qp.srq = shadow_find(SHADOW_SRQ, qp->srq);
+        if (shadow->qp.srq)
+            shadow->qp.srq->srq.users++;
         shadow->qp.cap = *cap;
         shadow->qp.type = qp->qp_type;
         shadow->qp.signals_all = signals_all;
+        shadow->qp.datagrams = 1u << qp->qp_type & qp_kind_types(QP_DATAGRAM);
         shadow->qp.may_lose_parts = !(1u << qp->qp_type & (qp_kind_types(QP_RELIABLE) | qp_kind_types(QP_DATAGRAM)));
         shadow->td = made_td_of(qp->pd);
     }
     shadow_unlock();
 }
 
+/* One of the queues that a new queue pair is to use. */
+static bool names_gone(const struct ibv_cq *send_cq, const struct ibv_cq *recv_cq, const struct ibv_srq *srq,
+                       const char *call)
+{
+    return (send_cq && hooks_is_gone(SHADOW_CQ, send_cq, call)) ||
+           (recv_cq && recv_cq != send_cq && hooks_is_gone(SHADOW_CQ, recv_cq, call)) ||
+           (srq && hooks_is_gone(SHADOW_SRQ, srq, call));
+}
+
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+    if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp"))
+        return errno = EINVAL, NULL;
     struct ibv_qp *qp = MADE_SEEN(layer_below(ibv_create_qp)(pd, attr), ibv_create_qp);
     if (qp)
         note_qp(qp, &attr->cap, attr->sq_sig_all);
@@ -34,6 +48,8 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
+    if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp_ex"))
+        return errno = EINVAL, NULL;
     struct ibv_qp *qp = MADE_SEEN(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);
     if (qp)
         note_qp(qp, &attr->cap, attr->sq_sig_all);
@@ -83,8 +99,6 @@ static void meet(const struct ibv_qp *qp, const struct shadow_connection *connec
 
 static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    if (hooks_is_gone(SHADOW_QP, qp, "ibv_modify_qp"))
-        return EINVAL;
     hooks_see_use(SHADOW_QP, qp, "ibv_modify_qp");
     int result = made_result(layer_below(ibv_modify_qp)(qp, attr, mask), "ibv_modify_qp");
     shadow_lock();

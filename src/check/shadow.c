@@ -257,8 +257,10 @@ void shadow_remove(struct shadow *shadow, const struct place *destroyed)
     if (shadow->kind == SHADOW_SRQ)
         wqe_clear(&shadow->srq.receives);
     if (shadow->kind == SHADOW_QP) {
-        if (shadow->qp.srq) /* completions of its receives that were not polled go with the queue pair */
+        if (shadow->qp.srq) { /* completions of its receives that were not polled go with the queue pair */
             wqe_clear(&shadow->qp.srq->srq.receives);
+            shadow->qp.srq->srq.users--;
+        }
         shadow_end_work(shadow);
         wqe_clear(&shadow->qp.batch);
     }

@@ -69,6 +69,7 @@ struct shadow_qp {
     enum ibv_qp_type type;
     enum ibv_qp_state state;
     bool signals_all;
+    bool datagrams; /* each send names an address handle */
     bool may_lose_parts; /* of a message, whose other parts are in the receive of a later one */
     uint32_t signaled;   /* of `sends` */
     uint64_t rnrs;       /* RNR NAKs that it has sent, as far as they were told */
@@ -89,6 +90,7 @@ struct shadow_cq {
 
 struct shadow_srq {
     struct wqe_queue receives;
+    uint32_t users; /* queue pairs that live */
     uint32_t limit; /* as it was armed last */
     bool reached;   /* the event was fetched, and the limit not armed again */
     bool refilled;  /* since then */

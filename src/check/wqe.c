@@ -54,6 +54,12 @@ static void open_pages(struct wqe *wqe)
         pages_release(wqe->begun);
 }
 
+void wqe_doubt(struct wqe *wqe)
+{
+    open_pages(wqe);
+    wqe->flags = (uint16_t)((wqe->flags | WQE_UNSURE) & ~(WQE_HASHED | WQE_PROTECTED));
+}
+
 void wqe_drop(struct wqe_queue *queue, uint32_t at)
 {
     open_pages(wqe_at(queue, at));

@@ -19,6 +19,7 @@ enum wqe_flags {
     WQE_UNREADABLE = 128, /* of one that has completed: its buffers could not be read then */
     WQE_HIDDEN = 256,     /* from AddressSanitizer's view; wqe_show */
     WQE_PROTECTED = 64,   /* its pages are; outside/pages.h */
+    WQE_UNSURE = 512,     /* of an SRQ: it may have completed, as another one of the same wr_id has */
     WQE_FENCE = 32,       /* it begins when earlier READs and atomics of its queue pair have ended */
 };
 
@@ -81,6 +82,9 @@ void wqe_remove(struct wqe_queue *, uint32_t at);
 void wqe_drop(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
+
+/* Nothing is said of it any more; what was done to its buffers for that ends. */
+void wqe_doubt(struct wqe *);
 
 /* The program may access its buffers again, if they were hidden. */
 void wqe_show(struct wqe *);

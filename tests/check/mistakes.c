@@ -203,26 +203,6 @@ static void read_failed_field(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* -- lifetime */
-
-/* An MR twice; a post on a queue pair that is gone. */
-static void use_destroyed(enum loopback_variant variant)
-{
-    struct loopback loopback;
-    loopback_open(&loopback, &(struct loopback_options){0});
-    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, loopback.memory, 64, IBV_ACCESS_LOCAL_WRITE);
-    MUST(mr && !ibv_dereg_mr(mr));
-    struct ibv_qp *qp = loopback_make_qp(&loopback, &(struct loopback_options){0});
-    struct ibv_recv_wr *bad, receive = {.wr_id = 3};
-    int (*post)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **) = qp->context->ops.post_recv;
-    MUST(!ibv_destroy_qp(qp));
-    if (variant == FAULTY)
-        MUST(ibv_dereg_mr(mr) == EINVAL); /* use-after-destroy faulty */
-    if (variant == NEIGHBOUR)
-        MUST(post(qp, &receive, &bad) == EINVAL); /* use-after-destroy neighbour */
-    loopback_close(&loopback);
-}
-
 /* -- memory regions */
 
 static struct ibv_mr *register_half(struct loopback *loopback)
@@ -424,6 +404,7 @@ static const struct {
     {"field-not-asked", read_other_field},
     {"failed-field", read_failed_field},
     {"use-after-destroy", use_destroyed},
+    {"destroyed-inside", destroy_inside},
     {"single-threaded", poll_in_two_threads},
     {"thread-domain", share_domain},
     {"used-in-child", use_in_child},
@@ -460,6 +441,8 @@ static const struct {
     {"early", read_early},
     {"many", repeat_mistake},
     {"fork", leave_in_both},
+    {"gone", use_what_is_gone},
+    {"one-id", share_with_one_id},
 };
 
 int main(int argc, char **argv)

@@ -33,6 +33,11 @@ void leave_in_both(enum loopback_variant);
 void lock_too_much(enum loopback_variant);
 void poll_in_two_threads(enum loopback_variant);
 
+/* mistakes_lifetime.c */
+void use_destroyed(enum loopback_variant);
+void use_what_is_gone(enum loopback_variant);
+void destroy_inside(enum loopback_variant);
+
 /* mistakes_attributes.c */
 void connect_without_timeout(enum loopback_variant);
 void connect_without_retries(enum loopback_variant);
@@ -53,6 +58,9 @@ void connect_xrc(enum loopback_variant);
 void post_fenced(enum loopback_variant);
 void post_empty_element(enum loopback_variant);
 void handle_faults(enum loopback_variant);
+
+/* mistakes_shared.c */
+void share_with_one_id(enum loopback_variant);
 
 /* Until there is an entry. */
 static inline void begin_poll(struct loopback *loopback)

@@ -90,7 +90,7 @@ def _is_silent(rule, variant, words):
 
 
 def what_is_allowed_is_not_reported():
-    for case in ("allowed", "behind-arming", "xrc", "empty-element", "fenced", "peers-write"):
+    for case in ("allowed", "behind-arming", "xrc", "empty-element", "fenced", "peers-write", "one-id"):
         found, done = _findings(case, "twin", "notes")
         assert not found, (case, found, told(done))
 
@@ -99,6 +99,13 @@ def all_refused_calls_are_seen():
     found, done = _findings("refused", "twin", "refused-call")
     words = ("A call that registers memory", "ibv_rereg_mr", "ibv_open_qp", "ibv_import_device", "ibv_import_pd", "ibv_import_mr", "ibv_import_dm")
     assert [one["text"].split(" was refused")[0] for one in found] == list(words), (found, told(done))
+
+
+def all_uses_of_what_is_gone_are_seen():
+    found, done = _findings("gone", "twin", "use-after-destroy")
+    words = ("ibv_reg_mr names a pd", "ibv_poll_cq names a cq", "ibv_req_notify_cq names a cq", "ibv_query_qp names a qp", "ibv_wr_start names a qp",
+             "ibv_post_send names a ah", "ibv_create_qp names a cq", "ibv_alloc_pd names a context")
+    assert [one["text"].split(" (")[0] for one in found] == list(words), (found, told(done))
 
 
 def refused_calls_of_librdmacm_are_seen():

@@ -15,6 +15,16 @@ static void used_gone(const struct shadow *gone, const char *call)
                 shadow_kind_name(gone->kind), gone->number);
 }
 
+static void destroyed_inside(struct shadow *shadow, const char *call)
+{
+    finding_add(&(struct finding_about){.rule = RULE_DESTROYED_INSIDE,
+                                        .kind = shadow_kind_name(shadow->kind),
+                                        .number = shadow->number,
+                                        .created = &shadow->created},
+                "A %s (number 0x%x) is destroyed while another thread is in %s on it", shadow_kind_name(shadow->kind),
+                shadow->number, call);
+}
+
 static void polled_twice(struct shadow *cq)
 {
     finding_add(&(struct finding_about){.rule = RULE_SINGLE_THREADED,
@@ -33,5 +43,7 @@ static void refused_call(const char *call, int error)
                 strerror_r(error, text, sizeof text));
 }
 
-const struct hooks rules_lifetime = {
-    .used_gone = used_gone, .polled_twice = polled_twice, .refused_call = refused_call};
+const struct hooks rules_lifetime = {.used_gone = used_gone,
+                                     .destroyed_inside = destroyed_inside,
+                                     .polled_twice = polled_twice,
+                                     .refused_call = refused_call};

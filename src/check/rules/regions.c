@@ -14,7 +14,7 @@ static bool uses(const struct wqe *wqe, uint32_t lkey)
 static const struct wqe *find_user(const struct wqe_queue *queue, uint32_t lkey, uint64_t until)
 {
     for (uint32_t at = 0; at < queue->count && wqe_at(queue, at)->begun < until; at++)
-        if (!(wqe_at(queue, at)->flags & WQE_INLINE) && uses(wqe_at(queue, at), lkey))
+        if (!(wqe_at(queue, at)->flags & (WQE_INLINE | WQE_UNSURE)) && uses(wqe_at(queue, at), lkey))
             return wqe_at(queue, at);
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/handle.h"
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "diag/log.h"
@@ -219,7 +220,7 @@ void context_close(struct context *context)
     close(context->ibv.context.cmd_fd);
     async_destroy(&context->async);
     pthread_mutex_destroy(&context->ibv.context.mutex);
-    free(context);
+    handle_free(context);
 }
 
 static void pd_destroy_left(struct object *object)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/handle.h"
 #include "base/uncancelled.h"
 #include "events/refusal.h"
 #include "link/fence.h"
@@ -133,7 +134,7 @@ static void cq_release(struct cq *cq)
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);
-    free(cq);
+    handle_free(cq);
 }
 
 static void cq_destroy_left(struct object *object)

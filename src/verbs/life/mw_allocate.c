@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/memory/quiesce.h"
 #include "verbs/object/control.h"
@@ -90,6 +91,6 @@ int mw_deallocate(struct ibv_mw *ibv)
     }
     control_unlock(context);
     if (!error)
-        free(mw);
+        handle_free(mw);
     return error;
 }

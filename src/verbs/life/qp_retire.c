@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "tap/traffic.h"
@@ -76,5 +77,5 @@ void qp_release(struct qp *qp)
         receive_queue_destroy(&qp->receives.own);
     pthread_mutex_destroy(&qp->ibv.mutex);
     pthread_cond_destroy(&qp->ibv.cond);
-    free(qp);
+    handle_free(qp);
 }

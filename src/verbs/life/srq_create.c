@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/life/async_get.h"
 #include "verbs/object/acknowledgements.h"
@@ -46,7 +47,7 @@ static void srq_release(struct srq *srq)
     free(srq->told);
     pthread_mutex_destroy(&srq->ibv.mutex);
     pthread_cond_destroy(&srq->ibv.cond);
-    free(srq);
+    handle_free(srq);
 }
 
 /* An SRQ that is not in its context yet; NULL and errno. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -61,7 +62,7 @@ int counters_destroy(struct ibv_counters *ibv)
     if (error)
         return error;
     free(counters->points);
-    free(counters);
+    handle_free(counters);
     return 0;
 }
 

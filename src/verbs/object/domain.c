@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -38,7 +39,7 @@ int domain_deallocate_td(struct ibv_td *ibv)
     struct td *td = (struct td *)ibv;
     int error = object_remove(&td->object, td->object.handle, NULL);
     if (!error)
-        free(td);
+        handle_free(td);
     return error;
 }
 
@@ -126,7 +127,7 @@ int domain_deallocate(struct ibv_pd *ibv)
         domain->td->object.uses--;
     control_unlock(context);
     if (!error)
-        free(domain);
+        handle_free(domain);
     return error;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "config/settings.h"
 #include "events/refusal.h"
 #include "profile/profile.h"
@@ -108,8 +109,8 @@ void object_release(struct object *name)
     } else {
         LIST_REMOVE(name, siblings);
         object->names--;
-        free(object_whole(name));
+        handle_free(object_whole(name));
     }
     if (object->gone && object->nameless && !object->names)
-        free(object_whole(object));
+        handle_free(object_whole(object));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/queue/cq.h"
@@ -63,7 +64,7 @@ int comp_channel_destroy(struct ibv_comp_channel *ibv)
         return error;
     close(ibv->fd);
     event_pipe_close(&channel->wakeup.pipe);
-    free(channel);
+    handle_free(channel);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/handle.h"
 #include "config/config.h"
 #include "config/device_state.h"
 #include "config/gid.h"
@@ -80,7 +81,7 @@ static void ah_release(struct ah *ah)
         delay_forget(traffic_taps(&process->traffic), ah->remote);
         ah->remote->operations->close(ah->remote);
     }
-    free(ah);
+    handle_free(ah);
 }
 
 static void ah_destroy_left(struct object *object)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/object/control.h"
@@ -134,6 +135,6 @@ int flow_destroy(struct ibv_flow *ibv)
     }
     control_unlock(context);
     if (!error)
-        free(flow);
+        handle_free(flow);
     return error;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/qp/qp.h"
@@ -87,7 +88,7 @@ int rwq_ind_table_destroy(struct ibv_rwq_ind_table *ibv)
         table->entries[i]->queue->object.uses--;
     control_unlock(context);
     if (!error)
-        free(table);
+        handle_free(table);
     return error;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/handle.h"
 #include "config/link_layer.h"
 #include "events/refusal.h"
 #include "process/progress.h"
@@ -181,7 +182,7 @@ static void wq_release(struct wq *wq)
     traffic_release(qp_flow(wq->queue));
     pthread_mutex_destroy(&wq->ibv.mutex);
     pthread_cond_destroy(&wq->ibv.cond);
-    free(wq);
+    handle_free(wq);
 }
 
 struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)

@@ -9,6 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/file_lock.h"
+#include "base/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -212,6 +213,6 @@ int xrcd_close(struct ibv_xrcd *ibv)
         xrcd_release(xrcd->domain);
     control_unlock(context);
     if (!error)
-        free(xrcd);
+        handle_free(xrcd);
     return error;
 }

@@ -1,0 +1,57 @@
+/* Who is in which call: of each thread the objects that its call is about. */
+#ifndef CHECK_GONE_CALLERS_H
+#define CHECK_GONE_CALLERS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/likely.h"
+
+/* What a thread begins with one call and ends with another. */
+enum callers_open { CALLERS_BATCH /* ibv_wr_start */, CALLERS_POLL /* ibv_start_poll */, CALLERS_OPEN };
+
+/* Of one thread. It is never freed, but the next thread's when that thread has ended. Others read it at any time. */
+struct caller {
+    SLIST_ENTRY(caller) siblings;
+    uintptr_t thread; /* 0: of none */
+    _Atomic(const char *) call;
+    _Atomic(const void *) object, beside;
+    _Atomic(const void *) open[CALLERS_OPEN];
+};
+
+extern _Thread_local struct caller *caller_own __attribute__((tls_model("initial-exec")));
+
+/* Before the program runs. */
+void callers_begin(void);
+
+/* The record of a thread that has none; NULL: there is no memory. Takes the shadow's lock. */
+struct caller *callers_join(void);
+
+/* A call begins that names these (NULL: none), until callers_leave. Calls do not nest. */
+static inline void callers_enter(const char *call, const void *object, const void *beside)
+{
+    struct caller *own = likely(caller_own != NULL) ? caller_own : callers_join();
+    if (!own)
+        return;
+    atomic_store_explicit(&own->call, call, memory_order_relaxed);
+    atomic_store_explicit(&own->object, object, memory_order_relaxed);
+    atomic_store_explicit(&own->beside, beside, memory_order_relaxed);
+}
+
+static inline void callers_leave(void)
+{
+    if (unlikely(!caller_own))
+        return;
+    atomic_store_explicit(&caller_own->object, NULL, memory_order_relaxed);
+    atomic_store_explicit(&caller_own->beside, NULL, memory_order_relaxed);
+}
+
+/* This thread has begun it on the object; NULL: it has ended. */
+void callers_open(enum callers_open, const void *object);
+
+/* The call of another thread that names this object now; NULL: none. Under the shadow's lock. */
+const char *callers_other(const void *object);
+
+#endif

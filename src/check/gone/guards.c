@@ -1,0 +1,146 @@
+/* A layer around the checker's own: it refuses calls that name an object which is gone, and notes who is in which call.
+ * Posts, polls and builders, which are called often, see to it by themselves. */
+#include "check/gone/guards.h"
+
+#include <errno.h>
+
+#include "calls/calls.h"
+#include "calls/command.h"
+#include "check/gone/callers.h"
+#include "check/made.h"
+
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+enum { PLACE = 110 }; /* nearer to the program than the checker's */
+
+static struct calls_layer layer = {.name = "gone", .place = PLACE};
+
+struct named {
+    int kind; /* enum shadow_kind; -1: no object */
+    const void *handle;
+};
+
+enum { NAMED = 5 };
+
+/* Of five arguments those that are objects. */
+#define KIND_OF(argument)                                                                                              \
+    _Generic((argument), struct ibv_context *                                                                          \
+             : SHADOW_CONTEXT, struct ibv_pd *                                                                         \
+             : SHADOW_PD, struct ibv_td *                                                                              \
+             : SHADOW_TD, struct ibv_xrcd *                                                                            \
+             : SHADOW_XRCD, struct ibv_mr *                                                                            \
+             : SHADOW_MR, struct ibv_mw *                                                                              \
+             : SHADOW_MW, struct ibv_dm *                                                                              \
+             : SHADOW_DM, struct ibv_comp_channel *                                                                    \
+             : SHADOW_CHANNEL, struct ibv_cq *                                                                         \
+             : SHADOW_CQ, struct ibv_srq *                                                                             \
+             : SHADOW_SRQ, struct ibv_qp *                                                                             \
+             : SHADOW_QP, struct ibv_ah *                                                                              \
+             : SHADOW_AH, struct ibv_wq *                                                                              \
+             : SHADOW_WQ, struct ibv_rwq_ind_table *                                                                   \
+             : SHADOW_IND_TABLE, struct ibv_flow *                                                                     \
+             : SHADOW_FLOW, struct ibv_counters *                                                                      \
+             : SHADOW_COUNTERS, default                                                                                \
+             : -1)
+#define NAMES(...) NAMES_OF(__VA_ARGS__, 0, 0, 0, 0, 0)
+#define NAMES_OF(one, two, three, four, five, ...) NAME(one), NAME(two), NAME(three), NAME(four), NAME(five)
+#define NAME(argument)                                                                                                 \
+    (struct named)                                                                                                     \
+    {                                                                                                                  \
+        KIND_OF(argument), (const void *)(uintptr_t)(argument)                                                         \
+    }
+
+static bool names_lost(const struct named *named, const char *call)
+{
+    for (unsigned at = 0; at < NAMED; at++)
+        if (named[at].kind >= 0 && named[at].handle &&
+            hooks_is_gone((enum shadow_kind)named[at].kind, named[at].handle, call))
+            return true;
+    return false;
+}
+
+static void enter(const struct named *named, const char *call)
+{
+    const void *first[2] = {NULL};
+    unsigned count = 0;
+    for (unsigned at = 0; at < NAMED && count < 2; at++)
+        if (named[at].kind >= 0)
+            first[count++] = named[at].handle;
+    callers_enter(call, first[0], first[1]);
+}
+
+#define REFUSED_code return errno = EINVAL
+#define REFUSED_int REFUSED_code
+#define REFUSED_minus return errno = EINVAL, -1
+#define REFUSED_event REFUSED_minus
+#define REFUSED_negative return errno = EINVAL, -EINVAL
+#define REFUSED_pointer return errno = EINVAL, NULL
+
+#define GUARD(answer, type, name, parameters, arguments)                                                               \
+    static type guard_##name parameters                                                                                \
+    {                                                                                                                  \
+        const struct named named[NAMED] = {NAMES arguments};                                                           \
+        if (names_lost(named, #name))                                                                                  \
+            REFUSED_##answer;                                                                                          \
+        enter(named, #name);                                                                                           \
+        type result = calls_get(&layer.below, name) arguments;                                                         \
+        callers_leave();                                                                                               \
+        return result;                                                                                                 \
+    }
+
+/* Destroying calls wait for these, which acknowledge events. */
+#define GUARD_nothing(name, parameters, arguments)                                                                     \
+    static void guard_##name parameters                                                                                \
+    {                                                                                                                  \
+        const struct named named[NAMED] = {NAMES arguments};                                                           \
+        if (!names_lost(named, #name))                                                                                 \
+            calls_get(&layer.below, name) arguments;                                                                   \
+    }
+#define GUARD_FOR_nothing(type, name, parameters, arguments) GUARD_nothing(name, parameters, arguments)
+#define GUARD_FOR_plain(type, name, parameters, arguments)
+#define GUARD_FOR_code(type, name, parameters, arguments) GUARD(code, type, name, parameters, arguments)
+#define GUARD_FOR_minus(type, name, parameters, arguments) GUARD(minus, type, name, parameters, arguments)
+#define GUARD_FOR_event(type, name, parameters, arguments) GUARD(event, type, name, parameters, arguments)
+#define GUARD_FOR_negative(type, name, parameters, arguments) GUARD(negative, type, name, parameters, arguments)
+#define GUARD_FOR_pointer(type, name, parameters, arguments) GUARD(pointer, type, name, parameters, arguments)
+
+#define VERB(answer, type, name, work, parameters, arguments) GUARD_FOR_##answer(type, name, parameters, arguments)
+#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
+    GUARD_FOR_##answer(type, name, parameters, arguments)
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
+    GUARD_FOR_##answer(type, name, parameters, arguments)
+#define ON_OBJECT(object, type, member, name, parameters, arguments) GUARD(code, type, name, parameters, arguments)
+#include "calls/verbs.def"
+
+/* Of the data path what is not called often. */
+#define SELDOM                                                                                                         \
+    SELDOM_CALL(ibv_bind_mw, (struct ibv_qp * qp, struct ibv_mw * mw, struct ibv_mw_bind * bind), (qp, mw, bind))      \
+    SELDOM_CALL(ibv_req_notify_cq, (struct ibv_cq * cq, int solicited_only), (cq, solicited_only))                     \
+    SELDOM_CALL(ibv_post_srq_ops, (struct ibv_srq * srq, struct ibv_ops_wr * op, struct ibv_ops_wr * *bad),            \
+                (srq, op, bad))
+
+#define SELDOM_CALL(name, parameters, arguments) GUARD(code, int, name, parameters, arguments)
+SELDOM
+#undef SELDOM_CALL
+
+void guards_begin(void)
+{
+#define FILL(name) layer.calls.name = guard_##name;
+#define FILL_nothing(name) FILL(name)
+#define FILL_plain(name)
+#define FILL_code(name) FILL(name)
+#define FILL_minus(name) FILL(name)
+#define FILL_event(name) FILL(name)
+#define FILL_negative(name) FILL(name)
+#define FILL_pointer(name) FILL(name)
+#define VERB(answer, type, name, work, parameters, arguments) FILL_##answer(name)
+#define NEWER_VERB(answer, type, name, work, parameters, arguments) FILL_##answer(name)
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments) FILL_##answer(name)
+#define ON_OBJECT(object, type, member, name, parameters, arguments) FILL(name)
+#include "calls/verbs.def"
+#define SELDOM_CALL(name, parameters, arguments) FILL(name)
+    SELDOM
+#undef SELDOM_CALL
+    calls_put_around(&layer);
+}

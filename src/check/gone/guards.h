@@ -1,0 +1,8 @@
+/* Calls that name what is gone are told and refused, and each thread's call is known to callers_other. */
+#ifndef CHECK_GONE_GUARDS_H
+#define CHECK_GONE_GUARDS_H
+
+/* Around the checker's layer, before the program runs. */
+void guards_begin(void);
+
+#endif
