@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import cases
@@ -148,6 +149,109 @@ def two_labs_are_beside_each_other():
         time.sleep(0.02)
     assert not any(map(_with, words))
     expect(_lab("--hosts", "1", "--name", words[0][-10:], "--", "true"))
+
+
+ECHO = """
+import socket
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.bind(("", 7000))
+print("ready", flush=True)
+while True:
+    end.sendto(*end.recvfrom(2000))
+"""
+# Commands by its arguments: ask a host (prints how many milliseconds that took, or lost), or change a link.
+PROBE = """
+import socket, subprocess, sys, time
+HOSTS = [word for word in sys.argv[2:] if ":" not in word]
+for host in dict.fromkeys(HOSTS):
+    echo = subprocess.Popen(["softverbs", "on", host, "--", "/usr/bin/python3", "-c", sys.argv[1]], stdout=subprocess.PIPE)
+    echo.stdout.readline()
+for turn, word in enumerate(sys.argv[2:]):
+    if ":" in word:
+        subprocess.run(["softverbs", "lab", "link", *word.split(":")], check=True)
+        continue
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+        end.connect((word, 7000))
+        begin, answer = time.monotonic(), None
+        while answer != b"%d" % turn and time.monotonic() - begin < 8:
+            end.settimeout(0.4)
+            try:
+                end.send(b"%d" % turn)
+                answer = end.recv(2000)
+            except OSError:
+                if time.monotonic() - begin > 3:
+                    break
+        print("lost" if answer is None else round(1000 * (time.monotonic() - begin)))
+subprocess.run(["softverbs", "lab", "link"], check=True)
+"""
+
+
+def _probe(count, words, *options):
+    done = expect(_lab("--hosts", str(count), *options, "--", "/usr/bin/python3", "-c", PROBE, ECHO, *words), 0, None, None)
+    lines = done.stdout.decode().splitlines()
+    answers = sum(":" not in word for word in words)
+    return [line if line == "lost" else int(line) for line in lines[:answers]], "\n".join(lines[answers:])
+
+
+def links_have_delays_and_losses_and_go_down():
+    (near, slow, none, back, gone, again), links = _probe(
+        2, ["h2", "h1-h2:delay=30ms", "h2", "h1>h2:loss=100%", "h2", "all:clear", "h1>h2:clear", "h2", "h1-h2:down", "h2", "h1-h2:up", "h2"])
+    assert near != "lost" and slow != "lost" and slow >= 30 and none == "lost" and back != "lost" and gone == "lost" and again != "lost", \
+        (near, slow, none, back, gone, again)
+    assert re.search(r"^h1>h2: perfect, \d+ frames, [1-9]\d* lost", links, re.M) and "h2>h1: delay=30000us" in links, links
+    (slow,), links = _probe(2, ["h2"], "--link", "delay=20ms,mtu=3000", "--link", "h1>h2:jitter=1ms")
+    assert slow != "lost" and slow >= 40 and "h1>: delay=20000us" in links, (slow, links)
+
+
+def a_host_sees_that_its_link_is_down():
+    out = _shell(2, "for s in up down up; do softverbs lab link h1 $s; cat /sys/class/net/eth0/carrier; ibv_devinfo | grep state; done; "
+                    "softverbs lab link all mtu=9000; softverbs on h2 -- cat /sys/class/net/eth0/mtu; ibv_devinfo | grep active_mtu")
+    assert re.sub(r"\s+", " ", out) == "1 state: PORT_ACTIVE (4) 0 state: PORT_DOWN (1) 1 state: PORT_ACTIVE (4) 9000 active_mtu: 4096 (5) ", out
+
+
+def a_topology_has_leaves_and_pairs():
+    with tempfile.NamedTemporaryFile("w", suffix=".topology") as file:
+        file.write("# two leaves\nleaf h1 h2\nleaf h3 h4\n\ncore delay=20ms,rate=1Gbit\nlink h1-h2 delay=1ms\n")
+        file.flush()
+        (near, far), links = _probe(4, ["h2", "h4"], "--topology", file.name)
+        assert near != "lost" and far != "lost" and far >= 40 and "leaf 1>core: rate=1000Mbit delay=20000us" in links, (near, far, links)
+        file.write("leaf h5\n")
+        file.flush()
+        expect(softverbs("lab", "--hosts", "4", "--topology", file.name, "true"), 2, b"", [b'line 7: the lab has no host "h5"'])
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("pair h1 h2\npair h3 h4\n")
+        file.flush()
+        (partner, stranger), _ = _probe(4, ["h2", "h3"], "--topology", file.name)
+        assert partner != "lost" and stranger == "lost", (partner, stranger)
+
+
+def mistakes_in_links_have_sentences():
+    for words, said in (("nix=3", "nothing that a link can have"), ("rate=fast", "rate=10Gbit"), ("delay", "delay=5us"), ("loss=101%", "loss=0.1%"),
+                        ("h1-h3:down", 'no link "h1-h3"'), ("h1-h1:down", "from a host to itself"), ("core:down", "There is no core"),
+                        ("mtu=100", "is not from 1280")):
+        done = softverbs("lab", "--hosts", "2", "--link", words, "true")
+        assert done.returncode == 2 and said in " ".join(done.stderr.decode().split()), told(done)
+    expect(softverbs("lab", "link", "h1", "down"), 2, b"", [b"This is no lab"])
+    assert "nothing that a link can have" in " ".join(_shell(2, "softverbs lab link h1 nix 2>&1", status=2).split())
+    expect(softverbs("lab", "--hosts", "2", "--topology", "/nowhere", "true"), 2, b"", [b"can't be read"])
+
+
+def queue_pairs_bear_losses_and_links_that_come_back():
+    out = _shell(2, _pingpong(), "--link", "loss=1%")
+    assert out.count("50 iters") == 2, out
+    cut = _pingpong().replace("-n 50", "-n 20000").replace("status=$?", "status=$?; wait $cutter")
+    out = _shell(2, f"(sleep 0.6; softverbs lab link h1-h2 down; sleep 0.3; softverbs lab link h1-h2 up) & cutter=$!; {cut}; softverbs lab link")
+    assert out.count("20000 iters") == 2, out
+
+
+def a_crowded_link_marks_and_nothing_is_lost():
+    if not shutil.which("ib_write_bw"):
+        raise Skip("perftest is not installed")
+    out = _shell(2, "softverbs on h2 -- ib_write_bw -x 1 -n 200 >/dev/null & sleep 0.5; for i in 1 2 3 4 5 6 7 8 9; do "
+                    "ib_write_bw -x 1 -n 200 h2 && break; sleep 0.5; done; wait; softverbs lab link", "--link", "rate=200Mbit,ecn=16K")
+    rate = float(re.search(r"^ 65536 +200 +\S+ +(\S+)", out, re.M)[1])  # MiB in a second
+    marked = re.search(r"^h1>: rate=200Mbit ecn=16K, \d+ frames, 0 lost, (\d+) marked", out, re.M)
+    assert rate <= 200e6 / 8 / (1 << 20) and marked and int(marked[1]) > 0, out
 
 
 def mpi_starts_its_ranks_on_the_hosts():

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,18 +12,30 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "lab/forwarder.h"
+#include "lab/lab_control.h"
 #include "lab/on.h"
 #include "lab/rtnetlink.h"
 #include "lab/virtual_host.h"
+#include "lab/wiring.h"
 
 #define BRIDGE "switch"
 
-static pid_t holders[LAB_HOSTS_MOST];
+static struct keeper {
+    const struct lab_plan *plan;
+    struct network *network;
+    pid_t holders[LAB_HOSTS_MOST];
+    struct wiring wiring;
+    struct forwarder *forwarder; /* NULL: a bridge joins the hosts */
+    uint32_t mtu;                /* that the links have */
+    bool down[LAB_HOSTS_MOST];
+    pid_t command;
+} keeper;
 
-/* The hosts' interfaces meet in a bridge. */
-static bool make_network(const struct lab_plan *plan)
+/* --- the network */
+
+static int make_bridge(int netlink)
 {
-    int netlink = rtnetlink_open();
     int error = netlink < 0 ? errno : rtnetlink_add_bridge(netlink, BRIDGE);
     if (!error)
         error = rtnetlink_no_own_address(netlink, BRIDGE);
@@ -32,18 +45,71 @@ static bool make_network(const struct lab_plan *plan)
         complain("lab: The kernel has no bridges: \"modprobe bridge\" as root may load them.");
     else if (error)
         complain("lab: The hosts can't be joined by a bridge: %s.", strerror(error));
-    for (unsigned i = 0; !error && i < plan->count; i++) {
-        holders[i] = virtual_host_start(plan, i, netlink);
-        error = holders[i] < 0 ? EIO : rtnetlink_set_bridge(netlink, plan->hosts[i], BRIDGE);
-        if (error && holders[i] > 0)
-            complain("lab: The host \"%s\" can't be joined to the bridge: %s.", plan->hosts[i], strerror(error));
+    return error;
+}
+
+/* The hosts' interfaces meet in a bridge. */
+static bool make_network(void)
+{
+    int netlink = rtnetlink_open();
+    int error = make_bridge(netlink);
+    for (unsigned i = 0; !error && i < keeper.plan->count; i++) {
+        const char *name = keeper.plan->hosts[i];
+        keeper.holders[i] = virtual_host_start(keeper.plan, i, netlink);
+        error = keeper.holders[i] < 0 ? EIO : rtnetlink_set_bridge(netlink, name, BRIDGE);
+        if (error && keeper.holders[i] > 0)
+            complain("lab: The host \"%s\" can't be joined to the bridge: %s.", name, strerror(error));
     }
-    close(netlink);
+    keeper.wiring = (struct wiring){keeper.plan, keeper.holders, netlink};
     return !error;
 }
 
+static bool set_ports(char *why, size_t size)
+{
+    for (unsigned i = 0; i < keeper.plan->count; i++) {
+        if (keeper.down[i] == keeper.network->port_down[i])
+            continue;
+        if (!wiring_set_up(&keeper.wiring, i, keeper.down[i], why, size))
+            return false;
+        keeper.down[i] = keeper.network->port_down[i];
+    }
+    return true;
+}
+
+/* What the network has become holds. */
+static bool follow_network(char *why, size_t size)
+{
+    struct network *network = keeper.network;
+    if (network->mtu != keeper.mtu && !wiring_set_mtu(&keeper.wiring, network->mtu, why, size))
+        return false;
+    keeper.mtu = network->mtu;
+    if (!network->is_plain && !keeper.forwarder) {
+        if (!wiring_make_plain(&keeper.wiring, why, size))
+            return false;
+        keeper.forwarder = forwarder_start(network, keeper.wiring.netlink, why, size);
+        if (!keeper.forwarder)
+            return false;
+    }
+    return set_ports(why, size);
+}
+
+/* "h1-h2 delay=1ms", or nothing, for the list. */
+static bool answer(void *context, const char *request, char *reply, size_t size)
+{
+    char target[64];
+    int length = 0;
+    if (!*request) {
+        network_print(keeper.network, reply, size);
+        return true;
+    }
+    sscanf(request, "%63s %n", target, &length);
+    return network_change(keeper.network, target, request + length, reply, size) && follow_network(reply, size);
+}
+
+/* --- the command */
+
 /* In a process group of the terminal's foreground, as the lab was. */
-static pid_t start_command(const struct lab_plan *plan, char **command)
+static pid_t start_command(char **command)
 {
     pid_t child = fork();
     if (child)
@@ -51,7 +117,7 @@ static pid_t start_command(const struct lab_plan *plan, char **command)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    _exit(on_become(plan->hosts[0], holders[0], command));
+    _exit(on_become(keeper.plan->hosts[0], keeper.holders[0], command));
 }
 
 static int status_of(int how)
@@ -69,24 +135,54 @@ static int collect(pid_t command)
     return status;
 }
 
-/* Until the command ends, or the process that started the lab. What it was told to do by a signal the command is. */
-static int look_after(pid_t command, int signals, int alive)
+enum { SIGNALS, ALIVE, CONTROL, PORTS };
+
+/* Waits for what there is to do, of which the first are known by their numbers. */
+static bool wait_for_work(struct pollfd *ready)
 {
-    struct pollfd ready[] = {{.fd = signals, .events = POLLIN}, {.fd = alive, .events = POLLIN}};
-    for (;;) {
-        struct signalfd_siginfo signal;
-        if (poll(ready, sizeof ready / sizeof *ready, -1) < 0 && errno != EINTR)
+    unsigned count = PORTS;
+    struct timespec left, *most = NULL;
+    if (keeper.forwarder) {
+        int64_t next = forwarder_next(keeper.forwarder);
+        count += forwarder_wants(keeper.forwarder, ready + PORTS);
+        left = (struct timespec){next / 1000000000, next % 1000000000};
+        most = next < 0 ? NULL : &left;
+    }
+    return ppoll(ready, count, most, NULL) >= 0 || errno == EINTR;
+}
+
+/* The exit status of the command; -1: it lives. What a signal told us to do it is told. */
+static int heed_signal(int signals)
+{
+    struct signalfd_siginfo signal;
+    if (read(signals, &signal, sizeof signal) != sizeof signal)
+        return -1;
+    if (signal.ssi_signo != SIGCHLD)
+        kill(keeper.command, (int)signal.ssi_signo);
+    return collect(keeper.command);
+}
+
+/* Until the command ends, or the process that started the lab. */
+static int look_after(int signals, int alive, int control)
+{
+    struct pollfd ready[PORTS + LAB_HOSTS_MOST] = {[SIGNALS] = {.fd = signals, .events = POLLIN},
+                                                   [ALIVE] = {.fd = alive, .events = POLLIN},
+                                                   [CONTROL] = {.fd = control, .events = POLLIN}};
+    for (int status = -1; status < 0;) {
+        if (!wait_for_work(ready))
             return EXIT_SELF;
-        if (ready[1].revents)
+        if (ready[ALIVE].revents)
             return 128 + SIGKILL;
-        if (read(signals, &signal, sizeof signal) != sizeof signal)
-            continue;
-        if (signal.ssi_signo != SIGCHLD)
-            kill(command, (int)signal.ssi_signo);
-        int status = collect(command);
+        if (ready[CONTROL].revents)
+            lab_control_serve(control, answer, NULL);
+        if (keeper.forwarder)
+            forwarder_work(keeper.forwarder);
+        if (ready[SIGNALS].revents)
+            status = heed_signal(signals);
         if (status >= 0)
             return status;
     }
+    return EXIT_SELF;
 }
 
 static int catch_signals(void)
@@ -100,17 +196,24 @@ static int catch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-_Noreturn void keeper_run(const struct lab_plan *plan, char **command, int alive)
+_Noreturn void keeper_run(struct network *network, char **command, int alive)
 {
+    char why[512];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "softverbs-lab");
-    if (!virtual_host_prepare(plan) || !make_network(plan))
+    keeper.network = network;
+    keeper.plan = network->plan;
+    if (!virtual_host_prepare(keeper.plan) || !make_network())
         _exit(EXIT_SELF);
-    int signals = catch_signals();
-    pid_t child = signals < 0 ? -1 : start_command(plan, command);
-    if (child < 0) {
+    if (!follow_network(why, sizeof why)) {
+        complain("lab: %s", why);
+        _exit(EXIT_SELF);
+    }
+    int signals = catch_signals(), control = lab_control_listen();
+    keeper.command = signals < 0 || control < 0 ? -1 : start_command(command);
+    if (keeper.command < 0) {
         complain("lab: The command can't be started: %s.", strerror(errno));
         _exit(EXIT_SELF);
     }
-    _exit(look_after(child, signals, alive));
+    _exit(look_after(signals, alive, control));
 }

@@ -2,10 +2,10 @@
 #ifndef TOOLS_LAB_KEEPER_H
 #define TOOLS_LAB_KEEPER_H
 
-#include "lab/plan.h"
+#include "lab/network.h"
 
 /* In a new process namespace, as its first process. Ends with the command's exit status; `alive` is a pipe whose other
  * end the starting process has. */
-_Noreturn void keeper_run(const struct lab_plan *, char **command, int alive);
+_Noreturn void keeper_run(struct network *, char **command, int alive);
 
 #endif

@@ -17,6 +17,8 @@
 #include "base/settings.h"
 #include "command.h"
 #include "lab/keeper.h"
+#include "lab/lab_control.h"
+#include "lab/network.h"
 #include "lab/plan.h"
 #include "prepare.h"
 
@@ -110,7 +112,7 @@ static int wait_for_keeper(void)
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-static int start(const struct lab_plan *plan, char **command)
+static int start(struct network *network, char **command)
 {
     int alive[2];
     if (!leave_system() || pipe2(alive, O_CLOEXEC))
@@ -118,7 +120,7 @@ static int start(const struct lab_plan *plan, char **command)
     keeper = fork();
     if (!keeper) {
         close(alive[1]);
-        keeper_run(plan, command, alive[0]);
+        keeper_run(network, command, alive[0]);
     }
     if (keeper < 0) {
         complain("lab: No process can be started: %s.", strerror(errno));
@@ -129,11 +131,13 @@ static int start(const struct lab_plan *plan, char **command)
 
 /* --- the command line */
 
-enum { OPTION_HOSTS = 1, OPTION_NAME, OPTION_SHELL };
+enum { OPTION_HOSTS = 1, OPTION_NAME, OPTION_SHELL, OPTION_LINK, OPTION_TOPOLOGY };
 
 static const struct option own[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
                                     {"name", required_argument, NULL, OPTION_NAME},
                                     {"shell", no_argument, NULL, OPTION_SHELL},
+                                    {"link", required_argument, NULL, OPTION_LINK},
+                                    {"topology", required_argument, NULL, OPTION_TOPOLOGY},
                                     {0}};
 
 static int set_hosts(const struct command *command, struct lab_plan *plan, const char *text)
@@ -150,43 +154,120 @@ static int set_name(const struct command *command, struct lab_plan *plan, const 
     return 0;
 }
 
+static int add_link(const struct command *command, struct lab_plan *plan, const char *words)
+{
+    if (plan->link_count == LAB_LINKS_MOST)
+        return command_misused(command, "--link: At most %d; a file for --topology may have more.", LAB_LINKS_MOST);
+    plan->links[plan->link_count++] = words;
+    return 0;
+}
+
+static int set_topology(const struct command *command, struct lab_plan *plan, const char *path)
+{
+    plan->topology = path;
+    return 0;
+}
+
+static int set_shell(const struct command *command, struct lab_plan *plan, const char *nothing)
+{
+    plan->shell = getenv("SHELL") ? getenv("SHELL") : "/bin/sh";
+    return 0;
+}
+
+static int take_option(const struct command *command, struct lab_plan *plan, int option, const char *value)
+{
+    static int (*const by_option[])(const struct command *, struct lab_plan *, const char *) = {
+        [OPTION_HOSTS] = set_hosts, [OPTION_NAME] = set_name,         [OPTION_SHELL] = set_shell,
+        [OPTION_LINK] = add_link,   [OPTION_TOPOLOGY] = set_topology,
+    };
+    if (option > 0 && (size_t)option < sizeof by_option / sizeof *by_option)
+        return by_option[option](command, plan, value);
+    return prepare_option(command, option, value);
+}
+
+/* --- links */
+
+/* Of "h1-h2:delay=1ms" and "delay=1ms". */
+static bool change_link(struct network *network, const char *text, char *why, size_t size)
+{
+    char target[64];
+    size_t length = strcspn(text, ":");
+    if (!text[length])
+        return network_change(network, "all", text, why, size);
+    snprintf(target, sizeof target, "%.*s", (int)(length < sizeof target ? length : 0), text);
+    return network_change(network, target, text + length + 1, why, size);
+}
+
+static int plan_network(const struct command *command, const struct lab_plan *plan, struct network *network)
+{
+    char why[768];
+    if (!network_make(network, plan))
+        return command_misused(command, "There is not enough memory for so many hosts.");
+    if (plan->topology && !network_read(network, plan->topology, why, sizeof why))
+        return command_misused(command, "--topology: %s", why);
+    for (unsigned i = 0; i < plan->link_count; i++)
+        if (!change_link(network, plan->links[i], why, sizeof why))
+            return command_misused(command, "--link: %s", why);
+    return 0;
+}
+
+/* softverbs lab link [TARGET WORDS] */
+static int ask_link(const struct command *command, int count, char **words)
+{
+    static char reply[LAB_REPLY_MOST];
+    char request[LAB_REQUEST_MOST] = "";
+    if (count == 1 || count > 2)
+        return command_misused(command, "Which link, and how? softverbs lab link h1-h2 down");
+    if (count && snprintf(request, sizeof request, "%s %s", words[0], words[1]) >= (int)sizeof request)
+        return command_misused(command, "That is too long.");
+    int done = lab_control_ask(request, reply, sizeof reply);
+    if (done < 0)
+        return command_misused(command, "This is no lab: links are changed from a host of one");
+    if (!done)
+        return command_misused(command, "%s", reply);
+    fputs(reply, stdout);
+    return EXIT_OK;
+}
+
 static int lab(const struct command *command, int argc, char **argv)
 {
     static struct lab_plan plan;
-    static char *shell[] = {NULL, NULL};
+    static struct network network;
     const struct option *options = prepare_options(own);
     int option, status = 0;
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
-        if (option == OPTION_HOSTS)
-            status = set_hosts(command, &plan, optarg);
-        else if (option == OPTION_NAME)
-            status = set_name(command, &plan, optarg);
-        else if (option == OPTION_SHELL)
-            shell[0] = getenv("SHELL") ? getenv("SHELL") : "/bin/sh";
-        else
-            status = prepare_option(command, option, optarg);
+        status = take_option(command, &plan, option, optarg);
+    if (!status && !plan.count && optind < argc && !strcmp(argv[optind], "link"))
+        return ask_link(command, argc - optind - 1, argv + optind + 1);
     if (!status && !plan.count)
         status = command_misused(command, "How many hosts? --hosts 4");
-    if (!status && !shell[0] == (optind == argc))
+    if (!status && !plan.shell == (optind == argc))
         status = command_misused(command, "It needs a program to run, or --shell.");
     if (!status && *plan.name && !take_name(plan.name))
         status = command_misused(command, "The name \"%s\" is taken: a lab of that name runs.", plan.name);
-    return status ? status : start(&plan, shell[0] ? shell : argv + optind);
+    if (!status)
+        status = plan_network(command, &plan, &network);
+    return status ? status : start(&network, plan.shell ? (char *[]){plan.shell, NULL} : argv + optind);
 }
 
 const struct command lab_command = {
     .name = "lab",
-    .arguments = "--hosts N [OPTIONS] [OPTIONS of run] [--] PROGRAM [ARGUMENTS]...",
+    .arguments = "--hosts N [OPTIONS] [OPTIONS of run] [--] PROGRAM [ARGUMENTS]... | link [LINK WORDS]",
     .summary = "A cluster on one machine, for as long as a program runs",
     .help = "  --hosts N         so many hosts, h1, h2, ...; or their names: a,b,c\n"
             "  --name NAME       of the lab, which no other of this user has then\n"
             "  --shell           run a shell\n"
+            "  --link WORDS      what links do: rate=10Gbit,delay=5us,jitter=1us,loss=0.1%,\n"
+            "                    queue=1M,ecn=64K,mtu=9000,down; or those of h1-h2 alone:\n"
+            "                    h1-h2:delay=1ms (h1>h2: in one direction; h1: of this host)\n"
+            "  --topology FILE   lines: leaf h1 h2, pair h1 h2, core WORDS, link h1-h2 WORDS\n"
             "\n"
             "Each host has a name, a network interface (eth0, 10.77.0.1 and fd77::1 for the\n"
             "first), a soft0 on it, a /dev/shm, and a /etc/hosts with the others. Files and\n"
             "processes are those of this machine. The program runs on the first host;\n"
-            "\"softverbs on h2 -- PROGRAM\" runs another on the second. All of it ends with\n"
-            "the program, however that ends.\n"
+            "\"softverbs on h2 -- PROGRAM\" runs another on the second. \"softverbs lab link\n"
+            "h1-h2 down\" changes a link while the lab runs, \"softverbs lab link\" lists those\n"
+            "that are not perfect. All of it ends with the program, however that ends.\n"
             "\n"
             "It needs no root where the system allows user namespaces (\"softverbs doctor\").\n"
             "\n"

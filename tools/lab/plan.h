@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LAB_HOSTS_MOST = 64, LAB_NAME_SIZE = 16 };
+enum { LAB_HOSTS_MOST = 64, LAB_NAME_SIZE = 16, LAB_LINKS_MOST = 32 };
 
 /* The interface of each host, and where the lab's own files are seen in each of them. */
 #define LAB_INTERFACE "eth0"
@@ -16,6 +16,10 @@ struct lab_plan {
     char name[LAB_NAME_SIZE];
     unsigned count;
     char hosts[LAB_HOSTS_MOST][LAB_NAME_SIZE];
+    const char *links[LAB_LINKS_MOST]; /* "TARGET:WORDS", or words for all */
+    unsigned link_count;
+    char *shell;          /* NULL: another program */
+    const char *topology; /* a file; NULL: one switch */
 };
 
 /* "4", for h1 to h4, or names with commas between. False: `why` is a sentence. */

@@ -1,0 +1,20 @@
+/* Requests to process 1 of a lab: change of links, and the list of them. */
+#ifndef TOOLS_LAB_LAB_CONTROL_H
+#define TOOLS_LAB_LAB_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { LAB_REQUEST_MOST = 512, LAB_REPLY_MOST = 1 << 16 };
+
+/* Where process 1 waits for requests; -1 and errno. */
+int lab_control_listen(void);
+
+/* Takes one request; `answer` writes the reply, and false is a refusal. */
+void lab_control_serve(int listener, bool (*answer)(void *context, const char *request, char *reply, size_t size),
+                       void *context);
+
+/* From a host of the lab. -1: it has no process 1 that answers (errno); 0: refused, and the reply says why; 1: done. */
+int lab_control_ask(const char *request, char *reply, size_t size);
+
+#endif

@@ -1,0 +1,26 @@
+/* What process 1 changes of the hosts' interfaces while a lab runs. */
+#ifndef TOOLS_LAB_WIRING_H
+#define TOOLS_LAB_WIRING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "lab/plan.h"
+
+struct wiring {
+    const struct lab_plan *plan;
+    const pid_t *holders; /* of the hosts */
+    int netlink;          /* of the namespace in which their interfaces meet */
+};
+
+/* Both ends of all links get this MTU. False: `why` is a sentence, as below. */
+bool wiring_set_mtu(const struct wiring *, uint32_t mtu, char *why, size_t size);
+
+/* A host sees that its link is down, or up again. */
+bool wiring_set_up(const struct wiring *, unsigned host, bool up, char *why, size_t size);
+
+/* Each frame that a host sends is a packet of the wire, whole and with its checksum. */
+bool wiring_make_plain(const struct wiring *, char *why, size_t size);
+
+#endif
