@@ -28,7 +28,7 @@ struct command {
     void (*failed)(int status); /* its last words before it ends with one that is not 0; NULL: none */
 };
 
-extern const struct command run_command, env_command, devices_command, show_command, stat_command, event_command,
+extern const struct command run_command, env_command, devices_command, show_command, stat_command, sysfs_command, event_command,
     inject_command, sweep_command, doctor_command, explain_command, version_command, missing_command, decode_command,
     live_command, ping_command, trace_command, why_command, report_command, checks_command, lab_command, on_command;
 

@@ -9,6 +9,7 @@
 #include "config/device_state.h"
 #include "config/link_layer.h"
 #include "config/settings.h"
+#include "counters/port.h"
 #include "profile/profile.h"
 
 /* Where we are in the tree, and who listens. */
@@ -102,25 +103,28 @@ static void describe_parent(struct place *place, const struct device *device)
     directory(place, "devices/softverbs/soft%u/net/%s", device->index, interface_of(device));
 }
 
-static void describe_errors(struct place *place, const char *port)
+struct counter_place {
+    struct place *place;
+    bool hardware; /* of which directory files are made now */
+};
+
+static void describe_counter(void *context, bool hardware, const char *name, uint64_t value)
 {
-    static const char *const names[] = {
-        "VL15_dropped",
-        "excessive_buffer_overrun_errors",
-        "link_downed",
-        "link_error_recovery",
-        "local_link_integrity_errors",
-        "port_rcv_constraint_errors",
-        "port_rcv_errors",
-        "port_rcv_remote_physical_errors",
-        "port_rcv_switch_relay_errors",
-        "port_xmit_constraint_errors",
-        "port_xmit_discards",
-        "symbol_error",
-    };
+    const struct counter_place *counters = context;
+    if (hardware == counters->hardware)
+        file(counters->place, name, "%llu\n", (unsigned long long)value);
+}
+
+/* `lifespan` is how old numbers may be, in milliseconds. */
+static void describe_counters(struct place *place, const char *port)
+{
+    struct counter_place counters = {.place = place};
     directory(place, "%s/counters", port);
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        file(place, names[i], "0\n");
+    port_describe(NULL, describe_counter, &counters);
+    counters.hardware = true;
+    directory(place, "%s/hw_counters", port);
+    port_describe(NULL, describe_counter, &counters);
+    file(place, "lifespan", "1000\n");
 }
 
 static void file_of_gid(const struct place *place, unsigned index, const char *word)
@@ -195,7 +199,7 @@ static void describe_port(struct place *place, const struct device *device, cons
     directory(place, "%s/pkeys", port);
     number_file(place, 0, "0xffff\n");
     describe_gids(place, device, port);
-    describe_errors(place, port);
+    describe_counters(place, port);
 }
 
 static const char *node_type(void)

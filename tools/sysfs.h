@@ -11,8 +11,8 @@ enum sysfs_kind { SYSFS_DIRECTORY, SYSFS_FILE, SYSFS_LINK };
 typedef void sysfs_visit(void *context, enum sysfs_kind, const char *path, const char *text);
 
 /* class/infiniband, class/infiniband_verbs, class/misc/rdma_cm, devices/softverbs and dev/infiniband, as
- * Documentation/ABI/stable/sysfs-class-infiniband of the kernel describes them. Traffic counters are absent: nothing
- * counts there. Error counters are 0: a port that is not a cable has none of these errors. */
+ * Documentation/ABI/stable/sysfs-class-infiniband of the kernel describes them. Counters are 0: who keeps them
+ * writes them anew (counters/sysfs_command.c). */
 void sysfs_describe(const struct device *, unsigned count, sysfs_visit *, void *context);
 
 #endif

@@ -76,7 +76,7 @@ static void write_visited(void *context, enum sysfs_kind kind, const char *path,
         writer->error = write_entry(writer, kind, path, text);
 }
 
-static int write_tree(const char *path, const struct device *devices, unsigned count)
+int tree_write(const char *path, const struct device *devices, unsigned count)
 {
     struct writer writer = {.root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (writer.root < 0)
@@ -107,7 +107,7 @@ static int accept_tree(const char *path, const struct device *devices, unsigned 
     sysfs_describe(devices, count, find_missing, &writer);
     futimens(writer.root, NULL); /* it is used: tree_sweep.h */
     close(writer.root);
-    return writer.error ? write_tree(path, devices, count) : 0;
+    return writer.error ? tree_write(path, devices, count) : 0;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
@@ -122,7 +122,7 @@ static int create_tree(const char *parent, const char *path, const struct device
     snprintf(draft, sizeof draft, "%s/.softverbs-paths-XXXXXX", parent);
     if (!mkdtemp(draft))
         return errno;
-    int error = write_tree(draft, devices, count);
+    int error = tree_write(draft, devices, count);
     if (!error && (chmod(draft, 0755) || rename(draft, path)))
         error = errno == ENOTEMPTY ? EEXIST : errno;
     if (error)

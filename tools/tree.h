@@ -13,4 +13,7 @@
  * is one English sentence. */
 int tree_make(const struct device *, unsigned count, char path[256], char *why, size_t why_size);
 
+/* Writes the same files into the directory, which is there; what is there already stays. 0 or a positive errno. */
+int tree_write(const char *path, const struct device *, unsigned count);
+
 #endif

@@ -32,6 +32,7 @@ COMMANDS = {
     "why": [["why"], ["why", "--help"]],
     "checks": [["checks"], ["checks", REPORT], ["checks", "--help"]],
     "stat": [["stat", "--once"], ["stat", "--qps"], ["stat", "--lines"], ["stat", "--help"]],
+    "sysfs": [["sysfs", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "inject": [["inject", "--help"]],
     "trace": [["trace", "--help"]],

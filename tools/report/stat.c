@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "command.h"
+#include "counters/prometheus.h"
 #include "events/lines.h"
 #include "meeting.h"
 #include "objects.h"
@@ -341,6 +342,18 @@ static int watch(const char *directory, bool as_json, char *why, size_t why_size
     return EXIT_NEGATIVE;
 }
 
+static int print_prometheus(const char *directory)
+{
+    char why[512];
+    json_t *reports = reports_collect(directory, why, sizeof why);
+    if (reports)
+        prometheus_print(stdout, reports);
+    else
+        complain("%s", why);
+    json_decref(reports);
+    return reports ? EXIT_OK : EXIT_NEGATIVE;
+}
+
 static int once(const char *directory, bool as_json, bool queue_pairs, bool lines)
 {
     char why[512];
@@ -357,36 +370,53 @@ static int once(const char *directory, bool as_json, bool queue_pairs, bool line
     return reports ? EXIT_OK : EXIT_NEGATIVE;
 }
 
+/* 0 to 65535, or -1. */
+static long port_number(const char *text)
+{
+    char *end;
+    long port = strtol(text, &end, 10);
+    return *end || end == text || port < 0 || port > 65535 ? -1 : port;
+}
+
 static int run_stat(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"once", no_argument, NULL, 'o'},
-                                            {"qps", no_argument, NULL, 'q'},
-                                            {"lines", no_argument, NULL, 'l'},
-                                            MEETING_OPTIONS};
+    static const struct option options[] = {
+        {"once", no_argument, NULL, 'o'},         {"qps", no_argument, NULL, 'q'},
+        {"lines", no_argument, NULL, 'l'},        {"prometheus", no_argument, NULL, 'p'},
+        {"listen", required_argument, NULL, 'L'}, MEETING_OPTIONS};
     struct meeting meeting = {0};
     char why[512];
-    bool only_once = false, queue_pairs = false, lines = false;
+    bool only_once = false, queue_pairs = false, lines = false, prometheus = false;
+    const char *port = NULL;
     int option;
     while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
         only_once |= option == 'o' || option == 'q' || option == 'l';
         lines |= option == 'l';
         queue_pairs |= option == 'q';
+        prometheus |= option == 'p';
+        port = option == 'L' ? optarg : port;
     }
     if (optind < argc)
         return command_misused(command, "It takes no argument \"%s\".", argv[optind]);
+    if (port && port_number(port) < 0)
+        return command_misused(command, "\"%s\" is no port.", port);
     int status = meeting_find(command, &meeting);
-    return status      ? status
-           : only_once ? once(meeting.directory, meeting.as_json, queue_pairs, lines)
-                       : watch(meeting.directory, meeting.as_json, why, sizeof why);
+    return status       ? status
+           : port       ? prometheus_serve(meeting.directory, (unsigned)port_number(port))
+           : prometheus ? print_prometheus(meeting.directory)
+           : only_once  ? once(meeting.directory, meeting.as_json, queue_pairs, lines)
+                        : watch(meeting.directory, meeting.as_json, why, sizeof why);
 }
 
 const struct command stat_command = {
     .name = "stat",
-    .arguments = "[--once] [--qps] [--lines] [--json] [--dir DIR]",
+    .arguments = "[--once] [--qps] [--lines] [--prometheus] [--json] [--dir DIR]",
     .summary = "Show what the live processes send, receive, repeat and drop",
     .help = "  --once            all that was counted until now, by device, and end\n"
             "  --qps             the same by queue pair\n"
             "  --lines           the same, one counter a line\n"
+            "  --prometheus      all that was counted until now as Prometheus reads it\n"
+            "  --listen PORT     the same at http://127.0.0.1:PORT/metrics, until Ctrl-C\n"
             "  --json            a line of JSON each second, or one with --once: a list with\n"
             "                    an object for each process, see docs/user/json.md\n" MEETING_HELP_DIR "\n"
             "Without --once it prints a line each second: what all processes together have\n"

@@ -1,0 +1,25 @@
+/* What the kernel shows below /sys/class/infiniband/DEVICE/ports/1/{counters,hw_counters}, of what processes count. */
+#ifndef TOOLS_COUNTERS_PORT_H
+#define TOOLS_COUNTERS_PORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A file of one of the two directories. */
+typedef void port_visit(void *context, bool hardware, const char *name, uint64_t value);
+
+/* All files, each directory's together. `traffic`: counts by the keys of events.def, as those of a device in a report;
+ * NULL: nothing was counted. */
+void port_describe(const json_t *traffic, port_visit *, void *context);
+
+/* The sum of all processes' counts of the device. The caller's. */
+json_t *port_sum(const json_t *reports, const char *device);
+
+/* Adds the counts of `from`, of the same form, to `to`. */
+void port_add(json_t *to, const json_t *from);
+
+/* A number, or the sum of an object of numbers. */
+uint64_t port_total(const json_t *value);
+
+#endif

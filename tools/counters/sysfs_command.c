@@ -1,0 +1,202 @@
+/* softverbs sysfs: a tree of plain files, laid out as /sys, whose counters are those of the live processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "config/config.h"
+#include "counters/port.h"
+#include "report/meeting.h"
+#include "report/reports.h"
+#include "tree.h"
+
+struct keeper {
+    struct meeting meeting;
+    int root;
+    const char *device; /* whose files are written */
+    int error;
+    json_t *last;  /* the reports of a second ago */
+    json_t *ended; /* counts by device of processes that have ended since the beginning */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int number)
+{
+    interrupted = number;
+}
+
+/* --- what has ended still counts, as in a kernel */
+
+static bool holds(const json_t *reports, const json_t *wanted)
+{
+    const json_t *report;
+    size_t i;
+    json_array_foreach((json_t *)reports, i, report) if (json_equal(json_object_get(report, "pid"),
+                                                                    json_object_get(wanted, "pid"))) return true;
+    return false;
+}
+
+static void add_ended(struct keeper *keeper, const json_t *report)
+{
+    const json_t *traffic;
+    size_t i;
+    json_array_foreach(json_object_get(report, "traffic"), i, traffic)
+    {
+        const char *device = json_string_value(json_object_get(traffic, "device"));
+        if (!device)
+            continue;
+        json_t *there = json_object_get(keeper->ended, device);
+        if (!there)
+            json_object_set_new(keeper->ended, device, there = json_object());
+        port_add(there, traffic);
+    }
+}
+
+/* Keeps for the next time what each process said; of one that does not answer now, what it said last. */
+static void remember(struct keeper *keeper, json_t *now)
+{
+    json_t *report, *old;
+    size_t i, j;
+    json_array_foreach(keeper->last, i, old)
+    {
+        if (!holds(now, old))
+            add_ended(keeper, old);
+        json_array_foreach(now, j, report) if (!json_object_get(report, "traffic") &&
+                                               json_equal(json_object_get(report, "pid"), json_object_get(old, "pid")))
+            json_object_set(report, "traffic", json_object_get(old, "traffic"));
+    }
+    json_decref(keeper->last);
+    keeper->last = now;
+}
+
+/* --- files */
+
+/* Under another name first, so that who reads it never finds half a number. */
+static int replace_file(int root, const char *path, const char *text)
+{
+    char draft[300];
+    snprintf(draft, sizeof draft, "%s.new", path);
+    int fd = openat(root, draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return errno;
+    ssize_t length = (ssize_t)strlen(text);
+    int error = write(fd, text, (size_t)length) == length ? 0 : errno ? errno : ENOSPC;
+    close(fd);
+    return error ? error : renameat(root, draft, root, path) ? errno : 0;
+}
+
+static void write_counter(void *context, bool hardware, const char *name, uint64_t value)
+{
+    struct keeper *keeper = context;
+    char path[256], text[32];
+    snprintf(path, sizeof path, "class/infiniband/%s/ports/1/%s/%s", keeper->device,
+             hardware ? "hw_counters" : "counters", name);
+    snprintf(text, sizeof text, "%llu\n", (unsigned long long)value);
+    if (!keeper->error)
+        keeper->error = replace_file(keeper->root, path, text);
+}
+
+/* 0, or an exit status after a sentence. */
+static int refresh(struct keeper *keeper)
+{
+    unsigned count;
+    char why[512];
+    const struct device *devices = config_devices(&count);
+    json_t *now = reports_collect(keeper->meeting.directory, why, sizeof why);
+    if (!now) {
+        complain("%s", why);
+        return EXIT_NEGATIVE;
+    }
+    remember(keeper, now);
+    for (unsigned i = 0; i < count; i++) {
+        json_t *counts = port_sum(now, devices[i].name);
+        keeper->device = devices[i].name;
+        port_add(counts, json_object_get(keeper->ended, devices[i].name));
+        port_describe(counts, write_counter, keeper);
+        json_decref(counts);
+    }
+    if (keeper->error)
+        complain("The counters can't be written: %s.", strerror(keeper->error));
+    return keeper->error ? EXIT_NEGATIVE : EXIT_OK;
+}
+
+/* --- the command */
+
+/* 0, or an exit status after a sentence. */
+static int make_tree(struct keeper *keeper, const char *directory)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    int error = mkdir(directory, 0755) && errno != EEXIST ? errno : tree_write(directory, devices, count);
+    keeper->root = error ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (keeper->root >= 0)
+        return EXIT_OK;
+    complain("The tree can't be made in \"%s\": %s.", directory, strerror(error ? error : errno));
+    return EXIT_NEGATIVE;
+}
+
+static int keep(struct keeper *keeper, bool once)
+{
+    struct timespec second = {.tv_sec = 1};
+    struct sigaction action = {.sa_handler = note_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    int status = refresh(keeper);
+    while (!status && !once && !interrupted) {
+        nanosleep(&second, NULL);
+        if (!interrupted)
+            status = refresh(keeper);
+    }
+    return status;
+}
+
+static int run_sysfs(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"once", no_argument, NULL, 'o'}, MEETING_OPTIONS};
+    struct keeper keeper = {.root = -1, .last = json_array(), .ended = json_object()};
+    bool once = false;
+    int status = EXIT_OK;
+    for (int option; (option = meeting_option(command, argc, argv, options, &keeper.meeting)) != -1;)
+        once |= option == 'o';
+    if (keeper.meeting.as_json)
+        status = command_misused(command, "It prints nothing.");
+    else if (optind + 1 != argc)
+        status = command_misused(command, "It needs one directory.");
+    if (!status)
+        status = meeting_find(command, &keeper.meeting);
+    if (!status)
+        status = make_tree(&keeper, argv[optind]);
+    if (!status)
+        status = keep(&keeper, once);
+    if (keeper.root >= 0)
+        close(keeper.root);
+    json_decref(keeper.last);
+    json_decref(keeper.ended);
+    return status;
+}
+
+const struct command sysfs_command = {
+    .name = "sysfs",
+    .arguments = "[--once] [--dir DIR] TREE",
+    .summary = "Keep a tree of files like /sys with counters of the live processes",
+    .help = "  --once            write the counters once, and end\n" MEETING_HELP_DIR "\n"
+            "Makes the directory TREE with class/infiniband and what belongs to it, as a\n"
+            "kernel with these devices would have it in /sys, and writes the counters anew\n"
+            "once a second until it is ended (Ctrl-C). It is for programs that make their\n"
+            "own system calls, and so do not see what softverbs run shows:\n"
+            "\n"
+            "  softverbs sysfs /tmp/sys &\n"
+            "  prometheus-node-exporter --path.sysfs=/tmp/sys\n"
+            "\n"
+            "A counter is the sum over all processes, also over those that ended while the\n"
+            "command ran. The tree stays when it ends.\n",
+    .run = run_sysfs,
+};
