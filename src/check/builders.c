@@ -70,7 +70,10 @@ static bool set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, int64_t c
 static void set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t number, uint32_t qkey)
 {
     shadow_lock();
-    bool gone = qp_is_lost(find(qp), qp);
+    struct shadow *shadow = find(qp);
+    bool gone = qp_is_lost(shadow, qp);
+    if (shadow && shadow->qp.batch.count)
+        wqe_at(&shadow->qp.batch, shadow->qp.batch.count - 1)->ah = ah;
     shadow_unlock();
     if (!gone && !hooks_is_gone(SHADOW_AH, ah, "ibv_wr_set_ud_addr"))
         layer_below(ibv_wr_set_ud_addr)(qp, ah, number, qkey);

@@ -50,7 +50,7 @@ void check_begin(void)
     callers_begin();
     symbol_begin();
     finding_file_begin();
-    if (rule_chosen.rules[RULE_BUFFER_FREED])
+    if (rule_chosen.rules[RULE_BUFFER_FREED] || rule_chosen.rules[RULE_BUFFER_UNMAPPED])
         frees_begin();
     connections_begin();
     sanitizers_begin();

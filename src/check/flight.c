@@ -70,6 +70,7 @@ uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *wr, con
             break;
         wqe_begin(wqe, wr->wr_id, posted, wr->opcode, flags_of_send(qp, wr->opcode, wr->send_flags));
         wqe_set_list(wqe, wr->sg_list, wr->num_sge, qp->qp.cap.max_send_sge);
+        wqe->ah = qp->qp.datagrams ? wr->wr.ud.ah : NULL;
         enter(qp, &qp->qp.sends, wqe);
     }
     return first;

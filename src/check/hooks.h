@@ -37,6 +37,8 @@ struct hooks {
     void (*destroyed_inside)(struct shadow *, const char *call);
     /* The program frees memory that this work uses. */
     void (*freed)(struct shadow *owner, const struct wqe *);
+    /* Likewise, and it has gone already. */
+    void (*unmapped)(struct shadow *owner, const struct wqe *);
     /* The library has registered it, or registered it anew. */
     void (*registered)(struct shadow *mr);
     void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);

@@ -110,6 +110,16 @@ struct shadow *shadow_find_number(enum shadow_kind kind, uint32_t number)
     return NULL;
 }
 
+struct shadow *shadow_find_gone_key(uint32_t lkey)
+{
+    lock_assert_held(&all);
+    struct shadow *shadow;
+    TAILQ_FOREACH_REVERSE (shadow, &gone, shadow_list, siblings)
+        if (shadow->kind == SHADOW_MR && (uint32_t)shadow->by_number.key == lkey)
+            break;
+    return shadow;
+}
+
 static void drop(struct shadow *shadow)
 {
     lock_assert_held(&all);

@@ -69,7 +69,7 @@ struct shadow_qp {
     enum ibv_qp_type type;
     enum ibv_qp_state state;
     bool signals_all;
-    bool datagrams; /* each send names an address handle */
+    bool datagrams;      /* each send names an address handle */
     bool may_lose_parts; /* of a message, whose other parts are in the receive of a later one */
     uint32_t signaled;   /* of `sends` */
     uint64_t rnrs;       /* RNR NAKs that it has sent, as far as they were told */
@@ -194,6 +194,9 @@ void shadow_remove(struct shadow *, const struct place *destroyed);
 
 /* One that is gone, under this address; NULL: none. */
 struct shadow *shadow_find_gone(enum shadow_kind, const void *handle);
+
+/* The newest MR that is gone and had this lkey; NULL: none. */
+struct shadow *shadow_find_gone_key(uint32_t lkey);
 
 /* Counts moments: each later one is larger. */
 uint64_t shadow_moment(void);

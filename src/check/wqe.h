@@ -28,6 +28,7 @@ struct wqe {
     uint64_t begun,
         returned;       /* when the post was called, and when it returned (0: not yet), as counts of such moments */
     const void *posted; /* the program's return address */
+    const void *ah;     /* of a datagram, the handle; NULL: none */
     uintptr_t thread;
     uint64_t hash; /* of all its buffers */
     uint32_t length;
@@ -43,6 +44,7 @@ static inline void wqe_begin(struct wqe *wqe, uint64_t wr_id, const void *posted
 {
     wqe->wr_id = wr_id;
     wqe->posted = posted;
+    wqe->ah = NULL;
     wqe->opcode = (uint8_t)opcode;
     wqe->flags = (uint16_t)flags;
     wqe->count = 0;

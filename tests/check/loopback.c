@@ -84,6 +84,7 @@ void loopback_connect(const struct loopback *loopback, struct ibv_qp *qp, uint32
                                : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
         .path_mtu = options->mtu ? options->mtu : IBV_MTU_1024,
         .dest_qp_num = peer,
+        .rq_psn = options->rq_psn,
         .max_dest_rd_atomic = options->target_depth ? options->target_depth : 4,
         .max_rd_atomic = options->depth ? options->depth : 4,
         .min_rnr_timer = options->patient ? 27 : 12,

@@ -22,8 +22,9 @@ struct loopback_options {
     bool srq;                    /* of the second one */
     enum ibv_mtu mtu;            /* 0: 1024 */
     uint8_t depth, target_depth; /* max_rd_atomic, max_dest_rd_atomic; 0: 4 */
-    unsigned access;             /* qp_access_flags; 0: all that is remote */
-    int target_gid;              /* the index of the device's GID that is dgid */
+    uint32_t rq_psn;
+    unsigned access; /* qp_access_flags; 0: all that is remote */
+    int target_gid;  /* the index of the device's GID that is dgid */
 };
 
 struct loopback {

@@ -308,6 +308,32 @@ static void unmap_in_flight(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* What realloc moves; what munmap takes of a receive. */
+static void move_memory(enum loopback_variant variant)
+{
+    enum { SIZE = 300, MUCH = 100000, PAGE = 4096, PAGES = 3 };
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    bool mapped = variant == NEIGHBOUR;
+    char *memory =
+        mapped ? mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : calloc(1, SIZE);
+    char *behind = malloc(SIZE);
+    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, memory, mapped ? PAGES * PAGE : SIZE, IBV_ACCESS_LOCAL_WRITE);
+    MUST(memory && behind && mr);
+    struct ibv_sge piece = {(uintptr_t)memory + (mapped ? PAGE : 0), SIZE, mr->lkey};
+    struct ibv_recv_wr *bad, receive = {.sg_list = &piece, .num_sge = 1};
+    MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad));
+    if (variant == TWIN)
+        MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
+    if (mapped)
+        MUST(!munmap(memory + PAGE, PAGE));
+    else
+        MUST(memory = realloc(memory, MUCH));
+    MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
+    MUST(!ibv_dereg_mr(mr));
+    loopback_close(&loopback);
+}
+
 /* Two receives; a SEND from where a READ writes. */
 static void overlap_buffers(enum loopback_variant variant)
 {
@@ -443,6 +469,11 @@ static const struct {
     {"fork", leave_in_both},
     {"gone", use_what_is_gone},
     {"one-id", share_with_one_id},
+    {"wrong-key", name_wrong_region},
+    {"never-polled", poll_nothing},
+    {"ah-in-use", destroy_address},
+    {"psn", number_differently},
+    {"moved", move_memory},
 };
 
 int main(int argc, char **argv)

@@ -37,6 +37,9 @@ void poll_in_two_threads(enum loopback_variant);
 void use_destroyed(enum loopback_variant);
 void use_what_is_gone(enum loopback_variant);
 void destroy_inside(enum loopback_variant);
+void name_wrong_region(enum loopback_variant);
+void poll_nothing(enum loopback_variant);
+void destroy_address(enum loopback_variant);
 
 /* mistakes_attributes.c */
 void connect_without_timeout(enum loopback_variant);
@@ -47,6 +50,7 @@ void connect_deeply(enum loopback_variant);
 void address_without_hops(enum loopback_variant);
 void mix_families(enum loopback_variant);
 void allow_less(enum loopback_variant);
+void number_differently(enum loopback_variant);
 
 /* mistakes_none.c */
 void do_what_is_allowed(enum loopback_variant);

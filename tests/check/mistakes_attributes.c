@@ -111,6 +111,19 @@ void allow_less(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* The first request of the one is not what the other expects. */
+void number_differently(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    const struct loopback_options usual = {0}, other_psn = {.rq_psn = variant == TWIN ? 0 : 0x123};
+    loopback_open(&loopback, &usual);
+    struct ibv_qp *one = loopback_make_qp(&loopback, &usual), *other = loopback_make_qp(&loopback, &usual);
+    loopback_connect(&loopback, one, other->qp_num, &usual);
+    loopback_connect(&loopback, other, one->qp_num, &other_psn);
+    MUST(!ibv_destroy_qp(one) && !ibv_destroy_qp(other));
+    loopback_close(&loopback);
+}
+
 /* Of a queue pair's address vector; of an address handle, the other way round. */
 void mix_families(enum loopback_variant variant)
 {

@@ -21,6 +21,8 @@ SOURCES = sorted(glob.glob(os.path.join(HERE, "mistakes*.c")))
 # The rules that a case breaks beside its own, as a mistake seldom comes alone.
 TOO = {
     ("cq-overrun", "neighbour"): ("buffers-overlap",),
+    ("cq-overrun", "faulty"): ("never-polled",),
+    ("never-polled", "neighbour"): ("never-destroyed",),
     ("cm-qp-left", "faulty"): ("never-destroyed",),
     ("cm-qp-left", "twin"): ("never-destroyed",),
     ("cm-qp-left", "neighbour"): ("never-destroyed",),
@@ -106,6 +108,18 @@ def all_uses_of_what_is_gone_are_seen():
     words = ("ibv_reg_mr names a pd", "ibv_poll_cq names a cq", "ibv_req_notify_cq names a cq", "ibv_query_qp names a qp", "ibv_wr_start names a qp",
              "ibv_post_send names a ah", "ibv_create_qp names a cq", "ibv_alloc_pd names a context")
     assert [one["text"].split(" (")[0] for one in found] == list(words), (found, told(done))
+
+
+def different_packet_numbers_of_peers_are_seen():
+    found, done = _findings("psn", "faulty", "notes")
+    assert [one["rule"] for one in found] == ["peers-disagree"] and ": sq_psn of " in found[0]["text"], (found, told(done))
+    assert not _findings("psn", "twin", "notes")[0]
+
+
+def memory_that_moves_or_is_unmapped_is_seen():
+    for variant, rule in (("faulty", "buffer-freed"), ("neighbour", "buffer-unmapped"), ("twin", None)):
+        found, done = _findings("moved", variant, "notes")
+        assert [one["rule"] for one in found] == [rule][:rule is not None], (variant, found, told(done))
 
 
 def refused_calls_of_librdmacm_are_seen():

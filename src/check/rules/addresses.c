@@ -34,10 +34,41 @@ static void addressed(struct shadow *ah, const struct ibv_ah_attr *attr)
     judge_families(ah, attr);
 }
 
+static const struct wqe *find_datagram(const struct shadow *qp, const void *ah)
+{
+    const struct wqe_queue *sends = &qp->qp.sends;
+    bool fails = qp->qp.state == IBV_QPS_ERR || qp->qp.state == IBV_QPS_SQE;
+    for (uint32_t at = 0; !fails && at < sends->count; at++)
+        if (wqe_at(sends, at)->ah == ah && wqe_at(sends, at)->flags & WQE_SIGNALED)
+            return wqe_at(sends, at);
+    return NULL;
+}
+
+static void destroying_ah(struct shadow *ah)
+{
+    const struct shadow *qp;
+    const struct wqe *wqe = NULL;
+    if (ah->kind != SHADOW_AH || !rule_chosen.rules[RULE_AH_IN_USE])
+        return;
+    TAILQ_FOREACH (qp, shadow_all(), siblings) {
+        wqe = qp->kind == SHADOW_QP && qp->qp.datagrams ? find_datagram(qp, ah->handle) : NULL;
+        if (wqe)
+            break;
+    }
+    if (!wqe)
+        return;
+    struct finding_about what = about(RULE_AH_IN_USE, ah);
+    what.posted = wqe->posted;
+    finding_add(&what,
+                "An address handle is destroyed before the completion of a %s of queue pair 0x%x was polled "
+                "(wr_id %llu)",
+                wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id);
+}
+
 static void modified(struct shadow *qp, const struct ibv_qp_attr *attr, int mask)
 {
     if (mask & IBV_QP_AV)
         judge_families(qp, &attr->ah_attr);
 }
 
-const struct hooks rules_addresses = {.addressed = addressed, .modified = modified};
+const struct hooks rules_addresses = {.addressed = addressed, .destroying = destroying_ah, .modified = modified};

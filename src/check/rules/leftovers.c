@@ -3,6 +3,7 @@
 
 #include "check/findings/finding.h"
 #include "check/hooks.h"
+#include "verbs/queue/cq_entries.h"
 
 /* A child of a fork owns nothing of its parent's. What a context ends with is the context's, and librdmacm keeps those
  * that it opens. */
@@ -12,9 +13,66 @@ static bool is_left(const struct shadow *shadow, const struct ibv_context *conte
     return shadow->process == getpid() && !kept && (!context || shadow->context == context);
 }
 
+static const struct wqe *find_signalled(const struct wqe_queue *sends)
+{
+    uint32_t at = 0;
+    while (at < sends->count && !(wqe_at(sends, at)->flags & WQE_SIGNALED))
+        at++;
+    return at < sends->count ? wqe_at(sends, at) : NULL;
+}
+
+static void report_sends(const struct shadow *qp)
+{
+    const struct wqe *first = find_signalled(&qp->qp.sends);
+    if (!first || qp->process != getpid())
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_NEVER_POLLED,
+                                        .kind = shadow_kind_name(qp->kind),
+                                        .number = qp->number,
+                                        .posted = first->posted,
+                                        .created = &qp->created},
+                "Queue pair 0x%x ends with %u signalled sends whose completions were never polled (the first: a %s, "
+                "wr_id %llu)",
+                qp->number, qp->qp.signaled, wqe_name(first), (unsigned long long)first->wr_id);
+}
+
+/* Completions of sends are told with their queue pair. */
+static void report_entries(const struct shadow *cq)
+{
+    uint32_t waiting = cq_ring_count(&((const struct cq *)cq->handle)->ring);
+    if (!waiting || cq->cq.sends_due || cq->process != getpid())
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_NEVER_POLLED,
+                                        .kind = shadow_kind_name(cq->kind),
+                                        .number = cq->number,
+                                        .created = &cq->created},
+                "A completion queue (number 0x%x) ends with %u completions that were never polled", cq->number,
+                waiting);
+}
+
+static void tell_unpolled(struct shadow *shadow)
+{
+    if (shadow->kind == SHADOW_QP)
+        report_sends(shadow);
+    if (shadow->kind == SHADOW_CQ)
+        report_entries(shadow);
+}
+
+/* A context takes its objects along before it is told of. */
+static void report_unpolled(const struct ibv_context *context)
+{
+    struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings)
+        if (!context)
+            tell_unpolled(shadow);
+        else if (shadow->context == context && shadow->kind == SHADOW_QP)
+            report_sends(shadow);
+}
+
 static void ended(const struct ibv_context *context)
 {
     const struct shadow *shadow;
+    report_unpolled(context);
     TAILQ_FOREACH (shadow, shadow_all(), siblings)
         if (is_left(shadow, context))
             finding_add(&(struct finding_about){.rule = RULE_NEVER_DESTROYED,
@@ -24,4 +82,4 @@ static void ended(const struct ibv_context *context)
                         "A %s was never destroyed (number 0x%x)", shadow_kind_name(shadow->kind), shadow->number);
 }
 
-const struct hooks rules_leftovers = {.ended = ended};
+const struct hooks rules_leftovers = {.destroying = tell_unpolled, .ended = ended};

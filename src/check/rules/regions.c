@@ -107,6 +107,19 @@ static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_com
                 (unsigned long long)wqe->sges[0].addr);
 }
 
+static void unmapped(struct shadow *owner, const struct wqe *wqe)
+{
+    finding_add(&(struct finding_about){.rule = RULE_BUFFER_UNMAPPED,
+                                        .kind = shadow_kind_name(owner->kind),
+                                        .number = owner->number,
+                                        .posted = wqe->posted,
+                                        .created = &owner->created},
+                "The buffer of a %s of %s 0x%x is unmapped before its completion was polled (wr_id %llu, %u bytes from "
+                "0x%llx)",
+                wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, (unsigned long long)wqe->wr_id,
+                wqe->length, (unsigned long long)wqe->sges[0].addr);
+}
+
 static void freed(struct shadow *owner, const struct wqe *wqe)
 {
     finding_add(
@@ -121,4 +134,4 @@ static void freed(struct shadow *owner, const struct wqe *wqe)
 }
 
 const struct hooks rules_regions = {
-    .posted = judge_access, .freed = freed, .destroyed = destroyed, .completed = completed};
+    .posted = judge_access, .freed = freed, .unmapped = unmapped, .destroyed = destroyed, .completed = completed};

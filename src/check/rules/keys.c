@@ -1,0 +1,67 @@
+/* The elements of a list name memory of a region that lives, is long enough, and is of the queue's domain. */
+#include <stdio.h>
+
+#include "check/findings/finding.h"
+#include "check/flight.h"
+#include "verbs/object/domain.h"
+
+enum { WHY = 120 };
+
+static bool is_of_other_domain(const struct shadow *owner, const struct shadow *mr)
+{
+    struct ibv_pd *pd = owner->kind == SHADOW_SRQ ? ((const struct ibv_srq *)owner->handle)->pd
+                                                  : ((const struct ibv_qp *)owner->handle)->pd;
+    struct ibv_pd *other = ((const struct ibv_mr *)mr->handle)->pd;
+    return pd && other && pd_of(pd) != pd_of(other);
+}
+
+/* False: it lies in the region, or that is none with addresses of this process. */
+static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, char *why)
+{
+    uint64_t offset = sge->addr - mr->iova, left = offset <= mr->length ? mr->length - offset : 0;
+    if (!mr->address || (offset <= mr->length && sge->length <= left))
+        return false;
+    if (sge->addr < mr->iova)
+        snprintf(why, WHY, "which begins %llu bytes behind it", (unsigned long long)(mr->iova - sge->addr));
+    else
+        snprintf(why, WHY, "which ends %llu bytes before its end",
+                 (unsigned long long)(sge->addr + sge->length - mr->iova - mr->length));
+    return true;
+}
+
+/* The region that the element does not fit to; NULL: it does, or nothing is known of it. */
+static const struct shadow *find_wrong(const struct shadow *owner, const struct ibv_sge *sge, char *why)
+{
+    const struct shadow *mr = shadow_find_number(SHADOW_MR, sge->lkey);
+    if (mr && is_outside(sge, &mr->mr, why))
+        return mr;
+    snprintf(why, WHY, mr ? "which is of another protection domain" : "which was deregistered");
+    if (mr)
+        return is_of_other_domain(owner, mr) ? mr : NULL;
+    return shadow_find_gone_key(sge->lkey);
+}
+
+static void judge_keys(struct shadow *owner, struct wqe *wqe)
+{
+    char why[WHY];
+    const struct shadow *mr = NULL;
+    if (!rule_chosen.rules[RULE_WRONG_KEY] || wqe->flags & WQE_INLINE)
+        return;
+    unsigned at = 0;
+    for (; at < wqe->count && !mr; at++)
+        mr = wqe->sges[at].length ? find_wrong(owner, &wqe->sges[at], why) : NULL;
+    if (!mr)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_WRONG_KEY,
+                                        .kind = shadow_kind_name(mr->kind),
+                                        .number = mr->number,
+                                        .posted = wqe->posted,
+                                        .created = &mr->created,
+                                        .destroyed = mr->gone ? &mr->destroyed : NULL},
+                "Element %u of a %s of %s 0x%x, %u bytes from 0x%llx, names a region (lkey 0x%x), %s (wr_id %llu)",
+                at - 1, wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, wqe->sges[at - 1].length,
+                (unsigned long long)wqe->sges[at - 1].addr, wqe->sges[at - 1].lkey, why,
+                (unsigned long long)wqe->wr_id);
+}
+
+const struct hooks rules_keys = {.posted = judge_keys};
