@@ -8,11 +8,13 @@ The fixture `softverbs` is a Session of the test's own. The report of a failed t
 """
 from __future__ import annotations
 
-from typing import Any, Generator, List
+import contextlib
+from typing import Any, Callable, Generator, List
 
 import pytest
 
 from softverbs import Session
+from softverbs.lab import Host, Lab, LabError
 
 
 def pytest_configure(config: Any) -> None:
@@ -27,6 +29,18 @@ def softverbs(request: Any) -> Generator[Session, None, None]:
     with Session(**(marker.kwargs if marker else {})) as session:
         request.node.softverbs_session = session
         yield session
+
+
+@pytest.fixture
+def softverbs_hosts() -> Generator[Callable[..., List[Host]], None, None]:
+    """softverbs_hosts(3, "--link", "delay=1ms"): the hosts of a lab, until the test ends. Where there can be none, the test is skipped."""
+    with contextlib.ExitStack() as labs:
+        def make(hosts: int, *options: str) -> List[Host]:
+            try:
+                return labs.enter_context(Lab(hosts, *options)).hosts
+            except LabError as error:
+                pytest.skip(str(error))
+        yield make
 
 
 @pytest.hookimpl(hookwrapper=True)

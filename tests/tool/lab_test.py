@@ -193,6 +193,22 @@ def _probe(count, words, *options):
     return [line if line == "lost" else int(line) for line in lines[:answers]], "\n".join(lines[answers:])
 
 
+def a_lab_is_reached_from_outside_by_its_name():
+    for user in (None, USER) if os.geteuid() == 0 else (None,):
+        name = f"out-{os.getpid()}"
+        with subprocess.Popen([*cases.identity(user), cases.SOFTVERBS, "lab", "--hosts", "2", "--name", name, "--", "sh", "-c", "echo up; exec cat"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment()) as lab:
+            if lab.stdout.readline() != b"up\n":
+                raise Skip("there can be no lab here")
+            done = softverbs("on", "--lab", name, "h2", "--", "sh", "-c", "hostname; pwd; exit 5", user=user, cwd="/tmp")
+            assert done.returncode == 5 and done.stdout == b"h2\n/tmp\n", told(done)
+            expect(softverbs("lab", "--name", name, "link", "h1>h2", "delay=3ms", user=user))
+            expect(softverbs("lab", "--name", name, "link", user=user), 0, b"h1>h2: delay=3000us jitter=0us, 0 frames, 0 lost, 0 marked\n")
+            expect(softverbs("on", "--lab", name, "h7", "--", "true", user=user), 2, b"", [b'no host "h7"'])
+            lab.stdin.close()
+        expect(softverbs("on", "--lab", name, "h2", "--", "true", user=user), 2, b"", [b"There is no lab of the name"])
+
+
 def links_have_delays_and_losses_and_go_down():
     (near, slow, none, back, gone, again), links = _probe(
         2, ["h2", "h1-h2:delay=30ms", "h2", "h1>h2:loss=100%", "h2", "all:clear", "h1>h2:clear", "h2", "h1-h2:down", "h2", "h1-h2:up", "h2"])

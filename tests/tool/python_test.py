@@ -126,7 +126,7 @@ def the_tutorial_runs():
     if not shutil.which("ibv_devinfo") or not shutil.which("ibv_asyncwatch"):
         raise Skip("ibverbs-utils is not installed")
     with open(f"{TOP}/docs/user/testing.md", encoding="utf-8") as page:
-        example, _ = re.findall(r"^```python\n(.*?)^```$", page.read(), re.MULTILINE | re.DOTALL)
+        example, *_ = re.findall(r"^```python\n(.*?)^```$", page.read(), re.MULTILINE | re.DOTALL)
     done = _python("-c", example)
     assert done.returncode == 0 and not done.stderr, done.stderr
 
@@ -141,6 +141,21 @@ def the_plugin_shows_stories_of_failed_tests():
                    "def test_passes(softverbs):\n    assert '-1' not in softverbs.run(PROGRAM, 'regions').out\n")
     done = _python("-m", "pytest", "-p", "softverbs.pytest_plugin", "--strict-markers", "-q", path)
     assert "1 failed, 1 passed" in done.stdout and "story of" in done.stdout and "fails with ENOMEM by line 1" in done.stdout, done.stdout
+
+
+def the_plugin_has_hosts_of_a_lab():
+    if _python("-c", "import pytest").returncode:
+        raise Skip("python3-pytest is not installed")
+    path = f"{TEMPORARY}/test_hosts.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("def test_hosts(softverbs_hosts):\n    here, there = softverbs_hosts(2, '--link', 'delay=1ms')\n"
+                   "    assert there.run('hostname').stdout == 'h2\\n' and here.run('getent', 'hosts', there.name).returncode == 0\n"
+                   "    here.lab.link('h1>h2', 'loss=1%')\n    assert 'h1>h2: loss=1%' in here.lab.links()\n"
+                   "    begun = there.start('sleep', '1000')\n    here.lab.close()\n    assert begun.wait() != 0\n")
+    done = _python("-m", "pytest", "-p", "softverbs.pytest_plugin", "--strict-markers", "-q", "-rs", path)
+    if "allows no namespaces" in done.stdout:
+        raise Skip("there can be no lab here")
+    assert "1 passed" in done.stdout, done.stdout
 
 
 def its_version_is_that_of_the_command():

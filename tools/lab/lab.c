@@ -1,16 +1,10 @@
 /* softverbs lab: a cluster on one machine, for as long as a command runs. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,44 +14,11 @@
 #include "lab/lab_control.h"
 #include "lab/network.h"
 #include "lab/plan.h"
+#include "lab/reach.h"
+#include "lab/rights.h"
 #include "prepare.h"
 
-/* --- rights */
-
-static bool write_line(const char *path, const char *format, unsigned number)
-{
-    char line[64];
-    int file = open(path, O_WRONLY | O_CLOEXEC);
-    int length = snprintf(line, sizeof line, format, number, number);
-    bool written = file >= 0 && write(file, line, (size_t)length) == length;
-    if (file >= 0)
-        close(file);
-    return written;
-}
-
-/* In a user namespace in which we stay who we are, and may do with networks and mounts what root may. */
-static bool become_own_root(void)
-{
-    unsigned user = geteuid(), group = getegid();
-    return !unshare(CLONE_NEWUSER) && write_line("/proc/self/setgroups", "deny", 0) &&
-           write_line("/proc/self/uid_map", "%u %u 1", user) && write_line("/proc/self/gid_map", "%u %u 1", group);
-}
-
-/* The rights go on to programs, which are not root's. */
-static bool keep_rights(void)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2];
-    if (syscall(SYS_capget, &header, data))
-        return false;
-    for (int i = 0; i < 2; i++)
-        data[i].inheritable = data[i].permitted;
-    if (syscall(SYS_capset, &header, data))
-        return false;
-    for (unsigned long right = 0; right <= CAP_LAST_CAP; right++)
-        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, right, 0, 0);
-    return true;
-}
+/* --- namespaces */
 
 enum { SPACES = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS };
 
@@ -67,25 +28,12 @@ static bool leave_system(void)
     if (!unshare(SPACES))
         return true;
     int error = errno;
-    if (error == EPERM && become_own_root() && !unshare(SPACES) && keep_rights())
+    if (error == EPERM && rights_take() && !unshare(SPACES) && rights_keep())
         return true;
     complain("lab: This system allows no namespaces of one's own (%s). \"softverbs doctor\" says what to set; root may "
              "make a lab in any case.",
              strerror(error == EPERM ? errno : error));
     return false;
-}
-
-/* --- names */
-
-/* A socket with the lab's name, which the kernel takes back when we end; false: another lab of ours has it. */
-static bool take_name(const char *name)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "softverbs-lab/%u/%s", geteuid(), name);
-    int socket_of_name = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return !bind(socket_of_name, (struct sockaddr *)&address,
-                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) &&
-           !listen(socket_of_name, 8);
 }
 
 /* --- the process that stays outside */
@@ -211,8 +159,8 @@ static int plan_network(const struct command *command, const struct lab_plan *pl
     return 0;
 }
 
-/* softverbs lab link [TARGET WORDS] */
-static int ask_link(const struct command *command, int count, char **words)
+/* softverbs lab [--name NAME] link [TARGET WORDS] */
+static int ask_link(const struct command *command, const char *name, int count, char **words)
 {
     static char reply[LAB_REPLY_MOST];
     char request[LAB_REQUEST_MOST] = "";
@@ -220,9 +168,11 @@ static int ask_link(const struct command *command, int count, char **words)
         return command_misused(command, "Which link, and how? softverbs lab link h1-h2 down");
     if (count && snprintf(request, sizeof request, "%s %s", words[0], words[1]) >= (int)sizeof request)
         return command_misused(command, "That is too long.");
+    if (*name && !reach_enter(name))
+        return command_misused(command, "There is no lab of the name \"%s\"", name);
     int done = lab_control_ask(request, reply, sizeof reply);
     if (done < 0)
-        return command_misused(command, "This is no lab: links are changed from a host of one");
+        return command_misused(command, "This is no lab: links are changed from a host of one, or with --name");
     if (!done)
         return command_misused(command, "%s", reply);
     fputs(reply, stdout);
@@ -238,12 +188,12 @@ static int lab(const struct command *command, int argc, char **argv)
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
         status = take_option(command, &plan, option, optarg);
     if (!status && !plan.count && optind < argc && !strcmp(argv[optind], "link"))
-        return ask_link(command, argc - optind - 1, argv + optind + 1);
+        return ask_link(command, plan.name, argc - optind - 1, argv + optind + 1);
     if (!status && !plan.count)
         status = command_misused(command, "How many hosts? --hosts 4");
     if (!status && !plan.shell == (optind == argc))
         status = command_misused(command, "It needs a program to run, or --shell.");
-    if (!status && *plan.name && !take_name(plan.name))
+    if (!status && *plan.name && !reach_take_name(plan.name))
         status = command_misused(command, "The name \"%s\" is taken: a lab of that name runs.", plan.name);
     if (!status)
         status = plan_network(command, &plan, &network);

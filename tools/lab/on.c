@@ -12,6 +12,7 @@
 #include "command.h"
 #include "config/settings.h"
 #include "lab/plan.h"
+#include "lab/reach.h"
 #include "lab/virtual_host.h"
 #include "prepare.h"
 
@@ -112,7 +113,8 @@ static int run_line(const char *host, pid_t holder, char **words)
 static int no_host(const struct command *command, const char *host)
 {
     if (access(LAB_STATE, F_OK))
-        return command_misused(command, "This is no lab: \"softverbs lab --hosts 2 --shell\" makes one");
+        return command_misused(command,
+                               "This is no lab: \"softverbs lab --hosts 2 --shell\" makes one, and --lab names one");
     return command_misused(command, "The lab has no host \"%s\"", host);
 }
 
@@ -128,12 +130,14 @@ static int as_ssh(const struct command *command, char **words)
 
 static int on(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"as-ssh", no_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
-    bool ssh = false;
-    while (!ssh && command_option(command, argc, argv, options) != -1)
-        ssh = true;
-    if (ssh)
-        return as_ssh(command, argv + optind);
+    static const struct option options[] = {{"as-ssh", no_argument, NULL, 's'},
+                                            {"lab", required_argument, NULL, 'l'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    const char *name = NULL;
+    for (int option; (option = command_option(command, argc, argv, options)) != -1; name = optarg)
+        if (option == 's')
+            return as_ssh(command, argv + optind);
     if (optind == argc)
         return command_misused(command, "On which host?");
     const char *host = argv[optind++];
@@ -141,19 +145,22 @@ static int on(const struct command *command, int argc, char **argv)
         optind++;
     if (optind == argc)
         return command_misused(command, "Which program shall run on \"%s\"?", host);
+    if (name && !reach_enter(name))
+        return command_misused(command, "There is no lab of the name \"%s\"", name);
     pid_t holder = virtual_host_find(host);
     return holder ? on_become(host, holder, argv + optind) : no_host(command, host);
 }
 
 const struct command on_command = {
     .name = "on",
-    .arguments = "HOST [--] PROGRAM [ARGUMENTS]...",
+    .arguments = "[--lab NAME] HOST [--] PROGRAM [ARGUMENTS]...",
     .summary = "Run a program on a host of a lab",
-    .help = "  --as-ssh   take options, host and words as ssh does: for what starts programs\n"
+    .help = "  --lab NAME the lab that has this name, from outside of it\n"
+            "  --as-ssh   take options, host and words as ssh does: for what starts programs\n"
             "             on other hosts and calls this in place of ssh\n"
             "\n"
-            "Within \"softverbs lab\", where the program has the environment of \"softverbs run\n"
-            "--net eth0\" of that host. In front of $PATH stand an \"ssh\" and an \"rsh\" that do\n"
+            "Within \"softverbs lab\", or with --lab, where the program has the environment of\n"
+            "\"softverbs run --net eth0\" of that host. In front of $PATH stand an \"ssh\" and an \"rsh\" that do\n"
             "the same, which mpirun, mpiexec.hydra and pdsh find by themselves.\n"
             "\n"
             "Exit status: the program's; 127 when it does not exist, 126 when it can't be\n"
