@@ -16,6 +16,7 @@
 #include "ipc/claim.h"
 #include "ipc/node.h"
 #include "place.h"
+#include "record/recorder.h"
 #include "print/screen.h"
 #include "profile/profile.h"
 #include "settings.h"
@@ -215,6 +216,19 @@ static int begin_capture(const struct command *command, enum setting setting, co
     return EXIT_SELF;
 }
 
+static int begin_recording(const struct command *command, enum setting setting, const char *name)
+{
+    char path[PLACE_PATH_MAX];
+    if (make_whole(name, path))
+        return EXIT_SELF;
+    int error = recorder_empty(path);
+    if (!error)
+        return set_text(command, setting, path);
+    complain("Nothing can be recorded to \"%s\": %s.", path,
+             error == EEXIST ? "it is no recording, and stays as it is" : strerror(error));
+    return EXIT_SELF;
+}
+
 static int set_faults(const struct command *command, enum setting setting, const char *list)
 {
     struct fault_plan plan;
@@ -321,6 +335,7 @@ int prepare_option(const struct command *command, int option, const char *value)
 {
     static int (*const by_type[SETTING_TYPES])(const struct command *, enum setting, const char *) = {
         [SETTING_TYPE_FILE] = set_file,           [SETTING_TYPE_CAPTURE] = begin_capture,
+        [SETTING_TYPE_RECORDING] = begin_recording,
         [SETTING_TYPE_INTERFACES] = set_networks, [SETTING_TYPE_FAULTS] = set_faults,
         [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
         [SETTING_TYPE_SCRIPT] = set_file,         [SETTING_TYPE_PROFILE] = set_profile,

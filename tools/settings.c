@@ -131,6 +131,7 @@ static bool can_be_used(enum setting setting, const char *text, char *why, size_
     case SETTING_TYPE_CHECKS:
         return rule_choose(text, &choice, why, size);
     case SETTING_TYPE_FILE:
+    case SETTING_TYPE_RECORDING:
         return is_writable(setting_lines[setting].variable, text, why, size);
     case SETTING_TYPE_CAPTURE:
         return can_capture(text, why, size);

@@ -19,6 +19,7 @@ enum setting_type {
     SETTING_TYPE_FILE,          /* path of a file that is written */
     SETTING_TYPE_READ,          /* path of a file that is read */
     SETTING_TYPE_CAPTURE,       /* likewise; all processes write to it together */
+    SETTING_TYPE_RECORDING,     /* likewise (record/recorder.h) */
     SETTING_TYPE_DIRECTORY,     /* path */
     SETTING_TYPE_CONFIGURATION, /* path of a file of settings */
     SETTING_TYPE_DEVICES,       /* a number, or names */

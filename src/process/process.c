@@ -19,6 +19,7 @@
 #include "process/poller.h"
 #include "process/port.h"
 #include "process/progress.h"
+#include "record/recorder.h"
 #include "runtime/qpns.h"
 #include "tap/delay.h"
 #include "tap/taps.h"
@@ -145,6 +146,7 @@ static void in_child(void)
         the_process->inherited = true;
         atomic_store(&the_process->forked, true);
         the_process->parts->inherit(the_process);
+        recorder_inherit();
         node_abandon(the_process->node);
         port_abandon_all(the_process);
         follow_abandon(the_process);

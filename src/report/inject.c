@@ -13,7 +13,7 @@
 #include "script/parse.h"
 #include "tap/delay.h"
 #include "verbs/life/cq_create.h"
-#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/queue/cq.h"
 
 /* --- what there is obeys rules that come later */
@@ -25,7 +25,7 @@ static void prepare_qp(void *object, void *context)
     const bool *fresh = context;
     lock_take(&qp->lock);
     if (!(qp->traits & QP_ETHERNET))
-        engine_allow_references(qp_engine(qp), 0);
+        qp_door_allow_references(qp, 0);
     if (*fresh)
         traffic_begin(qp_flow(qp));
     lock_release(&qp->lock);

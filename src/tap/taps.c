@@ -10,6 +10,8 @@
 #include "config/link_layer.h"
 #include "config/settings.h"
 #include "diag/log.h"
+#include "record/recorder.h"
+#include "runtime/clock.h"
 #include "script/meet.h"
 #include "tap/delay.h"
 #include "tap/traffic.h"
@@ -65,7 +67,8 @@ struct taps *taps_open(struct node *node, struct schedule *schedule, const atomi
     bool planned = read_faults(setting_text(SETTING_FAULT), &plan), scripted = meet_wants(SCRIPT_packet);
     struct capture *capture = open_capture(setting_text(SETTING_CAPTURE));
     bool adverse = adverse_begin(setting_text(SETTING_ADVERSE));
-    bool wanted = capture || planned || scripted || adverse || meet_wants(SCRIPT_message);
+    bool recorded = recorder_begin(setting_text(SETTING_RECORD), clock_now());
+    bool wanted = capture || planned || scripted || adverse || recorded || meet_wants(SCRIPT_message);
     struct taps *taps = wanted ? make(node, schedule, closed) : NULL;
     if (!taps) {
         if (capture)

@@ -14,7 +14,7 @@ if [ "$count" -eq 0 ]; then
 fi
 echo "$count inputs of $corpus"
 if [ $# -gt 0 ]; then
-    "$fuzzer" "$@" -max_len=1000 -len_control=20 -entropic=0 -timeout=60 -print_final_stats=1 "$directory"
+    "$fuzzer" -max_len=1000 -len_control=20 -entropic=0 -timeout=60 -print_final_stats=1 "$@" "$directory"
 else
     find "$directory" -type f -exec "$fuzzer" {} +
     "$fuzzer" "${FUZZ_RUNS:-20000}" 1

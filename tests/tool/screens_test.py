@@ -20,6 +20,7 @@ from cases import SOFTVERBS, TEMPORARY, expect, softverbs
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 PAIR = f"{cases.BUILD}/tests/clients/mistakes"
 REPORT = f"{TEMPORARY}/checks.report"
+RECORDING = f"{TREE}/tests/golden/remote-range.rec"
 CAPTURE = f"{TREE}/tests/golden/rc_pingpong.pcap"
 
 # Each command as it prints something; "run" prints nothing of its own, and its help stands for it.
@@ -36,6 +37,7 @@ COMMANDS = {
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "inject": [["inject", "--help"]],
     "trace": [["trace", "--help"]],
+    "replay": [["replay", "--ends", RECORDING], ["replay", "--help"]],
     "sweep": [["sweep", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],
@@ -60,6 +62,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "event": ([["event", "gid-change", "soft0"]], "Event"),
     "inject": ([["inject", "PID", "when ibv_reg_mr: delay 1us"], ["inject", "--list", "PID"]], "Injected"),  # PID: of the pair
     "trace": ([], "Call"),
+    "replay": ([["replay", RECORDING]], "Replayed"),
     "doctor": ([["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "no-such"]], "list of Finding"),
     "ping": ([["ping", "127.0.0.1", "-c", "1", "-W", "0.1"]], "Ping"),
     "explain": ([["explain"], ["explain", "105"]], "list of Reason"),

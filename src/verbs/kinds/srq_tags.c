@@ -11,7 +11,7 @@
 #include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
-#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/cq_push.h"
@@ -272,7 +272,7 @@ static void srq_tags_post(struct qp *qp)
         qp_tags(qp)->working++;
     }
     lock_release(&tags->lock);
-    engine_posted(qp_engine(qp));
+    qp_door_posted(qp);
 }
 
 /* The queue pair is in error: rendezvous that had no place in the send queue end, too. */
@@ -292,7 +292,7 @@ static void srq_tags_flush(struct qp *qp)
 static void srq_tags_abandon(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    engine_flush(qp_engine(qp));
+    qp_door_flush(qp);
     srq_tags_flush(qp);
 }
 

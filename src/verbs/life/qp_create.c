@@ -8,6 +8,7 @@
 #include "config/link_layer.h"
 #include "events/refusal.h"
 #include "process/port.h"
+#include "record/recorder.h"
 #include "runtime/qpns.h"
 #include "verbs/life/qp_endpoint.h"
 #include "verbs/life/qp_groups.h"
@@ -17,7 +18,7 @@
 #include "verbs/object/domain.h"
 #include "verbs/qp/comp_cntr.h"
 #include "verbs/qp/kind.h"
-#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -204,7 +205,7 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
     if (qp->kind->initialize_engine)
         qp->kind->initialize_engine(qp, queue);
     else
-        engine_initialize(qp_engine(qp), (enum service)qp->kind->service, qp_owner(qp), queue, NULL);
+        qp_door_create(qp, (enum service)qp->kind->service, queue);
 }
 
 static int make_queues(struct qp *qp)
@@ -254,6 +255,16 @@ static const struct owner_operations *owner_of(const struct qp *qp)
     return srq && srq->kind->owner ? srq->kind->owner : qp->kind->owner;
 }
 
+/* Of an engine that only packets enter; those of raw packets are not recorded. */
+static void begin_recording(struct qp *qp)
+{
+    if (!recorder_is_on() || qp->kind->initialize_engine)
+        return;
+    qp_datapath(qp)->recorded = recorded_begin(qp_engine(qp), qp_owner(qp), &qp->number);
+    qp->rate_limit.paced = qp_is_watched(qp);
+    qp->rate_limit.lands = NANOS_NEVER;
+}
+
 static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *context,
                     const struct ibv_qp_init_attr_ex *attr)
 {
@@ -267,6 +278,7 @@ static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *c
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
     qp_owner(qp)->operations = owner_of(qp);
     qp_begin_endpoint(qp, context->device);
+    begin_recording(qp);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;
     ibv->context = &context->ibv.context;

@@ -10,6 +10,7 @@
 #include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_path.h"
@@ -62,7 +63,7 @@ static void expire_engine(struct qp *qp, nanos now)
                             : qp_was_taken(qp)              ? PEER_TOOK_ALL
                                                             : PEER_SILENT;
     if (!is_asking(qp, peer, silence, now))
-        engine_expire(qp_engine(qp), now, peer, silence);
+        qp_door_expire(qp, now, peer, silence);
 }
 
 /* The request that was refused fails as soon as is known why; until then silence does not count. */
@@ -114,7 +115,7 @@ static void look_at_references(struct qp *qp)
     struct peer *peer = qp->path.peer;
     settings.references_lost = qp->traits & QP_END_TO_END && peer && !peer->gone && settings.reference_segment &&
                                !traffic_may_reference(&qp->process->traffic, peer->link);
-    engine_configure(qp_engine(qp), &settings);
+    qp_door_configure(qp, &settings);
 }
 
 /* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
@@ -137,7 +138,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     if (unlikely(arrival->from.congested))
         qp_path_notify(qp, arrival->now);
     if (arrival->along && qp->traits & QP_END_TO_END && !qp->path.remote)
-        engine_receive_along(qp_engine(qp), arrival->along, now);
+        qp_door_receive_along(qp, arrival->along, now);
     if (unlikely(is_refusal(packet)) && qp_inquire_refusal(qp, packet, now)) {
         qp_expire_by(qp, qp_inquiry_deadline(qp, now));
         return true;
@@ -222,7 +223,7 @@ bool qp_endpoint_flush(struct endpoint *endpoint, nanos now, bool ack_later)
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
     if (qp_is_reliable(qp))
-        engine_acknowledge_late(qp_engine(qp));
+        qp_door_acknowledge_late(qp);
     bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
                  engine_owes_but_an_ack(qp_engine(qp));
     if (!waits && !qp_acknowledge(qp) && qp_may_have_output(qp))

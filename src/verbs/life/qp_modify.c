@@ -19,6 +19,7 @@
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_state.h"
@@ -127,7 +128,7 @@ static void configure(struct qp *qp)
         .number = qp->number,
         .qkey = attr->qkey,
     };
-    engine_configure(qp_engine(qp), &settings);
+    qp_door_configure(qp, &settings);
 }
 
 void qp_forget_peer(struct qp *qp)
@@ -154,10 +155,10 @@ static void reset(struct qp *qp)
     if (qp->uses.srq && qp->uses.srq->kind->abandon)
         qp->uses.srq->kind->abandon(qp);
     qp_give_back_receive(qp);
-    engine_reset(qp_engine(qp));
+    qp_door_reset(qp);
     if (qp_is_reliable(qp)) {
-        engine_allow_references(qp_engine(qp), 0); /* the next peer must show anew that it can read our memory */
-        engine_keep_responses(qp_engine(qp), NULL);
+        qp_door_allow_references(qp, 0); /* the next peer must show anew that it can read our memory */
+        qp_door_keep_responses(qp, NULL, 0);
         free(qp->sends.saved);
         qp->sends.saved = NULL;
     }
@@ -172,7 +173,7 @@ static void reset(struct qp *qp)
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
     qp->rate_limit.rate = 0;
-    qp->rate_limit.paced = qp_datapath(qp)->adverse != NULL;
+    qp->rate_limit.paced = qp_is_watched(qp);
 }
 
 static int start_receiving(struct qp *qp)
@@ -183,8 +184,8 @@ static int start_receiving(struct qp *qp)
             return ENOMEM;
     }
     if (qp_is_reliable(qp))
-        engine_keep_responses(qp_engine(qp), qp->sends.saved);
-    engine_start_receiving(qp_engine(qp), qp->attr.rq_psn & PSN_MASK);
+        qp_door_keep_responses(qp, qp->sends.saved, qp->attr.max_dest_rd_atomic);
+    qp_door_start_receiving(qp, qp->attr.rq_psn & PSN_MASK);
     return 0;
 }
 
@@ -207,16 +208,16 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
         return start_receiving(qp);
     case IBV_QPS_RTS:
         if (from == IBV_QPS_RTR)
-            engine_start_transmitting(qp_engine(qp), qp->attr.sq_psn & PSN_MASK);
+            qp_door_start_transmitting(qp, qp->attr.sq_psn & PSN_MASK);
         else if (from == IBV_QPS_SQD)
-            engine_drain(qp_engine(qp), false);
+            qp_door_drain(qp, false);
         else if (from == IBV_QPS_SQE)
-            engine_resume(qp_engine(qp));
+            qp_door_resume(qp);
         helper_watch(qp->process);
         return 0;
     case IBV_QPS_SQD:
         if (from != to)
-            engine_drain(qp_engine(qp), true);
+            qp_door_drain(qp, true);
         return 0;
     case IBV_QPS_ERR:
         if (from != to)

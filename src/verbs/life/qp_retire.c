@@ -4,6 +4,7 @@
 
 #include "base/handle.h"
 #include "process/progress.h"
+#include "record/recorded.h"
 #include "runtime/qpns.h"
 #include "tap/traffic.h"
 #include "verbs/adverse/qp_adverse.h"
@@ -67,6 +68,7 @@ void qp_release(struct qp *qp)
     calls_leave(&qp->batch.calls);
     traffic_release(qp_flow(qp));
     qp_adverse_release(qp);
+    recorded_end(qp_datapath(qp)->recorded);
     domain_give_back(&qp_datapath(qp)->memory);
     free(qp->sends.saved);
     qp_tell_nothing(qp);

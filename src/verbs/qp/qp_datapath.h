@@ -22,6 +22,7 @@ struct qp_tags {
 };
 
 struct qp_adverse;
+struct recorded;
 
 /* Each queue pair is the beginning of one. Under qp->lock, but for the endpoint's lists. */
 struct qp_datapath {
@@ -35,6 +36,7 @@ struct qp_datapath {
     struct domain_block memory; /* of the send queue and of `staged` */
     struct send_queue staged;   /* for batches, where the engine posts work of its own; or no memory */
     struct qp_adverse *adverse; /* adverse/qp_adverse.h; NULL: the process is not adverse */
+    struct recorded *recorded;  /* record/recorded.h; NULL: the process is not recorded */
 };
 
 /* A queue pair with its data path, all zeroes; NULL: there is no memory. The caller frees the queue pair by free(3). */
@@ -60,6 +62,12 @@ static inline bool qp_does_directly(const struct qp *qp, unsigned opcode)
 {
     return unlikely(engine_settings_of(qp_engine(qp))->direct) &&
            (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ);
+}
+
+/* Must all that it does go the long ways? Then it counts as paced at all times. */
+static inline bool qp_is_watched(const struct qp *qp)
+{
+    return qp_datapath(qp)->adverse || qp_datapath(qp)->recorded;
 }
 
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)

@@ -1,5 +1,6 @@
 #include "verbs/qp/qp_engine.h"
 
+#include "verbs/qp/qp_doors.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
@@ -16,7 +17,7 @@ void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
     bool notifies = op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp);
     if (!notifies && !fits_service(qp, packet->opcode))
         return qp_owner(qp)->operations->dropped(qp_owner(qp), packet, REASON_PACKET_SERVICE);
-    engine_receive(qp_engine(qp), packet, now);
+    qp_door_receive(qp, packet, now);
 }
 
 bool qp_has_output(const struct qp *qp)
@@ -41,7 +42,7 @@ nanos qp_deadline(const struct qp *qp)
 
 nanos qp_watch(struct qp *qp)
 {
-    engine_watch(qp_engine(qp));
+    qp_door_watch(qp);
     return qp_deadline(qp);
 }
 

@@ -3,6 +3,7 @@
 #include "base/container.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/qp/wq.h"
@@ -54,7 +55,7 @@ void qp_flush(struct qp *qp)
     qp_withdraw_references(qp);
     qp_unpublish_failed(qp);
     qp_enter(qp, IBV_QPS_ERR);
-    engine_flush(qp_engine(qp));
+    qp_door_flush(qp);
     qp_flush_receives(qp);
 }
 

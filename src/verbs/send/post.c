@@ -13,7 +13,7 @@
 #include "verbs/memory/mw.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/mw_bind.h"
-#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/operations.h"
@@ -341,7 +341,7 @@ void post_start(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
     poller_active(qp->process);
-    engine_posted(qp_engine(qp));
+    qp_door_posted(qp);
     qp_transmit_guarded(qp, now);
 }
 

@@ -4,6 +4,7 @@
 
 #include "diag/log.h"
 #include "runtime/clock.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 
 /* How far ahead of its rate a queue pair may get when the program names no burst: by as much as a timer may be late. */
@@ -25,11 +26,11 @@ void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
 {
     lock_assert_held(&qp->lock);
     qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
-    qp->rate_limit.paced = attr->rate_limit || qp_datapath(qp)->adverse;
+    qp->rate_limit.paced = attr->rate_limit || qp_is_watched(qp);
     qp->rate_limit.wake = qp->rate_limit.lands = NANOS_NEVER;
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));
     settings.in_pieces = attr->rate_limit || qp->traits & QP_NAMES_SRQ;
-    engine_configure(qp_engine(qp), &settings);
+    qp_door_configure(qp, &settings);
     if (!attr->rate_limit)
         return;
     nanos burst = time_of(qp, attr->max_burst_sz);

@@ -11,8 +11,8 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
-#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/queue/srq.h"
 #include "verbs/send/ah.h"
@@ -136,7 +136,7 @@ cold static void transmit_rc_nowhere(struct qp *qp, nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    while (engine_transmit_reliable(qp_engine(qp), &packet, pieces, now))
+    while (qp_door_transmit_reliable(qp, &packet, pieces, now))
         ;
 }
 
@@ -147,11 +147,11 @@ cold static void transmit_all(struct qp *qp, struct link *link, bool ready, nano
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint32_t fresh = engine_sent_psn(qp_engine(qp));
     qp_flow(qp)->now = now;
-    while (may_transmit_rc(qp, link, ready) && engine_transmit_reliable(qp_engine(qp), &packet, pieces, now)) {
+    while (may_transmit_rc(qp, link, ready) && qp_door_transmit_reliable(qp, &packet, pieces, now)) {
         traffic_retransmitted(qp_flow(qp), &packet, fresh);
         fresh = engine_sent_psn(qp_engine(qp));
         if (!send_packet(qp, link, &packet))
-            engine_unreadable(qp_engine(qp), &packet);
+            qp_door_unreadable(qp, &packet);
         ready = false;
     }
 }
@@ -221,7 +221,7 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
         engine_allow_direct(qp_engine(qp), false);
     bool ready = link->operations->begin(link) && !qp->rate_limit.paced;
     if (!engine_settings_of(qp_engine(qp))->reference_segment && traffic_may_reference(&qp->process->traffic, link))
-        engine_allow_references(qp_engine(qp), LINK_REFERENCE_SEGMENT);
+        qp_door_allow_references(qp, LINK_REFERENCE_SEGMENT);
     transmit_output(qp, link, ready, now);
     traffic_end_batch(qp_flow(qp), link);
 }
@@ -232,15 +232,15 @@ void qp_transmit_connected(struct qp *qp, nanos now)
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     struct link *link = find_link(qp);
     if (!link) {
-        while (engine_transmit(qp_engine(qp), &packet, pieces, now))
+        while (qp_door_transmit(qp, &packet, pieces, now))
             ;
         return;
     }
     link->operations->begin(link);
     while (engine_has_output(qp_engine(qp)) && !is_held(qp) && qp_has_room(qp, link) &&
-           engine_transmit(qp_engine(qp), &packet, pieces, now))
+           qp_door_transmit(qp, &packet, pieces, now))
         if (!send_packet(qp, link, &packet))
-            engine_unreadable(qp_engine(qp), &packet);
+            qp_door_unreadable(qp, &packet);
     traffic_end_batch(qp_flow(qp), link);
 }
 
@@ -282,7 +282,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     struct frame frame = {.kind = FRAME_GRH, .headers = headers};
     union ibv_gid group = ah->attr.grh.dgid;
     bool multicast = ah->multicast && !qp_port_is_down(qp);
-    if (!engine_transmit(qp_engine(qp), &packet, pieces, now) || (!link && !multicast))
+    if (!qp_door_transmit(qp, &packet, pieces, now) || (!link && !multicast))
         return;
     if (unlikely(ah->infiniband))
         write_local_headers(ah, qp->object.context->device, &packet, &frame);
@@ -295,7 +295,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     if (link)
         read &= traffic_send(qp_flow(qp), peer, link, &frame);
     if (!read)
-        engine_unreadable(qp_engine(qp), &packet);
+        qp_door_unreadable(qp, &packet);
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
@@ -325,7 +325,7 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work, nanos 
 void qp_transmit_datagrams(struct qp *qp, nanos now)
 {
     const struct send_wqe *work;
-    while ((work = engine_next_datagram(qp_engine(qp))) && !is_held(qp) && transmit_datagram(qp, work, now))
+    while ((work = qp_door_next_datagram(qp)) && !is_held(qp) && transmit_datagram(qp, work, now))
         ;
     if (!work)
         multicast_forget(qp);
@@ -391,7 +391,7 @@ void qp_settle(struct qp *qp)
     lock_assert_held(&qp->lock);
     qp_adverse_settle(qp);
     if (qp_is_reliable(qp))
-        engine_acknowledge_late(qp_engine(qp));
+        qp_door_acknowledge_late(qp);
     if (qp_is_reliable(qp) && engine_owes_responses(qp_engine(qp)))
         qp_transmit(qp, clock_now());
 }

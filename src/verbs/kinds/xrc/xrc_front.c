@@ -6,6 +6,7 @@
 #include "runtime/qpns.h"
 #include "transport/pkey.h"
 #include "verbs/kinds/xrc/xrc_front_state.h"
+#include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/send/room.h"
@@ -20,7 +21,7 @@ static void take_back(struct qp *qp)
     log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->number, (int)qp->xrc.front->holder->pid);
     xrc_front_forget_holder(qp);
     if (engine_is_receiving(qp_engine(qp)) && !engine_has_failed(qp_engine(qp)))
-        engine_reclaim(qp_engine(qp));
+        qp_door_reclaim(qp);
 }
 
 /* The process that has the SRQ, held; NULL: this one, or none. */
@@ -80,7 +81,7 @@ static bool may_stay(const struct engine *engine, const struct packet *packet)
 static bool send_position(struct qp *qp, struct peer *to)
 {
     const struct engine_settings *settings = engine_settings_of(qp_engine(qp));
-    struct engine_position position = engine_lend(qp_engine(qp));
+    struct engine_position position = qp_door_lend(qp);
     struct xrc_control lend = xrc_front_message(qp, XRC_LEND);
     lend.turn++;
     lend.expected_psn = position.expected_psn;
@@ -186,7 +187,7 @@ static void forward_response(struct qp *qp, const struct packet *response)
     struct xrc_front *front = qp->xrc.front;
     struct packet packet = *response;
     packet.destination = qp->attr.dest_qp_num;
-    engine_hear_response(qp_engine(qp), response);
+    qp_door_hear_response(qp, response);
     if (!STAILQ_EMPTY(&front->responses) || !qp_send_packet(qp, &packet))
         xrc_front_keep(front, &front->responses, &packet);
 }
@@ -205,7 +206,7 @@ static void take_control(struct qp *qp, const struct xrc_control *message)
     switch (message->kind) {
     case XRC_RETURN:
         xrc_front_forget_holder(qp);
-        return engine_take_over(qp_engine(qp), &position);
+        return qp_door_take_over(qp, &position);
     case XRC_KEEP:
         qp->xrc.front->recalled = false;
         qp->xrc.front->kept = true;

@@ -1,0 +1,84 @@
+/* The format of a recording (softverbs run --record): what entered the engines of queue pairs by their five doors
+ * (transport/engine/engine.h), what their owners answered, and what they did.
+ *
+ * A file is RECORDING_MAGIC, the version as a number of 4 bytes, and records:
+ *
+ *   bytes  content
+ *   -----  -------------------------------------------------------------
+ *   4      length of the record in bytes, these included
+ *   4      the process (its pid)
+ *   4      the queue pair: counted in its process; 0: the process itself
+ *   2      kind (enum record_kind)
+ *   2      how many numbers follow
+ *   8 each the numbers, as record.def names them
+ *   rest   bytes
+ *
+ * All of it in little endian. A DOOR and the records of what it did stand behind each other: they were one write.
+ * Pure: no state, thread-safe. */
+#ifndef RECORD_RECORD_H
+#define RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/fields.h"
+
+#define RECORDING_MAGIC "SVRECORD"
+enum {
+    RECORDING_VERSION = 1,
+    RECORDING_HEAD = 12,        /* bytes of magic and version */
+    RECORD_HEAD = 16,           /* bytes before the numbers */
+    RECORD_NUMBERS = 32,        /* at most */
+    RECORD_LONGEST = 128 << 10, /* bytes of a record at most */
+};
+
+enum record_kind {
+#define RECORD(name, ...) RECORD_##name,
+#include "record/record.def"
+    RECORD_KINDS
+};
+
+enum record_class { RECORD_CLASS_DOOR, RECORD_CLASS_ANSWER, RECORD_CLASS_RESULT, RECORD_CLASS_FACT };
+
+struct record_line {
+    const char *name; /* as record.def spells it */
+    enum record_class class;
+    const char *words;
+    unsigned count;                     /* of numbers */
+    const char *fields[RECORD_NUMBERS]; /* their names */
+};
+extern const struct record_line record_lines[RECORD_KINDS];
+
+struct record {
+    enum record_kind kind;
+    uint32_t process, queue;
+    uint64_t numbers[RECORD_NUMBERS]; /* as many as its line says; 0 behind them */
+    const uint8_t *bytes;
+    uint32_t length; /* of the bytes */
+};
+
+/* Bytes that a record of this kind takes with so many bytes behind its numbers. */
+size_t record_size(enum record_kind, size_t bytes);
+
+/* Writes it to `to`, which has room for record_size. Returns that size. */
+size_t record_write(const struct record *, uint8_t *to);
+
+enum record_fault {
+    RECORD_FINE,
+    RECORD_END,      /* nothing is left */
+    RECORD_CUT,      /* the rest is shorter than a record */
+    RECORD_DAMAGED,  /* no record begins here */
+    RECORD_NOT_OURS, /* the file does not begin with RECORDING_MAGIC */
+    RECORD_VERSION,  /* its version is not RECORDING_VERSION */
+};
+
+/* Does a recording begin here? RECORD_FINE, _CUT (also of an empty file), _NOT_OURS or _VERSION, with *version. */
+enum record_fault record_check_head(const uint8_t *bytes, size_t length, uint32_t *version);
+void record_write_head(uint8_t to[RECORDING_HEAD]);
+
+/* Reads the record at `bytes`, of which `length` are left; *size: how long it is. Total: any input gives a fault or a
+ * record, whose bytes point into the input. */
+enum record_fault record_read(const uint8_t *bytes, size_t length, struct record *, size_t *size);
+
+#endif

@@ -1,0 +1,469 @@
+#include "record/recorded.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/container.h"
+#include "record/record.h"
+#include "record/recorder.h"
+#include "wire/grh.h"
+#include "wire/lrh.h"
+#include "wire/wire.h"
+
+enum { PAYLOAD_KEPT = 4096 /* bytes of the payload of a packet that are kept at most */, ROOM_AT_FIRST = 1024 };
+
+struct recorded {
+    struct engine_owner owner; /* the engine's */
+    struct engine *engine;
+    struct engine_owner *real;
+    const uint32_t *number;
+    uint32_t process, queue;
+    uint32_t posted;               /* position in the send queue behind the last POST */
+    const struct payload *payload; /* of the packet in hand, as it came */
+    uint8_t *buffer;               /* records of the door in hand */
+    size_t used, room;
+    bool lacking; /* there was no memory for them; the recording of this queue pair ends */
+};
+
+static inline struct recorded *recorded_of(struct engine_owner *owner)
+{
+    return container_of(owner, struct recorded, owner);
+}
+
+/* ---- records ---- */
+
+/* Room for so many bytes more; NULL: there is no memory. */
+static uint8_t *reserve(struct recorded *recorded, size_t bytes)
+{
+    if (recorded->lacking)
+        return NULL;
+    size_t room = recorded->room ? recorded->room : ROOM_AT_FIRST;
+    while (room - recorded->used < bytes)
+        room *= 2;
+    uint8_t *buffer = room == recorded->room ? recorded->buffer : realloc(recorded->buffer, room);
+    if (!buffer) {
+        recorded->lacking = true;
+        return NULL;
+    }
+    recorded->buffer = buffer;
+    recorded->room = room;
+    return buffer + recorded->used;
+}
+
+static void add_bytes(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
+                      size_t length)
+{
+    struct record record = {.kind = kind,
+                            .process = recorded->process,
+                            .queue = recorded->queue,
+                            .bytes = bytes,
+                            .length = (uint32_t)length};
+    memcpy(record.numbers, numbers, record_lines[kind].count * sizeof *numbers);
+    uint8_t *to = reserve(recorded, record_size(kind, length));
+    if (to)
+        recorded->used += record_write(&record, to);
+}
+
+/* ADD(recorded, KIND, its numbers...) */
+#define ADD_BYTES(recorded, kind, bytes, length, ...)                                                                  \
+    add_bytes(recorded, RECORD_##kind, (const uint64_t[RECORD_NUMBERS]){__VA_ARGS__}, bytes, length)
+#define ADD(recorded, kind, ...) ADD_BYTES(recorded, kind, NULL, 0, __VA_ARGS__)
+
+static void add_post(struct recorded *recorded, uint32_t position)
+{
+    const struct send_wqe *work = send_queue_at(engine_queue(recorded->engine), position);
+    bool inlined = work->flags & IBV_SEND_INLINE;
+    const void *bytes = inlined ? (const void *)work->inline_data : work->sge;
+    size_t length = inlined ? work->length : work->sge_count * sizeof *work->sge;
+    ADD_BYTES(recorded, POST, bytes, length, position, work->id, work->opcode, work->flags, work->sge_count,
+              work->length, work->immediate, work->rkey, work->remote_address, work->compare_or_add, work->swap,
+              work->address != NULL, work->remote_qp, work->remote_qkey, work->remote_srq, work->owner_value);
+}
+
+/* Posting is seen at the next door: a program's batch enters the send queue without one. */
+static void add_posts(struct recorded *recorded)
+{
+    const struct send_queue *queue = engine_queue(recorded->engine);
+    for (; recorded->posted != queue->tail; recorded->posted++)
+        add_post(recorded, recorded->posted);
+}
+
+static void leave_door(struct recorded *recorded)
+{
+    if (recorded->used && !recorded->lacking)
+        recorder_append(recorded->buffer, recorded->used);
+    recorded->used = 0;
+}
+
+#define ENTER(recorded, door, ...) (add_posts(recorded), ADD(recorded, door, __VA_ARGS__))
+
+/* ---- packets ---- */
+
+static size_t outer_length(const struct packet *packet)
+{
+    return packet->lrh ? LRH_LENGTH : packet->grh ? GRH_LENGTH : 0;
+}
+
+static void add_packet(struct recorded *recorded, enum record_kind kind, const struct packet *packet, nanos now)
+{
+    uint8_t bytes[1 + WIRE_HEADERS_MAX + GRH_LENGTH + PAYLOAD_KEPT];
+    size_t used = 1, outer = outer_length(packet);
+    uint32_t kept = packet->payload.length < PAYLOAD_KEPT ? packet->payload.length : PAYLOAD_KEPT;
+    used += bytes[0] = (uint8_t)wire_encode(packet, bytes + 1);
+    if (outer)
+        memcpy(bytes + used, packet->lrh ? packet->lrh : packet->grh, outer);
+    used += outer;
+    bool plain = packet->payload.count != PAYLOAD_STORES; /* otherwise the bytes go where only the engine knows */
+    if (plain && kept && payload_copy(&packet->payload, 0, &(struct iovec){bytes + used, kept}, 1))
+        used += kept;
+    const uint64_t numbers[RECORD_NUMBERS] = {now, packet->payload.length, packet->payload.by_reference, outer};
+    add_bytes(recorded, kind, numbers, bytes, used);
+}
+
+/* As a payload's `pull`, of all that is stored of a packet. */
+static bool store(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    struct recorded *recorded = payload->source;
+    bool stored = payload_copy(recorded->payload, offset, to, count);
+    uint64_t length = 0;
+    for (uint32_t i = 0; i < count; i++)
+        length += to[i].iov_len;
+    ADD(recorded, STORE, offset, length, stored, stored || payload_can_land(to, count));
+    return stored;
+}
+
+/* The same packet, whose payload is stored under the eyes of the recording. */
+static struct packet watched(struct recorded *recorded, const struct packet *packet)
+{
+    struct packet same = *packet;
+    recorded->payload = &packet->payload;
+    if (packet->payload.length)
+        same.payload = (struct payload){.length = packet->payload.length,
+                                        .count = PAYLOAD_STORES,
+                                        .by_reference = packet->payload.by_reference,
+                                        .pull = store,
+                                        .source = recorded};
+    return same;
+}
+
+/* ---- the owner ---- */
+
+#define REAL(owner) (recorded_of(owner)->real)
+#define CALL(owner, operation, ...) REAL(owner)->operations->operation(REAL(owner), ##__VA_ARGS__)
+
+static void on_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                    enum reason reason)
+{
+    ADD(recorded_of(owner), SENT, work->id, work->opcode, status, reason);
+    CALL(owner, sent, work, status, reason);
+}
+
+enum { RECEIVE_NONE, RECEIVE_FOUND, RECEIVE_TOO_SHORT, RECEIVE_UNFETCHED };
+
+static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
+{
+    struct packet original = *packet;
+    original.payload = *recorded_of(owner)->payload;
+    const struct recv_wqe *receive = CALL(owner, take_receive, packet->payload.length ? &original : packet, least);
+    unsigned found = !receive                        ? RECEIVE_NONE
+                     : receive == &receive_too_short ? RECEIVE_TOO_SHORT
+                     : receive == &receive_unfetched ? RECEIVE_UNFETCHED
+                                                     : RECEIVE_FOUND;
+    if (found == RECEIVE_FOUND)
+        ADD_BYTES(recorded_of(owner), TAKE_RECEIVE, receive->sge, receive->sge_count * sizeof *receive->sge, least,
+                  found, receive->id, receive->sge_count, receive->skip, receive->limit);
+    else
+        ADD(recorded_of(owner), TAKE_RECEIVE, least, found);
+    return receive;
+}
+
+static void on_return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
+{
+    ADD(recorded_of(owner), RETURN_RECEIVE, receive->id);
+    CALL(owner, return_receive, receive);
+}
+
+static enum reason on_select_srq(struct engine_owner *owner, uint32_t number)
+{
+    enum reason reason = CALL(owner, select_srq, number);
+    ADD(recorded_of(owner), SELECT_SRQ, number, reason);
+    return reason;
+}
+
+static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    ADD(recorded_of(owner), RECEIVED, receive->id, arrival->status, arrival->reason, arrival->opcode, arrival->length,
+        arrival->flags, arrival->immediate_or_key, arrival->solicited, arrival->source);
+    struct recv_cqe original = *arrival;
+    struct packet last;
+    if (arrival->packet && arrival->packet->payload.length) {
+        last = *arrival->packet;
+        last.payload = *recorded_of(owner)->payload;
+        original.packet = &last;
+    }
+    CALL(owner, received, receive, &original);
+}
+
+static enum reason on_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                   struct iovec *out)
+{
+    enum reason reason = CALL(owner, local_memory, sge, access, out);
+    ADD(recorded_of(owner), LOCAL_MEMORY, sge->addr, sge->length, sge->lkey, access, reason);
+    return reason;
+}
+
+static enum reason on_receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                     struct iovec *out)
+{
+    enum reason reason = CALL(owner, receive_memory, sge, access, out);
+    ADD(recorded_of(owner), RECEIVE_MEMORY, sge->addr, sge->length, sge->lkey, access, reason);
+    return reason;
+}
+
+static enum reason on_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
+                                    unsigned access, struct iovec *out)
+{
+    enum reason reason = CALL(owner, remote_memory, rkey, address, length, access, out);
+    ADD(recorded_of(owner), REMOTE_MEMORY, rkey, address, length, access, reason);
+    return reason;
+}
+
+static enum reason on_invalidate(struct engine_owner *owner, uint32_t rkey)
+{
+    enum reason reason = CALL(owner, invalidate, rkey);
+    ADD(recorded_of(owner), INVALIDATE, rkey, reason);
+    return reason;
+}
+
+static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const struct send_wqe *work,
+                                             enum reason *reason)
+{
+    enum ibv_wc_status status = CALL(owner, local_operation, work, reason);
+    ADD(recorded_of(owner), LOCAL_OPERATION, work->id, work->opcode, status, *reason);
+    return status;
+}
+
+static void on_failed(struct engine_owner *owner, bool sqe)
+{
+    ADD(recorded_of(owner), FAILED, sqe);
+    CALL(owner, failed, sqe);
+}
+
+static void on_event(struct engine_owner *owner, enum ibv_event_type event)
+{
+    ADD(recorded_of(owner), EVENT, event);
+    CALL(owner, event, event);
+}
+
+static void on_watch(struct engine_owner *owner, nanos deadline)
+{
+    ADD(recorded_of(owner), WATCH_BY, deadline);
+    CALL(owner, watch, deadline);
+}
+
+static void on_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)
+{
+    ADD(recorded_of(owner), NOTE, event, a, b);
+    owner_note(REAL(owner), event, a, b);
+}
+
+static void on_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
+{
+    ADD(recorded_of(owner), DROPPED, packet->opcode, packet->psn, reason);
+    CALL(owner, dropped, packet, reason);
+}
+
+#define RECORDED_OPERATIONS                                                                                            \
+    .sent = on_sent, .take_receive = on_take_receive, .return_receive = on_return_receive, .received = on_received,    \
+    .local_memory = on_local_memory, .receive_memory = on_receive_memory, .remote_memory = on_remote_memory,           \
+    .invalidate = on_invalidate, .local_operation = on_local_operation, .failed = on_failed, .event = on_event,        \
+    .watch = on_watch, .note = on_note, .dropped = on_dropped
+
+static const struct owner_operations operations = {RECORDED_OPERATIONS};
+static const struct owner_operations operations_of_xrc = {RECORDED_OPERATIONS, .select_srq = on_select_srq};
+
+/* ---- the doors ---- */
+
+struct recorded *recorded_begin(struct engine *engine, struct engine_owner *real, const uint32_t *number)
+{
+    struct recorded *recorded = calloc(1, sizeof *recorded);
+    if (!recorded)
+        return NULL;
+    recorded->engine = engine;
+    recorded->real = real;
+    recorded->number = number;
+    recorded->process = (uint32_t)getpid();
+    recorded->queue = recorder_next_queue();
+    return recorded;
+}
+
+void recorded_end(struct recorded *recorded)
+{
+    if (!recorded)
+        return;
+    ADD(recorded, DESTROY, 0);
+    leave_door(recorded);
+    free(recorded->buffer);
+    free(recorded);
+}
+
+struct engine_owner *recorded_owner(struct recorded *recorded)
+{
+    recorded->owner.operations = recorded->real->operations->select_srq ? &operations_of_xrc : &operations;
+    return &recorded->owner;
+}
+
+void recorded_create(struct recorded *recorded, enum service service, const struct send_queue *queue)
+{
+    ADD(recorded, CREATE, service, queue->stride, queue->capacity);
+    engine_initialize(recorded->engine, service, recorded_owner(recorded), queue, NULL);
+    leave_door(recorded);
+}
+
+void recorded_posted(struct recorded *recorded)
+{
+    ENTER(recorded, POSTED, engine_queue(recorded->engine)->tail);
+    engine_posted(recorded->engine);
+    leave_door(recorded);
+}
+
+void recorded_receive(struct recorded *recorded, const struct packet *packet, nanos now)
+{
+    struct packet same = watched(recorded, packet);
+    add_posts(recorded);
+    add_packet(recorded, RECORD_RECEIVE, packet, now);
+    engine_receive(recorded->engine, &same, now);
+    leave_door(recorded);
+}
+
+void recorded_receive_along(struct recorded *recorded, uint32_t along, nanos now)
+{
+    ENTER(recorded, RECEIVE_ALONG, along, now);
+    engine_receive_along(recorded->engine, along, now);
+    leave_door(recorded);
+}
+
+void recorded_hear_response(struct recorded *recorded, const struct packet *packet)
+{
+    recorded->payload = &packet->payload;
+    add_posts(recorded);
+    add_packet(recorded, RECORD_HEAR, packet, 0);
+    engine_hear_response(recorded->engine, packet);
+    leave_door(recorded);
+}
+
+void recorded_expire(struct recorded *recorded, nanos now, enum silent_peer peer, enum reason silence)
+{
+    ENTER(recorded, EXPIRE, now, peer, silence);
+    engine_expire(recorded->engine, now, peer, silence);
+    leave_door(recorded);
+}
+
+nanos recorded_watch(struct recorded *recorded)
+{
+    ENTER(recorded, WATCH, 0);
+    nanos deadline = engine_watch(recorded->engine);
+    ADD(recorded, WATCHED, deadline);
+    leave_door(recorded);
+    return deadline;
+}
+
+bool recorded_transmit(struct recorded *recorded, struct packet *out, struct iovec *pieces, nanos now)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    ENTER(recorded, TRANSMIT, now);
+    bool transmits = engine_transmit(recorded->engine, out, pieces, now);
+    if (transmits)
+        ADD_BYTES(recorded, TRANSMITTED, headers, wire_encode(out, headers), out->payload.length);
+    else
+        ADD(recorded, NOTHING, 0);
+    leave_door(recorded);
+    return transmits;
+}
+
+void recorded_unreadable(struct recorded *recorded, const struct packet *packet)
+{
+    ENTER(recorded, UNREADABLE, packet->psn);
+    engine_unreadable(recorded->engine, packet);
+    leave_door(recorded);
+}
+
+const struct send_wqe *recorded_next_datagram(struct recorded *recorded)
+{
+    ENTER(recorded, NEXT_DATAGRAM, 0);
+    const struct send_wqe *work = engine_next_datagram(recorded->engine);
+    if (work)
+        ADD(recorded, NEXT, work->id);
+    else
+        ADD(recorded, NOTHING, 0);
+    leave_door(recorded);
+    return work;
+}
+
+void recorded_configure(struct recorded *recorded, const struct engine_settings *settings)
+{
+    uint64_t numbers[RECORD_NUMBERS] = {0};
+    settings_to_numbers(settings, numbers);
+    numbers[SETTINGS_COUNT] = *recorded->number;
+    add_posts(recorded);
+    add_bytes(recorded, RECORD_CONFIGURE, numbers, NULL, 0);
+    engine_configure(recorded->engine, settings);
+    leave_door(recorded);
+}
+
+void recorded_keep_responses(struct recorded *recorded, struct responder_resource *saved, uint32_t count)
+{
+    ENTER(recorded, KEEP_RESPONSES, saved ? count : 0);
+    engine_keep_responses(recorded->engine, saved);
+    leave_door(recorded);
+}
+
+void recorded_reset(struct recorded *recorded)
+{
+    ENTER(recorded, RESET, 0);
+    engine_reset(recorded->engine);
+    recorded->posted = engine_queue(recorded->engine)->tail;
+    leave_door(recorded);
+}
+
+struct engine_position recorded_lend(struct recorded *recorded)
+{
+    ENTER(recorded, LEND, 0);
+    struct engine_position position = engine_lend(recorded->engine);
+    ADD(recorded, LENT, position.expected_psn, position.msn, position.nak_sent);
+    leave_door(recorded);
+    return position;
+}
+
+void recorded_take_over(struct recorded *recorded, const struct engine_position *position)
+{
+    ENTER(recorded, TAKE_OVER, position->expected_psn, position->msn, position->nak_sent);
+    engine_take_over(recorded->engine, position);
+    leave_door(recorded);
+}
+
+/* Those that take one number or none, and answer nothing. */
+#define DOOR_OF_NUMBER(function, kind, type)                                                                           \
+    void recorded_##function(struct recorded *recorded, type number)                                                   \
+    {                                                                                                                  \
+        ENTER(recorded, kind, number);                                                                                 \
+        engine_##function(recorded->engine, number);                                                                   \
+        leave_door(recorded);                                                                                          \
+    }
+#define DOOR_OF_NOTHING(function, kind)                                                                                \
+    void recorded_##function(struct recorded *recorded)                                                                \
+    {                                                                                                                  \
+        ENTER(recorded, kind, 0);                                                                                      \
+        engine_##function(recorded->engine);                                                                           \
+        leave_door(recorded);                                                                                          \
+    }
+DOOR_OF_NUMBER(allow_references, ALLOW_REFERENCES, uint32_t)
+DOOR_OF_NUMBER(start_receiving, START_RECEIVING, uint32_t)
+DOOR_OF_NUMBER(start_transmitting, START_TRANSMITTING, uint32_t)
+DOOR_OF_NUMBER(drain, DRAIN, bool)
+DOOR_OF_NOTHING(acknowledge_late, ACKNOWLEDGE_LATE)
+DOOR_OF_NOTHING(resume, RESUME)
+DOOR_OF_NOTHING(flush, FLUSH)
+DOOR_OF_NOTHING(reclaim, RECLAIM)

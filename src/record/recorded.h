@@ -1,0 +1,42 @@
+/* An engine whose doors are recorded. Each function here does what the engine_ function of the same name does
+ * (transport/engine/engine.h), under the same lock, and appends to the recording what entered, what the owner answered
+ * and what the engine did. The owner that the engine gets is recorded_owner(), which passes all calls on. */
+#ifndef RECORD_RECORDED_H
+#define RECORD_RECORDED_H
+
+#include "transport/engine/engine.h"
+
+struct recorded;
+
+/* Of an engine that is not initialized yet, whose owner will have its operations by then; NULL: there is no memory.
+ * `number` points to the number of the queue pair. */
+struct recorded *recorded_begin(struct engine *, struct engine_owner *, const uint32_t *number);
+/* The queue pair is no more. */
+void recorded_end(struct recorded *);
+struct engine_owner *recorded_owner(struct recorded *);
+
+void recorded_create(struct recorded *, enum service, const struct send_queue *);
+void recorded_posted(struct recorded *);
+void recorded_receive(struct recorded *, const struct packet *, nanos now);
+void recorded_receive_along(struct recorded *, uint32_t along, nanos now);
+void recorded_hear_response(struct recorded *, const struct packet *);
+void recorded_expire(struct recorded *, nanos now, enum silent_peer, enum reason silence);
+nanos recorded_watch(struct recorded *);
+bool recorded_transmit(struct recorded *, struct packet *, struct iovec *pieces, nanos now);
+void recorded_unreadable(struct recorded *, const struct packet *);
+const struct send_wqe *recorded_next_datagram(struct recorded *);
+void recorded_acknowledge_late(struct recorded *);
+void recorded_configure(struct recorded *, const struct engine_settings *);
+void recorded_allow_references(struct recorded *, uint32_t segment);
+void recorded_keep_responses(struct recorded *, struct responder_resource *, uint32_t count);
+void recorded_start_receiving(struct recorded *, uint32_t expected_psn);
+void recorded_start_transmitting(struct recorded *, uint32_t first_psn);
+void recorded_drain(struct recorded *, bool draining);
+void recorded_resume(struct recorded *);
+void recorded_flush(struct recorded *);
+void recorded_reset(struct recorded *);
+struct engine_position recorded_lend(struct recorded *);
+void recorded_take_over(struct recorded *, const struct engine_position *);
+void recorded_reclaim(struct recorded *);
+
+#endif

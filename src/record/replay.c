@@ -1,0 +1,361 @@
+#include "record/replay_owner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wire/grh.h"
+#include "wire/lrh.h"
+#include "wire/wire.h"
+
+enum { CAPACITY_MOST = 1 << 20, STRIDE_MOST = 1 << 16, RESPONSES_MOST = 256 };
+
+/* ---- the doors ---- */
+
+static struct replay_queues *bucket_of(struct replay *replay, uint32_t process, uint32_t queue)
+{
+    return &replay->queues[(process * 31 + queue) % BUCKETS];
+}
+
+static struct replay_queue *find_queue(struct replay *replay, const struct record *record)
+{
+    struct replay_queue *queue;
+    LIST_FOREACH (queue, bucket_of(replay, record->process, record->queue), entry)
+        if (queue->process == record->process && queue->queue == record->queue)
+            return queue;
+    return NULL;
+}
+
+static void free_queue(struct replay_queue *queue)
+{
+    LIST_REMOVE(queue, entry);
+    free(queue->sends.memory);
+    free(queue->saved);
+    free(queue);
+}
+
+/* False: no engine can be told this. All below. */
+static bool run_create(struct replay *replay, const struct record *record)
+{
+    uint64_t service = record->numbers[0], stride = record->numbers[1], capacity = record->numbers[2];
+    bool known = service == SERVICE_RC || service == SERVICE_UC || service == SERVICE_UD || service == SERVICE_XRC;
+    if (!known || stride < sizeof(struct send_wqe) || stride > STRIDE_MOST || stride % 8 || !capacity ||
+        capacity > CAPACITY_MOST || capacity & (capacity - 1) || stride * capacity > REPLAY_MEMORY_MOST - replay->taken)
+        return false;
+    struct replay_queue *queue = calloc(1, sizeof *queue);
+    uint8_t *memory = queue ? calloc(capacity, stride) : NULL;
+    if (!memory) {
+        free(queue);
+        return false;
+    }
+    replay->taken += stride * capacity;
+    queue->replay = replay;
+    queue->process = record->process;
+    queue->queue = record->queue;
+    queue->owner.operations = service == SERVICE_XRC ? &replay_operations_of_xrc : &replay_operations;
+    queue->sends = (struct send_queue){.memory = memory, .stride = (uint32_t)stride, .capacity = (uint32_t)capacity};
+    engine_initialize(&queue->engine, (enum service)service, &queue->owner, &queue->sends, NULL);
+    LIST_INSERT_HEAD(bucket_of(replay, queue->process, queue->queue), queue, entry);
+    replay->result->queues++;
+    return true;
+}
+
+static bool run_post(struct replay_queue *queue, const struct record *record)
+{
+    struct send_queue *sends = engine_queue(&queue->engine);
+    const uint64_t *from = record->numbers;
+    struct send_wqe *work = send_queue_reserve(sends);
+    bool inlined = from[3] & IBV_SEND_INLINE;
+    size_t length = inlined ? from[5] : from[4] * sizeof(struct ibv_sge);
+    if (!work || from[0] != sends->tail || length != record->length || length > sends->stride - sizeof *work ||
+        from[4] > PAYLOAD_PIECES_MAX)
+        return false;
+    *work = (struct send_wqe){.id = from[1],
+                              .opcode = (uint8_t)from[2],
+                              .flags = (uint8_t)from[3],
+                              .sge_count = (uint8_t)from[4],
+                              .length = (uint32_t)from[5],
+                              .immediate = (uint32_t)from[6],
+                              .rkey = (uint32_t)from[7],
+                              .remote_address = from[8],
+                              .compare_or_add = from[9],
+                              .swap = from[10],
+                              .address = from[11] ? queue : NULL,
+                              .remote_qp = (uint32_t)from[12],
+                              .remote_qkey = (uint32_t)from[13],
+                              .remote_srq = (uint32_t)from[14],
+                              .owner_value = (uint32_t)from[15]};
+    if (length)
+        memcpy(work->inline_data, record->bytes, length);
+    send_queue_commit(sends);
+    return true;
+}
+
+static bool is_packet(struct replay_queue *queue, const struct record *record, struct packet *packet)
+{
+    unsigned headers, pad;
+    uint64_t outer = record->numbers[3];
+    size_t length = record->length ? record->bytes[0] : 0;
+    if (!length || (outer != 0 && outer != LRH_LENGTH && outer != GRH_LENGTH) || 1 + length + outer > record->length ||
+        wire_decode(record->bytes + 1, length, packet, &headers, &pad) != WIRE_FINE || headers != length)
+        return false;
+    packet->lrh = outer == LRH_LENGTH ? record->bytes + 1 + length : NULL;
+    packet->grh = outer == GRH_LENGTH ? record->bytes + 1 + length : NULL;
+    uint32_t payload = (uint32_t)record->numbers[1];
+    packet->payload = replay_payload(queue, payload, record->numbers[2]);
+    return wire_check_payload(packet, payload) == WIRE_FINE;
+}
+
+static bool run_receive(struct replay_queue *queue, const struct record *record)
+{
+    struct packet packet;
+    if (!is_packet(queue, record, &packet))
+        return false;
+    engine_receive(&queue->engine, &packet, record->numbers[0]);
+    return true;
+}
+
+static bool run_hear(struct replay_queue *queue, const struct record *record)
+{
+    struct packet packet;
+    if (!is_packet(queue, record, &packet))
+        return false;
+    engine_hear_response(&queue->engine, &packet);
+    return true;
+}
+
+/* What an atomic found is the program's, and other queue pairs change it at the same time. */
+static size_t compared(const struct packet *packet, size_t length)
+{
+    uint32_t flags = op_table[packet->opcode].flags;
+    return flags & OP_ATOMIC && flags & OP_RESPONSE ? length - sizeof packet->original : length;
+}
+
+static bool run_transmit(struct replay_queue *queue, const struct record *record)
+{
+    struct packet packet = {0};
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct record then;
+    if (!engine_transmit(&queue->engine, &packet, pieces, record->numbers[0])) {
+        REPLAY_TAKE(queue, NOTHING, &then, 0);
+        return true;
+    }
+    size_t length = wire_encode(&packet, headers);
+    if (REPLAY_TAKE(queue, TRANSMITTED, &then, packet.payload.length) &&
+        (then.length != length || memcmp(then.bytes, headers, compared(&packet, length)))) {
+        char now[160];
+        queue->replay->result->differs = true;
+        replay_say(queue->replay, "byte %zu, queue pair %u of process %u: the engine now transmits another packet, %s",
+                   queue->replay->at, queue->queue, queue->process, wire_describe(&packet, now, sizeof now));
+    }
+    return true;
+}
+
+static bool run_next_datagram(struct replay_queue *queue, const struct record *record)
+{
+    struct record then;
+    const struct send_wqe *work = engine_is_reliable(&queue->engine) ? NULL : engine_next_datagram(&queue->engine);
+    if (work)
+        REPLAY_TAKE(queue, NEXT, &then, work->id);
+    else
+        REPLAY_TAKE(queue, NOTHING, &then, 0);
+    return true;
+}
+
+static bool is_possible(const struct engine_settings *settings)
+{
+    return settings->segment && settings->window && settings->timeout <= 31 && settings->retry_count <= 7 &&
+           settings->rnr_retry <= 7 && settings->min_rnr_timer <= 31 && !settings->direct;
+}
+
+static bool run_configure(struct replay_queue *queue, const struct record *record)
+{
+    struct engine_settings settings = settings_of_numbers(record->numbers);
+    if (engine_is_reliable(&queue->engine) && !is_possible(&settings))
+        return false;
+    engine_configure(&queue->engine, &settings);
+    return true;
+}
+
+static bool run_keep_responses(struct replay_queue *queue, const struct record *record)
+{
+    uint64_t count = record->numbers[0];
+    struct responder_resource *saved = count && count <= RESPONSES_MOST ? calloc(RESPONSES_MOST, sizeof *saved) : NULL;
+    if (count && !saved)
+        return false;
+    engine_keep_responses(&queue->engine, saved);
+    free(queue->saved);
+    queue->saved = saved;
+    return true;
+}
+
+static bool run_watch(struct replay_queue *queue, const struct record *record)
+{
+    struct record then;
+    REPLAY_TAKE(queue, WATCHED, &then, engine_watch(&queue->engine));
+    return true;
+}
+
+static bool run_lend(struct replay_queue *queue, const struct record *record)
+{
+    struct record then;
+    struct engine_position position = engine_lend(&queue->engine);
+    REPLAY_TAKE(queue, LENT, &then, position.expected_psn, position.msn, position.nak_sent);
+    return true;
+}
+
+static bool run_destroy(struct replay_queue *queue, const struct record *record)
+{
+    queue->replay->taken -= (size_t)queue->sends.stride * queue->sends.capacity;
+    free_queue(queue);
+    return true;
+}
+
+/* Those that are one call. */
+#define DOOR(function, ...)                                                                                            \
+    static bool run_##function(struct replay_queue *queue, const struct record *record)                                \
+    {                                                                                                                  \
+        const uint64_t *numbers __attribute__((unused)) = record->numbers;                                             \
+        engine_##function(&queue->engine, ##__VA_ARGS__);                                                              \
+        return true;                                                                                                   \
+    }
+DOOR(posted)
+DOOR(receive_along, (uint32_t)numbers[0], numbers[1])
+DOOR(expire, numbers[0], (enum silent_peer)numbers[1], (enum reason)numbers[2])
+DOOR(unreadable, &(struct packet){.psn = (uint32_t)numbers[0] & 0xffffff})
+DOOR(acknowledge_late)
+DOOR(allow_references, (uint32_t)numbers[0])
+DOOR(start_receiving, (uint32_t)numbers[0])
+DOOR(start_transmitting, (uint32_t)numbers[0])
+DOOR(drain, numbers[0])
+DOOR(resume)
+DOOR(flush)
+DOOR(reset)
+DOOR(reclaim)
+DOOR(take_over, &(struct engine_position){(uint32_t)numbers[0], (uint32_t)numbers[1], numbers[2]})
+
+/* Those of `reliable` are RC's and XRC's alone. */
+static const struct {
+    bool (*run)(struct replay_queue *, const struct record *);
+    bool reliable;
+} doors[RECORD_KINDS] = {
+    [RECORD_POST] = {run_post, false},
+    [RECORD_POSTED] = {run_posted, false},
+    [RECORD_RECEIVE] = {run_receive, false},
+    [RECORD_RECEIVE_ALONG] = {run_receive_along, true},
+    [RECORD_HEAR] = {run_hear, true},
+    [RECORD_EXPIRE] = {run_expire, true},
+    [RECORD_WATCH] = {run_watch, false},
+    [RECORD_TRANSMIT] = {run_transmit, false},
+    [RECORD_UNREADABLE] = {run_unreadable, false},
+    [RECORD_NEXT_DATAGRAM] = {run_next_datagram, false},
+    [RECORD_ACKNOWLEDGE_LATE] = {run_acknowledge_late, true},
+    [RECORD_CONFIGURE] = {run_configure, false},
+    [RECORD_ALLOW_REFERENCES] = {run_allow_references, true},
+    [RECORD_KEEP_RESPONSES] = {run_keep_responses, true},
+    [RECORD_START_RECEIVING] = {run_start_receiving, false},
+    [RECORD_START_TRANSMITTING] = {run_start_transmitting, false},
+    [RECORD_DRAIN] = {run_drain, false},
+    [RECORD_RESUME] = {run_resume, false},
+    [RECORD_FLUSH] = {run_flush, false},
+    [RECORD_RESET] = {run_reset, false},
+    [RECORD_LEND] = {run_lend, true},
+    [RECORD_TAKE_OVER] = {run_take_over, true},
+    [RECORD_RECLAIM] = {run_reclaim, true},
+    [RECORD_DESTROY] = {run_destroy, false},
+};
+
+/* What the engine did then and does not do now. */
+static void look_behind(struct replay *replay, const struct record *door)
+{
+    struct record record;
+    size_t size;
+    if (!replay_goes_on(replay) || !replay_peek(replay, door->process, door->queue, &record, &size))
+        return;
+    char then[160];
+    replay_spell(&record, record_lines[record.kind].count, then, sizeof then);
+    replay->result->differs = true;
+    replay_say(
+        replay,
+        "byte %zu, queue pair %u of process %u, %s: the recording has \"%s\", and the engine now does nothing more",
+        replay->at, door->queue, door->process, record_lines[door->kind].words, then);
+}
+
+static void run_door(struct replay *replay, const struct record *record)
+{
+    replay->door = record;
+    struct replay_queue *queue = find_queue(replay, record);
+    bool can = record->kind == RECORD_CREATE
+                   ? !queue && run_create(replay, record)
+                   : queue && doors[record->kind].run &&
+                         (!doors[record->kind].reliable || engine_is_reliable(&queue->engine)) &&
+                         doors[record->kind].run(queue, record);
+    replay->result->doors++;
+    if (!can)
+        replay_say(replay,
+                   "byte %zu: the recording says to \"%s\" of queue pair %u of process %u, which can't be done there",
+                   replay->at, record_lines[record->kind].words, record->queue, record->process);
+    look_behind(replay, record);
+}
+
+static void run_records(struct replay *replay)
+{
+    struct replay_result *result = replay->result;
+    while (replay_goes_on(replay)) {
+        struct record record;
+        size_t size;
+        result->fault = record_read(replay->bytes + replay->at, replay->length - replay->at, &record, &size);
+        if (result->fault != RECORD_FINE)
+            return;
+        enum record_class class = record_lines[record.kind].class;
+        if (class == RECORD_CLASS_ANSWER || class == RECORD_CLASS_RESULT) {
+            result->fault = RECORD_DAMAGED;
+            return;
+        }
+        replay->at += size;
+        result->records++;
+        if (!replay->hears(replay->context, &record))
+            return;
+        if (class == RECORD_CLASS_DOOR)
+            run_door(replay, &record);
+    }
+    if (replay->cut)
+        result->fault = RECORD_CUT;
+}
+
+static void forget_all(struct replay *replay)
+{
+    for (unsigned i = 0; i < BUCKETS; i++)
+        while (!LIST_EMPTY(&replay->queues[i]))
+            free_queue(LIST_FIRST(&replay->queues[i]));
+}
+
+void replay_run(const uint8_t *bytes, size_t length, replay_hears *hears, void *context, struct replay_result *result)
+{
+    *result = (struct replay_result){0};
+    result->fault = record_check_head(bytes, length, &result->version);
+    if (result->fault != RECORD_FINE)
+        return;
+    struct replay *replay = calloc(1, sizeof *replay);
+    uint8_t *memory = mmap(NULL, replay_memory_size + replay_gone_size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (replay && memory != MAP_FAILED && !mprotect(memory + replay_memory_size, replay_gone_size, PROT_NONE)) {
+        *replay = (struct replay){.bytes = bytes,
+                                  .length = length,
+                                  .at = RECORDING_HEAD,
+                                  .result = result,
+                                  .memory = memory,
+                                  .hears = hears,
+                                  .context = context};
+        run_records(replay);
+        result->at = replay->at;
+        forget_all(replay);
+    } else {
+        snprintf(result->words, sizeof result->words, "there is no memory to run it");
+    }
+    if (memory != MAP_FAILED)
+        munmap(memory, replay_memory_size + replay_gone_size);
+    free(replay);
+}

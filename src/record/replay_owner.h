@@ -1,0 +1,70 @@
+/* What replay.c and replay_owner.c share. */
+#ifndef RECORD_REPLAY_OWNER_H
+#define RECORD_REPLAY_OWNER_H
+
+#include <sys/queue.h>
+
+#include "record/replay.h"
+#include "transport/engine/engine.h"
+
+enum { BUCKETS = 1024, SGES_MOST = 256 };
+
+/* Memory of programs: all of it is the same, since nothing is compared that stands in it. Behind it is a part that
+ * can't be accessed. */
+static const size_t replay_memory_size = (size_t)1 << 32, replay_gone_size = 1 << 20;
+
+struct replay_queue {
+    LIST_ENTRY(replay_queue) entry;
+    struct engine_owner owner;
+    struct replay *replay;
+    struct engine engine;
+    uint32_t process, queue;
+    bool xrc;
+    struct send_queue sends; /* its memory; positions are the engine's */
+    struct responder_resource *saved;
+    struct recv_wqe receive;
+    struct ibv_sge sges[SGES_MOST];
+};
+LIST_HEAD(replay_queues, replay_queue);
+
+struct replay {
+    const uint8_t *bytes;
+    size_t length, at;
+    struct replay_result *result;
+    const struct record *door; /* that is being run */
+    struct replay_queues queues[BUCKETS];
+    uint8_t *memory;
+    size_t taken; /* bytes of send queues */
+    replay_hears *hears;
+    void *context;
+    bool ended; /* by the caller */
+    bool cut;   /* the recording ended before the engine did */
+};
+
+/* Of engines that are replayed: what it is called with must stand in the recording next, which has the answers. */
+extern const struct owner_operations replay_operations, replay_operations_of_xrc;
+
+/* Where the engine is to take the payload of a packet from. */
+struct payload replay_payload(struct replay_queue *, uint32_t length, bool by_reference);
+
+/* Nothing has ended the replay. */
+bool replay_goes_on(const struct replay *);
+
+/* Something in the recording or the engine ends the replay, which is said once. */
+void replay_say(struct replay *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The next record, if it belongs to what the engine of this queue pair does. */
+bool replay_peek(struct replay *, uint32_t process, uint32_t queue, struct record *, size_t *size);
+
+/* The engine does this, of which the first `count` numbers must be as recorded; the record then has all of them. False:
+ * the recording has something else, which ends the replay. */
+bool replay_take(struct replay_queue *, enum record_kind, unsigned count, const uint64_t *numbers, struct record *);
+
+#define REPLAY_TAKE(queue, kind, record, ...)                                                                          \
+    replay_take(queue, RECORD_##kind, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__}, \
+                record)
+
+/* Words for a record: what it is, and the first `count` of its numbers. */
+size_t replay_spell(const struct record *, unsigned count, char *to, size_t size);
+
+#endif

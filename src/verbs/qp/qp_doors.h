@@ -1,0 +1,71 @@
+/* The doors of a queue pair's engine (transport/engine/engine.h) by which anything but the usual enters: each is the
+ * engine_ function of the same name, and through the recording where the process is recorded (record/recorded.h). A
+ * queue pair that is recorded never goes the short ways, whose doors are called directly: its packets are paced, and
+ * its process has taps. All under qp->lock. */
+#ifndef VERBS_QP_QP_DOORS_H
+#define VERBS_QP_QP_DOORS_H
+
+#include "base/likely.h"
+#include "record/recorded.h"
+#include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_datapath.h"
+
+#define QP_DOOR(type, name, parameters, ...)                                                                           \
+    __attribute__((always_inline)) static inline type qp_door_##name parameters                                        \
+    {                                                                                                                  \
+        struct recorded *recorded = qp_datapath(qp)->recorded;                                                         \
+        return unlikely(recorded != NULL) ? recorded_##name(recorded, ##__VA_ARGS__)                                   \
+                                          : engine_##name(qp_engine(qp), ##__VA_ARGS__);                               \
+    }
+QP_DOOR(void, posted, (struct qp * qp))
+QP_DOOR(void, receive, (struct qp * qp, const struct packet *packet, nanos now), packet, now)
+QP_DOOR(void, receive_along, (struct qp * qp, uint32_t along, nanos now), along, now)
+QP_DOOR(void, hear_response, (struct qp * qp, const struct packet *response), response)
+QP_DOOR(void, expire, (struct qp * qp, nanos now, enum silent_peer peer, enum reason silence), now, peer, silence)
+QP_DOOR(nanos, watch, (struct qp * qp))
+QP_DOOR(bool, transmit, (struct qp * qp, struct packet *out, struct iovec *pieces, nanos now), out, pieces, now)
+QP_DOOR(void, unreadable, (struct qp * qp, const struct packet *packet), packet)
+QP_DOOR(const struct send_wqe *, next_datagram, (struct qp * qp))
+QP_DOOR(void, acknowledge_late, (struct qp * qp))
+QP_DOOR(void, configure, (struct qp * qp, const struct engine_settings *settings), settings)
+QP_DOOR(void, allow_references, (struct qp * qp, uint32_t segment), segment)
+QP_DOOR(void, start_receiving, (struct qp * qp, uint32_t expected_psn), expected_psn)
+QP_DOOR(void, start_transmitting, (struct qp * qp, uint32_t first_psn), first_psn)
+QP_DOOR(void, drain, (struct qp * qp, bool draining), draining)
+QP_DOOR(void, resume, (struct qp * qp))
+QP_DOOR(void, flush, (struct qp * qp))
+QP_DOOR(void, reset, (struct qp * qp))
+QP_DOOR(struct engine_position, lend, (struct qp * qp))
+QP_DOOR(void, take_over, (struct qp * qp, const struct engine_position *position), position)
+QP_DOOR(void, reclaim, (struct qp * qp))
+#undef QP_DOOR
+
+/* engine_transmit_reliable, likewise. */
+__attribute__((always_inline)) static inline bool qp_door_transmit_reliable(struct qp *qp, struct packet *out,
+                                                                            struct iovec *pieces, nanos now)
+{
+    struct recorded *recorded = qp_datapath(qp)->recorded;
+    return unlikely(recorded != NULL) ? recorded_transmit(recorded, out, pieces, now)
+                                      : engine_transmit_reliable(qp_engine(qp), out, pieces, now);
+}
+
+/* `count` entries. */
+static inline void qp_door_keep_responses(struct qp *qp, struct responder_resource *saved, uint32_t count)
+{
+    struct recorded *recorded = qp_datapath(qp)->recorded;
+    if (recorded)
+        recorded_keep_responses(recorded, saved, count);
+    else
+        engine_keep_responses(qp_engine(qp), saved);
+}
+
+static inline void qp_door_create(struct qp *qp, enum service service, const struct send_queue *queue)
+{
+    struct recorded *recorded = qp_datapath(qp)->recorded;
+    if (recorded)
+        recorded_create(recorded, service, queue);
+    else
+        engine_initialize(qp_engine(qp), service, qp_owner(qp), queue, NULL);
+}
+
+#endif

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""`softverbs run --record` writes what enters the engines, and `softverbs replay` runs them again to the same end."""
+import json
+import os
+import struct
+import subprocess
+import sys
+
+import cases
+from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
+from stories import CAUSES, LOST_EVENTS, failed
+
+TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+HEAD = b"SVRECORD" + struct.pack("<I", 1)
+SELDOM = {"dead", "nobody", "hang", "server-waits", "both", "own-end"} | set(LOST_EVENTS)  # whose error is none, or another process's
+
+
+def _recorded(name, *options):
+    """The recording of a failing pair, the reason that its client's queue pair has, and the queue pair's number."""
+    path = f"{TEMPORARY}/{name}.rec"
+    with failed(name, "--record", path, *options) as (numbers, end):
+        error = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)["ends"][0].get("error")
+        end()
+    return path, error, numbers
+
+
+def _replayed(path, *options, status=0):
+    return json.loads(expect(softverbs("replay", "--json", *options, path), status).stdout)
+
+
+def _ping_pong(program, path, arguments="", *options):
+    """Runs both ends with their packets recorded to this file."""
+    one = f"{program} -g 0 -p 18731 {arguments}"
+    run = [SOFTVERBS, "run", "--dir", cases.DIRECTORY, "--record", path, *options, "--"]
+    more = " -c 1" if program == "ibv_xsrq_pingpong" else ""
+    wait = "for i in $(seq 100); do grep -q :492B /proc/net/tcp /proc/net/tcp6 && break; sleep 0.05; done"  # port 18731
+    expect(subprocess.run([*run, "sh", "-c", f"{one}{more} >/dev/null & {wait}; {one} localhost && wait $!"], capture_output=True,
+                          timeout=120, check=False), out=None, err=None)
+
+
+def every_failing_run_ends_the_same_way_again():
+    for name in CAUSES.keys() - SELDOM:
+        path, error, numbers = _recorded(name)
+        again = _replayed(path)
+        assert again["same"] and not again["wrong"] and again["queue_pairs"] >= 2, (name, again["wrong"])
+        end = next(end for end in again["ends"] if (end["pid"], end["qp"]) == numbers[:2])
+        status = error["status"].replace("IBV_WC_", "")
+        assert end["reason"] == error["reason"], (name, end, error)
+        assert f" with {status}: " in end["failed"] and end["failed"].endswith(f"({end['reason']})"), (name, end, status)
+
+
+def the_steps_are_told_in_words():
+    path, _, numbers = _recorded("remote-range")
+    said = expect(softverbs("replay", "--qp", f"{numbers[1]:#x}", path)).stdout.decode()
+    for words in ("posts RDMA_WRITE wr_id 7, 512 bytes", "transmits RC WRITE_ONLY", "receives RC ACKNOWLEDGE",
+                  "completes RDMA_WRITE wr_id 7 with REM_ACCESS_ERR: ", "is in the error state", "failed first when it completes",
+                  "each engine did what it did when it was recorded."):
+        assert words in said, (words, said)
+    steps = said.splitlines()[:-3]
+    assert steps and all(f" qp {numbers[1]:#x} " in line for line in steps), steps
+    assert "may not use the memory that the peer names: " in expect(softverbs("replay", "--qp", str(numbers[3]), path)).stdout.decode()
+    few = expect(softverbs("replay", "--until", "9", path)).stdout.decode()
+    assert "posts" not in few and "9 records" in few, few
+    ends = expect(softverbs("replay", "--ends", path)).stdout.decode().splitlines()
+    assert len(ends) == 2 and " failed first when it completes RDMA_WRITE wr_id 7 " in ends[0], ends
+
+
+def losses_and_an_adverse_adapter_are_run_again_too():
+    for options in (["--fault", "drop=20%,reorder=20%,dup=20%,seed=3"], ["--adverse=seed=5"]):
+        path = f"{TEMPORARY}/pingpong.rec"
+        _ping_pong("ibv_rc_pingpong", path, "-n 200 -s 9000 -m 1024", *options)
+        again = _replayed(path)
+        assert again["same"] and again["queue_pairs"] == 2 and again["records"] > 4000, again["wrong"]
+        if options[0] == "--fault":
+            assert any(step["words"].startswith("a timer expires") or "NAK" in step["words"] for step in again["steps"])
+
+
+def other_services_are_run_again_too():
+    for program in ("ibv_ud_pingpong", "ibv_uc_pingpong", "ibv_srq_pingpong", "ibv_xsrq_pingpong"):
+        path = f"{TEMPORARY}/{program}.rec"
+        _ping_pong(program, path)
+        again = _replayed(path)
+        assert again["same"] and again["queue_pairs"] >= 2, (program, again["wrong"])
+
+
+def a_stripped_recording_has_no_payload():
+    payload = b"\x7b" * 64  # of ibv_rc_pingpong
+    path, out = f"{TEMPORARY}/payload.rec", f"{TEMPORARY}/stripped.rec"
+    _ping_pong("ibv_rc_pingpong", path, "-n 5")
+    expect(softverbs("replay", "--strip", out, path), out=b"")
+    with open(path, "rb") as whole, open(out, "rb") as stripped:
+        assert payload in whole.read() and payload not in stripped.read()
+    before, after = _replayed(path), _replayed(out)
+    assert before["same"] and before == after, after["wrong"]
+    expect(softverbs("replay", "--strip", f"{TEMPORARY}/none/here", path), 1, b"", [b"can't be written: No such file"])
+
+
+def what_is_no_whole_recording_is_said_to_be_none():
+    path, _, _ = _recorded("short-receive")
+    with open(path, "rb") as file:
+        whole = file.read()
+    cut = f"{TEMPORARY}/cut.rec"
+
+    def of(content, said, status=1):
+        with open(cut, "wb") as file:
+            file.write(content)
+        done = softverbs("replay", "--ends", cut)
+        expect(done, status, None, [said])
+
+    of(whole[:-3], b"ends within a record, at byte")
+    of(whole[:5], b"ends within a record")
+    of(b"", b"is empty: no process wrote to it")
+    of(b"\x0a\x0d\x0d\x0a" + whole, b"is no recording: it does not begin with \"SVRECORD\"")
+    of(HEAD[:8] + struct.pack("<I", 7) + whole[12:], b"has the form 7, and this softverbs reads 1")
+    for kind in (b"\x00" * 16, b"\xff" * 16):
+        of(whole + kind, b"is damaged: no record begins at byte %d" % len(whole))
+    expect(softverbs("replay", f"{TEMPORARY}/none.rec"), 1, b"", [b"can't be read: No such file"])
+    expect(softverbs("replay"), 2, b"", [b"needs one recording"])
+    expect(softverbs("replay", "--qp", "many", path), 2, b"", [b"\"many\" is no number of a queue pair"])
+
+
+def an_engine_that_does_otherwise_is_noticed():
+    """The immediate answer to the first packet is changed in the recording: the engine does not do that."""
+    path, _, _ = _recorded("remote-key")
+    with open(path, "rb") as file:
+        whole = bytearray(file.read())
+    at, changed = 12, False
+    while at < len(whole):
+        size, _, _, kind, count = struct.unpack_from("<IIIHH", whole, at)
+        numbers = struct.unpack_from(f"<{count}Q", whole, at + 16)
+        if count == 4 and numbers[2:] == (10, 108):  # ends a send, REM_ACCESS_ERR
+            struct.pack_into("<Q", whole, at + 16 + 3 * 8, 107)
+            changed = True
+        at += size
+    assert changed
+    with open(f"{TEMPORARY}/changed.rec", "wb") as file:
+        file.write(whole)
+    again = _replayed(f"{TEMPORARY}/changed.rec", status=1)
+    assert not again["same"] and "the recording has \"ends a send" in again["wrong"], again["wrong"]
+
+
+def a_file_that_is_no_recording_stays():
+    path = f"{TEMPORARY}/precious"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("precious")
+    expect(softverbs("run", "--record", path, "--", "true"), 125, b"", [b"is no recording, and stays as it is"])
+    with open(path, encoding="utf-8") as file:
+        assert file.read() == "precious"
+    expect(softverbs("run", "--record", f"{TEMPORARY}/none/x", "--", "true"), 125, b"", [b"Nothing can be recorded to"])
+
+
+def recordings_of_other_builds_are_run_again():
+    """Those of tests/golden were made by a build of gcc; this one may be of clang, or with a sanitizer."""
+    names = sorted(name for name in os.listdir(f"{TREE}/tests/golden") if name.endswith(".rec"))
+    assert len(names) >= 8, names
+    for name in names:
+        again = _replayed(f"{TREE}/tests/golden/{name}")
+        assert again["same"], (name, again["wrong"])
+        assert any(end["reason"] for end in again["ends"]), name
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,355 @@
+/* softverbs replay: runs the engines of a recording again and tells step by step what they did. */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "diag/diag.h"
+#include "link/guard.h"
+#include "print/emit.h"
+#include "record/record.h"
+#include "record/replay.h"
+#include "replay/replay_words.h"
+
+enum { QUEUES_SHOWN = 4096, PROCESSES_SHOWN = 256, LINE = 512 };
+
+/* What a process said of itself. */
+struct process_shown {
+    uint32_t process;
+    uint64_t realtime, clock; /* the same moment */
+    char name[65];
+};
+
+struct queue_shown {
+    uint32_t process, queue;
+    uint32_t number; /* of the queue pair; 0: not known yet */
+    uint64_t time;
+    unsigned reason; /* of its first error; 0: none */
+    char failed[LINE];
+};
+
+struct replayed {
+    const char *path;
+    const uint8_t *bytes;
+    size_t length;
+    long wanted;    /* number of the queue pair that is shown; -1: all */
+    uint64_t until; /* so many records are run; 0: all */
+    bool quiet, as_json;
+    uint64_t records;
+    uint64_t now; /* of the door in hand */
+    struct process_shown processes[PROCESSES_SHOWN];
+    unsigned process_count;
+    struct queue_shown queues[QUEUES_SHOWN];
+    unsigned queue_count;
+    json_t *steps;
+};
+
+static const struct process_shown *process_of(const struct replayed *replayed, uint32_t process)
+{
+    for (unsigned i = replayed->process_count; i; i--)
+        if (replayed->processes[i - 1].process == process)
+            return &replayed->processes[i - 1];
+    return NULL;
+}
+
+static struct queue_shown *queue_of(struct replayed *replayed, const struct record *record)
+{
+    for (unsigned i = replayed->queue_count; i; i--)
+        if (replayed->queues[i - 1].process == record->process && replayed->queues[i - 1].queue == record->queue)
+            return &replayed->queues[i - 1];
+    if (replayed->queue_count == QUEUES_SHOWN)
+        return NULL;
+    struct queue_shown *queue = &replayed->queues[replayed->queue_count++];
+    queue->process = record->process;
+    queue->queue = record->queue;
+    return queue;
+}
+
+static void note_process(struct replayed *replayed, const struct record *record)
+{
+    if (replayed->process_count == PROCESSES_SHOWN)
+        return;
+    struct process_shown *process = &replayed->processes[replayed->process_count++];
+    process->process = record->process;
+    process->realtime = record->numbers[0];
+    process->clock = record->numbers[1];
+    size_t length = record->length < sizeof process->name ? record->length : sizeof process->name - 1;
+    memcpy(process->name, record->bytes, length);
+    for (size_t i = 0; i < length; i++)
+        if (process->name[i] < ' ' || process->name[i] > '~')
+            process->name[i] = '?';
+}
+
+/* Nanoseconds since 1970. */
+static uint64_t wall_time(const struct process_shown *process, uint64_t now)
+{
+    return process ? process->realtime + (now - process->clock) : now;
+}
+
+static void show_time(uint64_t when, char *to, size_t size)
+{
+    time_t seconds = (time_t)(when / 1000000000);
+    struct tm local = {0};
+    char text[16];
+    localtime_r(&seconds, &local);
+    strftime(text, sizeof text, "%H:%M:%S", &local);
+    snprintf(to, size, "%s.%06" PRIu64, text, when % 1000000000 / 1000);
+}
+
+static void show_step(struct replayed *replayed, const struct queue_shown *queue, const char *words)
+{
+    const struct process_shown *process = process_of(replayed, queue->process);
+    uint64_t when = wall_time(process, queue->time);
+    char time[32];
+    if (replayed->as_json) {
+        json_array_append_new(replayed->steps, json_pack("{s:f, s:i, s:i, s:o, s:I}", "time", (double)when / 1e9, "pid",
+                                                         (int)queue->process, "qp", (int)queue->number, "words",
+                                                         emit_text(words), "record", (json_int_t)replayed->records));
+        return;
+    }
+    show_time(when, time, sizeof time);
+    printf("%s %s[%" PRIu32 "] qp 0x%" PRIx32 " %s\n", time, process ? process->name : "?", queue->process,
+           queue->number, words);
+}
+
+static bool hear(void *context, const struct record *record)
+{
+    struct replayed *replayed = context;
+    char words[LINE];
+    replayed->records++;
+    if (record->kind == RECORD_PROCESS)
+        note_process(replayed, record);
+    struct queue_shown *queue = record->queue ? queue_of(replayed, record) : NULL;
+    if (!queue)
+        return true;
+    if (record->kind == RECORD_CONFIGURE)
+        queue->number = (uint32_t)record->numbers[SETTINGS_COUNT];
+    if (replay_time(record))
+        queue->time = replay_time(record);
+    replay_words(record, words, sizeof words);
+    if (!queue->reason && replay_reason(record)) {
+        queue->reason = replay_reason(record);
+        snprintf(queue->failed, sizeof queue->failed, "%s", words);
+    }
+    if (*words && !replayed->quiet && (replayed->wanted < 0 || replayed->wanted == (long)queue->number))
+        show_step(replayed, queue, words);
+    return !replayed->until || replayed->records < replayed->until;
+}
+
+/* "", or why the recording was not run to its end. */
+static void tell_fault(const struct replay_result *result, char *to, size_t size)
+{
+    *to = 0;
+    if (*result->words)
+        snprintf(to, size, "%s.", result->words);
+    else if (result->fault == RECORD_CUT)
+        snprintf(to, size,
+                 "The recording ends within a record, at byte %zu: the process that wrote it, or its disk, ended then.",
+                 result->at);
+    else if (result->fault == RECORD_DAMAGED)
+        snprintf(to, size, "The recording is damaged: no record begins at byte %zu.", result->at);
+    else if (result->fault == RECORD_NOT_OURS)
+        snprintf(to, size, "It is no recording: it does not begin with \"" RECORDING_MAGIC "\".");
+    else if (result->fault == RECORD_VERSION)
+        snprintf(to, size,
+                 "It has the form %" PRIu32 ", and this softverbs reads %d. The softverbs that wrote it reads it.",
+                 result->version, RECORDING_VERSION);
+}
+
+static json_t *ends_as_json(const struct replayed *replayed)
+{
+    json_t *ends = json_array();
+    for (unsigned i = 0; i < replayed->queue_count; i++) {
+        const struct queue_shown *queue = &replayed->queues[i];
+        const struct process_shown *process = process_of(replayed, queue->process);
+        json_array_append_new(ends, json_pack("{s:i, s:o, s:i, s:i, s:o}", "pid", (int)queue->process, "program",
+                                              emit_text(process ? process->name : ""), "qp", (int)queue->number,
+                                              "reason", (int)queue->reason, "failed",
+                                              queue->reason ? emit_text(queue->failed) : json_null()));
+    }
+    return ends;
+}
+
+static void show_ends(const struct replayed *replayed)
+{
+    for (unsigned i = 0; i < replayed->queue_count; i++) {
+        const struct queue_shown *queue = &replayed->queues[i];
+        const struct process_shown *process = process_of(replayed, queue->process);
+        if (queue->reason)
+            printf("%s[%" PRIu32 "] qp 0x%" PRIx32 " failed first when it %s\n", process ? process->name : "?",
+                   queue->process, queue->number, queue->failed);
+    }
+}
+
+static int tell(const struct replayed *replayed, const struct replay_result *result)
+{
+    char fault[LINE + 64];
+    tell_fault(result, fault, sizeof fault);
+    bool same = !result->differs && !*fault;
+    if (replayed->as_json) {
+        emit(json_pack("{s:b, s:I, s:i, s:o, s:o, s:o}", "same", same, "records", (json_int_t)result->records,
+                       "queue_pairs", (int)result->queues, "wrong", *fault ? emit_text(fault) : json_null(), "ends",
+                       ends_as_json(replayed), "steps", replayed->steps));
+        return same ? EXIT_OK : EXIT_NEGATIVE;
+    }
+    show_ends(replayed);
+    if (same)
+        printf("%u queue pairs, %" PRIu64 " records: each engine did what it did when it was recorded.\n",
+               result->queues, result->records);
+    else
+        complain("%s: %s", replayed->path, fault);
+    return same ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+/* ---- without payloads ---- */
+
+/* Cuts the payload off, and inline data, whose length stays. False: the rest can't be read. */
+static bool strip(const struct replayed *replayed, FILE *to)
+{
+    static uint8_t bytes[RECORD_LONGEST];
+    size_t at = RECORDING_HEAD, size;
+    struct record record;
+    fwrite(replayed->bytes, 1, RECORDING_HEAD, to);
+    while (record_read(replayed->bytes + at, replayed->length - at, &record, &size) == RECORD_FINE) {
+        memcpy(bytes, replayed->bytes + at, size);
+        struct record shorter = record;
+        shorter.bytes = bytes + (size - record.length);
+        if (record.kind == RECORD_POST && record.numbers[3] & IBV_SEND_INLINE)
+            memset(bytes + (size - record.length), 0, record.length);
+        size_t kept = record.length ? 1u + record.bytes[0] + (size_t)record.numbers[3] : 0;
+        if ((record.kind == RECORD_RECEIVE || record.kind == RECORD_HEAR) && kept <= record.length)
+            shorter.length = (uint32_t)kept;
+        uint8_t out[RECORD_LONGEST];
+        fwrite(out, 1, record_write(&shorter, out), to);
+        at += size;
+    }
+    return at == replayed->length;
+}
+
+static int write_stripped(const struct replayed *replayed, const char *path)
+{
+    uint32_t version;
+    if (record_check_head(replayed->bytes, replayed->length, &version) != RECORD_FINE) {
+        complain("%s is no recording that this softverbs reads.", replayed->path);
+        return EXIT_NEGATIVE;
+    }
+    FILE *to = fopen(path, "we");
+    bool whole = to && strip(replayed, to);
+    if (!to || ferror(to) | fclose(to)) {
+        complain("%s can't be written: %s.", path, strerror(errno));
+        return EXIT_NEGATIVE;
+    }
+    if (!whole)
+        complain("%s does not end with a whole record; %s has what comes before.", replayed->path, path);
+    return whole ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+/* ---- the command ---- */
+
+static int run_again(struct replayed *replayed)
+{
+    struct replay_result result;
+    replayed->steps = json_array();
+    bool opened = guard_begin_now();
+    replay_run(replayed->bytes, replayed->length, hear, replayed, &result);
+    guard_end(opened);
+    if (fflush(stdout) || ferror(stdout)) {
+        complain("What was replayed can't be written: %s.", strerror(errno));
+        return EXIT_NEGATIVE;
+    }
+    return tell(replayed, &result);
+}
+
+static int with_file(struct replayed *replayed, const char *stripped)
+{
+    struct stat status;
+    int file = open(replayed->path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status)) {
+        complain("%s can't be read: %s.", replayed->path, strerror(errno));
+        return EXIT_NEGATIVE;
+    }
+    uint8_t *bytes = status.st_size ? malloc((size_t)status.st_size) : NULL;
+    ssize_t got = 0, length = 0;
+    while (bytes && length < status.st_size &&
+           (got = read(file, bytes + length, (size_t)(status.st_size - length))) > 0)
+        length += got;
+    close(file);
+    replayed->bytes = bytes;
+    replayed->length = (size_t)length;
+    int result = EXIT_NEGATIVE;
+    if (got < 0)
+        complain("%s can't be read: %s.", replayed->path, strerror(errno));
+    else if (!length)
+        complain("%s is empty: no process wrote to it.", replayed->path);
+    else
+        result = stripped ? write_stripped(replayed, stripped) : run_again(replayed);
+    free(bytes);
+    return result;
+}
+
+static bool read_number(const char *text, unsigned long most, unsigned long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoul(text, &end, 0);
+    return *text >= '0' && *text <= '9' && !*end && !errno && *number <= most;
+}
+
+static int replay(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"qp", required_argument, NULL, 'n'},
+                                            {"until", required_argument, NULL, 'u'},
+                                            {"strip", required_argument, NULL, 's'},
+                                            {"ends", no_argument, NULL, 'e'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    static struct replayed replayed = {.wanted = -1};
+    const char *stripped = NULL;
+    unsigned long number;
+    for (int option; (option = command_option(command, argc, argv, options)) != -1;) {
+        if (option == 'n' && !read_number(optarg, 0xffffff, &number))
+            return command_misused(command, "\"%s\" is no number of a queue pair.", optarg);
+        if (option == 'n')
+            replayed.wanted = (long)number;
+        if (option == 'u' && (!read_number(optarg, UINT32_MAX, &number) || !number))
+            return command_misused(command, "\"%s\" is no number of records.", optarg);
+        if (option == 'u')
+            replayed.until = number;
+        stripped = option == 's' ? optarg : stripped;
+        replayed.quiet |= option == 'e';
+        replayed.as_json |= option == 'j';
+    }
+    if (optind + 1 != argc)
+        return command_misused(command, "It needs one recording.");
+    replayed.path = argv[optind];
+    return with_file(&replayed, stripped);
+}
+
+const struct command replay_command = {
+    .name = "replay",
+    .arguments = "[--qp NUMBER] [--until N] [--ends] [--json] [--strip OUT] FILE",
+    .summary = "Run the queue pairs of a recording again, step by step",
+    .help = "FILE is what softverbs run --record FILE wrote. The engines of its queue pairs\n"
+            "run again on what was recorded, without the program, and must do the same.\n"
+            "\n"
+            "  --qp NUMBER       show the steps of this queue pair only\n"
+            "  --until N         end behind the N-th record\n"
+            "  --ends            show no steps, only what failed first in each queue pair\n"
+            "  --strip OUT       run nothing; write the recording without payloads to OUT,\n"
+            "                    to be given away\n"
+            "  --json            a value of JSON, see docs/user/json.md\n"
+            "\n"
+            "Exit status: 0, or 1 when an engine did something else than in the recording,\n"
+            "or the recording can't be read to its end.\n",
+    .run = replay,
+};

@@ -1,0 +1,257 @@
+#include "replay/replay_words.h"
+
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag/diag.h"
+#include "events/lines.h"
+#include "wire/wire.h"
+
+#define NUMBER(index) ((unsigned long long)record->numbers[index])
+
+static const char *name_in(const char *const *names, size_t count, uint64_t index)
+{
+    return index < count && names[index] ? names[index] : "?";
+}
+#define NAME_IN(names, index) name_in(names, sizeof(names) / sizeof *(names), index)
+
+static const char *opcode_name(uint64_t opcode)
+{
+    static const char *const names[] = {
+        [IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
+        [IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
+        [IBV_WR_SEND] = "SEND",
+        [IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+        [IBV_WR_RDMA_READ] = "RDMA_READ",
+        [IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
+        [IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
+        [IBV_WR_LOCAL_INV] = "LOCAL_INV",
+        [IBV_WR_BIND_MW] = "BIND_MW",
+        [IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+        [14] = "FLUSH",
+        [15] = "ATOMIC_WRITE",
+    };
+    return NAME_IN(names, opcode & 0x7f);
+}
+
+static const char *status_name(uint64_t status)
+{
+    static const char *const names[] = {"SUCCESS",        "LOC_LEN_ERR",      "LOC_QP_OP_ERR",  "LOC_EEC_OP_ERR",
+                                        "LOC_PROT_ERR",   "WR_FLUSH_ERR",     "MW_BIND_ERR",    "BAD_RESP_ERR",
+                                        "LOC_ACCESS_ERR", "REM_INV_REQ_ERR",  "REM_ACCESS_ERR", "REM_OP_ERR",
+                                        "RETRY_EXC_ERR",  "RNR_RETRY_EXC_ERR"};
+    return NAME_IN(names, status);
+}
+
+static void packet_words(const struct record *record, const char *does, size_t skip, uint64_t payload, char *to,
+                         size_t size)
+{
+    struct packet packet;
+    unsigned headers, pad;
+    char described[160] = "a packet that can't be read";
+    size_t length = record->length > skip ? record->length - skip : 0;
+    if (skip && record->length && length > record->bytes[0])
+        length = record->bytes[0];
+    if (length && wire_decode(record->bytes + skip, length, &packet, &headers, &pad) == WIRE_FINE) {
+        packet.payload = (struct payload){.length = (uint32_t)payload};
+        wire_describe(&packet, described, sizeof described);
+    }
+    snprintf(to, size, "%s %s", does, described);
+}
+
+static const char *because(uint64_t reason, char *to, size_t size)
+{
+    *to = 0;
+    if (reason)
+        snprintf(to, size, ": %s (%llu)", reason_sentence((unsigned)reason), (unsigned long long)reason);
+    return to;
+}
+
+static void event_words(const struct record *record, char *to, size_t size)
+{
+    static const struct {
+        enum ibv_event_type type;
+        const char *name;
+    } events[] = {{IBV_EVENT_COMM_EST, "IBV_EVENT_COMM_EST"},
+                  {IBV_EVENT_SQ_DRAINED, "IBV_EVENT_SQ_DRAINED"},
+                  {IBV_EVENT_QP_REQ_ERR, "IBV_EVENT_QP_REQ_ERR"},
+                  {IBV_EVENT_QP_ACCESS_ERR, "IBV_EVENT_QP_ACCESS_ERR"},
+                  {IBV_EVENT_QP_FATAL, "IBV_EVENT_QP_FATAL"}};
+    snprintf(to, size, "raises event %llu", NUMBER(0));
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (record->numbers[0] == events[i].type)
+            snprintf(to, size, "raises %s", events[i].name);
+}
+
+static void note_words(const struct record *record, char *to, size_t size)
+{
+    if (record->numbers[0] >= EVENT_KINDS)
+        return;
+    const struct event_line *line = &event_lines[record->numbers[0]];
+    snprintf(to, size, "notes %s", line->name);
+}
+
+static void memory_words(const struct record *record, const char *what, unsigned reason_at, char *to, size_t size)
+{
+    char why[256];
+    if (record->numbers[reason_at])
+        snprintf(to, size, "%s%s", what, because(record->numbers[reason_at], why, sizeof why));
+}
+
+#define WORDS(name) static void name##_words(const struct record *record, char *to, size_t size)
+
+WORDS(post)
+{
+    snprintf(to, size, "posts %s wr_id %llu, %llu bytes", opcode_name(record->numbers[2]), NUMBER(1), NUMBER(5));
+}
+
+WORDS(receive)
+{
+    packet_words(record, "receives", 1, record->numbers[1], to, size);
+}
+
+WORDS(hear)
+{
+    packet_words(record, "hears", 1, record->numbers[1], to, size);
+}
+
+WORDS(transmitted)
+{
+    packet_words(record, "transmits", 0, record->numbers[0], to, size);
+}
+
+WORDS(expire)
+{
+    char why[256];
+    snprintf(to, size, "a timer expires%s", because(record->numbers[2], why, sizeof why));
+}
+
+WORDS(unreadable)
+{
+    snprintf(to, size, "the memory of the payload of psn %llu is gone", NUMBER(0));
+}
+
+WORDS(receiving)
+{
+    snprintf(to, size, "is ready to receive, from psn %llu on", NUMBER(0));
+}
+
+WORDS(transmitting)
+{
+    snprintf(to, size, "is ready to send, from psn %llu on", NUMBER(0));
+}
+
+WORDS(decision)
+{
+    snprintf(to, size, "gets the order: %s", record_lines[record->kind].words);
+}
+
+WORDS(take_receive)
+{
+    if (record->numbers[1] == 1)
+        snprintf(to, size, "takes receive wr_id %llu", NUMBER(2));
+    else
+        snprintf(to, size, "%s", record->numbers[1] ? "finds no receive that it can take" : "finds no receive");
+}
+
+WORDS(local_memory)
+{
+    memory_words(record, "may not use the memory of its request", 4, to, size);
+}
+
+WORDS(receive_memory)
+{
+    memory_words(record, "may not use the memory of its receive", 4, to, size);
+}
+
+WORDS(remote_memory)
+{
+    memory_words(record, "may not use the memory that the peer names", 4, to, size);
+}
+
+WORDS(store)
+{
+    if (!record->numbers[2])
+        snprintf(to, size, "can't store %llu bytes: the memory %s", NUMBER(1),
+                 record->numbers[3] ? "that they come from is gone" : "that they go to is gone");
+}
+
+WORDS(sent)
+{
+    char why[256];
+    snprintf(to, size, "completes %s wr_id %llu with %s%s", opcode_name(record->numbers[1]), NUMBER(0),
+             status_name(record->numbers[2]), because(record->numbers[3], why, sizeof why));
+}
+
+WORDS(received)
+{
+    char why[256];
+    snprintf(to, size, "completes receive wr_id %llu, %llu bytes, with %s%s", NUMBER(0), NUMBER(4),
+             status_name(record->numbers[1]), because(record->numbers[2], why, sizeof why));
+}
+
+WORDS(failed)
+{
+    snprintf(to, size, "%s", record->numbers[0] ? "its send queue is in error" : "is in the error state");
+}
+
+WORDS(dropped)
+{
+    char why[256];
+    snprintf(to, size, "drops the packet of psn %llu%s", NUMBER(1), because(record->numbers[2], why, sizeof why));
+}
+
+void replay_words(const struct record *record, char *to, size_t size)
+{
+    static void (*const words[RECORD_KINDS])(const struct record *, char *, size_t) = {
+        [RECORD_POST] = post_words,
+        [RECORD_RECEIVE] = receive_words,
+        [RECORD_HEAR] = hear_words,
+        [RECORD_TRANSMITTED] = transmitted_words,
+        [RECORD_EXPIRE] = expire_words,
+        [RECORD_UNREADABLE] = unreadable_words,
+        [RECORD_START_RECEIVING] = receiving_words,
+        [RECORD_START_TRANSMITTING] = transmitting_words,
+        [RECORD_DRAIN] = decision_words,
+        [RECORD_RESUME] = decision_words,
+        [RECORD_FLUSH] = decision_words,
+        [RECORD_RESET] = decision_words,
+        [RECORD_RECLAIM] = decision_words,
+        [RECORD_LEND] = decision_words,
+        [RECORD_TAKE_OVER] = decision_words,
+        [RECORD_DESTROY] = decision_words,
+        [RECORD_TAKE_RECEIVE] = take_receive_words,
+        [RECORD_LOCAL_MEMORY] = local_memory_words,
+        [RECORD_RECEIVE_MEMORY] = receive_memory_words,
+        [RECORD_REMOTE_MEMORY] = remote_memory_words,
+        [RECORD_STORE] = store_words,
+        [RECORD_SENT] = sent_words,
+        [RECORD_RECEIVED] = received_words,
+        [RECORD_FAILED] = failed_words,
+        [RECORD_EVENT] = event_words,
+        [RECORD_NOTE] = note_words,
+        [RECORD_DROPPED] = dropped_words,
+    };
+    *to = 0;
+    if (words[record->kind])
+        words[record->kind](record, to, size);
+}
+
+unsigned replay_reason(const struct record *record)
+{
+    uint64_t status = record->kind == RECORD_SENT       ? record->numbers[2]
+                      : record->kind == RECORD_RECEIVED ? record->numbers[1]
+                                                        : 0;
+    uint64_t reason = record->kind == RECORD_SENT ? record->numbers[3] : record->numbers[2];
+    return status == IBV_WC_SUCCESS || status == IBV_WC_WR_FLUSH_ERR ? 0 : (unsigned)reason;
+}
+
+uint64_t replay_time(const struct record *record)
+{
+    const struct record_line *line = &record_lines[record->kind];
+    for (unsigned i = 0; i < line->count; i++)
+        if (!strcmp(line->fields[i], "now"))
+            return record->numbers[i];
+    return 0;
+}
