@@ -33,6 +33,7 @@ static void enter(struct shadow *owner, struct wqe_queue *queue, struct wqe *wqe
     wqe->begun = shadow_moment();
     wqe->returned = 0;
     wqe->thread = (uintptr_t)pthread_self();
+    memory_bound(wqe);
     count_due(owner, wqe, 1);
     HOOKS_CALL(posted, owner, wqe);
     wqe_add(queue);

@@ -18,6 +18,27 @@ char *memory_at(const struct ibv_sge *sge)
     return inside ? mr->mr.address + offset : NULL;
 }
 
+void memory_bound(struct wqe *wqe)
+{
+    shadow_assert_locked();
+    wqe->lowest = wqe->behind = NULL;
+    for (unsigned at = 0; at < wqe->count; at++) {
+        const char *begin = wqe->flags & WQE_INLINE ? NULL : memory_at(&wqe->sges[at]);
+        if (!begin)
+            continue;
+        if (!wqe->behind || begin < wqe->lowest)
+            wqe->lowest = begin;
+        if (begin + wqe->sges[at].length > wqe->behind)
+            wqe->behind = begin + wqe->sges[at].length;
+    }
+}
+
+/* May work use some of these bytes? It is seen quickly where it does not. */
+static bool may_use(const struct wqe *wqe, const char *begin, const char *end)
+{
+    return wqe->lowest < end && begin < wqe->behind;
+}
+
 bool memory_is_for_peers(const struct ibv_sge *sge)
 {
     shadow_assert_locked();
@@ -172,6 +193,8 @@ static bool is_target(const struct wqe_queue *queue, const struct piece *piece, 
 {
     for (uint32_t at = 0; at < queue->count; at++) {
         const struct wqe *wqe = wqe_at(queue, at);
+        if (!may_use(wqe, piece->begin, piece->end))
+            continue;
         for (unsigned i = 0; wqe->flags & WQE_WRITES && wqe->begun != except->begun && i < wqe->count; i++) {
             struct piece target = piece_of(&wqe->sges[i]);
             if (is_common(&target, piece))
@@ -222,7 +245,7 @@ static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t f
 {
     for (uint32_t at = 0; at < queue->count; at++) {
         const struct wqe *other = wqe_at(queue, at);
-        if (at < fenced && other->flags & WQE_WRITES)
+        if (!may_use(other, wqe->lowest, wqe->behind) || (at < fenced && other->flags & WQE_WRITES))
             continue;
         if ((wqe->flags | other->flags) & WQE_WRITES && !(other->flags & (WQE_INLINE | WQE_UNSURE)) &&
             overlaps(wqe, other))
@@ -279,7 +302,8 @@ static const struct wqe *find_user(const struct wqe_queue *queue, const struct p
 {
     for (uint32_t at = 0; at < queue->count; at++) {
         const struct wqe *wqe = wqe_at(queue, at);
-        if (wqe->flags & WQE_SIGNALED && !(wqe->flags & (WQE_INLINE | WQE_UNSURE)) && uses_piece(wqe, piece))
+        if (may_use(wqe, piece->begin, piece->end) && wqe->flags & WQE_SIGNALED &&
+            !(wqe->flags & (WQE_INLINE | WQE_UNSURE)) && uses_piece(wqe, piece))
             return wqe;
     }
     return NULL;

@@ -13,6 +13,9 @@ struct shadow;
  */
 char *memory_at(const struct ibv_sge *);
 
+/* Sets `lowest` and `behind` of new work. */
+void memory_bound(struct wqe *);
+
 /* A hash of the bytes of its buffers: all, or a sample of long ones. False: they can't be read, or are not known. */
 bool memory_hash(const struct wqe *, uint64_t *hash);
 

@@ -30,7 +30,8 @@ struct wqe {
     const void *posted; /* the program's return address */
     const void *ah;     /* of a datagram, the handle; NULL: none */
     uintptr_t thread;
-    uint64_t hash; /* of all its buffers */
+    const char *lowest, *behind; /* all its bytes in this process lie between, as its regions were at the post */
+    uint64_t hash;               /* of all its buffers */
     uint32_t length;
     uint8_t opcode; /* enum ibv_wr_opcode, of sends */
     uint16_t flags;
