@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""rules.py over made-up trees."""
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEFINED = "".join(f'RULE({name.upper()}, "{name}", ERROR, SEES,\n    "What {name}",\n    "a page(3)",\n    "everywhere",\n    "do it")\n' for name in ("early", "late"))
+DEFINED += 'UNSEEN("Something else",\n    "a look")\n'
+CASES = "/* early faulty */ /* early neighbour */ /* late faulty */ /* late neighbour */\n" + '{"early", one},\n{"late", other},\n'
+
+
+def judged(cases=CASES, defined=DEFINED, spoil=None):
+    """What it prints of a tree with these cases and rules, whose page is made before they are changed."""
+    with tempfile.TemporaryDirectory() as tree:
+        for path, text in (("src/check/rules.def", defined), ("tests/check/mistakes_one.c", cases), ("docs/user/checker.md", "# Page\n\n## The rules\n")):
+            os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)
+            with open(f"{tree}/{path}", "w", encoding="utf-8") as file:
+                file.write(text)
+        subprocess.run([sys.executable, f"{HERE}/rules.py", tree, "--write"], check=True)
+        if spoil:
+            with open(f"{tree}/src/check/rules.def", "a", encoding="utf-8") as file:
+                file.write(spoil)
+        return subprocess.run([sys.executable, f"{HERE}/rules.py", tree], capture_output=True, text=True, check=False)
+
+
+def main():
+    fine = judged()
+    cases = [
+        ("each rule has its programs", fine.returncode == 0 and "not ok" not in fine.stdout),
+        ("a rule without a neighbour fails", "# late: no line of tests/check/mistakes*.c is marked for neighbour" in judged(CASES.replace("/* late neighbour */", "")).stdout),
+        ("a rule without a faulty program fails", "# early: no line of tests/check/mistakes*.c is marked for faulty" in judged(CASES.replace("/* early faulty */", "")).stdout),
+        ("two marks for one program fail", "# late: no line" in judged(CASES + "/* late faulty */").stdout),
+        ("a rule without a case fails", "# late: no case of tests/check/mistakes*.c" in judged(CASES.replace('{"late"', '{"later"')).stdout),
+        ("a rule that the page lacks fails", "makes it anew" in judged(spoil=DEFINED.replace("early", "other").replace("EARLY", "OTHER")).stdout),
+    ]
+    print(f"1..{len(cases)}")
+    for number, (name, holds) in enumerate(cases, 1):
+        print(f"{'' if holds else 'not '}ok {number} - {name}")
+    return 0 if all(holds for _, holds in cases) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
