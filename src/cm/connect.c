@@ -92,6 +92,8 @@ static void noted(const struct connection *connection, enum event event, uint64_
 {
     const struct connect_session *session = container_of(connection, struct connect_session, connection);
     struct manager *manager = session->session.manager;
+    identifier_note(session->session.identifier, event, (uintptr_t)connection_state_name((enum connection_state)a),
+                    (uintptr_t)connection_state_name((enum connection_state)b));
     if (manager && manager->operations->event)
         manager->operations->event(manager, connection->local.communication_id, event, a, b);
 }

@@ -17,6 +17,20 @@ static bool answer(const struct dispatch_datagram *to, struct dispatch_datagram 
     return true;
 }
 
+/* What its program may ask for when it waits. */
+static void note_message(struct identifier *identifier, enum event event, const struct cm_message *message)
+{
+    identifier_note(identifier, event, (uintptr_t)cm_name(message->attribute),
+                    message->attribute == CM_REJ ? message->rej.reason : 0);
+}
+
+/* The one that has opened this session. */
+static void note_request(const struct session *session, const struct cm_message *message)
+{
+    if (session)
+        note_message(session->identifier, EVENT_CM_ARRIVED, message);
+}
+
 static bool dispatch_drop(struct manager *manager, enum reason reason)
 {
     manager->operations->drop(manager, reason);
@@ -131,6 +145,7 @@ static struct session *find_requested(const struct manager *manager, uint64_t gu
 
 static void pass_to(struct session *session, const struct cm_message *message, nanos now)
 {
+    note_message(session->identifier, EVENT_CM_ARRIVED, message);
     if (!session->operations->receive(session, message, now))
         dispatch_drop(session->manager, REASON_CM_UNEXPECTED);
     session_settle(session);
@@ -157,13 +172,16 @@ static bool open_request(struct manager *manager, const struct dispatch_datagram
         find_listener(manager, request, req->service, qp_type_of_peer(req), addressing, &reason);
     if (!listener)
         return refuse_request(request, reply, reason);
-    if (listener->account.requests >= listener->backlog)
+    if (listener->account.requests >= listener->backlog) {
+        identifier_note(listener, EVENT_CM_DROPPED, REASON_CM_BACKLOG, 0);
         return dispatch_drop(manager, REASON_CM_BACKLOG); /* a repeat may find room */
+    }
     struct cm_route route = request->route;
     route.flow_label = req->primary.flow_label;
     route.traffic_class = req->primary.traffic_class;
     route.hop_limit = req->primary.hop_limit;
-    connect_requested(listener, &request->message, addressing, &route, now);
+    if (connect_requested(listener, &request->message, addressing, &route, now))
+        note_request(find_requested(manager, req->guid, request), &request->message);
     return false;
 }
 
@@ -220,7 +238,8 @@ static bool open_resolution(struct manager *manager, const struct dispatch_datag
         return refuse_resolution(request, reply, reason);
     if (listener->account.requests >= listener->backlog)
         return refuse_resolution(request, reply, CM_REJECT_CONSUMER);
-    resolve_requested(listener, &request->message, addressing, &request->route);
+    if (resolve_requested(listener, &request->message, addressing, &request->route))
+        note_request(find_resolution(manager, request), &request->message);
     return false;
 }
 
@@ -332,6 +351,7 @@ bool dispatch_transmit(struct manager *manager, struct dispatch_datagram *to)
     while ((session = TAILQ_FIRST(&manager->output))) {
         if (session->operations->transmit(session, &to->message)) {
             to->route = session->route;
+            note_message(session->identifier, EVENT_CM_SENT, &to->message);
             return true;
         }
         TAILQ_REMOVE(&manager->output, session, output);
@@ -372,6 +392,7 @@ static void bereave(struct session *session, nanos now)
     if (is_unknown(session->identifier))
         identifier_destroy(session->identifier, now);
     else {
+        identifier_note(session->identifier, EVENT_PARTNER_ENDED, 0, 0);
         session->operations->bereave(session, now);
         session_settle(session);
     }

@@ -37,6 +37,9 @@ enum cm_event_kind { /* numbers of enum rdma_cm_event_type */
                      CM_EVENT_KINDS
 };
 
+/* "CONNECT_REQUEST": the rest of its name behind RDMA_CM_EVENT_. */
+const char *cm_event_name(enum cm_event_kind);
+
 struct event_account; /* who counts what is fetched */
 
 struct cm_event {

@@ -95,6 +95,11 @@ struct identifier *identifier_find(const struct manager *manager, uint32_t numbe
     return entry ? container_of(entry, struct identifier, by_number) : NULL;
 }
 
+struct identifier *identifier_of(const struct manager *manager, const struct hash_entry *entry)
+{
+    return entry->key >= membership_key ? NULL : identifier_find(manager, (uint32_t)entry->key);
+}
+
 /* The type of queue pair that a port space stands for; a space of several takes what the program says. */
 static int choose_type(struct manager *manager, uint16_t space, uint8_t *qp_type)
 {
@@ -196,6 +201,8 @@ uint32_t identifier_destroy(struct identifier *identifier, nanos now)
     if (identifier->state == IDENTIFIER_LISTEN)
         LIST_REMOVE(identifier, listening);
     purge_events(identifier, now);
+    if (session && !identifier->named)
+        identifier_note(identifier, EVENT_CM_ABANDONED, 0, 0);
     if (session) {
         session->identifier = NULL;
         session->operations->abandon(session, now);
@@ -206,6 +213,8 @@ uint32_t identifier_destroy(struct identifier *identifier, nanos now)
     unbind(identifier);
     hash_remove(&identifier->by_number);
     uint32_t fetched = identifier->account.fetched;
+    if (identifier->told)
+        manager->operations->release(manager, identifier->told);
     manager->operations->release(manager, identifier);
     return fetched;
 }
@@ -251,6 +260,21 @@ void identifiers_remove_device(struct manager *manager, unsigned device)
 
 /* --- events */
 
+void identifier_note(struct identifier *identifier, enum event event, uint64_t a, uint64_t b)
+{
+    if (identifier && identifier->manager->operations->happened)
+        identifier->manager->operations->happened(identifier->manager, identifier, event, a, b);
+}
+
+void identifier_fetched(const struct cm_event *event)
+{
+    struct identifier *identifier = container_of(event->account, struct identifier, account);
+    identifier_note(identifier, EVENT_CM_EVENT_FETCHED, event->kind, (uint64_t)event->status);
+    if (event->requested)
+        identifier_note(container_of(event->requested, struct identifier, account), EVENT_CM_EVENT_FETCHED, event->kind,
+                        (uint64_t)event->status);
+}
+
 struct cm_event *identifier_event(struct identifier *identifier, enum cm_event_kind kind, int status)
 {
     struct cm_event *event = identifier->manager->operations->allocate(identifier->manager, sizeof *event);
@@ -261,6 +285,8 @@ struct cm_event *identifier_event(struct identifier *identifier, enum cm_event_k
                                    .kind = kind,
                                    .status = status,
                                    .datagram = qp_type_find(identifier->qp_type)->datagram};
+    if (event)
+        identifier_note(identifier, EVENT_CM_EVENT, kind, (uint64_t)status);
     return event;
 }
 
@@ -269,6 +295,7 @@ struct cm_event *identifier_request_event(struct identifier *listener, struct id
     struct cm_event *event = identifier_event(listener, CM_CONNECT_REQUEST, 0);
     if (!event)
         return NULL;
+    identifier_note(requested, EVENT_CM_EVENT, CM_CONNECT_REQUEST, 0);
     event->number = identifier_number(requested);
     event->requested = &requested->account;
     event->datagram = qp_type_find(requested->qp_type)->datagram;

@@ -65,7 +65,8 @@ struct identifier {
     nanos listening_since;
     uint32_t psn;
     LIST_HEAD(, membership) memberships;
-    struct session *session; /* once it has connected, or was asked to; NULL before */
+    struct session *session;  /* once it has connected, or was asked to; NULL before */
+    struct last_events *told; /* the owner's, of `happened`; released with it. NULL: nothing happened yet */
 };
 
 static inline uint32_t identifier_number(const struct identifier *identifier)
@@ -84,6 +85,9 @@ struct chosen_path {
 
 /* The identifier of this number, or NULL. */
 struct identifier *identifier_find(const struct manager *, uint32_t number);
+
+/* That of an entry of manager->identifiers; NULL: the entry is a membership. */
+struct identifier *identifier_of(const struct manager *, const struct hash_entry *);
 
 /* Log why a command is refused, and return `error`. _usual: programs make such a call to learn what is to be had.
  * _address: likewise; `what` ("the destination") is that address. _state: EINVAL, as its state is not what it is
@@ -135,6 +139,12 @@ struct cm_event *identifier_event(struct identifier *, enum cm_event_kind, int s
 
 /* CM_CONNECT_REQUEST of a listener, about the new identifier; likewise. */
 struct cm_event *identifier_request_event(struct identifier *listener, struct identifier *requested);
+
+/* Something happened to it that events/events.def has a line for. NULL: to none that there still is. */
+void identifier_note(struct identifier *, enum event, uint64_t a, uint64_t b);
+
+/* The program has fetched an event of it. */
+void identifier_fetched(const struct cm_event *);
 
 /* Queues one without parameters, if there is memory. */
 void identifier_tell(struct identifier *, enum cm_event_kind, int status);

@@ -65,6 +65,10 @@ struct manager_operations {
     /* Something happened to the connection with this communication ID that events/events.def has a line for, with its
      * fields. NULL: nobody wants to know. */
     void (*event)(struct manager *, uint32_t communication_id, enum event, uint64_t a, uint64_t b);
+
+    /* Likewise, to an identifier: the owner may keep it in identifier->told. Of an event for the program `a` is its
+     * kind (enum cm_event_kind), of messages and states their names. NULL: nobody wants to know. */
+    void (*happened)(struct manager *, struct identifier *, enum event, uint64_t a, uint64_t b);
 };
 
 /* One exchange with a peer: a connection, or the resolution of a service. It outlives its identifier while there is

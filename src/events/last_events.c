@@ -41,6 +41,8 @@ static void report_field(FILE *out, enum event_field field, uint64_t value)
         fputc(*byte == ' ' ? '_' : *byte, out);
     if (event_field_is_word(field))
         fprintf(out, "\":\"%s\"", (const char *)(uintptr_t)value);
+    else if (event_field_is_signed(field))
+        fprintf(out, "\":%lld", (long long)value);
     else
         fprintf(out, "\":%llu", (unsigned long long)value);
 }

@@ -52,7 +52,7 @@ bool event_counter_begins(unsigned at)
 _Static_assert((int)EVENT_LEVEL_ERROR == (int)LOG_ERROR && (int)EVENT_LEVEL_DEBUG == (int)LOG_DEBUG, "are cast");
 _Static_assert((int)EVENT_KINDS <= (int)LOG_KINDS, "each has a quota of lines");
 
-enum form { NUMBER, HEX, STATE, WORD };
+enum form { NUMBER, HEX, STATE, WORD, SIGNED };
 
 struct described {
     const char *word;
@@ -85,13 +85,19 @@ bool event_field_is_word(enum event_field field)
     return fields[field].form == WORD;
 }
 
+bool event_field_is_signed(enum event_field field)
+{
+    return fields[field].form == SIGNED;
+}
+
 /* "psn 17" */
 static size_t describe_value(char *to, size_t room, const struct described *said, uint64_t value)
 {
-    int length = said->form == WORD    ? snprintf(to, room, "%s %s", said->word, (const char *)(uintptr_t)value)
-                 : said->form == STATE ? snprintf(to, room, "%s %s", said->word, event_state_word((unsigned)value))
-                                       : snprintf(to, room, said->form == HEX ? "%s 0x%llx" : "%s %llu", said->word,
-                                                  (unsigned long long)value);
+    int length = said->form == WORD     ? snprintf(to, room, "%s %s", said->word, (const char *)(uintptr_t)value)
+                 : said->form == STATE  ? snprintf(to, room, "%s %s", said->word, event_state_word((unsigned)value))
+                 : said->form == SIGNED ? snprintf(to, room, "%s %lld", said->word, (long long)value)
+                                        : snprintf(to, room, said->form == HEX ? "%s 0x%llx" : "%s %llu", said->word,
+                                                   (unsigned long long)value);
     return (size_t)length < room ? (size_t)length : room - 1;
 }
 

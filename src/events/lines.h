@@ -20,6 +20,9 @@ const char *event_field_word(enum event_field);
 /* Is the value a pointer to a word that lives as long as the process? */
 bool event_field_is_word(enum event_field);
 
+/* Is it a number with a sign, as a status of librdmacm? */
+bool event_field_is_signed(enum event_field);
+
 /* How a counter is reported. */
 enum event_counter_form {
     COUNTER_PACKETS,        /* by operation */

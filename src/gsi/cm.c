@@ -132,6 +132,12 @@ static void note_event(struct manager *manager, uint32_t communication_id, enum 
               connection_state_name((enum connection_state)b));
 }
 
+static void note_identifier(struct manager *manager, struct identifier *identifier, enum event event, uint64_t a,
+                            uint64_t b)
+{
+    cm_note_identifier(cm_of(manager), identifier, event, a, b);
+}
+
 static void note_session(struct manager *manager, struct session *session)
 {
     cleanup_note(&cm_of(manager)->cleanup, cm_of(manager)->process, session, clock_about_now());
@@ -154,7 +160,8 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .refuse = cm_refusal_write,
                                                      .drop = drop,
                                                      .linger = linger,
-                                                     .event = note_event};
+                                                     .event = note_event,
+                                                     .happened = note_identifier};
 
 /* --- joining and leaving */
 
@@ -263,6 +270,7 @@ void cm_say_goodbye(struct process *process)
     if (!cm)
         return;
     cm_begin(cm);
+    cm_note_end(cm);
     identifiers_destroy(&cm->manager, NULL, clock_now());
     cm_end(cm);
 }

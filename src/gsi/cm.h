@@ -35,6 +35,7 @@ struct cm {
     struct cm_waiting waiting;
     struct cleanup *cleanup; /* for sessions with other hosts; gsi/cleanup/cleanup.h */
     struct cm_counts counts;
+    bool ends; /* the program ends, which destroys its identifiers */
     struct hash_entry *buckets[4 * MANAGER_BUCKETS];
 };
 

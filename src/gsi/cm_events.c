@@ -1,7 +1,17 @@
 #include "gsi/cm_events.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "cm/identifier.h"
+#include "diag/kept_story.h"
 #include "diag/log.h"
+#include "events/last_events.h"
 #include "events/lines.h"
+#include "gsi/cm.h"
+#include "gsi/cm_reason.h"
+#include "gsi/cm_report.h"
 
 static void log_message(enum event event, const struct cm_message *message)
 {
@@ -33,4 +43,62 @@ void cm_note_faults(struct cm_counts *counts, const struct fault *fault)
 {
     for (unsigned kind = 0; kind < FAULT_KINDS; kind++)
         counts->faults[kind] += fault_has(fault, kind);
+}
+
+/* --- of identifiers */
+
+static void keep_identifier(const struct cm *cm, const struct identifier *identifier, bool harmless)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = kept_story_may(harmless) ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return;
+    cm_report_ended(out, cm, identifier);
+    if (!fclose(out))
+        kept_story_add(text, size);
+    free(text);
+}
+
+/* What this end did is why the other one failed. */
+static bool explains_peer(enum event event, uint64_t b)
+{
+    return event == EVENT_CM_ABANDONED || (event == EVENT_CM_SENT && b); /* a REJ */
+}
+
+void cm_note_identifier(const struct cm *cm, struct identifier *identifier, enum event event, uint64_t a, uint64_t b)
+{
+    enum event_field kept = event_kept(event);
+    bool is_heard = event_lines[event].a == EVENT_FIELD_HEARD;
+    enum reason reason = kept == EVENT_FIELD_REASON ? cm_reason((enum cm_event_kind)a, (int)b) : REASON_NONE;
+    uint64_t first = is_heard ? (uintptr_t)cm_event_name((enum cm_event_kind)a) : a;
+    lock_assert_held(&cm->lock);
+    if (event == EVENT_CM_ABANDONED && cm->ends) /* not by the program */
+        return;
+    if (kept == EVENT_FIELD_TIMES && last_events_again(identifier->told, event, first))
+        return;
+    last_events_note(&identifier->told, event, kept == EVENT_FIELD_TIMES ? 1 : reason, first, b);
+    if (reason)
+        keep_identifier(cm, identifier, false);
+    else if (explains_peer(event, b))
+        keep_identifier(cm, identifier, true);
+}
+
+static bool waits(const struct identifier *identifier)
+{
+    return identifier->told && identifier->session && identifier->state == IDENTIFIER_CONNECT &&
+           (identifier->account.queued || cm_report_is_between(identifier));
+}
+
+void cm_note_end(struct cm *cm)
+{
+    const struct hash *table = &cm->manager.identifiers;
+    lock_assert_held(&cm->lock);
+    cm->ends = true;
+    for (uint32_t i = 0; i <= table->mask; i++)
+        for (const struct hash_entry *entry = table->buckets[i]; entry; entry = entry->next) {
+            const struct identifier *identifier = identifier_of(&cm->manager, entry);
+            if (identifier && waits(identifier))
+                keep_identifier(cm, identifier, true);
+        }
 }

@@ -10,6 +10,9 @@
 
 enum { CM_MESSAGES = CM_APR - CM_REQ + 1, CM_DROPS = REASON_CM_UNSENT - REASON_CM_BACKLOG + 1 };
 
+struct cm;
+struct identifier;
+
 struct cm_counts {
     uint64_t sent[CM_MESSAGES], received[CM_MESSAGES]; /* by attribute, from CM_REQ on */
     uint64_t dropped[CM_DROPS];                        /* what was of no use, by reason, from REASON_CM_BACKLOG on */
@@ -21,6 +24,13 @@ void cm_note_received(struct cm_counts *, const struct cm_message *);
 
 /* A message was of no use; `text`: of what it was, for the log. */
 void cm_note_dropped(struct cm_counts *, enum reason, const char *text);
+
+/* Something happened to an identifier, as struct manager_operations has it: one of its last events, which a tool asks
+ * for; with what was no good news they are kept, for when the process has ended. */
+void cm_note_identifier(const struct cm *, struct identifier *, enum event, uint64_t a, uint64_t b);
+
+/* The process ends: likewise, of those that still wait for their peers or their program. */
+void cm_note_end(struct cm *);
 
 /* What a fault does to a message that is sent. */
 void cm_note_faults(struct cm_counts *, const struct fault *);

@@ -27,6 +27,14 @@ static const struct row {
     {CM_DISCONNECTED, -ETIMEDOUT, REASON_CM_DREQ_UNANSWERED},
 };
 
+enum reason cm_reason(enum cm_event_kind kind, int status)
+{
+    for (const struct row *row = rows; status && row < rows + sizeof rows / sizeof *rows; row++)
+        if (row->kind == kind && (!row->status || row->status == status))
+            return row->reason == REASON_CM_NO_DEVICE && config_is_infiniband() ? REASON_CM_ON_INFINIBAND : row->reason;
+    return REASON_NONE;
+}
+
 /* The request that nothing answered may have been answered by ICMP. */
 static const char *answer_to(const struct process *process, const struct cm_event *event, char text[PORT_ICMP])
 {
@@ -39,13 +47,8 @@ static const char *answer_to(const struct process *process, const struct cm_even
 void cm_reason_log(const struct process *process, const struct cm_event *event)
 {
     char answer[PORT_ICMP];
-    if (!event->status)
-        return;
-    for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++)
-        if (row->kind == event->kind && (!row->status || row->status == event->status)) {
-            bool no_ip = row->reason == REASON_CM_NO_DEVICE && config_is_infiniband();
-            log_reason(no_ip ? LOG_WARN : LOG_INFO, no_ip ? REASON_CM_ON_INFINIBAND : row->reason,
-                       "identifier %u, status %d%s", event->number, event->status, answer_to(process, event, answer));
-            return;
-        }
+    enum reason reason = cm_reason(event->kind, event->status);
+    if (reason)
+        log_reason(reason == REASON_CM_ON_INFINIBAND ? LOG_WARN : LOG_INFO, reason, "identifier %u, status %d%s",
+                   event->number, event->status, answer_to(process, event, answer));
 }

@@ -6,6 +6,9 @@
 
 struct process;
 
+/* The reason of an event with this status; REASON_NONE: it is no bad news. */
+enum reason cm_reason(enum cm_event_kind, int status);
+
 /* Logs the reason of an event that is no good news; says nothing of others. Thread-safe; under no lock. */
 void cm_reason_log(const struct process *, const struct cm_event *);
 

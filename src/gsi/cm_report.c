@@ -1,6 +1,9 @@
 #include "gsi/cm_report.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/container.h"
 #include "base/lock.h"
@@ -9,6 +12,7 @@
 #include "cm/resolve.h"
 #include "config/config.h"
 #include "diag/clean.h"
+#include "events/last_events.h"
 #include "events/lines.h"
 #include "gsi/cm.h"
 #include "runtime/clock.h"
@@ -99,12 +103,6 @@ static void report_identifier(FILE *out, const struct cm *cm, const struct ident
     fprintf(out, ",\"events\":%u}", identifier->account.queued);
 }
 
-/* Memberships of groups are in the same table. */
-static const struct identifier *identifier_at(const struct cm *cm, const struct hash_entry *entry)
-{
-    return entry->key > UINT32_MAX ? NULL : identifier_find(&cm->manager, (uint32_t)entry->key);
-}
-
 static void report_identifiers(FILE *out, const struct cm *cm)
 {
     const struct hash *table = &cm->manager.identifiers;
@@ -112,7 +110,7 @@ static void report_identifiers(FILE *out, const struct cm *cm)
     fputs(",\"connections\":[", out);
     for (uint32_t i = 0; i <= table->mask; i++)
         for (const struct hash_entry *entry = table->buckets[i]; entry; entry = entry->next) {
-            const struct identifier *identifier = identifier_at(cm, entry);
+            const struct identifier *identifier = identifier_of(&cm->manager, entry);
             if (!identifier)
                 continue;
             fputs(separator, out);
@@ -171,4 +169,96 @@ void cm_report(FILE *out, struct process *process)
     report_identifiers(out, cm);
     cm_report_messages(out, cm);
     lock_release(&cm->lock);
+}
+
+/* --- the last events of one */
+
+bool cm_report_is_between(const struct identifier *identifier)
+{
+    const struct connection *connection = connect_of(identifier->session);
+    const struct resolution *resolution = resolve_of(identifier->session);
+    return connection ? connection->state > CONNECTION_IDLE && connection->state < CONNECTION_ESTABLISHED
+                      : resolution && resolution->deadline != NANOS_NEVER;
+}
+
+static int64_t time_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
+}
+
+/* The communication IDs of both ends, by which each is found. */
+static void report_story(FILE *out, const struct cm *cm, const struct identifier *identifier)
+{
+    int64_t now = time_of(CLOCK_REALTIME);
+    const struct connection *connection = connect_of(identifier->session);
+    fprintf(out, ",\"id\":{\"number\":%u,\"time\":%lld,\"identifier\":", identifier_number(identifier), (long long)now);
+    report_identifier(out, cm, identifier);
+    if (connection)
+        fprintf(out, ",\"communication_id\":%u,\"peer_communication_id\":%u", connection->local.communication_id,
+                connection->remote.communication_id);
+    fputs(",\"events\":", out);
+    last_events_report(out, identifier->told, now - time_of(CLOCK_MONOTONIC));
+    fputs("}", out);
+}
+
+void cm_report_ended(FILE *out, const struct cm *cm, const struct identifier *identifier)
+{
+    fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
+    clean_json(out, program_invocation_short_name);
+    report_story(out, cm, identifier);
+    fputs("}\n", out);
+}
+
+static const struct identifier *find_partner(const struct cm *cm, uint32_t id)
+{
+    const struct hash *table = &cm->manager.local;
+    for (uint32_t i = 0; i <= table->mask; i++)
+        for (struct hash_entry *entry = table->buckets[i]; entry; entry = entry->next) {
+            const struct session *session = container_of(entry, struct session, by_local);
+            const struct connection *connection = connect_of(session);
+            if (session->identifier && connection && connection->remote.communication_id == id)
+                return session->identifier;
+        }
+    return NULL;
+}
+
+static const struct identifier *find_number(const struct cm *cm, uint32_t number)
+{
+    return identifier_find(&cm->manager, number);
+}
+
+static const struct identifier *find_communication(const struct cm *cm, uint32_t id)
+{
+    const struct session *session = manager_find_local(&cm->manager, id);
+    return session ? session->identifier : NULL;
+}
+
+static void report_found(FILE *out, struct process *process, uint32_t number,
+                         const struct identifier *(*find)(const struct cm *, uint32_t number))
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    lock_take(&cm->lock);
+    const struct identifier *identifier = find(cm, number);
+    if (identifier)
+        report_story(out, cm, identifier);
+    lock_release(&cm->lock);
+}
+
+void cm_report_identifier(FILE *out, struct process *process, uint32_t number)
+{
+    report_found(out, process, number, find_number);
+}
+
+void cm_report_partner(FILE *out, struct process *process, uint32_t id)
+{
+    report_found(out, process, id, find_partner);
+}
+
+void cm_report_communication(FILE *out, struct process *process, uint32_t id)
+{
+    report_found(out, process, id, find_communication);
 }

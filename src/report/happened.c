@@ -80,6 +80,24 @@ static void report_object(FILE *out, struct process *process, const char *reques
     }
 }
 
+static const struct {
+    const char *word;
+    void (*report)(FILE *, struct process *, uint32_t number);
+} connections[] = {
+    {"id ", cm_report_identifier},
+    {"partner ", cm_report_partner},
+    {"communication ", cm_report_communication},
+};
+
+static void report_connection(FILE *out, struct process *process, const char *request)
+{
+    for (size_t i = 0; i < sizeof connections / sizeof *connections; i++) {
+        size_t length = strlen(connections[i].word);
+        if (!strncmp(request, connections[i].word, length))
+            connections[i].report(out, process, (uint32_t)strtoul(request + length, NULL, 10));
+    }
+}
+
 void happened_answer(struct process *process, const char *request, FILE *out)
 {
     int64_t epoch = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
@@ -88,7 +106,9 @@ void happened_answer(struct process *process, const char *request, FILE *out)
     clean_json(out, program_invocation_short_name);
     if (!strncmp(request, "process", 7))
         report_process(out, epoch);
-    else
+    else {
         report_object(out, process, request, epoch);
+        report_connection(out, process, request);
+    }
     fputs("}\n", out);
 }

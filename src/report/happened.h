@@ -1,5 +1,7 @@
 /* The last events of an object that is no queue pair, for `softverbs why --cq` and its kin: a request "events cq 3",
- * "events srq 3", "events id 3" or "events process 0". */
+ * "events srq 3", "events id 3", "events partner 7" (the identifier whose peer has this communication ID),
+ * "events communication 8" (the one that has it itself) or "events
+ * process 0". */
 #ifndef REPORT_HAPPENED_H
 #define REPORT_HAPPENED_H
 

@@ -69,6 +69,7 @@ EXAMPLES = [
     ("softverbs run --capture all.pcapng -- ./test; softverbs decode all.pcapng", "Every packet as RoCEv2, for Wireshark, too."),
     ("softverbs explain IBV_WC_RETRY_EXC_ERR", "What a status, an event, an errno or the number in vendor_err means, and its usual causes."),
     ("softverbs why; softverbs why --last", "What programs that hang wait for; the last lines of those that have ended."),
+    ("softverbs why --id 3", "Why this connection of librdmacm is not made, or has ended, from both ends."),
     ("softverbs why --qp 0x12", "Why this queue pair failed, from both ends; with --last also when its processes have ended."),
 ]
 STATUSES = [

@@ -10,6 +10,7 @@
 #include "base/container.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "cm/identifier.h"
 #include "gsi/cm.h"
 #include "gsi/cm_reason.h"
 #include "process/wakeups.h"
@@ -50,6 +51,7 @@ static bool event_channel_take(struct event_channel *channel, struct cm_event *t
     cm_begin(channel->cm);
     struct cm_event *event = event_fetch(&channel->queue);
     if (event) {
+        identifier_fetched(event);
         *to = *event;
         channel->cm->manager.operations->release(&channel->cm->manager, event);
         channel->fetcher = pthread_self();

@@ -1,4 +1,4 @@
-#include "story_words.h"
+#include "why/story_words.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include "diag/clean.h"
 #include "diag/diag.h"
-#include "lost_event.h"
 #include "print/emit.h"
+#include "report/lost_event.h"
 
 enum { NAME = 64, DETAIL = 512, SENTENCE = 1024 };
 

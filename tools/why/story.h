@@ -20,6 +20,10 @@ struct story_question {
  * read. Nothing that was found is trusted. */
 json_t *story_collect(const struct story_question *);
 
+/* All lines that processes have left in the directory, or that the file has; either may be NULL. A list, the caller's;
+ * NULL, after a sentence: the file can't be read. */
+json_t *story_lines(const char *directory, const char *from);
+
 /* Prints the sentences of one. */
 void story_print(const json_t *story);
 

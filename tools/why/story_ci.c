@@ -1,4 +1,4 @@
-#include "story_ci.h"
+#include "why/story_ci.h"
 
 #include <stdbool.h>
 #include <stdio.h>

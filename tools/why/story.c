@@ -1,4 +1,4 @@
-#include "story.h"
+#include "why/story.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include "diag/last_lines.h"
 #include "print/emit.h"
 #include "print/screen.h"
-#include "reports.h"
-#include "story_words.h"
+#include "report/reports.h"
+#include "why/story_words.h"
 
 static json_int_t number_of(const json_t *object, const char *key)
 {
@@ -92,6 +92,16 @@ static json_t *read_named(const char *path)
     add_file(list, file);
     fclose(file);
     return list;
+}
+
+json_t *story_lines(const char *directory, const char *from)
+{
+    json_t *lines = from ? read_named(from) : json_array();
+    json_t *kept = lines && directory ? read_kept(directory) : NULL;
+    if (kept)
+        json_array_extend(lines, kept);
+    json_decref(kept);
+    return lines;
 }
 
 /* What there is besides live processes, in the order in which it is looked at; either may be NULL. */

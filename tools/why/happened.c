@@ -1,4 +1,4 @@
-#include "happened.h"
+#include "why/happened.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 #include "diag/clean.h"
 #include "diag/diag.h"
 #include "events/lines.h"
-#include "lost_event.h"
 #include "print/emit.h"
 #include "print/screen.h"
-#include "reports.h"
+#include "report/lost_event.h"
+#include "report/reports.h"
 
 enum { SENTENCE = 640 };
 
@@ -70,7 +70,7 @@ static const char *meaning_of(const char *event)
     return "";
 }
 
-static size_t write_time(json_int_t nanoseconds, char *text, size_t size)
+size_t happened_time(json_int_t nanoseconds, char *text, size_t size)
 {
     struct tm parts;
     time_t seconds = nanoseconds / 1000000000;
@@ -102,13 +102,13 @@ static void write_fields(const json_t *event, char *text, size_t size)
 }
 
 /* "12:01:02.345 MEANING (FIELDS): REASON." */
-static void tell_event(json_t *list, const json_t *event)
+void happened_tell(json_t *list, const json_t *event)
 {
     char text[SENTENCE], fields[256];
     const char *meaning = meaning_of(text_of(event, "event"));
     const json_t *reason = json_object_get(event, "reason");
-    const char *sentence = reason ? reason_sentence((unsigned)json_integer_value(reason)) : NULL;
-    size_t length = write_time(number_of(event, "time"), text, sizeof text);
+    const char *sentence = json_integer_value(reason) ? reason_sentence((unsigned)json_integer_value(reason)) : NULL;
+    size_t length = happened_time(number_of(event, "time"), text, sizeof text);
     write_fields(event, fields, sizeof fields);
     snprintf(text + length, sizeof text - length, "%.*s%s%s%s", (int)strcspn(meaning, "."), meaning, fields,
              sentence ? ": " : ".", sentence ? sentence : "");
@@ -140,7 +140,7 @@ static json_t *sentences(const json_t *answer, const char *kind, unsigned long n
     add(list, text);
     if (kinds[i].tell)
         kinds[i].tell(list, object);
-    json_array_foreach(json_object_get(object, "events"), k, event) tell_event(list, event);
+    json_array_foreach(json_object_get(object, "events"), k, event) happened_tell(list, event);
     return list;
 }
 

@@ -9,15 +9,16 @@
 
 #include "base/settings.h"
 #include "command.h"
-#include "happened.h"
-#include "judge.h"
-#include "last.h"
-#include "meeting.h"
 #include "print/emit.h"
 #include "print/screen.h"
-#include "reports.h"
-#include "story.h"
-#include "story_ci.h"
+#include "report/judge.h"
+#include "report/last.h"
+#include "report/meeting.h"
+#include "report/reports.h"
+#include "why/connection_story.h"
+#include "why/happened.h"
+#include "why/story.h"
+#include "why/story_ci.h"
 
 enum { LOOKS = 4 };
 
@@ -160,6 +161,28 @@ struct question {
     const char *from;         /* NULL: no file was named */
 };
 
+static int tell_identifier(const char *directory, const struct question *question, int pid)
+{
+    json_t *stories = connection_story_collect(&(struct connection_question){
+        .directory = question->from && !setting_environment(SETTING_DIR) ? NULL : directory,
+        .from = question->from,
+        .number = question->number,
+        .pid = pid,
+        .last = question->last});
+    bool found = json_array_size(stories);
+    if (!stories)
+        return EXIT_USAGE;
+    if (!found)
+        complain("No process%s has identifier %lu here, and none has left its story.", pid ? " of this number" : "",
+                 question->number);
+    else if (question->as_json)
+        emit(json_incref(stories));
+    else
+        happened_print(stories);
+    json_decref(stories);
+    return found ? EXIT_OK : EXIT_NEGATIVE;
+}
+
 static void complain_of_none(const struct question *question)
 {
     if (question->from)
@@ -179,8 +202,19 @@ static void print_stories(const json_t *stories)
             puts("");
         story_print(story);
     }
-    if (!i)
+}
+
+/* Of all: those of connections stand behind those of queue pairs. */
+static void print_connections(const struct question *question, const char *directory, int pid, bool first)
+{
+    json_t *stories = connection_story_collect(&(struct connection_question){
+        .directory = directory, .from = question->from, .pid = pid, .last = true, .all = true});
+    if (json_array_size(stories) && !first)
+        puts("");
+    happened_print(stories);
+    if (!json_array_size(stories) && first)
         puts("No queue pair has left a story.");
+    json_decref(stories);
 }
 
 static int tell_stories(const char *directory, const struct question *question, int pid)
@@ -204,6 +238,8 @@ static int tell_stories(const char *directory, const struct question *question, 
         emit(json_incref(question->qp ? json_array_get(stories, 0) : stories));
     else
         printers[question->form](stories);
+    if (!question->as_json && !question->qp && question->form == FORM_TEXT && stories)
+        print_connections(question, here ? directory : NULL, pid, !found);
     json_decref(stories);
     return found || !question->qp ? EXIT_OK : EXIT_NEGATIVE;
 }
@@ -212,11 +248,12 @@ static int tell_stories(const char *directory, const struct question *question, 
 static const struct {
     int option;
     const char *kind, *name;
-    unsigned long most;
+    unsigned long least, most;
 } kinds[] = {
-    {'q', "qp", "a queue pair", (1 << 24) - 1},
-    {'c', "cq", "a completion queue", UINT32_MAX},
-    {'s', "srq", "a shared receive queue", UINT32_MAX},
+    {'q', "qp", "a queue pair", 1, (1 << 24) - 1},
+    {'c', "cq", "a completion queue", 1, UINT32_MAX},
+    {'s', "srq", "a shared receive queue", 1, UINT32_MAX},
+    {'i', "id", "an identifier", 0, UINT32_MAX},
 };
 
 /* False, after a sentence: the text is no number of such an object. */
@@ -227,7 +264,7 @@ static bool read_number(const struct command *command, int option, struct questi
     while (kinds[i].option != option)
         i++;
     unsigned long number = strtoul(optarg, &end, 0);
-    if (end != optarg && !*end && number && number <= kinds[i].most) {
+    if (end != optarg && !*end && number >= kinds[i].least && number <= kinds[i].most) {
         question->kind = option == 'q' ? question->kind : kinds[i].kind;
         *(option == 'q' ? &question->qp : &question->number) = number;
         return true;
@@ -238,6 +275,8 @@ static bool read_number(const struct command *command, int option, struct questi
 
 static int answer(const char *directory, const struct question *question, int pid)
 {
+    if (question->kind && !strcmp(question->kind, "id"))
+        return tell_identifier(directory, question, pid);
     if (question->qp || question->from || question->form)
         return tell_stories(directory, question, pid);
     if (question->kind)
@@ -247,12 +286,17 @@ static int answer(const char *directory, const struct question *question, int pi
 
 static int why(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"last", no_argument, NULL, 'l'},           {"qp", required_argument, NULL, 'q'},
-        {"cq", required_argument, NULL, 'c'},       {"srq", required_argument, NULL, 's'},
-        {"events", no_argument, NULL, 'e'},         {"from", required_argument, NULL, 'f'},
-        {"github", no_argument, NULL, FORM_GITHUB}, {"junit", no_argument, NULL, FORM_JUNIT},
-        {"sarif", no_argument, NULL, FORM_SARIF},   MEETING_OPTIONS};
+    static const struct option options[] = {{"last", no_argument, NULL, 'l'},
+                                            {"qp", required_argument, NULL, 'q'},
+                                            {"cq", required_argument, NULL, 'c'},
+                                            {"srq", required_argument, NULL, 's'},
+                                            {"id", required_argument, NULL, 'i'},
+                                            {"events", no_argument, NULL, 'e'},
+                                            {"from", required_argument, NULL, 'f'},
+                                            {"github", no_argument, NULL, FORM_GITHUB},
+                                            {"junit", no_argument, NULL, FORM_JUNIT},
+                                            {"sarif", no_argument, NULL, FORM_SARIF},
+                                            MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct question question = {0};
     int option;
@@ -262,7 +306,7 @@ static int why(const struct command *command, int argc, char **argv)
         question.form = option >= FORM_GITHUB && option <= FORM_SARIF ? (enum form)option : question.form;
         if (option == 'e')
             question.kind = "process";
-        else if (strchr("qcs", option) && !read_number(command, option, &question))
+        else if (strchr("qcsi", option) && !read_number(command, option, &question))
             return EXIT_USAGE;
     }
     int pid = optind < argc ? atoi(argv[optind]) : 0;
@@ -285,6 +329,9 @@ const struct command why_command = {
             "  --cq NUMBER       the last events of this completion queue, and what becomes\n"
             "                    of the event of its completions; --srq NUMBER of this shared\n"
             "                    receive queue (\"softverbs show\" has the numbers)\n"
+            "  --id NUMBER       the story of this identifier of librdmacm and its connection,\n"
+            "                    from both ends: who rejected it, or why no answer comes;\n"
+            "                    with --last of processes that have ended\n"
             "  --events          the last events of each process: refused calls, asynchronous\n"
             "                    events, changes of devices, what a script did\n"
             "  --from FILE       the stories that \"run --story FILE\" has kept: of this queue\n"

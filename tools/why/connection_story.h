@@ -1,0 +1,23 @@
+/* softverbs why --id: the story of an identifier of librdmacm and its connection, from both ends where both are known.
+ */
+#ifndef TOOLS_CONNECTION_STORY_H
+#define TOOLS_CONNECTION_STORY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Which are wanted, and where they are looked for. */
+struct connection_question {
+    const char *directory; /* where processes meet; NULL: in `from` alone */
+    const char *from;      /* a file with stories (SOFTVERBS_STORY); NULL */
+    unsigned long number;  /* of the identifier */
+    int pid;               /* 0: of any process */
+    bool last;             /* only what processes have left */
+    bool all;              /* whatever the number: of the file, or what processes have left */
+};
+
+/* An object with the ends ("ends", that of this number first) and "sentences" for each, an array. NULL, after a
+ * sentence: `from` can't be read. Nothing that was found is trusted. */
+json_t *connection_story_collect(const struct connection_question *);
+
+#endif
