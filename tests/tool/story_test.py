@@ -33,6 +33,23 @@ def what_a_fault_loses_is_said_to_be_lost():
         end()
 
 
+def what_a_fault_does_to_packets_is_in_the_records():
+    """And the story of what came all the same is that of no error."""
+    for fault, event in (("dup=100%", "FAULT_DUPLICATE"), ("reorder=100%", "FAULT_REORDER"), ("delay=1ms", "FAULT_DELAY")):
+        with failed("fine", "--fault", f"{fault},seed=1") as (numbers, end):
+            said = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)
+            assert said["reason"] == 0 and any("It had no error" in sentence for sentence in said["sentences"]), said
+            done = [record["event"] for each in said["ends"] for record in each["events"]]
+            assert event in done and "FAULT_DROP" not in done and "FRAME_LOST" not in done, (fault, done)
+            end()
+    with failed("fine", "--fault", "corrupt=100%,seed=1") as (numbers, end):
+        said = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)
+        done = [record["event"] for record in said["ends"][0]["events"]]
+        assert "FAULT_CORRUPT" in done and "ACK_TIMEOUT" in done, done
+        assert any("Faults that were asked for lost" in sentence for sentence in said["sentences"]), said["sentences"]
+        end()
+
+
 def a_success_is_no_story():
     with failed("fine") as (numbers, end):
         compare("fine", plain(expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode(), numbers), [
