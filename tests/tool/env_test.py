@@ -159,7 +159,7 @@ def run_and_env_take_the_same_options():
     text = expect(softverbs("help", "run")).stdout.decode()
     names = {line.split()[0].partition("[")[0] for line in text.splitlines() if line.startswith("  --")}
     assert len(names) > 7
-    for name in names:
+    for name in names - {"--trace", "--trace-file"}:  # which need a command that stays beside the program
         done = softverbs("env", name, "x\x1by", cwd=TEMPORARY)
         assert b"no option" not in done.stderr, told(done)
 

@@ -38,6 +38,8 @@ COMMANDS = {
     "inject": [["inject", "--help"]],
     "trace": [["trace", "--help"]],
     "replay": [["replay", "--ends", RECORDING], ["replay", "--help"]],
+    "lab": [["lab", "--help"]],
+    "on": [["on", "--help"]],
     "sweep": [["sweep", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],

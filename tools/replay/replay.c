@@ -16,11 +16,12 @@
 #include "diag/diag.h"
 #include "link/guard.h"
 #include "print/emit.h"
+#include "print/screen.h"
 #include "record/record.h"
 #include "record/replay.h"
 #include "replay/replay_words.h"
 
-enum { QUEUES_SHOWN = 4096, PROCESSES_SHOWN = 256, LINE = 512 };
+enum { QUEUES_SHOWN = 4096, PROCESSES_SHOWN = 256, LINE = 512, INDENT = 4 };
 
 /* What a process said of itself. */
 struct process_shown {
@@ -51,6 +52,7 @@ struct replayed {
     struct queue_shown queues[QUEUES_SHOWN];
     unsigned queue_count;
     json_t *steps;
+    size_t width;
 };
 
 static const struct process_shown *process_of(const struct replayed *replayed, uint32_t process)
@@ -116,9 +118,11 @@ static void show_step(struct replayed *replayed, const struct queue_shown *queue
                                                          emit_text(words), "record", (json_int_t)replayed->records));
         return;
     }
+    char line[LINE + 128];
     show_time(when, time, sizeof time);
-    printf("%s %s[%" PRIu32 "] qp 0x%" PRIx32 " %s\n", time, process ? process->name : "?", queue->process,
-           queue->number, words);
+    snprintf(line, sizeof line, "%s %s[%" PRIu32 "] qp 0x%" PRIx32 " %s", time, process ? process->name : "?",
+             queue->process, queue->number, words);
+    screen_wrap(stdout, replayed->width, 0, INDENT, line);
 }
 
 static bool hear(void *context, const struct record *record)
@@ -184,9 +188,11 @@ static void show_ends(const struct replayed *replayed)
     for (unsigned i = 0; i < replayed->queue_count; i++) {
         const struct queue_shown *queue = &replayed->queues[i];
         const struct process_shown *process = process_of(replayed, queue->process);
+        char line[LINE + 128];
+        snprintf(line, sizeof line, "%s[%" PRIu32 "] qp 0x%" PRIx32 " failed first when it %s",
+                 process ? process->name : "?", queue->process, queue->number, queue->failed);
         if (queue->reason)
-            printf("%s[%" PRIu32 "] qp 0x%" PRIx32 " failed first when it %s\n", process ? process->name : "?",
-                   queue->process, queue->number, queue->failed);
+            screen_wrap(stdout, replayed->width, 0, INDENT, line);
     }
 }
 
@@ -202,9 +208,12 @@ static int tell(const struct replayed *replayed, const struct replay_result *res
         return same ? EXIT_OK : EXIT_NEGATIVE;
     }
     show_ends(replayed);
+    char line[LINE];
+    snprintf(line, sizeof line,
+             "%u queue pairs, %" PRIu64 " records: each engine did what it did when it was recorded.", result->queues,
+             result->records);
     if (same)
-        printf("%u queue pairs, %" PRIu64 " records: each engine did what it did when it was recorded.\n",
-               result->queues, result->records);
+        screen_wrap(stdout, replayed->width, 0, INDENT, line);
     else
         complain("%s: %s", replayed->path, fault);
     return same ? EXIT_OK : EXIT_NEGATIVE;
@@ -259,6 +268,7 @@ static int run_again(struct replayed *replayed)
 {
     struct replay_result result;
     replayed->steps = json_array();
+    replayed->width = screen_width(stdout);
     bool opened = guard_begin_now();
     replay_run(replayed->bytes, replayed->length, hear, replayed, &result);
     guard_end(opened);
@@ -337,7 +347,7 @@ static int replay(const struct command *command, int argc, char **argv)
 
 const struct command replay_command = {
     .name = "replay",
-    .arguments = "[--qp NUMBER] [--until N] [--ends] [--json] [--strip OUT] FILE",
+    .arguments = "[OPTIONS] FILE",
     .summary = "Run the queue pairs of a recording again, step by step",
     .help = "FILE is what softverbs run --record FILE wrote. The engines of its queue pairs\n"
             "run again on what was recorded, without the program, and must do the same.\n"

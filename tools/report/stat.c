@@ -410,7 +410,7 @@ static int run_stat(const struct command *command, int argc, char **argv)
 
 const struct command stat_command = {
     .name = "stat",
-    .arguments = "[--once] [--qps] [--lines] [--prometheus] [--json] [--dir DIR]",
+    .arguments = "[OPTIONS]",
     .summary = "Show what the live processes send, receive, repeat and drop",
     .help = "  --once            all that was counted until now, by device, and end\n"
             "  --qps             the same by queue pair\n"
