@@ -58,6 +58,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "why": ([["why"]], "list of Waiting"),
     "why --last": ([["why", "--last"]], "list of Left"),
     "why --qp": ([], "Story"),
+    "why --id": ([], "list of ConnectionStory"),
     "why --cq": ([["why", "--events"]], "list of Happened"),
     "checks": ([["checks", REPORT]], "list of Checked"),
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
@@ -283,6 +284,13 @@ def stories_are_in_the_form_too():
             assert len(said["ends"]) == 2, said
             _check(said, "Story", _forms(), "story")
             _check(_told(["why", "--json", "--cq", str(process["qps"][0]["send_cq"])]), "list of Happened", _forms(), "happened")
+
+
+def stories_of_connections_are_in_the_form_too():
+    from connection_story_test import _made  # which needs librdmacm
+    with _made("rejected") as (numbers, identifier, end):
+        _check(_told(["why", "--json", "--id", str(identifier), str(numbers[0])]), "list of ConnectionStory", _forms(), "connection")
+        end()
 
 
 def captures_decode_to_the_form():

@@ -202,7 +202,7 @@ static int lab(const struct command *command, int argc, char **argv)
 
 const struct command lab_command = {
     .name = "lab",
-    .arguments = "--hosts N [OPTIONS] [OPTIONS of run] [--] PROGRAM [ARGUMENTS]... | link [LINK WORDS]",
+    .arguments = "--hosts N [OPTIONS] [--] PROGRAM [ARGUMENTS]...",
     .summary = "A cluster on one machine, for as long as a program runs",
     .help = "  --hosts N         so many hosts, h1, h2, ...; or their names: a,b,c\n"
             "  --name NAME       of the lab, which no other of this user has then\n"

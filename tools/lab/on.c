@@ -160,8 +160,9 @@ const struct command on_command = {
             "             on other hosts and calls this in place of ssh\n"
             "\n"
             "Within \"softverbs lab\", or with --lab, where the program has the environment of\n"
-            "\"softverbs run --net eth0\" of that host. In front of $PATH stand an \"ssh\" and an \"rsh\" that do\n"
-            "the same, which mpirun, mpiexec.hydra and pdsh find by themselves.\n"
+            "\"softverbs run --net eth0\" of that host. In front of $PATH stand an \"ssh\" and\n"
+            "an \"rsh\" that do the same, which mpirun, mpiexec.hydra and pdsh find by\n"
+            "themselves.\n"
             "\n"
             "Exit status: the program's; 127 when it does not exist, 126 when it can't be\n"
             "executed, 125 when softverbs could not do its part, 2 for a bad option.\n",
