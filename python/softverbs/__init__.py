@@ -147,10 +147,11 @@ class Program:
 
     def kill(self) -> None:
         """Ends it with SIGKILL, and what it has started in its group. One that has ended may have left others there."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.process.returncode is None:
+                os.killpg(self.pid, signal.SIGKILL)
+            else:  # its number may be that of another process by now, and of its group
+                _end_session(self.pid, self._directory)
         self.process.wait()
         if self.process.stdin:
             with contextlib.suppress(BrokenPipeError):  # of what it was told when it had ended
@@ -239,6 +240,18 @@ def _text(path: str) -> str:
 
 def _lines(path: str) -> List[str]:
     return _text(path).splitlines()
+
+
+def _end_session(leader: int, directory: str) -> None:
+    """Ends the processes of this session that were started under a log file in this directory, which no others are."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            descriptor = os.pidfd_open(int(name))
+            stack.callback(os.close, descriptor)
+            with open(f"/proc/{name}/environ", "rb") as file:
+                ours = os.fsencode(f"SOFTVERBS_LOG_FILE={directory}/") in file.read()
+            if ours and os.getsid(int(name)) == leader:
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
 
 
 def _failures(story: Sequence[str]) -> List[Failure]:

@@ -100,6 +100,18 @@ def what_an_ended_program_has_left_ends_with_the_session():
     assert time.monotonic() < end
 
 
+def another_process_that_has_the_number_of_an_ended_one_goes_on():
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        try:
+            with _session() as session:
+                program = session.start("true")
+                program.wait()
+                program.pid = other.pid
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
 def a_session_ends_although_a_program_did_not_hear():
     with _session() as session:
         ended, other = session.start("true"), session.start("sleep", "60")
