@@ -89,7 +89,7 @@ static bool send_tapped(struct process *process, struct peer *peer, struct link 
     }
     struct frame changed = *frame;
     cm_note_faults(counts_of(process), &fault);
-    taps_managed(traffic_taps(&process->traffic), peer, link, frame);
+    taps_managed(traffic_taps(&process->traffic), peer, link, frame, &fault);
     changed.corrupt = fault.corrupt;
     if (fault_has(&fault, FAULT_DROP) || (fault.corrupt && peer))
         return true;

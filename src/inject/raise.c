@@ -6,6 +6,7 @@
 #include "report/event.h"
 #include "tap/delay.h"
 #include "verbs/ask/qp_inquiry.h"
+#include "verbs/ask/qp_story.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/srq.h"
@@ -75,7 +76,9 @@ static void raise_for_qp(struct ibv_qp *ibv, enum ibv_event_type type)
     lock_take(&qp->lock);
     if (fatal) {
         qp_inquiry_settle(qp);
+        qp_story_fault(qp, REASON_SCRIPTED);
         qp_fail(qp, type);
+        qp_story_keep(qp);
     } else {
         qp_raise(qp, type);
     }

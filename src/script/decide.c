@@ -80,6 +80,23 @@ static bool acts(struct script_rule *rule, const struct script_event *event)
     return atomic_fetch_add(&rule->so_far.done, 1) < rule->most;
 }
 
+bool script_did(const struct script_rule *rule, uint32_t qp)
+{
+    for (unsigned i = 0; i < SCRIPT_QPS; i++)
+        if (atomic_load_explicit(&rule->so_far.qps[i], memory_order_relaxed) == qp)
+            return true;
+    return false;
+}
+
+/* For the story of the queue pair. */
+static void remember(struct script_rule *rule, const struct script_event *event)
+{
+    bool is_qp = event->subject.kind && !strcmp(event->subject.kind, "qp");
+    uint32_t qp = event->qp ? event->qp : is_qp ? event->subject.number : 0;
+    if (qp && !script_did(rule, qp))
+        atomic_store(&rule->so_far.qps[atomic_fetch_add(&rule->so_far.next, 1) % SCRIPT_QPS], qp);
+}
+
 /* Nothing is to be done but to count, which `acts` has done. */
 static bool only_notes(const struct script_rule *rule)
 {
@@ -117,6 +134,7 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         struct script_rule *rule = &script->rules[i];
         if (!acts(rule, event) || only_notes(rule))
             continue;
+        remember(rule, event);
         verdict.rule = verdict.rule ? verdict.rule : rule;
         verdict.delay += draw_delay(rule, event) + take_bandwidth(rule, event);
         verdict.stop += rule->process.stop;

@@ -57,6 +57,9 @@ struct script_verdict script_decide(struct script *, const struct script_event *
 /* How often the rule has acted. */
 unsigned long long script_done(const struct script_rule *);
 
+/* Has it acted on this queue pair? Of many queue pairs the last ones are known. */
+bool script_did(const struct script_rule *, uint32_t qp);
+
 /* Leaves the rules that are for processes of this name. */
 void script_choose(struct script *, const char *program);
 

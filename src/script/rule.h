@@ -31,7 +31,7 @@ struct script_change {
     uint8_t bytes[16]; /* of a GID */
 };
 
-enum { SCRIPT_CHANGES_MOST = 4 };
+enum { SCRIPT_CHANGES_MOST = 4, SCRIPT_QPS = 16 };
 
 /* A packet that is made up. */
 enum script_forged {
@@ -107,8 +107,9 @@ struct script_rule {
     /* In this process. */
     struct {
         atomic_ullong met, done;
-        atomic_bool ended;  /* it was taken back */
-        _Atomic nanos busy; /* until this age of the process the link of the rule's bandwidth is */
+        atomic_bool ended;                 /* it was taken back */
+        atomic_uint qps[SCRIPT_QPS], next; /* the last queue pairs that it acted on; 0: none */
+        _Atomic nanos busy;                /* until this age of the process the link of the rule's bandwidth is */
     } so_far;
 };
 

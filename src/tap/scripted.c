@@ -98,12 +98,17 @@ bool scripted_forge(const struct script_verdict *verdict, const struct frame *fr
     return true;
 }
 
-const char *scripted_describe(const struct script_verdict *verdict, const char *fault, char *to, size_t room)
+const char *scripted_describe(const struct script_verdict *verdict, const struct fault *fault, char *to, size_t room)
 {
     const char *changed = verdict->changing ? " changed" : "", *shorter = verdict->cut ? " cut" : "";
     const char *held = verdict_has(verdict, SCRIPT_HOLD) ? " held" : "";
-    if (!*changed && !*shorter && !*held)
-        return fault;
-    snprintf(to, room, "%s%s%s%s", fault ? fault : "fault:", held, changed, shorter);
+    char words[96];
+    struct fault shown = *fault;
+    if (*held) /* how long is not known */
+        shown.kinds &= ~(1u << FAULT_DELAY);
+    const char *met = fault_describe(&shown, words, sizeof words);
+    if (!met && !*changed && !*shorter && !*held)
+        return NULL;
+    snprintf(to, room, "%s%s%s%s", met ? met : "fault:", held, changed, shorter);
     return to;
 }

@@ -4,6 +4,7 @@
 
 #include "link/frame.h"
 #include "script/decide.h"
+#include "tap/fault.h"
 
 /* A frame with its own headers and pieces. */
 struct scripted_frame {
@@ -18,7 +19,7 @@ const struct frame *scripted_change(const struct script_verdict *, const struct 
 /* The packet that goes before this one, as the rules want it. False: none, or this one is of no connection. */
 bool scripted_forge(const struct script_verdict *, const struct frame *, struct scripted_frame *to);
 
-/* What a capture says of the packet besides, in `to`; NULL: nothing. `fault` is what it says already, or NULL. */
-const char *scripted_describe(const struct script_verdict *, const char *fault, char *to, size_t room);
+/* What a capture says of the packet and of what the fault has done to it, in `to`; NULL: nothing. */
+const char *scripted_describe(const struct script_verdict *, const struct fault *, char *to, size_t room);
 
 #endif

@@ -213,11 +213,14 @@ void taps_responded(const struct taps *taps, const struct packet *request, const
     capture_roce(taps->capture, &way, frame->headers, frame->headers_length, &frame->payload);
 }
 
-void taps_managed(const struct taps *taps, const struct peer *peer, const struct link *link, const struct frame *frame)
+void taps_managed(const struct taps *taps, const struct peer *peer, const struct link *link, const struct frame *frame,
+                  const struct fault *fault)
 {
+    char words[96];
     struct capture_way way = way_by(true, MAD_QP);
     if (!taps->capture)
         return;
+    way.note = fault_describe(fault, words, sizeof words);
     go_by_grh(&way, frame->headers);
     if (!peer) {
         way.route.source_port = udp_source_port(link);

@@ -51,8 +51,9 @@ void taps_sent(const struct traffic_flow *, const struct peer *peer, const struc
                const char *note);
 /* An answer to a packet that came over a network. */
 void taps_responded(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
-/* A packet of queue pair 1, whose frame has a GRH; `peer` as above. */
-void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *);
+/* A packet of queue pair 1, whose frame has a GRH, and what happens to it; `peer` as above. */
+void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *,
+                  const struct fault *);
 /* What happens to the next message of queue pair 1 that this process sends on its own account: it is lost, repeated or
  * corrupted. Thread-safe. */
 struct fault taps_disturb(struct taps *);

@@ -286,7 +286,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
                               const struct frame *frame)
 {
     struct taps *taps = traffic_taps(flow->traffic);
-    char words[96], more[128];
+    char words[128];
     struct scripted_frame made;
     struct script_verdict verdict = {0};
     if (!taps->faulty) {
@@ -309,10 +309,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
         send_forged(flow, &way, &made.frame);
     note_faults(flow, &fault, number, psn_of(frame));
     nanos due = keep_order(flow, &fault, verdict_has(&verdict, SCRIPT_HOLD), way.releases);
-    taps_sent(flow, peer, link, frame,
-              taps->capture
-                  ? scripted_describe(&verdict, fault_describe(&fault, words, sizeof words), more, sizeof more)
-                  : NULL);
+    taps_sent(flow, peer, link, frame, taps->capture ? scripted_describe(&verdict, &fault, words, sizeof words) : NULL);
     pass_through(flow, &way, scripted_change(&verdict, frame, &made), &fault, due, number);
     delay_overtaken(&way, number, fault.delay ? due : 0);
     return true;

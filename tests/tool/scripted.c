@@ -1,7 +1,7 @@
 /* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork;
  * lists: of devices; and work between a queue pair and itself, with its completions and events:
  * work|slow|built|datagrams|events; asks: what the device says of itself; asyncs: what came; lines: a line of stdin for
- * a message, with how its send ended. */
+ * a message, with how its send ended. With "stay" behind it stays until its stdin ends. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -423,5 +423,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (argc > 1 && !strcmp(argv[1], modes[i].name))
             modes[i].run();
+    fflush(stdout);
+    while (argc > 2 && getchar() != EOF)
+        ;
     return 0;
 }

@@ -445,6 +445,16 @@ unsigned story_reason(const json_t *own, const json_t *peer)
     return is_refused_there(own, peer) ? reason_of(peer) : reason_of(own) ? reason_of(own) : reason_of(peer);
 }
 
+/* What the user's script has done to it. */
+static void tell_rules(struct tale *tale, const json_t *end)
+{
+    size_t i;
+    json_t *rule;
+    char name[NAME];
+    json_array_foreach(json_object_get(end, "rules"), i, rule) if (json_is_string(rule))
+        say(tale, "A rule of the script of %s acted on it: %s", name_of(end, name), json_string_value(rule));
+}
+
 static void tell_more(struct tale *tale)
 {
     unsigned reason = story_reason(tale->own, tale->peer);
@@ -467,6 +477,8 @@ json_t *story_sentences(const json_t *own, const json_t *peer)
     tell_flushed(&tale, own);
     if (peer)
         tell_flushed(&tale, peer);
+    tell_rules(&tale, own);
+    tell_rules(&tale, peer);
     tell_missing(&tale);
     tell_more(&tale);
     return tale.list;

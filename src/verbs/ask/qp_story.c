@@ -12,6 +12,7 @@
 #include "diag/log.h"
 #include "events/last_events.h"
 #include "events/lines.h"
+#include "script/meet.h"
 #include "transport/request.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story_log.h"
@@ -124,6 +125,8 @@ static void describe_receive(struct qp *qp, struct story_error *error, const str
     error->receive_id = receive->id;
     error->receive_status = (uint8_t)status;
     error->limit = (uint32_t)room_of(receive);
+    if (error->reason == REASON_SCRIPTED) /* its memory is none, as the script wants it to fail */
+        return;
     struct story_memory memory =
         find_refused(qp, qp->memory.receive_pd, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE);
     if (memory.refused)
@@ -142,6 +145,11 @@ void qp_story_receive(struct qp *qp, const struct recv_wqe *receive, const struc
     struct story_error *error = begin_error(qp, STORY_RECEIVE, arrival->reason);
     if (!error && story && story->error.subject == STORY_PACKET && !story->error.receive_status)
         error = &story->error;
+    if (error && arrival->reason == REASON_SCRIPTED) {
+        error->subject = STORY_RECEIVE;
+        error->reason = REASON_SCRIPTED;
+        error->memory = (struct story_memory){0};
+    }
     if (error)
         describe_receive(qp, error, receive, arrival->status);
 }
@@ -315,6 +323,22 @@ static void report_cqs(FILE *out, const struct qp *qp, int64_t epoch)
     fputs("]", out);
 }
 
+/* Those that the user's script has disturbed it by. */
+static void report_rules(FILE *out, const struct qp *qp)
+{
+    const struct script *script = meet_rules();
+    bool any = false;
+    for (unsigned i = 0; script && i < script->count; i++) {
+        if (!script_did(&script->rules[i], qp->number))
+            continue;
+        fputs(any ? "," : ",\"rules\":[", out);
+        clean_json(out, script->rules[i].text);
+        any = true;
+    }
+    if (any)
+        fputs("]", out);
+}
+
 void qp_story_report(FILE *out, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -330,6 +354,7 @@ void qp_story_report(FILE *out, const struct qp *qp)
     report_attributes(out, qp);
     report_counts(out, &flow->counts);
     report_cqs(out, qp, epoch);
+    report_rules(out, qp);
     if (story) {
         fprintf(out, ",\"flushed_sends\":%u,\"flushed_receives\":%u", story->error.flushed_sends,
                 story->error.flushed_receives);

@@ -200,11 +200,13 @@ cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv
     char numbers[WORK_WORDS] = "";
     bool scripted = is_scripted(receive, arrival);
     struct scripted_end end = scripted ? scripted_end((uint32_t)receive->sge->addr) : (struct scripted_end){0};
-    if (scripted)
+    if (scripted) {
         shown.status = end.status;
-    else if (arrival->status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
+        shown.reason = REASON_SCRIPTED;
+    } else if (arrival->status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN)) {
         work_words_receive(qp, receive, arrival, numbers);
-    qp_tell_end(qp, "receive", receive->id, shown.status, scripted ? REASON_SCRIPTED : shown.reason, numbers);
+    }
+    qp_tell_end(qp, "receive", receive->id, shown.status, shown.reason, numbers);
     qp_story_receive(qp, receive, &shown);
     if (scripted)
         shown.reason = (enum reason)end.vendor;
