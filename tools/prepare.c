@@ -321,6 +321,15 @@ static int set_adverse(const struct command *command, enum setting setting, cons
     return set_text(command, setting, list && *list ? list : "seed=1");
 }
 
+static int set_schedule(const struct command *command, enum setting setting, const char *text)
+{
+    uint64_t seed;
+    char why[128];
+    if (!adverse_parse_schedule(text, &seed, why, sizeof why))
+        return command_misused(command, "%s", why);
+    return set_text(command, setting, text);
+}
+
 /* Without a list: errors and adapter findings. */
 static int set_checks(const struct command *command, enum setting setting, const char *list)
 {
@@ -339,7 +348,7 @@ int prepare_option(const struct command *command, int option, const char *value)
         [SETTING_TYPE_INTERFACES] = set_networks, [SETTING_TYPE_FAULTS] = set_faults,
         [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
         [SETTING_TYPE_SCRIPT] = set_file,         [SETTING_TYPE_PROFILE] = set_profile,
-        [SETTING_TYPE_ADVERSE] = set_adverse,
+        [SETTING_TYPE_ADVERSE] = set_adverse,     [SETTING_TYPE_SCHEDULE] = set_schedule,
     };
     if (option == 'q')
         return set_text(command, SETTING_LOG, "none");

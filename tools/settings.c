@@ -122,12 +122,15 @@ static bool can_be_used(enum setting setting, const char *text, char *why, size_
 {
     struct fault_plan plan;
     struct adverse_plan adverse;
+    uint64_t seed;
     struct rule_choice choice;
     switch (setting_lines[setting].type) {
     case SETTING_TYPE_FAULTS:
         return fault_parse(text, &plan, why, size);
     case SETTING_TYPE_ADVERSE:
         return adverse_parse(text, &adverse, why, size);
+    case SETTING_TYPE_SCHEDULE:
+        return adverse_parse_schedule(text, &seed, why, size);
     case SETTING_TYPE_CHECKS:
         return rule_choose(text, &choice, why, size);
     case SETTING_TYPE_FILE:

@@ -125,13 +125,28 @@ static bool land_in_pieces(uint8_t *to, const uint8_t *bytes, size_t length, str
     return landed;
 }
 
+bool landing_tear(const struct payload *payload, uint32_t offset, const struct iovec *to, struct adverse_source *source)
+{
+    enum { WORD = 8, HALF = WORD / 2 };
+    if (!adverse_shows(ADVERSE_TORN) || to->iov_len < WORD || !adverse_draw(source, 1))
+        return payload_copy(payload, offset, to, 1);
+    size_t first = to->iov_len - HALF;
+    if (!payload_copy(payload, offset, &(struct iovec){to->iov_base, first}, 1))
+        return false;
+    pause_between(source);
+    adverse_note(ADVERSE_TORN);
+    return payload_copy(payload, offset + (uint32_t)first, &(struct iovec){(char *)to->iov_base + first, HALF}, 1);
+}
+
 static void land(struct landing *landing, struct adverse_source *source)
 {
+    struct iovec from = {landing->bytes, landing->length}, to = {landing->to, landing->length};
+    const struct payload payload = {.length = (uint32_t)landing->length, .count = 1, .pieces = &from};
     if (adverse_shows(ADVERSE_WRITE_ORDER)) {
         land_in_pieces(landing->to, landing->bytes, landing->length, source);
         adverse_note(ADVERSE_WRITE_ORDER);
     } else
-        copy_part(landing->to, landing->bytes, 0, landing->length);
+        landing_tear(&payload, 0, &to, source);
 }
 
 /* With write-order in any order among those that have no bytes in common, which landing_insert has seen to. */

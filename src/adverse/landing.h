@@ -34,6 +34,9 @@ void landings_land(struct landings *, struct adverse_source *, nanos until);
 /* They are forgotten. */
 void landings_drop(struct landings *);
 
+/* The payload of a WRITE lands now, its last word maybe in two halves. False: memory of either side is gone. */
+bool landing_tear(const struct payload *, uint32_t offset, const struct iovec *to, struct adverse_source *);
+
 /* The payload lands now, in pieces and in any order, with pauses. False: memory of either side is gone. */
 bool landing_scatter(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count,
                      struct adverse_source *);

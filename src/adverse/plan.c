@@ -131,3 +131,13 @@ bool adverse_parse(const char *text, struct adverse_plan *plan, char *why, size_
     }
     return true;
 }
+
+bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t why_size)
+{
+    static const char key[] = "seed=";
+    const char *end = "";
+    bool read = !strncmp(text, key, sizeof key - 1) && adverse_number(text + sizeof key - 1, seed, &end) && !*end;
+    if (!read)
+        snprintf(why, why_size, "\"%s\" is no schedule: it looks like seed=7.", text);
+    return read;
+}

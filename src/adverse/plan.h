@@ -26,4 +26,7 @@ extern const char adverse_example[];
  * from 1% to 1000%. A BEHAVIOUR is its word or its number. An empty list is seed=1. */
 bool adverse_parse(const char *text, struct adverse_plan *, char *why, size_t why_size);
 
+/* The value of SOFTVERBS_SCHEDULE: "seed=7". False, and a sentence: it is none. */
+bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t why_size);
+
 #endif

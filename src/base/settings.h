@@ -28,6 +28,7 @@ enum setting_type {
     SETTING_TYPE_FAULTS,        /* tap/fault.h */
     SETTING_TYPE_CHECKS,        /* check/rule.h; the option needs no value */
     SETTING_TYPE_ADVERSE,       /* adverse/plan.h; the option needs no value */
+    SETTING_TYPE_SCHEDULE,      /* likewise */
     SETTING_TYPE_PROFILE, /* path of a file (profile/profile.h); the option takes the name of one that is installed, too
                            */
     SETTING_TYPE_SCRIPT,  /* path of a file (script/script.h) */

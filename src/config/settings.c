@@ -23,9 +23,9 @@ const struct setting_line setting_lines[SETTINGS] = {
 
 /* Types of which an empty text in the environment takes back what the file says; of others it says nothing. */
 enum {
-    MAY_BE_EMPTY = 1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_RECORDING | 1 << SETTING_TYPE_INTERFACES |
-                   1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_ADVERSE | 1 << SETTING_TYPE_SCRIPT |
-                   1 << SETTING_TYPE_RULES
+    MAY_BE_EMPTY = 1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_RECORDING |
+                   1 << SETTING_TYPE_INTERFACES | 1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_ADVERSE |
+                   1 << SETTING_TYPE_SCHEDULE | 1 << SETTING_TYPE_SCRIPT | 1 << SETTING_TYPE_RULES
 };
 
 /* What is set. A line of the file comes with its number. */

@@ -55,6 +55,13 @@ static void fuzz_adverse(const char *text)
             (!read || (plan.scale && plan.scale <= 1000)));
 }
 
+static void fuzz_schedule(const char *text)
+{
+    uint64_t seed;
+    char why[128] = "";
+    require(adverse_parse_schedule(text, &seed, why, sizeof why) == !*why);
+}
+
 static void check_devices(void)
 {
     require(device_count <= DEVICES_MAX);
@@ -109,6 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         fuzz_faults(text);
     if (where == SETTING_ADVERSE)
         fuzz_adverse(text);
+    if (where == SETTING_SCHEDULE)
+        fuzz_schedule(text);
     free(text);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "inject/call_layer.h"
+#include "inject/slow_layer.h"
 #include "script/meet.h"
 #include "script/script.h"
 
@@ -12,5 +13,6 @@ __attribute__((constructor(102))) static void start(void)
     int before = errno;
     meet_changed = call_layer_change;
     script_start();
+    slow_layer_start();
     errno = before;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adverse/adverse.h"
 #include "base/likely.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
@@ -282,6 +283,24 @@ static void send_forged(struct traffic_flow *flow, const struct delay_way *way, 
     send_copy(way, forged);
 }
 
+/* Of an adverse process, what no service but RC sees to. Datagrams overtake each other; in a connection each packet is
+ * of a message. */
+static bool is_adverse_to(const struct traffic_flow *flow)
+{
+    return adverse_shows(ADVERSE_UNRELIABLE) && (flow->service == SERVICE_UD || flow->service == SERVICE_UC);
+}
+
+static void lose_or_reorder(const struct traffic_flow *flow, struct fault *fault)
+{
+    enum { LOST_IN = 64, REORDERED_IN = 16 };
+    struct adverse_source dice = {.stream = flow->stream, .drawn = flow->stream_frames[0] << 8};
+    bool drop = !adverse_draw(&dice, LOST_IN - 1);
+    bool reorder = flow->service == SERVICE_UD && !adverse_draw(&dice, REORDERED_IN - 1);
+    if (drop || reorder)
+        adverse_note(ADVERSE_UNRELIABLE);
+    fault_add(fault, &(struct fault_wish){.drop = drop, .reorder = reorder && !drop});
+}
+
 cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
                               const struct frame *frame)
 {
@@ -289,7 +308,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     char words[128];
     struct scripted_frame made;
     struct script_verdict verdict = {0};
-    if (!taps->faulty) {
+    if (!taps->faulty && !is_adverse_to(flow)) {
         taps_sent(flow, peer, link, frame, NULL);
         return link->operations->send(link, frame) != FRAME_UNREADABLE;
     }
@@ -299,6 +318,8 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct delay_way way = {taps, peer, link, flow->stream * 2 + answer, atomic_load(&taps->releases)};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
+    if (is_adverse_to(flow))
+        lose_or_reorder(flow, &fault);
     if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
         verdict = meet_packet(flow, peer, frame, number, way.stream, &fault);
     if (verdict_has(&verdict, SCRIPT_RELEASE)) {

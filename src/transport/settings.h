@@ -31,6 +31,7 @@ struct engine_settings {
     uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN has none of these bits */
     bool acks_along;            /* the owner sends ACKs along with requests (engine_take_along) */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
+    bool owner_changes;         /* atomics are the owner's to execute (owner_operations.change) */
     bool direct;                /* the owner may do READs and WRITEs by itself (engine_transmit_directly) */
     enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */

@@ -288,6 +288,91 @@ bool litmus_L13(struct litmus *litmus)
     return *litmus->x == 1;
 }
 
+/* As fast as it can, by the processor's own atomics. */
+struct counting {
+    volatile uint64_t *x;
+    atomic_bool stop, counts;
+    uint64_t counted;
+};
+
+static void *count_up(void *argument)
+{
+    struct counting *counting = argument;
+    while (!counting->stop) {
+        __atomic_fetch_add(counting->x, 1, __ATOMIC_SEQ_CST);
+        counting->counted++;
+        counting->counts = true;
+    }
+    return NULL;
+}
+
+bool litmus_L14(struct litmus *litmus)
+{
+    enum { ATOMICS = 8 };
+    pthread_t thread;
+    struct counting counting = {.x = litmus->x};
+    MUST(!pthread_create(&thread, NULL, count_up, &counting));
+    while (!counting.counts) {
+    }
+    for (unsigned i = 0; i < ATOMICS; i++) {
+        POST(ATOMIC_FETCH_AND_ADD, litmus->r, litmus->x, SIGNALLED);
+        litmus_poll(CQ, 1);
+    }
+    counting.stop = true;
+    MUST(!pthread_join(thread, NULL));
+    return *litmus->x != counting.counted + ATOMICS;
+}
+
+/* The values that r has until the READ has completed. */
+bool litmus_P5(struct litmus *litmus)
+{
+    pthread_t thread;
+    struct counting counting = {.x = litmus->x};
+    struct ibv_wc entry;
+    uint64_t first = 0;
+    bool two = false;
+    *litmus->x = 1;
+    MUST(!pthread_create(&thread, NULL, count_up, &counting));
+    POST(RDMA_READ, litmus->r, litmus->x, SIGNALLED);
+    while (!ibv_poll_cq(CQ, 1, &entry)) {
+        uint64_t now = *litmus->r;
+        two |= first && now != first;
+        first = first ? first : now;
+    }
+    two |= first && *litmus->r != first;
+    counting.stop = true;
+    MUST(!pthread_join(thread, NULL) && entry.status == IBV_WC_SUCCESS);
+    return two;
+}
+
+static void read_two(struct litmus *litmus, unsigned flags, volatile uint64_t *first, volatile uint64_t *second)
+{
+    *litmus->x = 1;
+    *litmus->y = 2;
+    POST(RDMA_READ, first, litmus->x, flags);
+    POST(RDMA_READ, second, litmus->y, SIGNALLED);
+    litmus_poll(CQ, 1 + (flags == SIGNALLED));
+}
+
+bool litmus_L15(struct litmus *litmus)
+{
+    read_two(litmus, 0, litmus->r, litmus->r);
+    return *litmus->r == 1;
+}
+
+bool litmus_P8(struct litmus *litmus)
+{
+    read_two(litmus, SIGNALLED, litmus->r, litmus->r);
+    return *litmus->r != 2;
+}
+
+bool litmus_P9(struct litmus *litmus)
+{
+    *litmus->wide = 0;
+    read_two(litmus, 0, litmus->r, litmus->wide);
+    return *litmus->r != 1 || *litmus->wide != 2;
+}
+
 /* In milliseconds. */
 static bool has_event(struct litmus *litmus, int wait)
 {
@@ -345,6 +430,42 @@ bool litmus_P1(struct litmus *litmus)
     begin_watch(&watching, litmus, sees_the_end_alone);
     send_wide(litmus);
     return end_watch(&watching);
+}
+
+static bool sees_a_half(const struct litmus *litmus)
+{
+    uint64_t x = *litmus->x;
+    return x && x != (1ull << 32 | 1);
+}
+
+bool litmus_P4(struct litmus *litmus)
+{
+    struct watch watching;
+    *litmus->r = 1ull << 32 | 1;
+    begin_watch(&watching, litmus, sees_a_half);
+    POST(RDMA_WRITE, litmus->r, litmus->x, SIGNALLED);
+    litmus_poll(CQ, 1);
+    while (!*litmus->x) {
+    }
+    return end_watch(&watching);
+}
+
+bool litmus_P6(struct litmus *litmus)
+{
+    struct ibv_wc entry[2];
+    litmus_receive(litmus, litmus->y, 8);
+    POST(SEND, litmus->r, NULL, 0);
+    while (!ibv_poll_cq(CQ, 1, entry)) {
+    }
+    MUST(entry->status == IBV_WC_SUCCESS && entry->opcode == IBV_WC_RECV);
+    POST(RDMA_READ, litmus->y, litmus->x, SIGNALLED);
+    litmus_poll(CQ, 1);
+    return entry->imm_data != 0;
+}
+
+bool litmus_P7(struct litmus *litmus)
+{
+    return litmus->ends.mr->lkey != litmus->ends.mr->rkey;
 }
 
 bool litmus_P2(struct litmus *litmus)

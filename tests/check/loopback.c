@@ -73,8 +73,8 @@ struct ibv_qp *loopback_make_qp(const struct loopback *loopback, const struct lo
     return qp;
 }
 
-void loopback_connect(const struct loopback *loopback, struct ibv_qp *qp, uint32_t peer,
-                      const struct loopback_options *options)
+static struct ibv_qp_attr attributes(const struct loopback *loopback, uint32_t peer,
+                                     const struct loopback_options *options)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
@@ -94,11 +94,25 @@ void loopback_connect(const struct loopback *loopback, struct ibv_qp *qp, uint32
         .rnr_retry = options->rnr_endless ? 7 : 6,
     };
     MUST(!ibv_query_gid(loopback->context, 1, options->target_gid, &attr.ah_attr.grh.dgid));
+    return attr;
+}
+
+void loopback_listen(const struct loopback *loopback, struct ibv_qp *qp, uint32_t peer,
+                     const struct loopback_options *options)
+{
+    struct ibv_qp_attr attr = attributes(loopback, peer, options);
     MUST(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
     attr.qp_state = IBV_QPS_RTR;
     MUST(!ibv_modify_qp(qp, &attr,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+}
+
+void loopback_connect(const struct loopback *loopback, struct ibv_qp *qp, uint32_t peer,
+                      const struct loopback_options *options)
+{
+    struct ibv_qp_attr attr = attributes(loopback, peer, options);
+    loopback_listen(loopback, qp, peer, options);
     attr.qp_state = IBV_QPS_RTS;
     MUST(!ibv_modify_qp(qp, &attr,
                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

@@ -53,6 +53,9 @@ struct ibv_qp *loopback_make_qp(const struct loopback *, const struct loopback_o
 /* To RTS, with the queue pair of this number as peer. */
 void loopback_connect(const struct loopback *, struct ibv_qp *, uint32_t peer, const struct loopback_options *);
 
+/* The same to RTR. */
+void loopback_listen(const struct loopback *, struct ibv_qp *, uint32_t peer, const struct loopback_options *);
+
 /* Inline, so that the place of a post is in the case. */
 static inline struct ibv_sge loopback_piece(const struct loopback *loopback, unsigned at, unsigned length)
 {

@@ -315,6 +315,12 @@ static inline bool engine_gives_up(const struct engine *engine, nanos now)
            !rc->requester.retries_left && !rc->failed;
 }
 
+/* Has none been needed since the peer last answered? */
+static inline bool engine_has_all_retries(const struct engine *engine)
+{
+    return engine->rc.requester.retries_left >= engine->rc.settings.retry_count;
+}
+
 /* READs, atomics and flushes that were sent and not answered yet. */
 static inline uint32_t engine_reads_under_way(const struct engine *engine)
 {

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "base/likely.h"
 #include "transport/rc/responses.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
@@ -104,8 +105,10 @@ static bool fetch_and_add(void *memory, uint64_t add, uint64_t *found)
     return guarded_copy(memory, &sum, ATOMIC_LENGTH);
 }
 
-static bool change(void *memory, const struct packet *packet, uint64_t *found)
+static bool change(struct rc *rc, void *memory, const struct packet *packet, uint64_t *found)
 {
+    if (unlikely(rc->settings.owner_changes))
+        return rc->owner->operations->change(rc->owner, packet, memory, found);
     return op_operation(packet->opcode) == OPERATION_COMPARE_SWAP
                ? compare_and_swap(memory, packet->compare, packet->swap_or_add, found)
                : fetch_and_add(memory, packet->swap_or_add, found);
@@ -119,7 +122,7 @@ enum reason execute_atomic(struct rc *rc, const struct packet *packet)
     if (reason)
         return reason;
     uint64_t original;
-    if (!change(memory.iov_base, packet, &original))
+    if (!change(rc, memory.iov_base, packet, &original))
         return REASON_REMOTE_GONE;
     keep(rc, packet, 1)->original = original;
     return REASON_NONE;
@@ -132,7 +135,12 @@ enum reason execute_atomic_write(struct rc *rc, const struct packet *packet)
                                                               IBV_ACCESS_REMOTE_WRITE, &memory);
     if (reason)
         return reason;
-    reason = execute_store(&packet->payload, &memory);
+    uint64_t before;
+    if (unlikely(rc->settings.owner_changes))
+        reason = rc->owner->operations->change(rc->owner, packet, memory.iov_base, &before) ? REASON_NONE
+                                                                                            : REASON_REMOTE_GONE;
+    else
+        reason = execute_store(&packet->payload, &memory);
     if (!reason)
         keep(rc, packet, 1);
     return reason;

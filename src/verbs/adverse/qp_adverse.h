@@ -7,21 +7,33 @@
 #include "base/likely.h"
 #include "verbs/qp/qp_engine.h"
 
+enum { QP_EVENTS = 3 }; /* kinds of events that may be late */
+
+enum carried { CARRIES_MESSAGE, CARRIES_WRITE, CARRIES_RESPONSE };
+
 struct qp_adverse {
     struct qp *qp;
     struct adverse_source source;
-    struct landings landings;
-    uint32_t released;      /* position in the send queue: work before it may leave */
-    bool held;              /* the work there waits */
-    nanos requests_until;   /* for this time */
-    nanos responses_until;  /* before this time nothing leaves while something is owed */
-    struct payload carried; /* of the packet in hand */
-    bool stores_late;       /* it is a WRITE */
+    struct landings landings; /* of WRITEs that arrived */
+    struct landings kept;     /* responses to READs that have ended; they land before the next completion */
+    uint32_t released;        /* position in the send queue: work before it may leave */
+    bool held;                /* the work there waits */
+    nanos requests_until;     /* for this time */
+    nanos responses_until;    /* before this time nothing leaves while something is owed */
+    struct payload carried;   /* of the packet in hand */
+    uint32_t carried_psn;
+    enum carried carries;
+    uint32_t again;          /* the PSN behind the response that was asked for once more; 0: none was */
+    nanos events[QP_EVENTS]; /* when they come; NANOS_NEVER: none waits */
+    uint8_t grh[40];
 };
 
 /* Before anybody else knows the queue pair. Nothing happens where the process is not adverse, or without memory. */
 void qp_adverse_begin(struct qp *);
 void qp_adverse_release(struct qp *);
+
+/* As owner_operations.change, in an adverse process: reads, waits and writes. */
+bool qp_adverse_change(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 
 /* Must wait what comes next: a response, or a request? Then the queue pair's timer is set. */
 bool qp_adverse_holds(struct qp *, bool response, nanos now);
@@ -29,7 +41,14 @@ bool qp_adverse_holds(struct qp *, bool response, nanos now);
 /* A packet arrives, for the engine: what stands for it, in *room. What must be in memory before it is executed is. */
 const struct packet *qp_adverse_take(struct qp *, const struct packet *, struct packet *room);
 
-/* What is due lands. */
+/* Of WRITEs, what is due until then lands. Of responses, all. */
+void qp_adverse_land(struct qp *, nanos until);
+void qp_adverse_land_responses(struct qp_adverse *);
+
+/* The queue pair's timer is set to what comes next. */
+void qp_adverse_watch(struct qp_adverse *);
+
+/* What is due lands, and is raised. */
 void qp_adverse_expire(struct qp *, nanos now);
 
 /* All lands that has arrived, and nothing holds the answers back: somebody is about to take memory away, or the queue

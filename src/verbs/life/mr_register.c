@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "adverse/adverse.h"
 #include "events/refusal.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
@@ -105,18 +106,73 @@ const struct object_class mr_class = {
     .destroy = mr_destroy_left,
 };
 
+/* Its rkey is an index of its own where the process is adverse; the region is then found there, too, for peers. */
+static int enter_remote(struct rkey_table *keys, struct mr *mr)
+{
+    struct region *remote = &mr->remote;
+    if (!adverse_shows(ADVERSE_NUMBERS) || mr->region.kind != REGION_MEMORY)
+        return 0;
+    *remote = mr->region;
+    remote->kind = REGION_REMOTE;
+    mr->region.kind = REGION_LOCAL;
+    int error = rkeys_enter(keys, remote);
+    if (!error)
+        mr->ibv.rkey = remote->key;
+    adverse_note(ADVERSE_NUMBERS);
+    return error;
+}
+
+/* Nobody knows the keys yet. */
+static int keys_enter(struct rkey_table *keys, struct mr *mr)
+{
+    int error = rkeys_enter(keys, &mr->region);
+    if (error)
+        return error;
+    mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
+    error = enter_remote(keys, mr);
+    if (error)
+        rkeys_remove(keys, &mr->region);
+    return error;
+}
+
+static void keys_remove(struct rkey_table *keys, struct mr *mr)
+{
+    rkeys_remove(keys, &mr->region);
+    if (mr->remote.key)
+        rkeys_remove(keys, &mr->remote);
+}
+
+static void keys_hide(struct rkey_table *keys, struct mr *mr)
+{
+    rkeys_hide(keys, &mr->region);
+    if (mr->remote.key)
+        rkeys_hide(keys, &mr->remote);
+}
+
+/* As the region is now. */
+static void keys_show(struct rkey_table *keys, struct mr *mr)
+{
+    uint32_t key = mr->remote.key;
+    if (key) {
+        mr->remote = mr->region;
+        mr->remote.kind = REGION_REMOTE;
+        mr->remote.key = key;
+        rkeys_show(keys, &mr->remote);
+    }
+    rkeys_show(keys, &mr->region);
+}
+
 /* Under process->control. */
 static int memory_enter(struct context *context, struct mr *mr)
 {
     lock_assert_held(&context->process->control);
-    int error = rkeys_enter(context->process->keys, &mr->region);
+    int error = keys_enter(context->process->keys, mr);
     if (error)
         return error;
-    mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
     mr->ibv.handle = object_enter(context, &mr->object, &mr_class, context->device->limits.max_mr, mr->parent);
     if (!mr->ibv.handle) {
         error = errno;
-        rkeys_remove(context->process->keys, &mr->region);
+        keys_remove(context->process->keys, mr);
         return error;
     }
     if (mr->dm)
@@ -190,12 +246,12 @@ static int hide(struct process *process, struct mr *mr)
     if (process->inherited)
         return 0; /* windows of the copy stay bound when they go */
     if (!atomic_load(&mr->windows)) {
-        rkeys_hide(process->keys, &mr->region);
+        keys_hide(process->keys, mr);
         publish_no_region(process, mr);
         quiesce_memory(process);
         if (!atomic_load(&mr->windows))
             return 0;
-        rkeys_show(process->keys, &mr->region);
+        keys_show(process->keys, mr);
         publish_region(process, mr);
     }
     return refuse(EBUSY, REASON_MR_BOUND, "the region with lkey 0x%x, to which %u windows are bound", mr->region.key,
@@ -212,7 +268,7 @@ int mr_deregister(struct ibv_mr *ibv)
     if (!error)
         error = object_leave(&mr->object, ibv->handle, mr->parent);
     if (!error)
-        rkeys_remove(context->process->keys, &mr->region);
+        keys_remove(context->process->keys, mr);
     if (!error) {
         if (mr->dm)
             mr->dm->object.uses--;
@@ -229,7 +285,7 @@ int mr_deregister(struct ibv_mr *ibv)
 /* A region of nothing stays what it is; of device memory or a file, only its domain and access can change. */
 static int check_kind(const struct mr *mr, int flags)
 {
-    if (mr->region.kind != REGION_MEMORY)
+    if (!region_is_memory(&mr->region))
         return refuse(EINVAL, REASON_REREG_FIXED, "the null region");
     if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (mr->dm || mr->mapped))
         return refuse(EINVAL, REASON_REREG_FIXED, "a region of %s", mr->dm ? "device memory" : "a file");
@@ -308,7 +364,7 @@ int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addres
         error = hide(context->process, mr);
         if (!error) {
             change(mr, flags, pd, address, length, (unsigned)access);
-            rkeys_show(context->process->keys, &mr->region);
+            keys_show(context->process->keys, mr);
             publish_region(context->process, mr);
             ibv->pd = mr->ibv.pd;
             ibv->length = mr->ibv.length;

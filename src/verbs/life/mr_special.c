@@ -133,7 +133,7 @@ static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, con
     const struct region *region = rkeys_at(process->keys, sge->lkey);
     if (!region)
         return refuse(EFAULT, REASON_ADVICE_KEY, "lkey 0x%x", sge->lkey);
-    if (region->kind == REGION_WINDOW || !(region->access & IBV_ACCESS_ON_DEMAND))
+    if (region->kind > REGION_NULL || !(region->access & IBV_ACCESS_ON_DEMAND))
         return refuse(EINVAL, REASON_ADVICE_NOT_ON_DEMAND, "lkey 0x%x", sge->lkey);
     if (region->key != sge->lkey)
         return refuse(ENOENT, REASON_ADVICE_DEREGISTERED, "lkey 0x%x", sge->lkey);

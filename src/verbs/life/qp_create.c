@@ -227,6 +227,10 @@ static int make_queues(struct qp *qp)
 static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *limits)
 {
     uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
+    if (adverse_shows(ADVERSE_NO_INLINE)) {
+        adverse_note(ADVERSE_NO_INLINE);
+        return cap->max_inline_data;
+    }
     room = room < limits->max_inline ? room : limits->max_inline;
     return cap->max_inline_data > room ? cap->max_inline_data : room;
 }

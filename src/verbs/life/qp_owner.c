@@ -68,6 +68,7 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
                                       enum reason reason)
 {
     char numbers[WORK_WORDS] = "";
+    qp_adverse_settle(qp); /* what ended before it is in memory */
     if (status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
         work_words_send(qp, work, reason, numbers);
     qp_tell_end(qp, "send", work->id, status, reason, numbers);

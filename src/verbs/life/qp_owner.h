@@ -4,6 +4,7 @@
 #define VERBS_LIFE_QP_OWNER_H
 
 #include "transport/owner.h"
+#include "verbs/adverse/qp_adverse.h"
 #include "verbs/qp/qp.h"
 
 /* The functions of struct owner_operations (transport/owner.h). */
@@ -26,7 +27,7 @@ void qp_owner_watch(struct engine_owner *, nanos deadline);
 /* What all tables have. */
 #define QP_OWNER_COMMON                                                                                                \
     .return_receive = qp_owner_return_receive, .local_memory = qp_owner_local_memory,                                  \
-    .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory,                                \
+    .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory, .change = qp_adverse_change,   \
     .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
     .dropped = qp_owner_dropped, .note = qp_owner_note, .watch = qp_owner_watch
 

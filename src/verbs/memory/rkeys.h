@@ -4,12 +4,15 @@
 #define VERBS_MEMORY_RKEYS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rkey_table;
 struct pd;
 
-enum region_kind { REGION_MEMORY, REGION_WINDOW, REGION_NULL };
+/* LOCAL and REMOTE: of one region whose lkey differs from its rkey (adverse/adverse.def, numbers). What is behind
+ * NULL has no meaning in a list of elements. */
+enum region_kind { REGION_MEMORY, REGION_LOCAL, REGION_NULL, REGION_WINDOW, REGION_REMOTE };
 
 /* What a key stands for: a memory region, or what a memory window is bound to. */
 struct region {
@@ -21,6 +24,12 @@ struct region {
     _Atomic uint32_t key; /* a window's changes when it is bound */
     uint8_t kind;         /* enum region_kind */
 };
+
+/* Is it memory of the program's, as its lkey finds it? */
+static inline bool region_is_memory(const struct region *region)
+{
+    return region->kind == REGION_MEMORY || region->kind == REGION_LOCAL;
+}
 
 /* NULL: no memory. */
 struct rkey_table *rkeys_create(void);

@@ -33,7 +33,7 @@ enum reason mw_describe_bind(struct send_wqe *work, struct ibv_mw *mw, uint32_t 
     const struct mr *mr = info->mr ? mr_of(info->mr) : NULL;
     if (info->mw_access_flags & ~(unsigned)ACCESS_KNOWN)
         return REASON_BIND_FLAGS;
-    if (mr && mr->region.kind != REGION_MEMORY)
+    if (mr && !region_is_memory(&mr->region))
         return REASON_BIND_NULL;
     work->sge_count = 0;
     work->length = 0;
@@ -62,7 +62,7 @@ static enum reason find_region(const struct qp *qp, const struct send_wqe *work,
     *mr = NULL;
     if (!length)
         return REASON_NONE;
-    if (!region || region->kind != REGION_MEMORY || region->pd != qp->memory.pd)
+    if (!region || !region_is_memory(region) || region->pd != qp->memory.pd)
         return REASON_BIND_REGION;
     if (!(region->access & IBV_ACCESS_MW_BIND))
         return REASON_BIND_ACCESS;

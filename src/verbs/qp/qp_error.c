@@ -10,7 +10,16 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
+bool (*_Atomic qp_raise_later)(struct qp *, enum ibv_event_type);
+
 void qp_raise(struct qp *qp, enum ibv_event_type type)
+{
+    bool (*keep)(struct qp *, enum ibv_event_type) = qp_raise_later;
+    if (!keep || !keep(qp, type))
+        qp_raise_now(qp, type);
+}
+
+void qp_raise_now(struct qp *qp, enum ibv_event_type type)
 {
     struct qp *handle;
     LIST_FOREACH (handle, &qp->xrc.handles, xrc.handle)

@@ -20,5 +20,9 @@ void qp_flush_receives(struct qp *);
 
 /* Raises an asynchronous event of the queue pair, or of all its handles. */
 void qp_raise(struct qp *, enum ibv_event_type);
+void qp_raise_now(struct qp *, enum ibv_event_type); /* whatever qp_raise_later says */
+
+/* Of an adverse process: true: the event comes later, by qp_raise_now. NULL elsewhere. */
+extern bool (*_Atomic qp_raise_later)(struct qp *, enum ibv_event_type);
 
 #endif

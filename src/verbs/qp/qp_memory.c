@@ -22,7 +22,7 @@ __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct 
                                               unsigned access, struct iovec *out)
 {
     const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
-    if (!region || region->kind == REGION_WINDOW)
+    if (!region || region->kind > REGION_NULL)
         return REASON_LOCAL_KEY_UNKNOWN;
     if (region->pd != pd)
         return REASON_LOCAL_PD;
@@ -46,21 +46,9 @@ uint32_t mr_find_refused(const struct qp *qp, const struct pd *pd, const struct 
     return at;
 }
 
-cold static enum reason find_special(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
-                                     uint32_t length, unsigned access, struct iovec *out)
+static inline enum reason find_remote(const struct qp *qp, const struct region *region, uint64_t address,
+                                      uint32_t length, unsigned access, struct iovec *out)
 {
-    return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
-                                       : mw_remote(qp, region, rkey, address, length, access, out);
-}
-
-__attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
-                                               unsigned access, struct iovec *out)
-{
-    const struct region *region = rkeys_find(qp->process->keys, rkey);
-    if (!region)
-        return REASON_REMOTE_KEY_UNKNOWN;
-    if (unlikely(region->kind != REGION_MEMORY))
-        return find_special(qp, region, rkey, address, length, access, out);
     if (region->pd != qp->memory.pd)
         return REASON_REMOTE_PD;
     if (!region_covers(region, address, length)) {
@@ -72,4 +60,24 @@ __attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rke
         return REASON_REMOTE_PERMISSION;
     *out = (struct iovec){region->memory + (address - region->base), length};
     return REASON_NONE;
+}
+
+cold static enum reason find_special(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
+                                     uint32_t length, unsigned access, struct iovec *out)
+{
+    if (region->kind == REGION_REMOTE)
+        return find_remote(qp, region, address, length, access, out);
+    return region->kind == REGION_WINDOW ? mw_remote(qp, region, rkey, address, length, access, out)
+                                         : REASON_REMOTE_KEY_UNKNOWN;
+}
+
+__attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
+                                               unsigned access, struct iovec *out)
+{
+    const struct region *region = rkeys_find(qp->process->keys, rkey);
+    if (!region)
+        return REASON_REMOTE_KEY_UNKNOWN;
+    if (unlikely(region->kind != REGION_MEMORY))
+        return find_special(qp, region, rkey, address, length, access, out);
+    return find_remote(qp, region, address, length, access, out);
 }

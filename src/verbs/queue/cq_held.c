@@ -67,7 +67,8 @@ static void held_expired(struct timer *timer, nanos now)
 
 void cq_held_begin(struct cq *cq, struct schedule *schedule, const struct cq_held_operations *operations)
 {
-    bool completions = meet_wants(SCRIPT_completion) || adverse_shows(ADVERSE_LATE_COMPLETIONS);
+    bool completions = meet_wants(SCRIPT_completion) || adverse_shows(ADVERSE_LATE_COMPLETIONS) ||
+                       adverse_shows(ADVERSE_ERROR_FIELDS) || adverse_shows(ADVERSE_UNSAID);
     if (!completions && !meet_wants(SCRIPT_event) && !adverse_shows(ADVERSE_EVENTS))
         return;
     if (!cq->moderation.scripted) {
@@ -115,6 +116,55 @@ static struct script_verdict meet_completion(const struct cq *cq, const struct c
                                                    .wr_id = entry->id});
     verdict.delay += late;
     return verdict;
+}
+
+static uint32_t draw_any(struct cq_held *held)
+{
+    return (uint32_t)adverse_draw(&held->source, UINT32_MAX);
+}
+
+/* Whatever the values are that an error leaves undefined: those of a completion that could have been. */
+static void spoil_error(struct cq_held *held, struct completion *entry)
+{
+    static const uint8_t opcodes[] = {IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ,
+                                      IBV_WC_COMP_SWAP, IBV_WC_RECV,       IBV_WC_RECV_RDMA_WITH_IMM};
+    entry->opcode = opcodes[adverse_draw(&held->source, sizeof opcodes - 1)];
+    entry->length = draw_any(held);
+    entry->immediate_or_key = draw_any(held);
+    entry->source = draw_any(held) & 0xffffff;
+    entry->flags = (uint16_t)(draw_any(held) & (IBV_WC_GRH | IBV_WC_WITH_IMM | IBV_WC_WITH_INV));
+    entry->slid = (uint16_t)draw_any(held);
+    entry->sl = draw_any(held) & 15;
+    adverse_note(ADVERSE_ERROR_FIELDS);
+}
+
+static bool tells_length(const struct completion *entry)
+{
+    return entry->opcode != IBV_WC_SEND && entry->opcode != IBV_WC_RDMA_WRITE;
+}
+
+/* Of datagrams alone is the source known. */
+static void spoil_unsaid(struct cq_held *held, struct completion *entry)
+{
+    if (!(entry->flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)))
+        entry->immediate_or_key = draw_any(held);
+    if (!tells_length(entry))
+        entry->length = draw_any(held);
+    if (entry->opcode & IBV_WC_RECV && !entry->source)
+        entry->source = draw_any(held) & 0xffffff;
+    adverse_note(ADVERSE_UNSAID);
+}
+
+void cq_held_spoil(struct cq *cq, struct completion *entry)
+{
+    lock_assert_held(&cq->lock);
+    struct cq_held *held = cq->moderation.scripted;
+    if (entry->lasting) /* of tag matching, whose fields have rules of their own */
+        return;
+    if (entry->status != IBV_WC_SUCCESS && adverse_shows(ADVERSE_ERROR_FIELDS))
+        spoil_error(held, entry);
+    if (entry->status == IBV_WC_SUCCESS && adverse_shows(ADVERSE_UNSAID))
+        spoil_unsaid(held, entry);
 }
 
 bool cq_held_takes(struct cq *cq, const struct completion *entry, bool notable)

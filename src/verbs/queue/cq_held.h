@@ -25,8 +25,11 @@ void cq_held_end(struct cq *);
 /* The timer of a queue that nothing uses any more is stopped. Under process->progress. */
 void cq_held_forget(struct cq *);
 
-/* An entry has come: true: it is kept, and comes into the ring later, or found no room. Under cq->lock, like all below.
+/* Its fields that no rule gives a value get one, in an adverse process. Under cq->lock, like all below.
  */
+void cq_held_spoil(struct cq *, struct completion *);
+
+/* An entry has come: true: it is kept, and comes into the ring later, or found no room. */
 bool cq_held_takes(struct cq *, const struct completion *, bool notable);
 
 /* An event is to be raised: false: it is lost, or comes later. */

@@ -91,6 +91,8 @@ void cq_put_late(struct cq *cq, const struct completion *entry, bool notable)
 void cq_end_push_slow(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
+    if (unlikely(cq->wc_flags & CQ_WATCHED))
+        cq_held_spoil(cq, entry);
     if (likely(!(cq->wc_flags & CQ_WATCHED)) || !cq_held_takes(cq, entry, notable))
         cq_put(cq, entry, notable);
 }

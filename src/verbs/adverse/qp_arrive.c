@@ -1,0 +1,205 @@
+#include "verbs/adverse/qp_adverse.h"
+
+#include <string.h>
+
+#include "verbs/queue/srq.h"
+
+/* The longest of each, unless times are scaled. */
+static const nanos write_late = 2 * NANOS_MILLISECOND, answer_late = 300 * NANOS_MICROSECOND,
+                   acknowledge_late = 200 * NANOS_MICROSECOND, response_kept = 200 * NANOS_MICROSECOND;
+
+void qp_adverse_watch(struct qp_adverse *adverse)
+{
+    nanos due = landings_due(&adverse->landings), kept = landings_due(&adverse->kept);
+    due = kept < due ? kept : due;
+    for (unsigned i = 0; i < QP_EVENTS; i++)
+        due = adverse->events[i] < due ? adverse->events[i] : due;
+    adverse->qp->rate_limit.lands = due;
+    if (due != NANOS_NEVER)
+        qp_expire_by(adverse->qp, due);
+}
+
+void qp_adverse_land(struct qp *qp, nanos until)
+{
+    lock_assert_held(&qp->lock);
+    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
+    landings_land(&adverse->landings, &adverse->source, until);
+    qp_adverse_watch(adverse);
+}
+
+void qp_adverse_land_responses(struct qp_adverse *adverse)
+{
+    lock_assert_held(&adverse->qp->lock);
+    landings_land(&adverse->kept, &adverse->source, NANOS_NEVER);
+}
+
+/* --- WRITEs */
+
+static bool keep_late(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to)
+{
+    nanos late = adverse_delay(&adverse->source, ADVERSE_LATE_WRITE, write_late);
+    if (!late && landings_due(&adverse->landings) == NANOS_NEVER)
+        return false;
+    if (!landings_keep(&adverse->landings, &adverse->carried, offset, to, qp_flow(adverse->qp)->now + late))
+        return false;
+    qp_adverse_watch(adverse);
+    return true;
+}
+
+/* What could not be kept lands now, behind what was. */
+static bool carry_write(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    if (count == 1 && keep_late(adverse, offset, to))
+        return true;
+    qp_adverse_land(adverse->qp, NANOS_NEVER);
+    return count == 1 ? landing_tear(&adverse->carried, offset, to, &adverse->source)
+                      : payload_copy(&adverse->carried, offset, to, count);
+}
+
+/* --- responses to READs */
+
+static bool store(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    if (!adverse_shows(ADVERSE_PIECES))
+        return payload_copy(&adverse->carried, offset, to, count);
+    adverse_note(ADVERSE_PIECES);
+    return landing_scatter(&adverse->carried, offset, to, count, &adverse->source);
+}
+
+/* An unsignalled READ before another one that has been sent: its bytes need not be there before that one's completion,
+ * and may be stored behind its bytes. */
+static bool may_wait_for_next(const struct qp_adverse *adverse)
+{
+    struct qp *qp = adverse->qp;
+    const struct send_queue *queue = engine_queue(qp_engine(qp));
+    const struct send_wqe *work = send_queue_at(queue, queue->head), *next = send_queue_at(queue, queue->head + 1);
+    return adverse_shows(ADVERSE_PIECES) && !qp->sends.signal_all && !(work->flags & IBV_SEND_SIGNALED) &&
+           !qp->counting.operations && (int32_t)(queue->next - queue->head) >= 2 && next->opcode == IBV_WR_RDMA_READ &&
+           work->packets == 1;
+}
+
+static bool keep_response(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    if (count != 1 || !may_wait_for_next(adverse) || adverse_draw(&adverse->source, 1))
+        return false;
+    return landings_keep(&adverse->kept, &adverse->carried, offset, to, qp_flow(adverse->qp)->now + response_kept);
+}
+
+/* Once for a packet, and never with the last retries: those are for what the network loses. */
+static bool wants_it_again(struct qp_adverse *adverse)
+{
+    enum { ONE_IN = 4, LEAST = 2 };
+    const struct qp *qp = adverse->qp;
+    bool may = adverse_shows(ADVERSE_REPEATED_READS) && adverse->again != adverse->carried_psn + 1 &&
+               engine_settings_of(qp_engine(qp))->retry_count >= LEAST && engine_has_all_retries(qp_engine(qp));
+    if (!may || adverse_draw(&adverse->source, ONE_IN - 1))
+        return false;
+    adverse->again = adverse->carried_psn + 1;
+    adverse_note(ADVERSE_REPEATED_READS);
+    return true;
+}
+
+/* Who can't store an answer asks for it again. */
+static bool carry_response(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    bool again = wants_it_again(adverse);
+    if (!again && keep_response(adverse, offset, to, count)) {
+        qp_adverse_watch(adverse);
+        return true;
+    }
+    bool stored = store(adverse, offset, to, count);
+    qp_adverse_land_responses(adverse);
+    return stored && !again;
+}
+
+/* --- packets */
+
+/* As a payload's `pull`, of all that is stored of a packet. */
+static bool carry(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    struct qp_adverse *adverse = payload->source;
+    switch (adverse->carries) {
+    case CARRIES_WRITE:
+        return carry_write(adverse, offset, to, count);
+    case CARRIES_RESPONSE:
+        return carry_response(adverse, offset, to, count);
+    default:
+        return store(adverse, offset, to, count);
+    }
+}
+
+static nanos up_to_a_timer(const struct qp *qp, nanos most)
+{
+    enum { UNIT = 4096, PARTS = 16 };
+    nanos part = ((nanos)UNIT << (qp->attr.timeout & 31)) / PARTS;
+    return qp->attr.timeout && part < most ? part : most;
+}
+
+/* A READ whose answer waits is overtaken by the WRITEs behind it. */
+static void delay_response(struct qp *qp, struct qp_adverse *adverse, uint32_t flags)
+{
+    bool answer = flags & (OP_READ | OP_ATOMIC);
+    nanos now = qp_flow(qp)->now;
+    if (adverse->responses_until > now || flags & OP_RESPONSE || !(flags & OP_END || answer))
+        return;
+    nanos delay = answer ? adverse_delay(&adverse->source, ADVERSE_OVERTAKE, up_to_a_timer(qp, answer_late))
+                         : adverse_delay(&adverse->source, ADVERSE_LATE_ACKS, up_to_a_timer(qp, acknowledge_late));
+    adverse->responses_until = now + delay;
+}
+
+/* Does it end what bounds the lateness of WRITEs? */
+static bool is_bound(uint32_t flags)
+{
+    return !(flags & OP_RESPONSE) && (!(flags & OP_WRITE) || flags & OP_IMMDT);
+}
+
+static bool may_be_carried(const struct qp *qp, const struct packet *packet, uint32_t flags)
+{
+    bool tags = qp->uses.srq && qp->uses.srq->tags;
+    return packet->payload.length && qp->traits & QP_END_TO_END && !tags &&
+           flags & (OP_SEND | OP_WRITE | OP_RESPONSE) && !(flags & OP_ATOMIC_WRITE);
+}
+
+static enum carried what_it_carries(uint32_t flags)
+{
+    if (flags & OP_RESPONSE)
+        return CARRIES_RESPONSE;
+    return flags & OP_WRITE && !(flags & OP_IMMDT) ? CARRIES_WRITE : CARRIES_MESSAGE;
+}
+
+/* IPv4 leaves what stands before its header in the 40 bytes undefined; the first byte tells versions apart. */
+static void show_any_header(struct qp_adverse *adverse, const struct packet *packet, struct packet *shown)
+{
+    enum { HEADER = 40, IPV4 = 20 };
+    if (!packet->grh || packet->lrh || packet->grh[0] || !adverse_shows(ADVERSE_UNSAID))
+        return;
+    memcpy(adverse->grh, packet->grh, HEADER);
+    for (unsigned i = 1; i < IPV4; i++)
+        adverse->grh[i] = (uint8_t)adverse_draw(&adverse->source, UINT8_MAX);
+    *shown = *packet;
+    shown->grh = adverse->grh;
+}
+
+const struct packet *qp_adverse_take(struct qp *qp, const struct packet *packet, struct packet *room)
+{
+    lock_assert_held(&qp->lock);
+    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
+    uint32_t flags = op_table[packet->opcode].flags;
+    room->grh = NULL;
+    if (qp->traits & QP_DATAGRAM)
+        show_any_header(adverse, packet, room);
+    if (is_bound(flags))
+        qp_adverse_land(qp, NANOS_NEVER);
+    if (flags & OP_RESPONSE && !packet->payload.length)
+        qp_adverse_land_responses(adverse); /* what completes work by this packet is behind it */
+    delay_response(qp, adverse, flags);
+    if (!may_be_carried(qp, packet, flags))
+        return room->grh ? room : packet;
+    adverse->carried = packet->payload;
+    adverse->carried_psn = packet->psn;
+    adverse->carries = what_it_carries(flags);
+    *room = *packet;
+    room->payload =
+        (struct payload){.length = packet->payload.length, .count = PAYLOAD_STORES, .pull = carry, .source = adverse};
+    return room;
+}

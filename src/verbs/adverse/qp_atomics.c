@@ -1,0 +1,83 @@
+#include "verbs/adverse/qp_adverse.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/static_lock.h"
+#include "wire/guarded.h"
+
+/* All atomics of the process, as of one device: those of several queue pairs may be executed at once. */
+LOCK_STATIC(executing, LOCK_INNERMOST);
+
+enum { WORD = 8, PAUSE = 400 };
+
+/* A page that other processes may have, too: their atomics are of the same device, and know nothing of the lock. */
+static bool may_be_shared(const void *memory)
+{
+    const uint64_t not_anonymous = 1ull << 61; /* proc_pid_pagemap(5) */
+    static const unsigned entry_size = sizeof(uint64_t);
+    uint64_t entry = not_anonymous;
+    int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return true;
+    off_t at = (off_t)((uintptr_t)memory / (uintptr_t)sysconf(_SC_PAGESIZE) * entry_size);
+    bool read = pread(file, &entry, entry_size, at) == (ssize_t)entry_size;
+    close(file);
+    return !read || entry & not_anonymous;
+}
+
+static bool is_aligned(const void *memory)
+{
+    return (uintptr_t)memory % WORD == 0;
+}
+
+static bool change_at_once(const struct packet *packet, void *memory, uint64_t *found)
+{
+    if (op_operation(packet->opcode) == OPERATION_COMPARE_SWAP)
+        return guarded_compare_and_swap(memory, packet->compare, packet->swap_or_add, found);
+    return guarded_fetch_and_add(memory, packet->swap_or_add, found);
+}
+
+static uint64_t value_of(const struct packet *packet, uint64_t found)
+{
+    if (op_operation(packet->opcode) == OPERATION_COMPARE_SWAP)
+        return found == packet->compare ? packet->swap_or_add : found;
+    return found + packet->swap_or_add;
+}
+
+static void pause_for(uint64_t rounds)
+{
+    for (volatile uint64_t left = rounds; left; left--) {
+    }
+}
+
+static bool change_slowly(const struct packet *packet, void *memory, uint64_t *found, uint64_t rounds)
+{
+    if (!guarded_copy(found, memory, WORD))
+        return false;
+    uint64_t value = value_of(packet, *found);
+    pause_for(rounds);
+    return value == *found || guarded_copy(memory, &value, WORD);
+}
+
+static bool store(const struct packet *packet, void *memory)
+{
+    return payload_copy(&packet->payload, 0, &(struct iovec){memory, WORD}, 1);
+}
+
+bool qp_adverse_change(struct engine_owner *owner, const struct packet *packet, void *memory, uint64_t *found)
+{
+    struct qp *qp = qp_of_owner(owner);
+    lock_assert_held(&qp->lock);
+    bool stores = op_operation(packet->opcode) == OPERATION_ATOMIC_WRITE;
+    bool at_once = !stores && is_aligned(memory) && may_be_shared(memory);
+    uint64_t rounds = adverse_draw(&qp_datapath(qp)->adverse->source, PAUSE);
+    if (!stores && !at_once)
+        adverse_note(ADVERSE_TORN);
+    lock_take(&executing);
+    bool changed = stores    ? store(packet, memory)
+                   : at_once ? change_at_once(packet, memory, found)
+                             : change_slowly(packet, memory, found, rounds);
+    lock_release(&executing);
+    return changed;
+}

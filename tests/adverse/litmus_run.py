@@ -1,0 +1,38 @@
+"""Runs the litmus tests of litmus.def under an adverse list."""
+import os
+import subprocess
+import tempfile
+from typing import NamedTuple
+
+BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build")))
+PROGRAM = f"{BUILD}/tests/adverse/litmus"
+EXTRA = "with=write-order,with=no-inline"  # what the tests need of what is off by itself
+
+
+class Row(NamedTuple):
+    """What came of one test."""
+    verdict: str
+    behaviour: str
+    seen: int
+    trials: int
+    outcome: str
+
+
+def read(text):
+    rows = (line.split("\t") for line in text.splitlines())
+    return {name: Row(verdict, behaviour, int(seen), int(trials), outcome) for name, verdict, behaviour, seen, trials, outcome in rows}
+
+
+def without(row):
+    return ",".join(f"without={word}" for word in row.behaviour.split("+"))
+
+
+def run(adverse, trials, *names, directory=None, env=None):
+    """The rows by their names. `adverse` None: without the mode."""
+    with tempfile.TemporaryDirectory(prefix="softverbs-adverse-") as own:
+        options = [] if adverse is None else [f"--adverse={adverse}"]
+        done = subprocess.run([f"{BUILD}/softverbs", "run", *options, "--", PROGRAM, str(trials), *names], capture_output=True, text=True, check=False,
+                              env={**os.environ, "SOFTVERBS_DIR": directory or own, **(env or {})})
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"litmus {names}: status {done.returncode}: {done.stderr[-800:]}")
+    return read(done.stdout)
