@@ -75,12 +75,19 @@ def a_process_that_ends_owes_nothing():
                          "quietly", "10"), out=None)
 
 
+def a_correct_program_passes_under_every_seed():
+    """Random work, and a look at each byte and order that the rules promise; under other schedules of its threads, too."""
+    for seed in range(1, 13):
+        expect(softverbs("run", f"--adverse=seed={seed},scale={20 * seed}%", "--schedule", f"seed={seed}", "--", f"{BUILD}/tests/adverse/judge", str(seed), "20"))
+
+
 def a_list_that_is_none_is_refused():
     for value in ("late-write", "seed=x", "only=99", "scale=0%"):
         expect(softverbs("run", f"--adverse={value}", "--", "true"), status=2, err=[f'"{value}" of the adverse list'.encode()])
         done = softverbs("run", "--", "true", env={"SOFTVERBS_ADVERSE": value})
         assert done.returncode == 2 and b"3 late-write" in done.stderr, told(done)
     expect(softverbs("run", "--adverse", "--", "true"))
+    expect(softverbs("run", "--schedule", "seven", "--", "true"), status=2, err=[b'"seven" is no schedule'])
 
 
 if __name__ == "__main__":
