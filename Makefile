@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles model install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse model install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -73,6 +73,12 @@ lab:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/tool/lab_evidence.py
+
+# Days, for all of it; PART=litmus or PART=rows, and WORDS. Stopped, it goes on where it was.
+adverse:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/adverse/evidence.py $(PART) $(WORDS)
 
 matrix:
 	@tools/build/setup.sh build check

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """What docs/evidence/adverse.md says: `make adverse`. Stopped, it goes on where it was.
 
-    evidence.py [litmus|rows|seeds] [WORDS]    one part, of it what holds the words; without a part all, and the page
+    evidence.py [litmus|rows|page] [WORDS]    one part, of it what holds the words; without a part all. Behind each the page
 
 Part `litmus`: a million trials of each outcome that must never be, in processes that live for 50,000 of them, and each
-allowed one under up to 1,000 seeds. Part `rows`: the rows of `make clients`, each under 3 seeds. Part `seeds`: ping-pongs,
-perftest and rping, each under 100. The results lie in the build directory, with the commit that they are of.
+allowed one under up to 1,000 seeds. Part `rows`: the rows of `make clients`, each under 3 seeds, and ping-pongs, perftest
+and rping under 100. The results lie in the build directory, with the commit that they are of.
 """
-import collections
 import datetime
+import functools
 import json
 import os
 import platform
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,11 +21,19 @@ sys.path[:0] = [HERE, os.path.join(HERE, "../clients/families"), os.path.join(HE
 import litmus_run
 import page
 from clients import BUILD
-from row import FAILED, OK, OWN, SKIPPED
+import main as families
+from row import OK
 
 PAGE = os.path.join(HERE, "../../docs/evidence/adverse.md")
 MEMORY = os.environ.get("ADVERSE_MEMORY", os.path.join(BUILD, "adverse.json"))
 TRIALS, CHUNK, SEEDS = 1_000_000, 50_000, 1000
+
+
+@functools.lru_cache
+def built_from():
+    """The commit of the build that runs, which the tree may have left behind."""
+    shown = subprocess.run([f"{BUILD}/softverbs", "version"], capture_output=True, text=True, check=True).stdout
+    return next(line.split()[-1] for line in shown.splitlines() if line.startswith("built from"))
 
 
 def recall():
@@ -50,13 +59,13 @@ def _never(names):
     while True:
         known = recall().get("never", {})
         name = min(names, key=lambda each: known.get(each, {}).get("trials", 0))
-        state = known.get(name, {"trials": 0, "seen": 0, "chunks": 0, "commits": []})
+        state = known.get(name, {"trials": 0, "seen": 0, "chunks": 0, "builds": {}})
         if state["trials"] >= TRIALS:
             return
         seed = state["chunks"] + 1
         row = litmus_run.run(f"seed={seed},scale=1%,{litmus_run.EXTRA}", CHUNK, name)[name]
-        commits = sorted({*state["commits"], page.commit()})
-        state = {"trials": state["trials"] + row.trials, "seen": state["seen"] + row.seen, "chunks": seed, "commits": commits, "outcome": row.outcome}
+        builds = {**state["builds"], built_from(): state["builds"].get(built_from(), 0) + row.trials}
+        state = {"trials": state["trials"] + row.trials, "seen": state["seen"] + row.seen, "chunks": seed, "builds": builds, "outcome": row.outcome}
         remember("never", name, state)
         print(f"{name}: {state['seen']} of {state['trials']} trials", flush=True)
 
@@ -75,7 +84,7 @@ def _allowed(names):
                 seeds.append(seed)
         without = litmus_run.run(f"seed={seeds[0] if seeds else 1},scale=10%,{litmus_run.EXTRA},{litmus_run.without(row)}", 1000, name)[name]
         remember("allowed", name, {"seeds": seeds, "outcome": row.outcome, "behaviour": row.behaviour, "without": without.seen, "of": without.trials,
-                                   "commits": [page.commit()]})
+                                   "commits": [built_from()]})
         print(f"{name}: seen under seeds {seeds}; without {row.behaviour} {without.seen} of {without.trials}", flush=True)
 
 
@@ -86,12 +95,81 @@ def litmus(words):
     return any(state["seen"] for state in recall().get("never", {}).values())
 
 
-PARTS = {"litmus": litmus}
+# --- clients
+
+FEW, MANY = 3, 100
+
+
+def _list_of(name, seed):
+    """What has no answer to a lost message is run without losses."""
+    datagrams = any(word in name for word in ("UD", "UC", "_ud_", "_uc_", "ud_v", "uc_", "udaddy", "mckey", "dgram", "ofi_rxd"))
+    return f"seed={seed}" + (",without=unreliable" if datagrams else "")
+
+
+def _many(row):
+    return row.family == "perftest" or "pingpong" in row.name and row.family == "ibverbs-utils" or row.name.startswith("rping")
+
+
+def rows(words):
+    command, bad = families.isolation(), False
+    for row in families.all_rows():
+        if words not in row.name and words not in row.family:
+            continue
+        for seed in range(1, (MANY if _many(row) else FEW) + 1):
+            known = recall().get("rows", {}).get(row.name, {})
+            if str(seed) in known:
+                continue
+            adverse = _list_of(row.name, seed)
+            verdict, said = families.run_apart(row._replace(seconds=2 * row.seconds), command, {"SOFTVERBS_ADVERSE": adverse, "TEST_PATIENCE": "4"})
+            remember("rows", row.name, {**known, str(seed): [verdict, said if verdict != OK else "", adverse, built_from()]})
+            bad |= verdict == "failed"
+            print(f"{verdict}\t{row.name}\t{adverse}\t{said if verdict != OK else ''}", flush=True)
+    return bad
+
+
+# --- the page
+
+INTRODUCTION = """# The adverse adapter: what was seen
+
+Written by `make adverse`, which goes on where it was stopped ([what it is](../user/adverse.md)). Seeds are 1, 2, 3 and so on.
+"""
+
+
+def _litmus_lines(known):
+    yield "\n## Outcomes that must never be\n\nIn processes that live for 50,000 trials, all behaviours on, times scaled to 1%.\n\n"
+    yield "| test | outcome | trials | seen | of the builds |\n|---|---|---|---|---|\n"
+    for name, state in sorted(known.get("never", {}).items()):
+        yield f"| {name} | {page.cell(state['outcome'])} | {state['trials']} | {state['seen']} | {', '.join(f'{count} of {build}' for build, count in state['builds'].items())} |\n"
+    yield "\n## Outcomes that are allowed\n\nThe first seeds that show each, in 40 trials, and how often it was seen under the first of them without its behaviour.\n\n"
+    yield "| test | outcome | seeds | behaviour | without it | commits |\n|---|---|---|---|---|---|\n"
+    for name, state in sorted(known.get("allowed", {}).items()):
+        yield (f"| {name} | {page.cell(state['outcome'])} | {', '.join(map(str, state['seeds'])) or 'none'} | {state['behaviour']} | "
+               f"{state['without']} of {state['of']} | {', '.join(state['commits'])} |\n")
+
+
+def _row_lines(known):
+    yield "\n## Clients\n\n| client | seeds that ran | ok | other | commits |\n|---|---|---|---|---|\n"
+    for name, seeds in known.get("rows", {}).items():
+        good = sum(result[0] == OK for result in seeds.values())
+        other = {f"{result[0]} under {result[2]}: {page.cell(result[1])[:200]}": None for result in seeds.values() if result[0] != OK}
+        yield f"| {page.cell(name)} | {len(seeds)} | {good} | {'; '.join(list(other)[:3]) or '-'} | {', '.join(sorted({result[3] for result in seeds.values()}))} |\n"
+    yield "\nRows that have no answer to a lost message ran `without=unreliable`.\n"
+
+
+def write(_words):
+    known = recall()
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(INTRODUCTION + f"\nLast run: {datetime.date.today()}, Linux {platform.release()}.\n" + "".join(_litmus_lines(known)) + "".join(_row_lines(known)))
+    return False
+
+
+PARTS = {"litmus": litmus, "rows": rows}
 
 
 def main():
     part, words = (sys.argv[1] if len(sys.argv) > 1 else None), " ".join(sys.argv[2:])
     bad = [bool(run(words)) for name, run in PARTS.items() if part in (None, name)]
+    write(words)
     return any(bad)
 
 
