@@ -74,7 +74,8 @@ struct owner_operations {
                                  unsigned access, struct iovec *);
 
     /* Executes an atomic in its place, 8 bytes that may lie unaligned: FETCH_ADD, COMPARE_SWAP or ATOMIC_WRITE, by what
-     * the packet says. *found: what was there. False: the memory is gone. Called only with settings.owner_changes. */
+     * the packet says. *found: what was there. False: the memory is gone. Called only with settings.owner_changes;
+     * NULL: the engine does it by itself. */
     bool (*change)(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 
     /* A SEND with invalidate has arrived: REASON_INVALIDATE_KEY when this key can't be invalidated. */

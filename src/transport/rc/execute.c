@@ -107,7 +107,7 @@ static bool fetch_and_add(void *memory, uint64_t add, uint64_t *found)
 
 static bool change(struct rc *rc, void *memory, const struct packet *packet, uint64_t *found)
 {
-    if (unlikely(rc->settings.owner_changes))
+    if (unlikely(rc->settings.owner_changes && rc->owner->operations->change))
         return rc->owner->operations->change(rc->owner, packet, memory, found);
     return op_operation(packet->opcode) == OPERATION_COMPARE_SWAP
                ? compare_and_swap(memory, packet->compare, packet->swap_or_add, found)
@@ -136,7 +136,7 @@ enum reason execute_atomic_write(struct rc *rc, const struct packet *packet)
     if (reason)
         return reason;
     uint64_t before;
-    if (unlikely(rc->settings.owner_changes))
+    if (unlikely(rc->settings.owner_changes && rc->owner->operations->change))
         reason = rc->owner->operations->change(rc->owner, packet, memory.iov_base, &before) ? REASON_NONE
                                                                                             : REASON_REMOTE_GONE;
     else

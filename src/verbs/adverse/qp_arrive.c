@@ -58,7 +58,7 @@ static bool carry_write(struct qp_adverse *adverse, uint32_t offset, const struc
 
 /* --- responses to READs */
 
-static bool store(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
+static bool store_now(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     if (!adverse_shows(ADVERSE_PIECES))
         return payload_copy(&adverse->carried, offset, to, count);
@@ -107,7 +107,7 @@ static bool carry_response(struct qp_adverse *adverse, uint32_t offset, const st
         qp_adverse_watch(adverse);
         return true;
     }
-    bool stored = store(adverse, offset, to, count);
+    bool stored = store_now(adverse, offset, to, count);
     qp_adverse_land_responses(adverse);
     return stored && !again;
 }
@@ -124,7 +124,7 @@ static bool carry(const struct payload *payload, uint32_t offset, const struct i
     case CARRIES_RESPONSE:
         return carry_response(adverse, offset, to, count);
     default:
-        return store(adverse, offset, to, count);
+        return store_now(adverse, offset, to, count);
     }
 }
 

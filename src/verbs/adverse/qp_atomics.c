@@ -60,7 +60,7 @@ static bool change_slowly(const struct packet *packet, void *memory, uint64_t *f
     return value == *found || guarded_copy(memory, &value, WORD);
 }
 
-static bool store(const struct packet *packet, void *memory)
+static bool store_word(const struct packet *packet, void *memory)
 {
     return payload_copy(&packet->payload, 0, &(struct iovec){memory, WORD}, 1);
 }
@@ -75,7 +75,7 @@ bool qp_adverse_change(struct engine_owner *owner, const struct packet *packet, 
     if (!stores && !at_once)
         adverse_note(ADVERSE_TORN);
     lock_take(&executing);
-    bool changed = stores    ? store(packet, memory)
+    bool changed = stores    ? store_word(packet, memory)
                    : at_once ? change_at_once(packet, memory, found)
                              : change_slowly(packet, memory, found, rounds);
     lock_release(&executing);

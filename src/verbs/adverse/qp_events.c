@@ -1,6 +1,5 @@
 #include "verbs/adverse/qp_events.h"
 
-#include "runtime/clock.h"
 #include "verbs/qp/qp_error.h"
 
 static const nanos event_late = 2 * NANOS_MILLISECOND; /* the longest, unless times are scaled */
@@ -16,7 +15,7 @@ bool qp_events_keep(struct qp *qp, enum ibv_event_type type)
         nanos late = may_be_late[i] == type ? adverse_delay(&adverse->source, ADVERSE_ASYNC_EVENTS, event_late) : 0;
         if (!late)
             continue;
-        adverse->events[i] = clock_now() + late;
+        adverse->events[i] = qp_flow(qp)->now + late;
         qp_adverse_watch(adverse);
         return true;
     }
