@@ -21,6 +21,8 @@ enum {
     SECTION_ORDER = 0x1a2b3c4d,
     BLOCK_LEAST = 12,
     OPTION_END = 0,
+    OPTION_COMMENT = 1,
+    OPTION_FLAGS = 2, /* of a packet */
     OPTION_RESOLUTION = 9,
 };
 
@@ -143,6 +145,8 @@ static bool next_classic(struct pcap *pcap, struct pcap_record *record)
     record->length = get32(pcap, header + 8);
     record->original = get32(pcap, header + 12);
     record->link = pcap->interface[0].link;
+    record->direction = PCAP_UNKNOWN;
+    record->comment = NULL;
     record->bytes = pass(pcap, record->length);
     return record->bytes;
 }
@@ -174,6 +178,24 @@ static bool add_interface(struct pcap *pcap, const uint8_t *body, size_t length)
     return true;
 }
 
+/* The options behind a packet. */
+static void read_options(const struct pcap *pcap, const uint8_t *body, size_t at, size_t length,
+                         struct pcap_record *record)
+{
+    while (at + 4 <= length) {
+        uint16_t option = get16(pcap, body + at), size = get16(pcap, body + at + 2);
+        if (option == OPTION_END || size > length - at - 4)
+            break;
+        if (option == OPTION_COMMENT && !record->comment) {
+            record->comment = (const char *)body + at + 4;
+            record->comment_length = size;
+        }
+        if (option == OPTION_FLAGS && size == 4)
+            record->direction = get32(pcap, body + at + 4) & 3;
+        at += 4 + (((size_t)size + 3) & ~(size_t)3);
+    }
+}
+
 static bool fill_record(const struct pcap *pcap, uint32_t number, const uint8_t *body, size_t length,
                         struct pcap_record *record)
 {
@@ -186,7 +208,10 @@ static bool fill_record(const struct pcap *pcap, uint32_t number, const uint8_t 
                                    .original = get32(pcap, body + 16),
                                    .link = interface->link,
                                    .nanoseconds = in_nanoseconds(time, interface->ticks)};
-    return record->length <= length - 20;
+    if (record->length > length - 20)
+        return false;
+    read_options(pcap, body, 20 + ((record->length + 3) & ~(size_t)3), length, record);
+    return true;
 }
 
 static bool fill_simple(const struct pcap *pcap, const uint8_t *body, size_t length, struct pcap_record *record)

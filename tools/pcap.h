@@ -37,12 +37,17 @@ struct pcap {
     } interface[PCAP_INTERFACES_MAX];
 };
 
+enum pcap_direction { PCAP_UNKNOWN = 0, PCAP_RECEIVED = 1, PCAP_SENT = 2 }; /* as the option epb_flags has it */
+
 struct pcap_record {
     const uint8_t *bytes; /* in the file's memory */
     size_t length;
     size_t original;      /* length on the wire; more when the capture cut it */
     uint32_t link;        /* enum pcap_link */
     uint64_t nanoseconds; /* since the epoch; 0: not recorded */
+    enum pcap_direction direction;
+    const char *comment; /* the first one, without a NUL at its end; NULL: none */
+    size_t comment_length;
 };
 
 /* 0 or a positive errno; EILSEQ: not a capture file. */

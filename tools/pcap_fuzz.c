@@ -38,6 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     while (!error && pcap_next(&pcap, &record)) {
         struct dissection datagram;
         require(record.bytes >= copy && record.length <= length && record.bytes + record.length <= copy + length);
+        require(!record.comment || ((const uint8_t *)record.comment >= copy &&
+                                    (const uint8_t *)record.comment + record.comment_length <= copy + length));
         if (dissect(&record, &datagram) == DISSECTED_ROCE)
             check_datagram(&record, &datagram);
     }

@@ -43,6 +43,7 @@ enum {
     LAST = 8,       /* the end of the options, and the second length */
     TAIL_MAX = 512, /* its options and the second length */
     COMMENT_MAX = 256,
+    ENDS_MAX = 48,                                      /* of a comment: both queue pairs */
     FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
     START_MAX = 256,
     LOOK_EACH = 1 << 20, /* so many bytes are written between two looks at the file's size */
@@ -279,11 +280,11 @@ static void write_block(struct capture *capture, size_t length)
 }
 
 /* Blanks at its end let the block, which has so many bytes before it, end at a multiple of CAPTURE_ALIGNMENT. */
-static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *note, const char *more)
+static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *ends, const char *note, const char *more)
 {
     char comment[COMMENT_MAX + CAPTURE_ALIGNMENT];
-    int length = snprintf(comment, COMMENT_MAX, "%s%s%s%s%s", capture->process, note ? "; " : "", note ? note : "",
-                          more ? "; " : "", more ? more : "");
+    int length = snprintf(comment, COMMENT_MAX, "%s%s%s%s%s%s", capture->process, ends, note ? "; " : "",
+                          note ? note : "", more ? "; " : "", more ? more : "");
     size_t used = length < COMMENT_MAX ? (size_t)length : COMMENT_MAX - 1;
     size_t block = (size_t)(to - capture->block) + OPTION_HEAD + used + LAST, blanks = -block % CAPTURE_ALIGNMENT;
     memset(comment + used, ' ', blanks);
@@ -291,7 +292,8 @@ static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *no
 }
 
 /* The block around the frame of this length that stands in it already. */
-static void write_frame(struct capture *capture, size_t length, bool sent, const char *note, const char *more)
+static void write_frame(struct capture *capture, size_t length, bool sent, const char *ends, const char *note,
+                        const char *more)
 {
     struct timespec now;
     uint8_t *to = capture->block;
@@ -303,7 +305,7 @@ static void write_frame(struct capture *capture, size_t length, bool sent, const
     to = put32(put32(to, (uint32_t)length), (uint32_t)length);
     memset(to + length, 0, -length & 3);
     to += length + (-length & 3);
-    to = put_comment(capture, put_option(to, OPTION_FLAGS, &flags, sizeof flags), note, more);
+    to = put_comment(capture, put_option(to, OPTION_FLAGS, &flags, sizeof flags), ends, note, more);
     write_block(capture, (size_t)(finish_block(capture->block, to) - capture->block));
 }
 
@@ -419,11 +421,19 @@ static void set_pad(uint8_t *headers, uint32_t held)
     headers[1] = (uint8_t)((headers[1] & 0xcf) | (-held & 3) << 4);
 }
 
+/* Both queue pairs, of which the packet itself has only the receiver's. */
+static void name_ends(const struct capture_way *way, const uint8_t *headers, char ends[ENDS_MAX])
+{
+    *ends = 0;
+    if (way->from)
+        snprintf(ends, ENDS_MAX, "; qp 0x%x to 0x%x", way->from, bytes_get32(headers + 4) & 0xffffff);
+}
+
 void capture_roce(struct capture *capture, const struct capture_way *way, const uint8_t *headers, size_t length,
                   const struct payload *payload)
 {
     uint8_t copy[WIRE_HEADERS_MAX];
-    char cut[96];
+    char cut[96], ends[ENDS_MAX];
     bool read;
     uint32_t most = way->infiniband ? CAPTURE_INFINIBAND_MAX : CAPTURE_PAYLOAD_MAX;
     uint32_t held = payload->length < most ? payload->length : most;
@@ -431,6 +441,7 @@ void capture_roce(struct capture *capture, const struct capture_way *way, const 
         return;
     memcpy(copy, headers, length);
     set_pad(copy, held);
+    name_ends(way, copy, ends);
     snprintf(cut, sizeof cut, "the first %u of %u bytes of payload", held, payload->length);
     lock_take(&capture->lock);
     if (!capture->stopped) {
@@ -438,7 +449,7 @@ void capture_roce(struct capture *capture, const struct capture_way *way, const 
         size_t all = put_packet(frame + (way->infiniband ? ERF_HEADER : 0), way, copy, length, payload, held, &read);
         if (way->infiniband)
             all = put_erf(frame, all);
-        write_frame(capture, all, way->sent, way->note,
+        write_frame(capture, all, way->sent, ends, way->note,
                     !read                    ? "the payload could not be read"
                     : held < payload->length ? cut
                                              : NULL);
@@ -457,7 +468,7 @@ void capture_datagram(struct capture *capture, const struct capture_way *way, co
             memcpy(datagram, bytes, length);
         size_t all = (size_t)(datagram - frame) + length;
         ether_write_checksums(frame, (uint32_t)all);
-        write_frame(capture, all, way->sent, way->note, NULL);
+        write_frame(capture, all, way->sent, "", way->note, NULL);
     }
     lock_release(&capture->lock);
 }
@@ -468,6 +479,6 @@ void capture_ethernet(struct capture *capture, bool sent, const struct payload *
         return;
     lock_take(&capture->lock);
     if (!capture->stopped && payload_copy(payload, 0, &(struct iovec){capture->block + HEAD, payload->length}, 1))
-        write_frame(capture, payload->length, sent, note, NULL);
+        write_frame(capture, payload->length, sent, "", note, NULL);
     lock_release(&capture->lock);
 }

@@ -1,7 +1,8 @@
 /* Writes packets to a pcapng file as Wireshark reads them: Ethernet, IPv4 or IPv6, UDP port 4791, RoCEv2 with its
  * invariant CRC. What has no such headers (links inside the host) gets them from its GIDs; the Ethernet addresses too
  * are made from those. Packets of InfiniBand begin with their LRH and end with both CRCs; a file holds either. Each
- * packet tells its direction, and in a comment the process that wrote it.
+ * packet tells its direction, and in a comment the process that wrote it and both queue pairs, as only the receiver's
+ * is in the packet: "pid 4711 server; qp 0x11 to 0x12; fault: dropped".
  *
  * Processes may share a file: every block is one write at its end (O_APPEND), and the section's header is written by
  * whoever finds the file empty, under a lock of its first byte; each holds the file's shared lock (flock) for as long
@@ -31,6 +32,7 @@ struct capture_way {
     struct lrh lrh;              /* then */
     struct datagram_route route; /* addresses and ports */
     uint8_t traffic_class, hop_limit;
+    uint32_t from;    /* number of the queue pair that sent it, for the comment; 0: not known */
     const char *note; /* for the comment; NULL: none */
 };
 

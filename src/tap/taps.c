@@ -108,6 +108,7 @@ static uint16_t port_of(uint32_t number)
 static struct capture_way way_by(bool sent, uint32_t sender)
 {
     return (struct capture_way){.sent = sent,
+                                .from = sender,
                                 .hop_limit = HOPS,
                                 .route = {.source_port = port_of(sender),
                                           .destination_port = DATAGRAM_PORT,

@@ -45,6 +45,7 @@ COMMANDS = {
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],
     "explain": [["explain"], ["explain", "--help"]],
     "decode": [["decode", CAPTURE], ["decode", "--help"]],
+    "draw": [["draw", "-o", "/dev/null", CAPTURE], ["draw", "--help"]],
     "report": [["report", "--help"]],
     "live": [["live", "--help"]],
     "missing": [["missing", "--provider"], ["missing", "--help"]],

@@ -5,7 +5,6 @@
 #include "transport/gather.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/requester.h"
-#include "transport/rc/rnr.h"
 #include "transport/request.h"
 #include "wire/psn.h"
 

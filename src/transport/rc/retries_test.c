@@ -1,6 +1,6 @@
 /* The requester: the ACK timer, the waits after RNR NAKs, and how often either repeats. */
-#include "transport/rc/rnr.h"
 #include "transport/testing/script.h"
+#include "wire/psn.h"
 
 /* IBA 9.7.6: the timer repeats everything from the oldest unacknowledged packet. */
 static void c9_7_6_1_3_silence_repeats_from_the_oldest_unacknowledged(void **state)

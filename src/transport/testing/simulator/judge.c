@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/time_scale.h"
-#include "transport/rc/rnr.h"
 #include "transport/scatter.h"
 #include "transport/testing/simulator/endpoint.h"
+#include "wire/psn.h"
 
 enum { IDENTITY = 4, UNTOUCHED = 0xa5, GUARD = 64 };
 

@@ -1,0 +1,163 @@
+#include "decode/datagrams.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/cm.h"
+#include "wire/wire.h"
+
+enum { DATAGRAM_ROOM = 65536 };
+
+_Static_assert(DATAGRAMS_ADDRESS == INET6_ADDRSTRLEN, "room for an address");
+
+static bool is_mapped(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return !memcmp(gid, mapped, sizeof mapped);
+}
+
+static const char *show_gid(const uint8_t gid[16], char text[DATAGRAMS_ADDRESS])
+{
+    bool ipv4 = is_mapped(gid);
+    return inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + 12 : gid, text, DATAGRAMS_ADDRESS);
+}
+
+void datagrams_addresses(const struct dissection *datagram, char source[DATAGRAMS_ADDRESS],
+                         char destination[DATAGRAMS_ADDRESS])
+{
+    show_gid(datagram->route.source, source);
+    show_gid(datagram->route.destination, destination);
+    if (datagram->lrh) {
+        struct lrh lrh = lrh_read(datagram->lrh);
+        snprintf(source, DATAGRAMS_ADDRESS, "LID %u", lrh.source);
+        snprintf(destination, DATAGRAMS_ADDRESS, "LID %u", lrh.destination);
+    }
+}
+
+/* The first byte in which what we would send differs from what was captured, or -1. */
+static long find_difference(const struct dissection *datagram, const struct packet *packet)
+{
+    static uint8_t again[DATAGRAM_ROOM];
+    size_t length = datagram_encode(&datagram->route, packet, again, sizeof again);
+    if (datagram->lrh && length) /* the ICRC, which is of RoCEv2 */
+        memcpy(again + length - LRH_ICRC, datagram->bytes + datagram->length - LRH_ICRC, LRH_ICRC);
+    for (size_t i = 0; i < datagram->length; i++)
+        if (i >= length || again[i] != datagram->bytes[i])
+            return (long)i;
+    return length > datagram->length ? (long)datagram->length : -1;
+}
+
+/* As find_difference. */
+static long find_message_difference(const struct cm_message *message, const uint8_t bytes[MAD_BYTES])
+{
+    uint8_t again[MAD_BYTES];
+    cm_encode(message, again);
+    for (unsigned i = 0; i < MAD_BYTES; i++)
+        if (again[i] != bytes[i])
+            return (long)i;
+    return -1;
+}
+
+/* A message of the connection manager, which comes to queue pair 1, follows the packet's own description. */
+static void judge_message(const struct packet *packet, char *description, char *verdict)
+{
+    uint8_t bytes[MAD_BYTES];
+    struct cm_message message;
+    size_t used = strlen(description);
+    if (packet->destination != MAD_QP || packet->qkey != MAD_QKEY || packet->payload.length < MAD_BYTES)
+        return;
+    payload_copy(&packet->payload, 0, &(struct iovec){bytes, sizeof bytes}, 1);
+    if (cm_decode(bytes, sizeof bytes, &message) != CM_FINE)
+        return;
+    snprintf(description + used, DATAGRAMS_LINE - used, " | CM ");
+    used = strlen(description);
+    cm_describe(&message, description + used, DATAGRAMS_LINE - used);
+    long difference = find_message_difference(&message, bytes);
+    if (difference >= 0 && !*verdict)
+        snprintf(verdict, DATAGRAMS_LINE, "its message encodes differently at byte %ld", difference);
+}
+
+static uint32_t get_little(const uint8_t *from, unsigned bytes)
+{
+    uint32_t value = 0;
+    while (bytes--)
+        value = value << 8 | from[bytes];
+    return value;
+}
+
+static enum wire_fault read_packet(struct dissection *datagram, struct packet *packet, struct iovec *piece)
+{
+    const uint8_t *icrc = datagram->bytes + datagram->length - LRH_ICRC;
+    if (!datagram->lrh)
+        return datagram_decode(&datagram->route, datagram->bytes, datagram->length, packet, piece);
+    if (lrh_icrc(datagram->lrh, (uint32_t)(icrc - datagram->lrh)) != get_little(icrc, LRH_ICRC))
+        return WIRE_ICRC;
+    return datagram_read(datagram->bytes, datagram->length - LRH_ICRC, packet, piece);
+}
+
+static bool vcrc_fits(const struct dissection *datagram)
+{
+    const uint8_t *vcrc = datagram->bytes + datagram->length;
+    return !datagram->lrh || lrh_vcrc(datagram->lrh, (uint32_t)(vcrc - datagram->lrh)) == get_little(vcrc, 2);
+}
+
+void datagrams_judge(struct dissection *datagram, struct judged *judged)
+{
+    struct packet *packet = &judged->packet;
+    unsigned headers, pad;
+    enum wire_fault fault = read_packet(datagram, packet, &judged->piece);
+    *judged->description = *judged->verdict = 0;
+    judged->known = fault == WIRE_FINE;
+    if (fault != WIRE_FINE) {
+        snprintf(judged->verdict, DATAGRAMS_LINE, "%s", wire_fault_text(fault));
+        judged->known = wire_decode(datagram->bytes, datagram->length, packet, &headers, &pad) == WIRE_FINE;
+        if (judged->known)
+            wire_describe(packet, judged->description, DATAGRAMS_LINE);
+        return;
+    }
+    wire_describe(packet, judged->description, DATAGRAMS_LINE);
+    long difference = find_difference(datagram, packet);
+    if (difference >= 0)
+        snprintf(judged->verdict, DATAGRAMS_LINE, "encodes differently at byte %ld", difference);
+    else if (!vcrc_fits(datagram))
+        snprintf(judged->verdict, DATAGRAMS_LINE, "the variant CRC is wrong");
+    judge_message(packet, judged->description, judged->verdict);
+}
+
+/* -- what a host sends in one piece for its interface to cut (UDP_SEGMENT), and captures show uncut */
+
+enum { SEGMENT_LEAST = 16, SEGMENT_MOST = 4096 + 64 }; /* BTH and ICRC; the largest path MTU with all headers */
+
+static bool is_whole(const struct dissection *datagram, size_t length)
+{
+    struct packet packet;
+    struct iovec piece;
+    struct datagram_route route = datagram->route;
+    return datagram_decode(&route, datagram->bytes, length, &packet, &piece) != WIRE_ICRC;
+}
+
+/* How long the segments are; all of it where it is one packet, right or wrong. The ICRC of the first says so. */
+static size_t segment_of(const struct dissection *datagram)
+{
+    if (datagram->lrh || is_whole(datagram, datagram->length))
+        return datagram->length;
+    for (size_t length = SEGMENT_LEAST; length < datagram->length && length <= SEGMENT_MOST; length += 4)
+        if (is_whole(datagram, length))
+            return length;
+    return datagram->length;
+}
+
+size_t datagrams_each(const struct dissection *whole, void (*visit)(void *context, struct dissection *), void *context)
+{
+    size_t most = segment_of(whole), left = whole->length, count = 0;
+    struct dissection segment = *whole;
+    for (; left; left -= segment.length, segment.bytes += segment.length, segment.route.identification++) {
+        segment.length = left < most ? left : most;
+        visit(context, &segment);
+        count++;
+        if (!segment.length)
+            break;
+    }
+    return count;
+}

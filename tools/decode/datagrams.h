@@ -1,0 +1,29 @@
+/* What stands in the datagrams of a capture, and whether we would send the same bytes. */
+#ifndef TOOLS_DECODE_DATAGRAMS_H
+#define TOOLS_DECODE_DATAGRAMS_H
+
+#include "dissect.h"
+#include "wire/packet.h"
+
+enum { DATAGRAMS_LINE = 2048, DATAGRAMS_ADDRESS = 46 };
+
+struct judged {
+    bool known; /* its headers could be read: `packet` has them */
+    struct packet packet;
+    struct iovec piece;               /* its payload, when the verdict is "" */
+    char description[DATAGRAMS_LINE]; /* "": its headers can't be read */
+    char verdict[DATAGRAMS_LINE];     /* what is wrong with it, or "" */
+};
+
+/* The source's and the destination's address, or LIDs on InfiniBand, as text. */
+void datagrams_addresses(const struct dissection *, char source[DATAGRAMS_ADDRESS],
+                         char destination[DATAGRAMS_ADDRESS]);
+
+/* Describes the datagram, the headers also where the rest is bad. */
+void datagrams_judge(struct dissection *, struct judged *);
+
+/* Calls `visit` for each packet of what a host handed to its interface in one piece, or once where it is one packet.
+ * Returns how many they were. */
+size_t datagrams_each(const struct dissection *whole, void (*visit)(void *context, struct dissection *), void *context);
+
+#endif

@@ -1,0 +1,166 @@
+/* softverbs decode: what a capture holds of RoCEv2 or InfiniBand, one line a packet, and whether we would send the same
+ * bytes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "decode/datagrams.h"
+#include "print/emit.h"
+#include "print/screen.h"
+
+struct tally {
+    unsigned long packets; /* RoCEv2 and InfiniBand */
+    bool infiniband;       /* there were some of it */
+    unsigned long wrong;   /* ICRC, fault, or encoded to other bytes */
+    unsigned long cut, other;
+    unsigned long uncut; /* datagrams of several packets */
+    size_t skipped;      /* bytes of blocks that are not whole */
+    json_t *list;        /* of packets; NULL: they are printed */
+};
+
+static void emit_packet(const struct tally *tally, const char *source, const char *destination, unsigned long number,
+                        double seconds, const char *description, const char *verdict)
+{
+    json_array_append_new(tally->list,
+                          json_pack("{s:I, s:f, s:s, s:s, s:o, s:o}", "number", (json_int_t)number, "seconds", seconds,
+                                    "source", source, "destination", destination, "description", emit_text(description),
+                                    "wrong", emit_text(*verdict ? verdict : NULL)));
+}
+
+static void print_packet(const char *source, const char *destination, unsigned long number, double seconds,
+                         const char *description, const char *verdict)
+{
+    enum { INDENT = 8 };
+    char *line;
+    if (asprintf(&line, "%5lu %10.6f %s > %s %s%s%s", number, seconds, source, destination, description,
+                 *verdict ? " # " : "", verdict) < 0)
+        return;
+    screen_wrap(stdout, screen_width(stdout), 0, INDENT, line);
+    free(line);
+}
+
+/* A packet's place in the output. */
+struct place {
+    struct tally *tally;
+    unsigned long number;
+    double seconds;
+};
+
+static void show_datagram(void *context, struct dissection *datagram)
+{
+    static struct judged judged;
+    struct place *place = context;
+    struct tally *tally = place->tally;
+    char source[DATAGRAMS_ADDRESS], destination[DATAGRAMS_ADDRESS];
+    datagrams_judge(datagram, &judged);
+    datagrams_addresses(datagram, source, destination);
+    if (tally->list)
+        emit_packet(tally, source, destination, place->number, place->seconds, judged.description, judged.verdict);
+    else
+        print_packet(source, destination, place->number, place->seconds, judged.description, judged.verdict);
+    tally->packets++;
+    tally->infiniband |= datagram->lrh != NULL;
+    tally->wrong += *judged.verdict != 0;
+}
+
+static void print_tally(const struct tally *tally)
+{
+    char line[256];
+    snprintf(line, sizeof line, "%lu %s packets, %lu of them wrong; %lu cut by the capture and not checked; %lu others",
+             tally->packets, tally->infiniband ? "InfiniBand" : "RoCEv2", tally->wrong, tally->cut, tally->other);
+    screen_wrap(stdout, screen_width(stdout), 0, 4, line);
+    if (tally->uncut)
+        printf("%lu datagrams were captured before the interface cut them into packets\n", tally->uncut);
+}
+
+static void decode_records(struct pcap *pcap, struct tally *tally)
+{
+    struct pcap_record record;
+    uint64_t start = 0;
+    for (unsigned long number = 1; pcap_next(pcap, &record); number++) {
+        struct dissection datagram;
+        enum dissected kind = dissect(&record, &datagram);
+        start = start ? start : record.nanoseconds;
+        tally->other += kind == DISSECTED_OTHER;
+        tally->cut += kind == DISSECTED_CUT;
+        if (kind == DISSECTED_ROCE || kind == DISSECTED_INFINIBAND)
+            tally->uncut +=
+                datagrams_each(&datagram, show_datagram,
+                               &(struct place){tally, number, (double)(int64_t)(record.nanoseconds - start) / 1e9}) > 1;
+    }
+}
+
+/* What was killed while it wrote leaves parts of blocks. */
+static void tell_losses(const struct pcap *pcap, const char *path)
+{
+    if (pcap->skipped)
+        complain("%s: %zu bytes that are no whole blocks were skipped; a writer may have been killed there", path,
+                 pcap->skipped);
+    if (pcap->lost)
+        complain("%s: %zu bytes are of packets whose writer was killed within them", path, pcap->lost);
+    if (pcap->broken)
+        complain("%s: broken at byte %zu; what follows was not read", path, pcap->at);
+}
+
+static bool decode_file(const char *path, struct tally *tally)
+{
+    struct pcap pcap;
+    int error = pcap_open(&pcap, path);
+    if (error) {
+        complain("%s: %s", path, error == EILSEQ ? "not a pcap or pcapng file" : strerror(error));
+        return false;
+    }
+    decode_records(&pcap, tally);
+    tell_losses(&pcap, path);
+    tally->skipped += pcap.skipped + pcap.lost;
+    bool whole = !pcap.broken && !pcap.skipped;
+    pcap_close(&pcap);
+    return whole;
+}
+
+static int run_decode(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct tally tally = {0};
+    bool fine = true;
+    while (command_option(command, argc, argv, options) != -1)
+        if (!tally.list)
+            tally.list = json_array();
+    if (optind == argc)
+        return command_misused(command, "Which file?");
+    for (int i = optind; i < argc; i++)
+        fine &= decode_file(argv[i], &tally);
+    if (tally.list)
+        emit(json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "packets", tally.list, "roce", (json_int_t)tally.packets,
+                       "wrong", (json_int_t)tally.wrong, "cut", (json_int_t)tally.cut, "other", (json_int_t)tally.other,
+                       "skipped", (json_int_t)tally.skipped, "uncut", (json_int_t)tally.uncut));
+    else
+        print_tally(&tally);
+    return fine && !tally.wrong ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+const struct command decode_command = {
+    .name = "decode",
+    .arguments = "[--json] FILE...",
+    .summary = "Show the RoCEv2 packets of captures",
+    .help = "  --json            as an object, see docs/user/json.md\n"
+            "\n"
+            "Reads pcap and pcapng files, on Ethernet and other links. Each RoCEv2 packet is\n"
+            "a line: number, seconds since the first packet, addresses, what it says; so is\n"
+            "each of InfiniBand (run --link-layer ib --capture). Its invariant CRC is\n"
+            "checked, and that encoding it again gives the same bytes; behind a # stands\n"
+            "what is wrong. A message of the connection manager is shown with all its fields\n"
+            "that are not 0, and encoded again, too. Packets that the capture cut short are\n"
+            "counted, not checked. Where a host hands several packets to its interface in one\n"
+            "datagram (UDP segmentation), a capture on that host shows them uncut: each has\n"
+            "a line, with the number of the datagram.\n"
+            "\n"
+            "A writer that was killed leaves a part of a block in a pcapng file. It is passed\n"
+            "over, and on stderr stands how many bytes that were.\n"
+            "\n"
+            "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end,\n"
+            "or not all of it. What softverbs itself marked as not whole does not count.\n",
+    .run = run_decode,
+};

@@ -1,0 +1,195 @@
+/* softverbs draw: a capture as a page that one can look at, with a ladder of packets for each two queue pairs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "draw/page.h"
+
+enum { MOST = 1000000 };
+
+struct wish {
+    struct records_choice choice;
+    const char *output; /* NULL: the capture's name and ".html"; "-": standard output */
+    uint32_t qp;
+};
+
+static bool read_seconds(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    return end != text && !*end && isfinite(*seconds) && *seconds >= 0;
+}
+
+static bool read_number(const char *text, unsigned long most, unsigned long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoul(text, &end, 0);
+    return *text >= '0' && *text <= '9' && !*end && !errno && *number <= most;
+}
+
+/* NULL, or what is wrong with the value. */
+static const char *take_option(struct wish *wish, int option, const char *value)
+{
+    unsigned long number = 0;
+    if (option == 'o')
+        wish->output = value;
+    if (option == 'f' && !read_seconds(value, &wish->choice.from))
+        return "--from needs seconds, such as 1.5.";
+    if (option == 't' && !read_seconds(value, &wish->choice.to))
+        return "--to needs seconds, such as 1.5.";
+    if (option == 'q') {
+        if (!read_number(value, 0xffffff, &number))
+            return "--qp needs the number of a queue pair, such as 0x12.";
+        wish->qp = (uint32_t)number;
+    }
+    if (option == 'l') {
+        if (!read_number(value, UINT32_MAX / 2, &number) || !number)
+            return "--limit needs a number of packets.";
+        wish->choice.most = number;
+    }
+    return NULL;
+}
+
+static char *name_output(const struct wish *wish, const char *capture)
+{
+    char *name;
+    const char *base = strrchr(capture, '/') ? strrchr(capture, '/') + 1 : capture;
+    if (wish->output)
+        return strdup(wish->output);
+    const char *dot = strrchr(base, '.');
+    int length = dot && (!strcmp(dot, ".pcapng") || !strcmp(dot, ".pcap")) ? (int)(dot - base) : (int)strlen(base);
+    return asprintf(&name, "%.*s.html", length, base) < 0 ? NULL : name;
+}
+
+static bool has_qp(const struct flows *flows, uint32_t qp)
+{
+    for (size_t i = 0; i < flows->pair_count; i++)
+        if (flows->pairs[i].qp[0] == qp || flows->pairs[i].qp[1] == qp)
+            return true;
+    return qp == LOOKUP_NONE;
+}
+
+/* Readable for its owner only, as a capture is. */
+static FILE *open_output(const char *name)
+{
+    int descriptor = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return descriptor < 0 ? NULL : fdopen(descriptor, "w");
+}
+
+static int write_page(const char *name, const struct page *page)
+{
+    bool standard = !strcmp(name, "-");
+    FILE *out = standard ? stdout : open_output(name);
+    if (out)
+        page_write(out, page);
+    if (standard)
+        return EXIT_OK; /* what fails there is said when the command ends */
+    bool failed = !out || ferror(out);
+    if (out && fclose(out))
+        failed = true;
+    if (failed)
+        complain("%s can't be written: %s.", name, strerror(errno));
+    return failed ? EXIT_NEGATIVE : EXIT_OK;
+}
+
+static void tell_counts(const char *name, const struct page *page)
+{
+    const struct ladder *ladder = page->ladder;
+    size_t repeats = 0, lost = 0;
+    for (size_t i = 0; i < ladder->count; i++) {
+        repeats += ladder->list[i].marks >> MARK_REPEAT & 1;
+        lost += !!(ladder->list[i].marks & (1u << MARK_LOST | 1u << MARK_MISSING));
+    }
+    printf("%s: %zu packets of %zu pairs of queue pairs, %zu sent again, %zu lost\n", name, ladder->count,
+           page->flows->pair_count, repeats, lost);
+    if (page->records->left_out)
+        printf("%zu packets more were left out; see --limit\n", page->records->left_out);
+}
+
+static int draw_records(const struct wish *wish, struct records *records, const char *title)
+{
+    struct flows flows;
+    struct ladder ladder;
+    char *name = name_output(wish, title);
+    records_sort(records);
+    flows_find(&flows, records);
+    ladder_find(&ladder, records, &flows);
+    const char *base = strrchr(title, '/') ? strrchr(title, '/') + 1 : title;
+    struct page page = {records, &flows, &ladder, base, wish->qp};
+    int status = EXIT_NEGATIVE;
+    if (!has_qp(&flows, wish->qp))
+        complain("No packet is of queue pair 0x%x.", wish->qp);
+    else if (name)
+        status = write_page(name, &page);
+    if (status == EXIT_OK && strcmp(name, "-"))
+        tell_counts(name, &page);
+    free(name);
+    ladder_free(&ladder);
+    flows_free(&flows);
+    return status;
+}
+
+static int draw_files(const struct wish *wish, char **files, int count)
+{
+    struct records records = {0};
+    bool fine = true;
+    int status = EXIT_NEGATIVE;
+    for (int i = 0; i < count; i++)
+        fine &= records_read(&records, files[i], (uint32_t)i, &wish->choice);
+    if (records.count)
+        status = draw_records(wish, &records, files[0]);
+    else if (fine)
+        complain("%s: no packet of RoCEv2 or InfiniBand is in it", files[0]);
+    records_free(&records);
+    return fine ? status : EXIT_NEGATIVE;
+}
+
+static int run_draw(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"qp", required_argument, NULL, 'q'},
+                                            {"from", required_argument, NULL, 'f'},
+                                            {"to", required_argument, NULL, 't'},
+                                            {"limit", required_argument, NULL, 'l'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    struct wish wish = {.choice = {.to = HUGE_VAL, .most = MOST}, .qp = LOOKUP_NONE};
+    for (int option; (option = command_option(command, argc, argv, options)) != -1;) {
+        const char *wrong = take_option(&wish, option, optarg);
+        if (wrong)
+            return command_misused(command, "%s", wrong);
+    }
+    if (optind == argc)
+        return command_misused(command, "Which file?");
+    return draw_files(&wish, argv + optind, argc - optind);
+}
+
+const struct command draw_command = {
+    .name = "draw",
+    .arguments = "[-o FILE] [--qp NUMBER] [--from SECONDS] [--to SECONDS] [--limit NUMBER] FILE...",
+    .summary = "Draw the packets of captures as a page for a browser",
+    .help = "  -o, --output FILE     where the page goes; otherwise the capture's name, ending in\n"
+            "                        .html, in this directory; - is standard output\n"
+            "  --qp NUMBER           of this queue pair only\n"
+            "  --from SECONDS        from then on, since the capture's first packet\n"
+            "  --to SECONDS          until then\n"
+            "  --limit NUMBER        so many packets at most, instead of 1000000\n"
+            "\n"
+            "Reads pcap and pcapng files, as softverbs decode does; several, such as those of\n"
+            "two hosts, become one page. The page is one HTML file that loads nothing: for each\n"
+            "two queue pairs a ladder of packets with times and PSNs, messages with their\n"
+            "acknowledgments, what was lost or sent again and why, and the timers. It can be\n"
+            "zoomed, filtered and searched; a click on a packet shows all fields. It has no\n"
+            "payload. docs/user/draw.md\n"
+            "\n"
+            "Exit status: 0, or 1 when a file cannot be read to its end (what was read is\n"
+            "drawn), or has no packet of RoCEv2 or InfiniBand.\n",
+    .letters = "o:",
+    .run = run_draw,
+};

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Makes C of the page that `softverbs draw` writes.
+
+Usage: embed.py OUTPUT PAGE STYLE SCRIPT...
+
+PAGE has STYLE, SCRIPT, TITLE and DATA in double brackets; the style and the scripts come into their places, and what stands around the
+other two becomes three arrays (page_parts.h).
+"""
+import sys
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def array(name, text):
+    data = text.encode()
+    rows = [", ".join(f"0x{byte:02x}" if byte < 128 else f"'\\x{byte:02x}'" for byte in data[at:at + 20]) for at in range(0, len(data), 20)]
+    return f"const char {name}[] = {{\n    " + ",\n    ".join(rows) + f"}};\nconst size_t {name}_length = sizeof {name};\n"
+
+
+def main():
+    output, page, style, *scripts = sys.argv[1:]
+    text = read(page).replace("[[STYLE]]", read(style)).replace("[[SCRIPT]]", "\n".join(read(script) for script in scripts))
+    before, rest = text.split("[[TITLE]]")
+    middle, after = rest.split("[[DATA]]")
+    with open(output, "w", encoding="utf-8") as file:
+        file.write('#include "draw/page_parts.h"\n\n')
+        for name, part in (("before_title", before), ("before_data", middle), ("after_data", after)):
+            file.write(array(f"page_{name}", part))
+
+
+if __name__ == "__main__":
+    main()

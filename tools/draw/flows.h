@@ -1,0 +1,35 @@
+/* Which queue pairs talk with each other. A packet names the queue pair that receives it; the one that sent it stands
+ * in a datagram, in softverbs' comment, or follows from the answers: those to a packet have its PSN. */
+#ifndef TOOLS_FLOWS_H
+#define TOOLS_FLOWS_H
+
+#include "draw/records.h"
+
+/* All packets from one queue pair to another. */
+struct flow {
+    uint32_t source, destination; /* addresses */
+    uint32_t from, qp;            /* queue pairs; LOOKUP_NONE: not known */
+    uint32_t pair;
+    uint8_t side;         /* of the pair: where it begins */
+    bool heard;           /* the capture has packets of it as its receiver saw them */
+    uint32_t peer;        /* the flow in the other direction; LOOKUP_NONE: none */
+    uint32_t best, votes; /* the flow that most answers point to, while `from` is not known */
+    uint32_t mtu;         /* the payload of a packet with others behind it; 0: there was none */
+};
+
+struct pair {
+    uint32_t address[2], qp[2], process[2]; /* process: a string; 0: not known */
+};
+
+struct flows {
+    struct flow *list;
+    size_t count, room;
+    uint32_t *of; /* the flow of each record */
+    struct pair *pairs;
+    size_t pair_count, pair_room;
+};
+
+void flows_find(struct flows *, const struct records *);
+void flows_free(struct flows *);
+
+#endif

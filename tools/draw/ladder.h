@@ -1,0 +1,63 @@
+/* What happened between queue pairs: each packet from its departure to its arrival, the messages that packets are of,
+ * what was lost, what was sent again, and why. All of it follows from what was captured. */
+#ifndef TOOLS_LADDER_H
+#define TOOLS_LADDER_H
+
+#include "draw/flows.h"
+
+enum mark {
+#define MARK(NAME, word, sentence) MARK_##NAME,
+#include "draw/marks.def"
+    MARKS
+};
+
+enum cause {
+#define CAUSE(NAME, word, sentence) CAUSE_##NAME,
+#include "draw/marks.def"
+    CAUSES
+};
+
+enum message_state {
+#define STATE(NAME, word, sentence) MESSAGE_##NAME,
+#include "draw/marks.def"
+    MESSAGE_STATES
+};
+
+/* A packet from one end to the other. */
+struct transit {
+    uint32_t sent, received; /* records; LOOKUP_NONE: there is none, or it is not known which of both it is */
+    uint32_t flow;
+    uint32_t marks;   /* bits by enum mark */
+    enum cause cause; /* of a repeat */
+    uint32_t related; /* the transit that it repeats or that caused it; LOOKUP_NONE: none */
+    uint64_t waited;  /* nanoseconds, of a repeat: since the requester last sent something, or was told to repeat */
+    uint32_t message; /* LOOKUP_NONE: of none */
+};
+
+struct message {
+    uint32_t flow, number; /* which of its flow, from 0 */
+    uint32_t opcode;       /* of its first packet here */
+    uint32_t first_psn, last_psn;
+    uint32_t first, last; /* transits: its first packet, and its last one when that was first sent */
+    uint32_t packets, repeats;
+    uint64_t bytes;
+    enum message_state state;
+    uint8_t syndrome;  /* of a refused one */
+    uint32_t answered; /* the transit that acknowledged or refused it; LOOKUP_NONE: none */
+    bool begun, ended; /* its first and its last packet are there */
+};
+
+struct ladder {
+    struct transit *list;
+    size_t count, room;
+    struct message *messages;
+    size_t message_count, message_room;
+};
+
+/* The record of a transit that says most: where it was sent. */
+const struct record *transit_record(const struct records *, const struct transit *);
+
+void ladder_find(struct ladder *, const struct records *, const struct flows *);
+void ladder_free(struct ladder *);
+
+#endif

@@ -1,0 +1,40 @@
+/* What `softverbs draw` keeps in memory: lists that grow, numbers by keys, and strings that are there once. */
+#ifndef TOOLS_LOOKUP_H
+#define TOOLS_LOOKUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LOOKUP_NONE UINT32_MAX
+
+struct lookup {
+    struct lookup_slot {
+        uint64_t a, b;
+        uint32_t value;
+        uint32_t used;
+    } * slots;
+    size_t count, room; /* a power of two, or 0 */
+};
+
+struct strings {
+    struct lookup lookup;
+    char **list;
+    size_t count, room;
+};
+
+/* Gives the list of `count` elements of this size room for one more. Where there is no memory, that is said and the
+ * process ends. */
+void *list_grow(void *list, size_t count, size_t *room, size_t size);
+
+/* So many elements of zeros, likewise. */
+void *list_make(size_t count, size_t size);
+
+/* The value of this key, which is LOOKUP_NONE where it was not there before. Valid until the next call. */
+uint32_t *lookup_find(struct lookup *, uint64_t a, uint64_t b);
+void lookup_free(struct lookup *);
+
+/* The index of these bytes, up to a NUL; that of "" is 0. */
+uint32_t strings_add(struct strings *, const char *text, size_t length);
+void strings_free(struct strings *);
+
+#endif

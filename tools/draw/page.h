@@ -1,0 +1,21 @@
+/* The HTML file that `softverbs draw` writes: the page of tools/draw/page/ with the ladder as JSON in it. */
+#ifndef TOOLS_PAGE_H
+#define TOOLS_PAGE_H
+
+#include <stdio.h>
+
+#include "draw/ladder.h"
+
+/* What a page is made of. */
+struct page {
+    const struct records *records;
+    const struct flows *flows;
+    const struct ladder *ladder;
+    const char *title;
+    uint32_t qp; /* pairs with this queue pair only; LOOKUP_NONE: all */
+};
+
+/* Errors are the stream's. */
+void page_write(FILE *, const struct page *);
+
+#endif

@@ -1,0 +1,45 @@
+"use strict";
+/* Where times are on the paper. Places are in units, of which a packet has one on average; a zoom is pixels for each. */
+const scale = (() => {
+  /* The first of the sorted times that is greater. */
+  function after(times, rows, time) {
+    let low = 0, high = rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (times[rows[middle]] <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /* "even": each packet has a line of its own; a time between two departures lies between their lines. */
+  function even(times, rows) {
+    const count = rows.length;
+    return {
+      length: count,
+      of: time => {
+        const next = after(times, rows, time);
+        if (next === 0) return 0;
+        const from = times[rows[next - 1]], to = next < count ? times[rows[next]] : from + 1;
+        return next - 1 + Math.min((time - from) / Math.max(to - from, 1), 0.95);
+      },
+      ofRow: place => place,
+      first: unit => Math.max(0, Math.min(count, Math.floor(unit))),
+    };
+  }
+
+  function linear(times, rows) {
+    const count = rows.length, from = count ? times[rows[0]] : 0, span = count ? Math.max(times[rows[count - 1]] - from, 1) : 1;
+    const of = time => (time - from) / span * Math.max(count - 1, 1);
+    return {
+      length: count,
+      of,
+      ofRow: place => of(times[rows[place]]),
+      first: unit => after(times, rows, from + (unit / Math.max(count - 1, 1)) * span - 1e-9),
+    };
+  }
+
+  const make = (kind, times, rows) => kind === "linear" ? linear(times, rows) : even(times, rows);
+  return {make, after};
+})();
+if (typeof module !== "undefined") module.exports.scale = scale;

@@ -1,0 +1,136 @@
+#include "draw/transits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/wire.h"
+
+/* A record, and what those of the same packet have in common. */
+struct sameness {
+    uint64_t key;
+    uint32_t record;
+};
+
+/* Congestion is marked on the way. */
+static uint64_t key_of(const struct record *record, uint32_t flow)
+{
+    uint8_t bytes[WIRE_HEADERS_MAX];
+    struct packet packet = record->packet;
+    uint64_t hash = 0xcbf29ce484222325u ^ flow;
+    packet.forward_congestion = packet.backward_congestion = false;
+    unsigned length = wire_encode(&packet, bytes);
+    for (unsigned i = 0; i < length; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return (hash ^ packet.payload.length) * 0x9e3779b97f4a7c15u;
+}
+
+static int compare_samenesses(const void *a, const void *b)
+{
+    const struct sameness *one = a, *other = b;
+    if (one->key != other->key)
+        return one->key < other->key ? -1 : 1;
+    return one->record < other->record ? -1 : one->record > other->record;
+}
+
+static bool is_lost_by_fault(const struct records *records, const struct record *record)
+{
+    const char *note = records->strings.list[record->note];
+    return record->direction == PCAP_SENT && strstr(note, "fault:") && strstr(note, "dropped");
+}
+
+static bool takes_part(const struct records *records, const struct record *record)
+{
+    return record->known && !record->verdict && (unsigned)record->direction - 1 < 2 &&
+           !is_lost_by_fault(records, record);
+}
+
+static size_t list_samenesses(const struct records *records, const struct flows *flows, struct sameness *list)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < records->count; i++)
+        if (takes_part(records, &records->list[i]))
+            list[count++] = (struct sameness){key_of(&records->list[i], flows->of[i]), i};
+    qsort(list, count, sizeof *list, compare_samenesses);
+    return count;
+}
+
+/* Equal packets, of which as many arrived as were sent: each of them in its turn. */
+static void join_in_turn(const struct records *records, const struct sameness *group, size_t count, uint32_t *arrival)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (records->list[group[i].record].direction != PCAP_SENT)
+            continue;
+        while (at < count && records->list[group[at].record].direction != PCAP_RECEIVED)
+            at++;
+        if (at < count)
+            arrival[group[i].record] = group[at++].record;
+    }
+}
+
+/* Less arrived than were sent: each is the last one that was sent before. */
+static void join_backwards(const struct records *records, const struct sameness *group, size_t count, uint32_t *arrival)
+{
+    for (size_t i = count; i-- > 0;) {
+        size_t sent = i;
+        if (records->list[group[i].record].direction != PCAP_RECEIVED)
+            continue;
+        while (sent-- > 0)
+            if (records->list[group[sent].record].direction == PCAP_SENT &&
+                arrival[group[sent].record] == LOOKUP_NONE) {
+                arrival[group[sent].record] = group[i].record;
+                break;
+            }
+    }
+}
+
+static void join_group(const struct records *records, const struct sameness *group, size_t count, uint32_t *arrival)
+{
+    size_t sent = 0;
+    for (size_t i = 0; i < count; i++)
+        sent += records->list[group[i].record].direction == PCAP_SENT;
+    if (count - sent >= sent || count > 64) /* many: equal packets that take no PSN, in any order */
+        join_in_turn(records, group, count, arrival);
+    else
+        join_backwards(records, group, count, arrival);
+}
+
+/* For each record that was sent the one where it arrived, or LOOKUP_NONE. */
+static void find_arrivals(const struct records *records, const struct flows *flows, uint32_t *arrival)
+{
+    struct sameness *list = list_make(records->count, sizeof *list);
+    size_t count = list_samenesses(records, flows, list), end;
+    memset(arrival, 0xff, records->count * sizeof *arrival);
+    for (size_t i = 0; i < count; i = end) {
+        for (end = i + 1; end < count && list[end].key == list[i].key; end++)
+            ;
+        join_group(records, list + i, end - i, arrival);
+    }
+    free(list);
+}
+
+static void add_transit(struct ladder *ladder, uint32_t flow, uint32_t sent, uint32_t received)
+{
+    ladder->list = list_grow(ladder->list, ladder->count, &ladder->room, sizeof *ladder->list);
+    ladder->list[ladder->count++] = (struct transit){
+        .sent = sent, .received = received, .flow = flow, .related = LOOKUP_NONE, .message = LOOKUP_NONE};
+}
+
+void transits_find(struct ladder *ladder, const struct records *records, const struct flows *flows)
+{
+    uint32_t *arrival = list_make(records->count, sizeof *arrival);
+    bool *arrived = list_make(records->count, sizeof *arrived);
+    find_arrivals(records, flows, arrival);
+    for (size_t i = 0; i < records->count; i++)
+        if (arrival[i] != LOOKUP_NONE)
+            arrived[arrival[i]] = true;
+    for (uint32_t i = 0; i < records->count; i++)
+        if (records->list[i].direction == PCAP_RECEIVED) {
+            if (!arrived[i])
+                add_transit(ladder, flows->of[i], LOOKUP_NONE, i);
+        } else {
+            add_transit(ladder, flows->of[i], i, arrival[i]);
+        }
+    free(arrival);
+    free(arrived);
+}
