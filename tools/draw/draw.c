@@ -172,21 +172,22 @@ static int run_draw(const struct command *command, int argc, char **argv)
 
 const struct command draw_command = {
     .name = "draw",
-    .arguments = "[-o FILE] [--qp NUMBER] [--from SECONDS] [--to SECONDS] [--limit NUMBER] FILE...",
+    .arguments = "[OPTIONS] FILE...",
     .summary = "Draw the packets of captures as a page for a browser",
-    .help = "  -o, --output FILE     where the page goes; otherwise the capture's name, ending in\n"
-            "                        .html, in this directory; - is standard output\n"
+    .help = "  -o, --output FILE     where the page goes; otherwise the capture's name,\n"
+            "                        ending in .html, in this directory; - is standard\n"
+            "                        output\n"
             "  --qp NUMBER           of this queue pair only\n"
             "  --from SECONDS        from then on, since the capture's first packet\n"
             "  --to SECONDS          until then\n"
             "  --limit NUMBER        so many packets at most, instead of 1000000\n"
             "\n"
             "Reads pcap and pcapng files, as softverbs decode does; several, such as those of\n"
-            "two hosts, become one page. The page is one HTML file that loads nothing: for each\n"
-            "two queue pairs a ladder of packets with times and PSNs, messages with their\n"
-            "acknowledgments, what was lost or sent again and why, and the timers. It can be\n"
-            "zoomed, filtered and searched; a click on a packet shows all fields. It has no\n"
-            "payload. docs/user/draw.md\n"
+            "two hosts, become one page. The page is one HTML file that loads nothing: for\n"
+            "each two queue pairs a ladder of packets with times and PSNs, messages with\n"
+            "their acknowledgments, what was lost or sent again and why, and the timers. It\n"
+            "can be zoomed, filtered and searched; a click on a packet shows all fields. It\n"
+            "has no payload. docs/user/draw.md\n"
             "\n"
             "Exit status: 0, or 1 when a file cannot be read to its end (what was read is\n"
             "drawn), or has no packet of RoCEv2 or InfiniBand.\n",
