@@ -8,7 +8,6 @@
 #include "base/likely.h"
 #include "record/recorded.h"
 #include "verbs/qp/qp_datapath.h"
-#include "verbs/qp/qp_datapath.h"
 
 #define QP_DOOR(type, name, parameters, ...)                                                                           \
     __attribute__((always_inline)) static inline type qp_door_##name parameters                                        \
@@ -17,7 +16,6 @@
         return unlikely(recorded != NULL) ? recorded_##name(recorded, ##__VA_ARGS__)                                   \
                                           : engine_##name(qp_engine(qp), ##__VA_ARGS__);                               \
     }
-QP_DOOR(void, posted, (struct qp * qp))
 QP_DOOR(void, receive, (struct qp * qp, const struct packet *packet, nanos now), packet, now)
 QP_DOOR(void, receive_along, (struct qp * qp, uint32_t along, nanos now), along, now)
 QP_DOOR(void, hear_response, (struct qp * qp, const struct packet *response), response)
@@ -26,7 +24,6 @@ QP_DOOR(nanos, watch, (struct qp * qp))
 QP_DOOR(bool, transmit, (struct qp * qp, struct packet *out, struct iovec *pieces, nanos now), out, pieces, now)
 QP_DOOR(void, unreadable, (struct qp * qp, const struct packet *packet), packet)
 QP_DOOR(const struct send_wqe *, next_datagram, (struct qp * qp))
-QP_DOOR(void, acknowledge_late, (struct qp * qp))
 QP_DOOR(void, configure, (struct qp * qp, const struct engine_settings *settings), settings)
 QP_DOOR(void, allow_references, (struct qp * qp, uint32_t segment), segment)
 QP_DOOR(void, start_receiving, (struct qp * qp, uint32_t expected_psn), expected_psn)
@@ -39,6 +36,24 @@ QP_DOOR(struct engine_position, lend, (struct qp * qp))
 QP_DOOR(void, take_over, (struct qp * qp, const struct engine_position *position), position)
 QP_DOOR(void, reclaim, (struct qp * qp))
 #undef QP_DOOR
+
+/* engine_posted, which does nothing, and is not recorded, while the engine works. */
+void qp_door_posted_slow(struct qp *);
+
+static inline void qp_door_posted(struct qp *qp)
+{
+    if (unlikely(engine_has_failed(qp_engine(qp)) || engine_has_send_error(qp_engine(qp))))
+        qp_door_posted_slow(qp);
+}
+
+/* engine_acknowledge_late of a reliable engine, likewise where nothing is owed. */
+void qp_door_acknowledge_late_slow(struct qp *);
+
+static inline void qp_door_acknowledge_late(struct qp *qp)
+{
+    if (unlikely(engine_owes_late(qp_engine(qp))))
+        qp_door_acknowledge_late_slow(qp);
+}
 
 /* engine_transmit_reliable, likewise. */
 __attribute__((always_inline)) static inline bool qp_door_transmit_reliable(struct qp *qp, struct packet *out,
