@@ -5,7 +5,7 @@
 
 #include "endpoint.h"
 
-enum { STEPS = 64, DEPTH = 4 * STEPS, BATCHES = 32, WARM_UP = 2000 };
+enum { STEPS = 64, DEPTH = 4 * STEPS, BATCHES = 32, WARM_UP = 2000, STORY = 16 };
 
 struct pair {
     struct endpoint endpoint;
@@ -84,12 +84,12 @@ static void post_receives(struct pair *pair, int count)
             die("a receive is refused");
 }
 
-/* A signalled write ends the batch: its completion frees all places in the send queue. */
-static void settle(struct pair *pair)
+/* A signalled one ends the batch: its completion frees all places in the send queue. */
+static void settle(struct pair *pair, enum ibv_wr_opcode opcode)
 {
     struct ibv_send_wr last = pair->wr, *bad;
     struct ibv_wc wc;
-    last.opcode = IBV_WR_RDMA_WRITE;
+    last.opcode = opcode;
     last.send_flags |= IBV_SEND_SIGNALED;
     if (ibv_post_send(pair->sender, &last, &bad) || endpoint_wait(&pair->endpoint, &wc, 1, 60) != 1 || wc.status)
         die("a batch does not end");
@@ -106,7 +106,7 @@ static void run_batch(struct pair *pair, void (*count)(struct pair *))
     for (int i = 0; i < WARM_UP; i++)
         poll_nothing(pair);
     count(pair);
-    settle(pair);
+    settle(pair, IBV_WR_RDMA_WRITE);
 }
 
 int main(int count, char **arguments)
@@ -114,7 +114,11 @@ int main(int count, char **arguments)
     static struct pair pair;
     open_pair(&pair);
     pair.wr.opcode = count > 1 && !strcmp(arguments[1], "send") ? IBV_WR_SEND : IBV_WR_RDMA_WRITE;
-    settle(&pair); /* the first message of a queue pair makes its story */
+    for (int i = 0; i < STORY; i++) { /* their first messages make the stories of both queue pairs */
+        if (pair.wr.opcode == IBV_WR_SEND)
+            post_receives(&pair, 1);
+        settle(&pair, pair.wr.opcode);
+    }
     for (int i = 0; i < BATCHES; i++) {
         run_batch(&pair, count_post);
         run_batch(&pair, count_post_and_poll);

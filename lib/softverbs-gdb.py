@@ -226,12 +226,20 @@ def _report_record(layout, record):
     return said
 
 
-def _records(layout, ring):
-    """Of a story, or the last events of another object: the oldest first."""
-    count = layout.constant("STORY_RECORDS" if ring.kind == "story" else "LAST_EVENTS")
-    length = layout.length("story_record")
-    for i in range(count):
-        record = Thing(layout, "story_record", ring.where("records") + (ring["at"] // length + i) % count * length)
+def _records(layout, ring, recent=None):
+    """Of a story, whose `recent` records are apart, or the last events of another object: the oldest first."""
+    last = (recent or ring)["at"] // (length := layout.length("story_record"))
+    count = layout.constant("STORY_RECORDS" if recent else "LAST_EVENTS")
+    block = layout.constant("STORY_RECENT") if recent else 1
+    apart = last - last % block  # from here on
+    for i in range(last, last + count):
+        if recent and (i - apart) % count < last - apart:
+            where = recent.where("records") + (i - apart) % count * length
+        elif ring:
+            where = ring.where("records") + i % count * length
+        else:
+            continue
+        record = Thing(layout, "story_record", where)
         if record["time"] and record["event"] < layout.constant("EVENT_KINDS"):
             yield record
 
@@ -241,7 +249,7 @@ def _peer_pid(layout, qp, story):
     peer = qp.follow("path.peer", "peer")
     if peer:
         return peer["pid"]
-    ended = [record["a"] for record in _records(layout, story) if record["event"] == layout.constant("EVENT_PEER_ENDED")] if story else []
+    ended = [record["a"] for record in _records(layout, story, _flow(layout, qp).inner("recent", "story_recent")) if record["event"] == layout.constant("EVENT_PEER_ENDED")]
     return ended[-1] if ended else 0
 
 
@@ -305,7 +313,7 @@ def _report_cqs(layout, qp):
 def _report(layout, device, qp):
     """What is known of a queue pair and of its first error."""
     story = _flow(layout, qp).follow("story", "story")
-    records = [_report_record(layout, record) for record in _records(layout, story)] if story else []
+    records = [_report_record(layout, record) for record in _records(layout, story, _flow(layout, qp).inner("recent", "story_recent"))]
     said = {"pid": layout.pid, "program": layout.program, "qp": qp["number"], "type": qp.follow("kind", "qp_kind").text("name"),
             "state": layout.word("states", qp["state"]), "time": records[-1]["time"] if records else layout.epoch, "device": device, "ended": False}
     said.update(_report_peer(layout, qp, story))
@@ -317,6 +325,9 @@ def _report(layout, device, qp):
         said.update(flushed_sends=error["flushed_sends"], flushed_receives=error["flushed_receives"])
         if error["reason"]:
             said["error"] = _report_error(layout, error)
+    elif records:
+        said.update(flushed_sends=0, flushed_receives=0)
+    if records:
         said["events"] = records
     return said
 

@@ -17,7 +17,8 @@ enum { LINKS_MOST = 40, AGAIN = -2 };
 struct walk {
     int at;              /* the directory that has been reached */
     struct stat status;  /* its */
-    char rest[PATH_MAX]; /* what is still to go */
+    char rest[PATH_MAX]; /* from `done` on what is still to go */
+    size_t done;
     char name[NAME_MAX + 1];
     bool last; /* of the names */
     int links;
@@ -41,13 +42,15 @@ static int reach(struct walk *walk, int directory)
 
 static int start(struct walk *walk)
 {
-    return reach(walk, *walk->rest == '/' ? open("/", O_PATH | O_CLOEXEC) : openat(walk->at, ".", O_PATH | O_CLOEXEC));
+    return reach(walk, walk->rest[walk->done] == '/' ? open("/", O_PATH | O_CLOEXEC)
+                                                     : openat(walk->at, ".", O_PATH | O_CLOEXEC));
 }
 
 /* Moves the next name out of the rest. */
 static int next_name(struct walk *walk)
 {
-    char *from = walk->rest + strspn(walk->rest, "/");
+    const char *from = walk->rest + walk->done;
+    from += strspn(from, "/");
     size_t length = strcspn(from, "/");
     if (length > NAME_MAX)
         return fail(ENAMETOOLONG);
@@ -56,7 +59,7 @@ static int next_name(struct walk *walk)
     memcpy(walk->name, from, length);
     walk->name[length] = 0;
     walk->last = !from[length];
-    memmove(walk->rest, from + length, strlen(from + length) + 1);
+    walk->done = (size_t)(from + length - walk->rest);
     return AGAIN;
 }
 
@@ -88,11 +91,12 @@ static int follow(struct walk *walk, int link, int flags)
     ssize_t length = readlinkat(link, "", path, sizeof path - 1);
     if (length < 0 || ++walk->links > LINKS_MOST)
         return length < 0 ? -1 : fail(ELOOP);
-    if ((size_t)length + strlen(walk->rest) >= sizeof path)
+    if ((size_t)length + strlen(walk->rest + walk->done) >= sizeof path)
         return fail(ENAMETOOLONG);
     path[length] = 0;
-    strcat(path, walk->rest);
+    strcat(path, walk->rest + walk->done);
     strcpy(walk->rest, path);
+    walk->done = 0;
     return start(walk);
 }
 

@@ -7,10 +7,13 @@
 #ifndef EVENTS_STORY_H
 #define EVENTS_STORY_H
 
+#include <string.h>
+
+#include "base/likely.h"
 #include "base/nanos.h"
 #include "events/events.h"
 
-enum { STORY_RECORDS = 64 };
+enum { STORY_RECORDS = 64, STORY_RECENT = 8 };
 
 /* An event that events.def keeps. */
 struct story_record {
@@ -55,19 +58,42 @@ struct story_error {
 
 struct story {
     struct story_record records[STORY_RECORDS];
-    uint32_t at;           /* bytes of all records that were ever written: where the next one goes */
     bool kept;             /* in a file, for when the process has ended */
     uint32_t kept_flushed; /* work that had been flushed then */
     struct story_memory memory;
     struct story_error error;
 };
 
-_Static_assert(sizeof(struct story) <= 2560, "what a queue pair may take more, once it has had a message");
+/* The records since the last block of STORY_RECENT, kept with what each packet touches: among thousands of queue pairs
+ * each story is a page of its own, whose address costs half a microsecond to translate, so it is touched once for a
+ * block. */
+struct story_recent {
+    struct story_record records[STORY_RECENT];
+    uint32_t at; /* bytes of all records that were ever written: where the next one goes */
+};
 
-/* Where the `back`-th record before the next one is; one without a time was never written. */
-static inline const struct story_record *story_record(const struct story *story, unsigned back)
+_Static_assert(sizeof(struct story) + sizeof(struct story_recent) <= 2560, "what a queue pair may take more");
+_Static_assert(STORY_RECORDS % STORY_RECENT == 0, "a block lies in one piece");
+
+/* Copies the block of the last record, whole or not, into the story, whose records are then all that there are. Before
+ * they are read. */
+static inline void story_settle(struct story *story, const struct story_recent *recent)
 {
-    return &story->records[(story->at / sizeof(struct story_record) - back) % STORY_RECORDS];
+    if (!recent->at)
+        return;
+    uint32_t last = recent->at - (uint32_t)sizeof *recent->records, begin = last - last % sizeof recent->records;
+    char *to = (char *)story->records + begin % sizeof story->records;
+    if (likely(recent->at - begin == sizeof recent->records))
+        memcpy(to, recent->records, sizeof recent->records);
+    else
+        memcpy(to, recent->records, recent->at - begin);
+}
+
+/* Where the `back`-th record before the next one is, once the story is settled; one without a time was never written.
+ * `at`: of the recent ones. */
+static inline const struct story_record *story_record(const struct story *story, uint32_t at, unsigned back)
+{
+    return &story->records[(at / sizeof(struct story_record) - back) % STORY_RECORDS];
 }
 
 /* The only one that writes records: into a ring of so many bytes, a power of two, whose bytes are counted at `written`.
@@ -86,10 +112,12 @@ __attribute__((always_inline)) static inline void story_put(struct story_record 
     record->b = b;
 }
 
-__attribute__((always_inline)) static inline void story_write(struct story *story, nanos now, enum event event,
+/* True: a block is full, and is to be settled before the next record. */
+__attribute__((always_inline)) static inline bool story_write(struct story_recent *recent, nanos now, enum event event,
                                                               uint32_t more, uint64_t a, uint64_t b)
 {
-    story_put(story->records, sizeof story->records, &story->at, now, event, more, a, b);
+    story_put(recent->records, sizeof recent->records, &recent->at, now, event, more, a, b);
+    return recent->at % sizeof recent->records == 0;
 }
 
 #endif

@@ -49,8 +49,8 @@ static void take_long(nanos most)
 /* Of this thread, by its number among those that made calls. */
 static struct adverse_source *dice_of_thread(void)
 {
-    static _Thread_local struct adverse_source dice;
-    static _Thread_local bool begun;
+    static _Thread_local struct adverse_source dice __attribute__((tls_model("initial-exec")));
+    static _Thread_local bool begun __attribute__((tls_model("initial-exec")));
     if (!begun)
         dice.stream = (schedule.seed + 1) << 32 | atomic_fetch_add(&schedule.threads, 1);
     begun = true;

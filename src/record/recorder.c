@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
@@ -60,10 +61,9 @@ static int open_recording(const char *path)
     int error = output_open(&file, path, O_RDWR | O_APPEND | O_CREAT);
     if (error)
         return error;
-    bool locked = !flock(file.descriptor, LOCK_EX);
-    error = begin_or_go_on();
-    if (locked)
-        flock(file.descriptor, LOCK_UN);
+    flock(file.descriptor, LOCK_SH); /* recorder_empty looks for it; where there are no locks, nothing protects it */
+    error = file_lock_byte(file.descriptor, F_WRLCK, 0) ? EBUSY : begin_or_go_on();
+    file_lock_byte(file.descriptor, F_UNLCK, 0);
     if (error)
         output_close(&file);
     return error;
@@ -103,8 +103,9 @@ bool recorder_begin(const char *path, nanos now)
 
 void recorder_inherit(void)
 {
+    if (atomic_exchange(&on, false))
+        output_close(&file);
     asked = false;
-    atomic_store(&on, false);
 }
 
 bool recorder_is_on(void)
@@ -128,7 +129,9 @@ int recorder_empty(const char *path)
     ssize_t there = pread(emptied.descriptor, found, sizeof found, 0);
     if (there > 0 && record_check_head(found, (size_t)there, &version) == RECORD_NOT_OURS)
         error = EEXIST;
-    else if (there < 0 || ftruncate(emptied.descriptor, 0))
+    else if (there < 0)
+        error = errno;
+    else if (!flock(emptied.descriptor, LOCK_EX | LOCK_NB) && ftruncate(emptied.descriptor, 0))
         error = errno;
     output_close(&emptied);
     return error;

@@ -27,7 +27,7 @@ uint32_t recorder_next_queue(void);
  * Thread-safe, under any lock but innermost ones; may wait for the disk. */
 void recorder_append(const uint8_t *records, size_t length);
 
-/* For the command, before programs start: empties the file. 0 or errno; EEXIST: it holds something else and stays. */
+/* For the command, before programs start: empties the file, unless some process is writing to it now. 0 or errno; EEXIST: it holds something else and stays. */
 int recorder_empty(const char *path);
 
 #endif

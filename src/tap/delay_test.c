@@ -155,6 +155,7 @@ static void what_is_held_too_late_leaves_at_once(void **state)
     keep(taps, &recorder, 1, 'b', DELAY_HELD, 0);
     delay_expired(&taps->timer.timer, 1);
     assert_string_equal(recorder.sent, "a");
+    delay_flush(taps);
 }
 
 /* What finds no room waits, and nothing of its link overtakes it by that. */

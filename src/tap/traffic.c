@@ -89,6 +89,13 @@ cold struct story *traffic_story(struct traffic_flow *flow)
     return flow->story;
 }
 
+void traffic_settle(struct traffic_flow *flow)
+{
+    struct story *story = flow->story ? flow->story : traffic_story(flow);
+    if (story)
+        story_settle(story, &flow->recent);
+}
+
 void traffic_release(struct traffic_flow *flow)
 {
     free(flow->story);

@@ -36,7 +36,8 @@ struct traffic_flow {
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
     nanos stream_due;                  /* when the last of them leaves that waits for its delay */
     nanos now;                         /* as the round has read it that does something here */
-    struct story *story;               /* NULL: nothing happened yet that it has */
+    struct story *story;               /* NULL: it has no more than the recent records */
+    struct story_recent recent;        /* of the story; nothing while there is none */
     struct counts counts;
 };
 
@@ -65,14 +66,17 @@ uint64_t traffic_count_writes(const struct traffic_flow *);
  * memory for one; NULL: there is none. Under qp->lock. */
 struct story *traffic_story(struct traffic_flow *);
 
+/* Puts all recent records into the story, which is made where there is none. Under qp->lock. */
+void traffic_settle(struct traffic_flow *);
+
 /* A change of the state alone needs no story. */
 __attribute__((always_inline)) static inline void traffic_keep(struct traffic_flow *flow, enum event event, uint64_t a,
                                                                uint64_t b, uint32_t more)
 {
-    struct story *story = flow->story;
-    if (unlikely(!story) && (event == EVENT_QP_STATE || !(story = traffic_story(flow))))
+    if (event == EVENT_QP_STATE && !flow->recent.at)
         return;
-    story_write(story, flow->now, event, more, a, b);
+    if (unlikely(story_write(&flow->recent, flow->now, event, more, a, b)))
+        traffic_settle(flow);
 }
 
 /* An event of the queue pair: counts it, has its line in the log and its record in the story, as events.def says.

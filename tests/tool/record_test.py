@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """`softverbs run --record` writes what enters the engines, and `softverbs replay` runs them again to the same end."""
+import contextlib
 import json
 import os
+import socket
 import struct
 import subprocess
 import sys
+import time
 
 import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
@@ -30,10 +33,14 @@ def _replayed(path, *options, status=0):
 
 def _ping_pong(program, path, arguments="", *options):
     """Runs both ends with their packets recorded to this file."""
-    one = f"{program} -g 0 -p 18731 {arguments}"
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        port = some.getsockname()[1]
+    one = f"{program} -g 0 -p {port} {arguments}"
     run = [SOFTVERBS, "run", "--dir", cases.DIRECTORY, "--record", path, *options, "--"]
     more = " -c 1" if program == "ibv_xsrq_pingpong" else ""
-    wait = "for i in $(seq 100); do grep -q :492B /proc/net/tcp /proc/net/tcp6 && break; sleep 0.05; done"  # port 18731
+    listens = f":{port:04X} 0*:0000 0A"
+    wait = f"for i in $(seq 200); do grep -q '{listens}' /proc/net/tcp /proc/net/tcp6 && break; sleep 0.05; done"
     expect(subprocess.run([*run, "sh", "-c", f"{one}{more} >/dev/null & {wait}; {one} localhost && wait $!"], capture_output=True,
                           timeout=120, check=False), out=None, err=None)
 
@@ -73,6 +80,24 @@ def losses_and_an_adverse_adapter_are_run_again_too():
         assert again["same"] and again["queue_pairs"] == 2 and again["records"] > 4000, again["wrong"]
         if options[0] == "--fault":
             assert any(step["words"].startswith("a timer expires") or "NAK" in step["words"] for step in again["steps"])
+
+
+def two_commands_share_a_recording():
+    path = f"{TEMPORARY}/shared.rec"
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        port = some.getsockname()[1]
+    command = [SOFTVERBS, "run", "--dir", cases.DIRECTORY, "--record", path, "--", "ibv_rc_pingpong", "-g", "0", "-n", "9", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        for _ in range(200):
+            with contextlib.suppress(OSError), open("/proc/net/tcp6", encoding="utf-8") as sockets:
+                if f":{port:04X} 00000000000000000000000000000000:0000 0A" in sockets.read():
+                    break
+            time.sleep(0.05)
+        expect(subprocess.run([*command, "localhost"], capture_output=True, timeout=120, check=False), out=None)
+        assert not server.wait(60)
+    again = _replayed(path)
+    assert again["same"] and again["queue_pairs"] == 2, again["wrong"]
 
 
 def other_services_are_run_again_too():

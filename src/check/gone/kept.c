@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 
 enum { KEPT = 1 << 10 };
 

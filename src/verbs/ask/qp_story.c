@@ -34,6 +34,16 @@ static int64_t read_clock(clockid_t clock)
 
 /* -- what is known when it happens */
 
+/* With all records in the story; without one nothing has happened. */
+static const struct traffic_flow *settled_flow(const struct qp *qp)
+{
+    struct traffic_flow *flow = qp_flow((struct qp *)qp);
+    lock_assert_held(&qp->lock);
+    if (flow->recent.at)
+        traffic_settle(flow);
+    return flow;
+}
+
 /* Where the first error goes; NULL: there was one, or there is no memory. */
 static struct story_error *begin_error(struct qp *qp, enum story_subject subject, enum reason reason)
 {
@@ -97,7 +107,7 @@ static void describe_send(struct qp *qp, struct story_error *error, const struct
 void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
     lock_assert_held(&qp->lock);
-    struct story *story = qp_flow(qp)->story;
+    struct story *story = settled_flow(qp)->story;
     if (status == IBV_WC_WR_FLUSH_ERR) {
         if (story)
             story->error.flushed_sends++;
@@ -136,7 +146,7 @@ static void describe_receive(struct qp *qp, struct story_error *error, const str
 void qp_story_receive(struct qp *qp, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     lock_assert_held(&qp->lock);
-    struct story *story = qp_flow(qp)->story;
+    struct story *story = settled_flow(qp)->story;
     if (arrival->status == IBV_WC_WR_FLUSH_ERR) {
         if (story)
             story->error.flushed_receives++;
@@ -265,12 +275,14 @@ static void report_error(FILE *out, const struct story_error *error, int64_t epo
 /* Whom it sends to, or sent to: of one that ended the event is left. 0: nobody known. */
 static int find_peer_pid(const struct qp *qp)
 {
-    const struct story *story = qp_flow((struct qp *)qp)->story;
+    const struct traffic_flow *flow = settled_flow(qp);
     if (qp->path.peer)
         return (int)qp->path.peer->pid;
-    for (unsigned back = 1; story && back <= STORY_RECORDS; back++)
-        if (story_record(story, back)->event == EVENT_PEER_ENDED && story_record(story, back)->time)
-            return (int)story_record(story, back)->a;
+    for (unsigned back = 1; flow->story && back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(flow->story, flow->recent.at, back);
+        if (record->event == EVENT_PEER_ENDED && record->time)
+            return (int)record->a;
+    }
     return 0;
 }
 
@@ -342,7 +354,7 @@ static void report_rules(FILE *out, const struct qp *qp)
 void qp_story_report(FILE *out, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    const struct traffic_flow *flow = qp_flow((struct qp *)qp);
+    const struct traffic_flow *flow = settled_flow(qp);
     const struct story *story = flow->story;
     int64_t epoch = since_1970();
     fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
@@ -361,7 +373,7 @@ void qp_story_report(FILE *out, const struct qp *qp)
         if (story->error.reason)
             report_error(out, &story->error, epoch);
         fputs(",\"events\":", out);
-        last_events_report_ring(out, story->records, STORY_RECORDS, story->at, epoch);
+        last_events_report_ring(out, story->records, STORY_RECORDS, flow->recent.at, epoch);
     }
     fputs("}", out);
 }
@@ -400,18 +412,18 @@ static void keep_story(struct qp *qp, kept_story_adder *add)
 void qp_story_keep(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    const struct story *story = qp_flow(qp)->story;
+    const struct story *story = settled_flow(qp)->story;
     if (!story || (!story->error.reason && !story->error.flushed_sends) || !kept_story_may(false))
         return;
     keep_story(qp, kept_story_add);
-    qp_story_log(qp->number, story, (nanos)read_clock(CLOCK_MONOTONIC));
+    qp_story_log(qp->number, story, qp_flow(qp)->recent.at, (nanos)read_clock(CLOCK_MONOTONIC));
 }
 
 /* A message was told to come later and has not come. */
-static bool refuses_for_want(const struct story *story)
+static bool refuses_for_want(const struct story *story, uint32_t at)
 {
     for (unsigned back = 1; back <= STORY_RECORDS; back++) {
-        const struct story_record *record = story_record(story, back);
+        const struct story_record *record = story_record(story, at, back);
         if (!record->time || record->event == EVENT_RECEIVE_ENDED)
             return false;
         if (record->event == EVENT_RNR_SENT)
@@ -429,11 +441,11 @@ static bool has_work(const struct qp *qp)
 void qp_story_end(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    const struct story *story = qp_flow(qp)->story;
+    const struct story *story = settled_flow(qp)->story;
     if (!story)
         return;
     if (story->kept && story->kept_flushed != flushed(story))
         keep_story(qp, kept_story_renew);
-    else if (!story->kept && (has_work(qp) || refuses_for_want(story)) && kept_story_may(true))
+    else if (!story->kept && (has_work(qp) || refuses_for_want(story, qp_flow(qp)->recent.at)) && kept_story_may(true))
         keep_story(qp, kept_story_add);
 }

@@ -32,11 +32,11 @@ static void describe_record(const struct story_record *record, nanos now, char t
     add_field(text, used, event_kept((enum event)record->event), record->more);
 }
 
-static void log_events(uint32_t number, const struct story *story, nanos now)
+static void log_events(uint32_t number, const struct story *story, uint32_t at, nanos now)
 {
     char text[TEXT] = "", one[ONE];
     for (unsigned back = STORY_RECORDS; back; back--) {
-        const struct story_record *record = story_record(story, back);
+        const struct story_record *record = story_record(story, at, back);
         if (!record->time || record->event >= EVENT_KINDS)
             continue;
         describe_record(record, now, one);
@@ -78,12 +78,12 @@ static void log_error(uint32_t number, const struct story_error *error)
         log_memory(number, &error->memory);
 }
 
-void qp_story_log(uint32_t number, const struct story *story, nanos now)
+void qp_story_log(uint32_t number, const struct story *story, uint32_t at, nanos now)
 {
     if (!log_wanted(LOG_INFO))
         return;
     if (story->error.reason)
         log_error(number, &story->error);
-    log_events(number, story, now);
+    log_events(number, story, at, now);
     log_write(LOG_INFO, "qp 0x%x: story: \"softverbs why --qp 0x%x\" tells it from both ends", number, number);
 }

@@ -5,8 +5,8 @@
 
 #include "events/story.h"
 
-/* Of the queue pair with this number, under its lock, at this time. Several events stand in a line, so that the last
- * lines of the log keep others, too. */
-void qp_story_log(uint32_t number, const struct story *, nanos now);
+/* Of the queue pair with this number, under its lock, at this time; `at` is that of story_record. Several events stand
+ * in a line, so that the last lines of the log keep others, too. */
+void qp_story_log(uint32_t number, const struct story *, uint32_t at, nanos now);
 
 #endif

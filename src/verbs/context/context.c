@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "diag/log.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "base/uncancelled.h"
 #include "events/refusal.h"
 #include "link/fence.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "process/progress.h"
 #include "record/recorded.h"
 #include "runtime/qpns.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/life/async_get.h"
 #include "verbs/object/acknowledgements.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/queue/cq.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "config/config.h"
 #include "config/device_state.h"
 #include "config/gid.h"

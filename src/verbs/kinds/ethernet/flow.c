@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/object/control.h"

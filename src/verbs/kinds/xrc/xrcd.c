@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/file_lock.h"
-#include "base/handle.h"
+#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 

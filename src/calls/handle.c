@@ -1,4 +1,4 @@
-#include "base/handle.h"
+#include "calls/handle.h"
 
 #include <stdlib.h>
 
