@@ -3,6 +3,7 @@
 
 #include "check/findings/finding.h"
 #include "check/hooks.h"
+#include "verbs/qp/qp.h"
 #include "verbs/queue/cq_entries.h"
 
 /* A child of a fork owns nothing of its parent's. What a context ends with is the context's, and librdmacm keeps those
@@ -21,10 +22,17 @@ static const struct wqe *find_signalled(const struct wqe_queue *sends)
     return at < sends->count ? wqe_at(sends, at) : NULL;
 }
 
+/* Where several threads post, a completion may be polled before its post is noted here. */
+static bool was_polled(const struct shadow *qp)
+{
+    const struct qp *real = qp->handle;
+    return atomic_load(&real->sends.retired) == real->sends.posted;
+}
+
 static void report_sends(const struct shadow *qp)
 {
     const struct wqe *first = find_signalled(&qp->qp.sends);
-    if (!first || qp->process != getpid())
+    if (!first || qp->process != getpid() || was_polled(qp))
         return;
     finding_add(&(struct finding_about){.rule = RULE_NEVER_POLLED,
                                         .kind = shadow_kind_name(qp->kind),
