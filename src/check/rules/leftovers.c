@@ -3,8 +3,8 @@
 
 #include "check/findings/finding.h"
 #include "check/hooks.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/cq_entries.h"
+#include "verbs/send/post.h"
 
 /* A child of a fork owns nothing of its parent's. What a context ends with is the context's, and librdmacm keeps those
  * that it opens. */
@@ -25,8 +25,7 @@ static const struct wqe *find_signalled(const struct wqe_queue *sends)
 /* Where several threads post, a completion may be polled before its post is noted here. */
 static bool was_polled(const struct shadow *qp)
 {
-    const struct qp *real = qp->handle;
-    return atomic_load(&real->sends.retired) == real->sends.posted;
+    return post_all_retired(qp->handle);
 }
 
 static void report_sends(const struct shadow *qp)

@@ -337,6 +337,12 @@ bool post_is_open(const struct qp *qp)
     return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
 }
 
+bool post_all_retired(const struct ibv_qp *ibv)
+{
+    const struct qp *qp = (const struct qp *)ibv;
+    return atomic_load(&qp->sends.retired) == qp->sends.posted;
+}
+
 void post_start(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);

@@ -41,6 +41,9 @@ bool post_set_tso(const struct qp *, struct send_wqe *, const void *header, uint
 /* Is work accepted in the queue pair's state? */
 bool post_is_open(const struct qp *);
 
+/* Was the completion of all posted sends polled? Thread-safe, while none is posted. */
+bool post_all_retired(const struct ibv_qp *);
+
 /* A free slot of `queue`, when so much has been posted; or NULL: the program has not polled enough completions yet. */
 struct send_wqe *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
 
