@@ -89,17 +89,27 @@ cold struct story *traffic_story(struct traffic_flow *flow)
     return flow->story;
 }
 
+cold struct story_recent *traffic_recent(struct traffic_flow *flow)
+{
+    lock_assert_held(flow->lock);
+    if (!flow->recent)
+        flow->recent = (struct story_recent *)calloc(1, sizeof *flow->recent);
+    return flow->recent;
+}
+
 void traffic_settle(struct traffic_flow *flow)
 {
     struct story *story = flow->story ? flow->story : traffic_story(flow);
     if (story)
-        story_settle(story, &flow->recent);
+        story_settle(story, flow->recent);
 }
 
 void traffic_release(struct traffic_flow *flow)
 {
     free(flow->story);
+    free(flow->recent);
     flow->story = NULL;
+    flow->recent = NULL;
 }
 
 /* A receive that was forgotten is the program's. Once is enough: it may come for ever. */

@@ -37,7 +37,7 @@ struct traffic_flow {
     nanos stream_due;                  /* when the last of them leaves that waits for its delay */
     nanos now;                         /* as the round has read it that does something here */
     struct story *story;               /* NULL: it has no more than the recent records */
-    struct story_recent recent;        /* of the story; nothing while there is none */
+    struct story_recent *recent;       /* the last records of the story; NULL: nothing that it keeps has happened yet */
     struct counts counts;
 };
 
@@ -66,6 +66,10 @@ uint64_t traffic_count_writes(const struct traffic_flow *);
  * memory for one; NULL: there is none. Under qp->lock. */
 struct story *traffic_story(struct traffic_flow *);
 
+/* Made when something first happens that the story is to have, so that an idle queue pair takes no memory for it; NULL:
+ * there is none. Under qp->lock. */
+struct story_recent *traffic_recent(struct traffic_flow *);
+
 /* Puts all recent records into the story, which is made where there is none. Under qp->lock. */
 void traffic_settle(struct traffic_flow *);
 
@@ -73,9 +77,10 @@ void traffic_settle(struct traffic_flow *);
 __attribute__((always_inline)) static inline void traffic_keep(struct traffic_flow *flow, enum event event, uint64_t a,
                                                                uint64_t b, uint32_t more)
 {
-    if (event == EVENT_QP_STATE && !flow->recent.at)
+    struct story_recent *recent = flow->recent;
+    if (unlikely(!recent) && (event == EVENT_QP_STATE || !(recent = traffic_recent(flow))))
         return;
-    if (unlikely(story_write(&flow->recent, flow->now, event, more, a, b)))
+    if (unlikely(story_write(recent, flow->now, event, more, a, b)))
         traffic_settle(flow);
 }
 

@@ -39,9 +39,15 @@ static const struct traffic_flow *settled_flow(const struct qp *qp)
 {
     struct traffic_flow *flow = qp_flow((struct qp *)qp);
     lock_assert_held(&qp->lock);
-    if (flow->recent.at)
+    if (flow->recent)
         traffic_settle(flow);
     return flow;
+}
+
+/* Bytes of all records that the story ever had. */
+static uint32_t flow_at(const struct traffic_flow *flow)
+{
+    return flow->recent ? flow->recent->at : 0;
 }
 
 /* Where the first error goes; NULL: there was one, or there is no memory. */
@@ -279,7 +285,7 @@ static int find_peer_pid(const struct qp *qp)
     if (qp->path.peer)
         return (int)qp->path.peer->pid;
     for (unsigned back = 1; flow->story && back <= STORY_RECORDS; back++) {
-        const struct story_record *record = story_record(flow->story, flow->recent.at, back);
+        const struct story_record *record = story_record(flow->story, flow_at(flow), back);
         if (record->event == EVENT_PEER_ENDED && record->time)
             return (int)record->a;
     }
@@ -373,7 +379,7 @@ void qp_story_report(FILE *out, const struct qp *qp)
         if (story->error.reason)
             report_error(out, &story->error, epoch);
         fputs(",\"events\":", out);
-        last_events_report_ring(out, story->records, STORY_RECORDS, flow->recent.at, epoch);
+        last_events_report_ring(out, story->records, STORY_RECORDS, flow_at(flow), epoch);
     }
     fputs("}", out);
 }
@@ -416,7 +422,7 @@ void qp_story_keep(struct qp *qp)
     if (!story || (!story->error.reason && !story->error.flushed_sends) || !kept_story_may(false))
         return;
     keep_story(qp, kept_story_add);
-    qp_story_log(qp->number, story, qp_flow(qp)->recent.at, (nanos)read_clock(CLOCK_MONOTONIC));
+    qp_story_log(qp->number, story, flow_at(qp_flow(qp)), (nanos)read_clock(CLOCK_MONOTONIC));
 }
 
 /* A message was told to come later and has not come. */
@@ -446,6 +452,6 @@ void qp_story_end(struct qp *qp)
         return;
     if (story->kept && story->kept_flushed != flushed(story))
         keep_story(qp, kept_story_renew);
-    else if (!story->kept && (has_work(qp) || refuses_for_want(story, qp_flow(qp)->recent.at)) && kept_story_may(true))
+    else if (!story->kept && (has_work(qp) || refuses_for_want(story, flow_at(qp_flow(qp)))) && kept_story_may(true))
         keep_story(qp, kept_story_add);
 }
