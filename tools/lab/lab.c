@@ -10,6 +10,7 @@
 
 #include "base/settings.h"
 #include "command.h"
+#include "lab/follow_child.h"
 #include "lab/keeper.h"
 #include "lab/lab_control.h"
 #include "lab/network.h"
@@ -38,34 +39,12 @@ static bool leave_system(void)
 
 /* --- the process that stays outside */
 
-static pid_t keeper;
-
-static void forward(int number)
-{
-    kill(keeper, number);
-}
-
-/* A terminal's signals reach the command by themselves. */
-static int wait_for_keeper(void)
-{
-    static const int forwarded[] = {SIGTERM, SIGHUP};
-    int how;
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
-    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
-        sigaction(forwarded[i], &(struct sigaction){.sa_handler = forward}, NULL);
-    while (waitpid(keeper, &how, 0) < 0)
-        if (errno != EINTR)
-            return EXIT_SELF;
-    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
-}
-
 static int start(struct network *network, char **command)
 {
     int alive[2];
     if (!leave_system() || pipe2(alive, O_CLOEXEC))
         return EXIT_SELF;
-    keeper = fork();
+    pid_t keeper = fork();
     if (!keeper) {
         close(alive[1]);
         keeper_run(network, command, alive[0]);
@@ -74,7 +53,7 @@ static int start(struct network *network, char **command)
         complain("lab: No process can be started: %s.", strerror(errno));
         return EXIT_SELF;
     }
-    return wait_for_keeper();
+    return follow_child(keeper);
 }
 
 /* --- the command line */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "lab/follow_child.h"
 #include "lab/rights.h"
 
 /* The address of a socket that the kernel takes back when its process ends. */
@@ -92,35 +93,14 @@ static bool enter_spaces(pid_t keeper)
     return true;
 }
 
-static pid_t inner;
-
-static void forward(int number)
-{
-    kill(inner, number);
-}
-
-static _Noreturn void wait_for_inner(void)
-{
-    static const int forwarded[] = {SIGTERM, SIGHUP};
-    int how;
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
-    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
-        sigaction(forwarded[i], &(struct sigaction){.sa_handler = forward}, NULL);
-    while (waitpid(inner, &how, 0) < 0)
-        if (errno != EINTR)
-            _exit(EXIT_SELF);
-    _exit(WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
-}
-
 bool reach_enter(const char *name)
 {
     pid_t outer = find_outer(name), keeper = outer ? find_keeper(outer) : 0;
     if (!keeper || !enter_spaces(keeper))
         return false;
-    inner = fork();
+    pid_t inner = fork();
     if (inner > 0)
-        wait_for_inner();
+        _exit(follow_child(inner));
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     return !inner && (geteuid() == 0 || rights_keep());
 }

@@ -10,43 +10,9 @@
 #include "diag/diag.h"
 #include "print/emit.h"
 #include "why/happened.h"
+#include "why/tale.h"
 
-enum { NAME = 64, PLACE = 96, SENTENCE = 1024, MOST_LISTENERS = 3 };
-
-/* Both ends, all processes, and the list that is being written. */
-struct tale {
-    const json_t *own, *peer, *processes;
-    json_t *list;
-};
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-__attribute__((format(printf, 2, 3))) static void say(struct tale *tale, const char *format, ...)
-{
-    char text[SENTENCE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    clean_text(text);
-    json_array_append_new(tale->list, emit_text(text));
-}
-
-/* "client (4711)" */
-static const char *name_of(const json_t *end, char name[NAME])
-{
-    snprintf(name, NAME, "%.40s (%d)", text_of(end, "program"), (int)number_of(end, "pid"));
-    return name;
-}
+enum { PLACE = 96, MOST_LISTENERS = 3 };
 
 static const json_t *identifier_of(const json_t *end)
 {
@@ -55,7 +21,7 @@ static const json_t *identifier_of(const json_t *end)
 
 static bool is_state(const json_t *end, const char *state)
 {
-    return !strcmp(text_of(identifier_of(end), "state"), state);
+    return !strcmp(tale_text(identifier_of(end), "state"), state);
 }
 
 static const char *plural(json_int_t count)
@@ -71,8 +37,8 @@ static const json_t *event_of(const json_t *end, const char *name, const char *w
     const json_t *events = json_object_get(json_object_get(end, "id"), "events");
     for (size_t i = json_array_size(events); i--;) {
         const json_t *event = json_array_get(events, i);
-        if (!strcmp(text_of(event, "event"), name) &&
-            (!which || !strcmp(text_of(event, "message"), which) || !strcmp(text_of(event, "cm_event"), which)))
+        if (!strcmp(tale_text(event, "event"), name) &&
+            (!which || !strcmp(tale_text(event, "message"), which) || !strcmp(tale_text(event, "cm_event"), which)))
             return event;
     }
     return NULL;
@@ -84,7 +50,7 @@ static const json_t *bad_news(const json_t *end)
     const json_t *events = json_object_get(json_object_get(end, "id"), "events");
     for (size_t i = json_array_size(events); i--;) {
         const json_t *event = json_array_get(events, i);
-        if (!strcmp(text_of(event, "event"), "CM_EVENT") && number_of(event, "reason"))
+        if (!strcmp(tale_text(event, "event"), "CM_EVENT") && tale_number(event, "reason"))
             return event;
     }
     return NULL;
@@ -93,7 +59,7 @@ static const json_t *bad_news(const json_t *end)
 /* How often this message was sent; 0: never, or it is no more among the events. */
 static json_int_t times_sent(const json_t *end, const char *message)
 {
-    return number_of(event_of(end, "CM_SENT", message), "times");
+    return tale_number(event_of(end, "CM_SENT", message), "times");
 }
 
 /* -- who listens */
@@ -102,7 +68,7 @@ static const json_t *process_of(const struct tale *tale, json_int_t pid)
 {
     size_t i;
     json_t *process;
-    json_array_foreach((json_t *)tale->processes, i, process) if (number_of(process, "pid") == pid) return process;
+    json_array_foreach((json_t *)tale->processes, i, process) if (tale_number(process, "pid") == pid) return process;
     return NULL;
 }
 
@@ -115,25 +81,25 @@ static const char *port_of(const char *place)
 
 static bool is_at(const json_t *listener, const json_t *own)
 {
-    return !strcmp(port_of(text_of(listener, "local")), port_of(text_of(identifier_of(own), "peer"))) &&
-           !strcmp(text_of(listener, "space"), text_of(identifier_of(own), "space"));
+    return !strcmp(port_of(tale_text(listener, "local")), port_of(tale_text(identifier_of(own), "peer"))) &&
+           !strcmp(tale_text(listener, "space"), tale_text(identifier_of(own), "space"));
 }
 
 static void tell_listener(struct tale *tale, const json_t *process, const json_t *listener)
 {
-    char name[NAME];
-    json_int_t requests = number_of(listener, "requests"), backlog = number_of(listener, "backlog");
+    char name[TALE_NAME];
+    json_int_t requests = tale_number(listener, "requests"), backlog = tale_number(listener, "backlog");
     const char *full =
         requests && requests >= backlog ? ": as many as its backlog, so that further ones are dropped" : "";
     if (requests)
-        say(tale,
-            "%s listens at %.60s of port space %.20s, and %" JSON_INTEGER_FORMAT
-            " request%s wait%s that rdma_get_cm_event has not fetched%s.",
-            name_of(process, name), text_of(listener, "local"), text_of(listener, "space"), requests, plural(requests),
-            requests == 1 ? "s" : "", full);
+        tale_say(tale,
+                 "%s listens at %.60s of port space %.20s, and %" JSON_INTEGER_FORMAT
+                 " request%s wait%s that rdma_get_cm_event has not fetched%s.",
+                 tale_name(process, name), tale_text(listener, "local"), tale_text(listener, "space"), requests,
+                 plural(requests), requests == 1 ? "s" : "", full);
     else
-        say(tale, "%s listens at %.60s of port space %.20s.", name_of(process, name), text_of(listener, "local"),
-            text_of(listener, "space"));
+        tale_say(tale, "%s listens at %.60s of port space %.20s.", tale_name(process, name),
+                 tale_text(listener, "local"), tale_text(listener, "space"));
 }
 
 /* Those at the port that is asked for, or the others: how many. */
@@ -144,7 +110,7 @@ static int tell_listeners(struct tale *tale, bool there)
     json_t *process, *each;
     json_array_foreach((json_t *)tale->processes, i, process)
         json_array_foreach(json_object_get(process, "connections"), k,
-                           each) if (!strcmp(text_of(each, "state"), "listen") && is_at(each, tale->own) == there &&
+                           each) if (!strcmp(tale_text(each, "state"), "listen") && is_at(each, tale->own) == there &&
                                      count++ < MOST_LISTENERS) tell_listener(tale, process, each);
     return count;
 }
@@ -154,8 +120,8 @@ static bool tell_nobody_listens(struct tale *tale)
     const json_t *own = identifier_of(tale->own);
     if (!tale->processes || tell_listeners(tale, true))
         return tale->processes;
-    say(tale, "No process of this directory listens at port %.20s of port space %.20s.", port_of(text_of(own, "peer")),
-        text_of(own, "space"));
+    tale_say(tale, "No process of this directory listens at port %.20s of port space %.20s.",
+             port_of(tale_text(own, "peer")), tale_text(own, "space"));
     tell_listeners(tale, false);
     return true;
 }
@@ -168,10 +134,10 @@ static void tell_faults(struct tale *tale)
     size_t i;
     json_t *process;
     json_array_foreach((json_t *)tale->processes, i, process) lost +=
-        number_of(json_object_get(json_object_get(process, "messages"), "fault_kinds"), "drop");
+        tale_number(json_object_get(json_object_get(process, "messages"), "fault_kinds"), "drop");
     if (lost)
-        say(tale, "Faults that were asked for lost %" JSON_INTEGER_FORMAT " message%s of the connection manager.", lost,
-            plural(lost));
+        tale_say(tale, "Faults that were asked for lost %" JSON_INTEGER_FORMAT " message%s of the connection manager.",
+                 lost, plural(lost));
 }
 
 /* A process that is there and says nothing. */
@@ -183,35 +149,35 @@ static bool is_stopped(const struct tale *tale, json_int_t pid)
 
 static void tell_program(struct tale *tale, const json_t *end)
 {
-    char name[NAME];
+    char name[TALE_NAME];
     const json_t *request = event_of(end, "CM_EVENT", "CONNECT_REQUEST");
-    const char *state = text_of(identifier_of(end), "state");
-    name_of(end, name);
-    if (number_of(identifier_of(end), "events"))
-        say(tale, "%s has not fetched the event of it (rdma_get_cm_event): %" JSON_INTEGER_FORMAT " wait%s.", name,
-            number_of(identifier_of(end), "events"), number_of(identifier_of(end), "events") == 1 ? "s" : "");
+    const char *state = tale_text(identifier_of(end), "state");
+    tale_name(end, name);
+    if (tale_number(identifier_of(end), "events"))
+        tale_say(tale, "%s has not fetched the event of it (rdma_get_cm_event): %" JSON_INTEGER_FORMAT " wait%s.", name,
+                 tale_number(identifier_of(end), "events"), tale_number(identifier_of(end), "events") == 1 ? "s" : "");
     else if (!strcmp(state, "REQ rcvd") || (request && strstr(state, "rcvd")))
-        say(tale,
-            "%s has fetched RDMA_CM_EVENT_CONNECT_REQUEST and called neither rdma_accept nor rdma_reject for "
-            "%" JSON_INTEGER_FORMAT " second%s.",
-            name, number_of(identifier_of(end), "seconds"), plural(number_of(identifier_of(end), "seconds")));
+        tale_say(tale,
+                 "%s has fetched RDMA_CM_EVENT_CONNECT_REQUEST and called neither rdma_accept nor rdma_reject for "
+                 "%" JSON_INTEGER_FORMAT " second%s.",
+                 name, tale_number(identifier_of(end), "seconds"), plural(tale_number(identifier_of(end), "seconds")));
     else if (!strcmp(state, "REP rcvd"))
-        say(tale, "%s has fetched RDMA_CM_EVENT_CONNECT_RESPONSE and not called rdma_establish.", name);
+        tale_say(tale, "%s has fetched RDMA_CM_EVENT_CONNECT_RESPONSE and not called rdma_establish.", name);
 }
 
 static void tell_silence(struct tale *tale, const char *message)
 {
-    char name[NAME];
+    char name[TALE_NAME];
     json_int_t times = times_sent(tale->own, message);
-    json_int_t pid = number_of(identifier_of(tale->own), "peer_pid");
-    say(tale, "%s sent %s %" JSON_INTEGER_FORMAT " time%s, and no answer came.", name_of(tale->own, name), message,
-        times, plural(times));
+    json_int_t pid = tale_number(identifier_of(tale->own), "peer_pid");
+    tale_say(tale, "%s sent %s %" JSON_INTEGER_FORMAT " time%s, and no answer came.", tale_name(tale->own, name),
+             message, times, plural(times));
     if (is_stopped(tale, pid))
-        say(tale, "Process %d does not answer: it is stopped (SIGSTOP, a debugger), or ends.", (int)pid);
+        tale_say(tale, "Process %d does not answer: it is stopped (SIGSTOP, a debugger), or ends.", (int)pid);
     else if (tale->peer)
         tell_program(tale, tale->peer);
     else if (tale->processes && !tell_listeners(tale, true))
-        say(tale, "No process of this directory listens there: it is another host's, or has ended.");
+        tale_say(tale, "No process of this directory listens there: it is another host's, or has ended.");
     tell_faults(tale);
 }
 
@@ -245,20 +211,20 @@ static bool tell_no_goodbye(struct tale *tale)
 /* Why the other end said no, of what it has left or tells. */
 static bool tell_refusal(struct tale *tale)
 {
-    char name[NAME];
+    char name[TALE_NAME];
     bool has_ended = json_is_true(json_object_get(tale->peer, "ended"));
     if (!tale->peer)
         return false;
-    name_of(tale->peer, name);
+    tale_name(tale->peer, name);
     if (event_of(tale->peer, "CM_SENT", "REJ") || event_of(tale->peer, "CM_SENT", "SIDR_REP"))
-        say(tale, "%s rejected it: its program called rdma_reject, or its call of rdma_accept was refused.", name);
+        tale_say(tale, "%s rejected it: its program called rdma_reject, or its call of rdma_accept was refused.", name);
     else if (event_of(tale->peer, "CM_ABANDONED", NULL))
-        say(tale, "%s destroyed the identifier of the request without answering it (rdma_destroy_id).", name);
+        tale_say(tale, "%s destroyed the identifier of the request without answering it (rdma_destroy_id).", name);
     else if (is_state(tale->peer, "REQ rcvd") && has_ended)
-        say(tale, "%s ended before it had answered%s.", name,
-            event_of(tale->peer, "CM_EVENT_FETCHED", "CONNECT_REQUEST")
-                ? ""
-                : ": it never fetched RDMA_CM_EVENT_CONNECT_REQUEST (rdma_get_cm_event)");
+        tale_say(tale, "%s ended before it had answered%s.", name,
+                 event_of(tale->peer, "CM_EVENT_FETCHED", "CONNECT_REQUEST")
+                     ? ""
+                     : ": it never fetched RDMA_CM_EVENT_CONNECT_REQUEST (rdma_get_cm_event)");
     else
         return false;
     return true;
@@ -266,16 +232,17 @@ static bool tell_refusal(struct tale *tale)
 
 static bool tell_rejection(struct tale *tale)
 {
-    json_int_t pid = number_of(identifier_of(tale->own), "peer_pid");
+    json_int_t pid = tale_number(identifier_of(tale->own), "peer_pid");
     bool rejected = event_of(tale->own, "CM_ARRIVED", "REJ") || event_of(tale->own, "CM_ARRIVED", "SIDR_REP");
     if (!rejected && event_of(tale->own, "PARTNER_ENDED", NULL)) {
-        say(tale, "The process of the other end ended before it had answered.");
+        tale_say(tale, "The process of the other end ended before it had answered.");
         return true;
     }
     if (tell_refusal(tale))
         return true;
     if (rejected && pid)
-        say(tale,
+        tale_say(
+            tale,
             "Process %d rejected it: by rdma_reject, by rdma_destroy_id before rdma_accept, by a call of rdma_accept "
             "that "
             "was refused, or as it ended.",
@@ -304,14 +271,14 @@ static bool tell_cause(struct tale *tale, unsigned reason)
 
 static void tell_bad_news(struct tale *tale, const json_t *news)
 {
-    char name[NAME];
-    unsigned reason = (unsigned)number_of(news, "reason");
+    char name[TALE_NAME];
+    unsigned reason = (unsigned)tale_number(news, "reason");
     const char *sentence = reason_sentence(reason);
-    say(tale, "%s got RDMA_CM_EVENT_%.40s, status %d (reason %u).", name_of(tale->own, name), text_of(news, "cm_event"),
-        (int)number_of(news, "status"), reason);
+    tale_say(tale, "%s got RDMA_CM_EVENT_%.40s, status %d (reason %u).", tale_name(tale->own, name),
+             tale_text(news, "cm_event"), (int)tale_number(news, "status"), reason);
     if (!tell_cause(tale, reason))
-        say(tale, "%s", sentence ? sentence : "The reason is unknown.");
-    say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
+        tale_say(tale, "%s", sentence ? sentence : "The reason is unknown.");
+    tale_say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
 }
 
 /* -- no bad news: what is waited for, by its state */
@@ -328,37 +295,39 @@ static void tell_own_program(struct tale *tale)
 
 static void tell_end(struct tale *tale)
 {
-    char name[NAME];
-    name_of(tale->own, name);
+    char name[TALE_NAME];
+    tale_name(tale->own, name);
     if (event_of(tale->own, "PARTNER_ENDED", NULL))
-        say(tale, "The process of the other end has ended without a word: it was killed, or called _exit.");
+        tale_say(tale, "The process of the other end has ended without a word: it was killed, or called _exit.");
     else if (event_of(tale->own, "CM_SENT", "DREQ"))
-        say(tale, "%s itself ended the connection (rdma_disconnect).", name);
+        tale_say(tale, "%s itself ended the connection (rdma_disconnect).", name);
     else if (event_of(tale->own, "CM_ARRIVED", "DREQ"))
-        say(tale, "The other end ended the connection (rdma_disconnect, rdma_destroy_id, or its program ended)%s.",
-            is_state(tale->own, "DREQ rcvd") ? ", and is not answered before this one calls rdma_disconnect, too" : "");
+        tale_say(tale, "The other end ended the connection (rdma_disconnect, rdma_destroy_id, or its program ended)%s.",
+                 is_state(tale->own, "DREQ rcvd") ? ", and is not answered before this one calls rdma_disconnect, too"
+                                                  : "");
     else if (event_of(tale->own, "CM_SENT", "REJ"))
-        say(tale, "%s itself rejected it (rdma_reject).", name);
+        tale_say(tale, "%s itself rejected it (rdma_reject).", name);
 }
 
 static void tell_established(struct tale *tale)
 {
-    json_int_t seconds = number_of(identifier_of(tale->own), "seconds");
-    say(tale, "It is connected for %" JSON_INTEGER_FORMAT " second%s, with queue pair 0x%" PRIx64 ".", seconds,
-        plural(seconds), (uint64_t)number_of(identifier_of(tale->own), "peer_qp"));
+    json_int_t seconds = tale_number(identifier_of(tale->own), "seconds");
+    tale_say(tale, "It is connected for %" JSON_INTEGER_FORMAT " second%s, with queue pair 0x%" PRIx64 ".", seconds,
+             plural(seconds), (uint64_t)tale_number(identifier_of(tale->own), "peer_qp"));
 }
 
 static void tell_listening(struct tale *tale)
 {
     const json_t *own = identifier_of(tale->own), *dropped = event_of(tale->own, "CM_DROPPED", NULL);
-    json_int_t requests = number_of(own, "requests"), times = number_of(dropped, "times");
-    say(tale,
-        "It listens, with a backlog of %" JSON_INTEGER_FORMAT ", and %" JSON_INTEGER_FORMAT
-        " request%s wait%s to be fetched (rdma_get_cm_event).",
-        number_of(own, "backlog"), requests, plural(requests), requests == 1 ? "s" : "");
+    json_int_t requests = tale_number(own, "requests"), times = tale_number(dropped, "times");
+    tale_say(tale,
+             "It listens, with a backlog of %" JSON_INTEGER_FORMAT ", and %" JSON_INTEGER_FORMAT
+             " request%s wait%s to be fetched (rdma_get_cm_event).",
+             tale_number(own, "backlog"), requests, plural(requests), requests == 1 ? "s" : "");
     if (dropped)
-        say(tale, "%" JSON_INTEGER_FORMAT " request%s came while the backlog was full, and %s dropped (reason %u).",
-            times, plural(times), times == 1 ? "was" : "were", (unsigned)number_of(dropped, "reason"));
+        tale_say(tale,
+                 "%" JSON_INTEGER_FORMAT " request%s came while the backlog was full, and %s dropped (reason %u).",
+                 times, plural(times), times == 1 ? "was" : "were", (unsigned)tale_number(dropped, "reason"));
 }
 
 /* What the program has to do next. */
@@ -375,7 +344,7 @@ static void tell_next(struct tale *tale)
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (is_state(tale->own, steps[i].state))
-            say(tale, "No connection is being made: next comes %s.", steps[i].next);
+            tale_say(tale, "No connection is being made: next comes %s.", steps[i].next);
 }
 
 static const struct {
@@ -407,20 +376,21 @@ static void tell_state(struct tale *tale)
 
 static void tell_ends(struct tale *tale)
 {
-    char name[NAME], from[PLACE] = "", to[PLACE] = "", qp[PLACE] = "";
+    char name[TALE_NAME], from[PLACE] = "", to[PLACE] = "", qp[PLACE] = "";
     const json_t *own = identifier_of(tale->own);
-    if (*text_of(own, "local"))
-        snprintf(from, sizeof from, ", at %.60s", text_of(own, "local"));
-    if (*text_of(own, "peer"))
-        snprintf(to, sizeof to, " to %.60s", text_of(own, "peer"));
-    if (number_of(own, "qp"))
-        snprintf(qp, sizeof qp, ", with queue pair 0x%" PRIx64, (uint64_t)number_of(own, "qp"));
-    say(tale, "Identifier %" JSON_INTEGER_FORMAT " of %s%s%s of port space %.20s%s, is in state %.40s.",
-        number_of(own, "id"), name_of(tale->own, name), from, to, text_of(own, "space"), qp, text_of(own, "state"));
+    if (*tale_text(own, "local"))
+        snprintf(from, sizeof from, ", at %.60s", tale_text(own, "local"));
+    if (*tale_text(own, "peer"))
+        snprintf(to, sizeof to, " to %.60s", tale_text(own, "peer"));
+    if (tale_number(own, "qp"))
+        snprintf(qp, sizeof qp, ", with queue pair 0x%" PRIx64, (uint64_t)tale_number(own, "qp"));
+    tale_say(tale, "Identifier %" JSON_INTEGER_FORMAT " of %s%s%s of port space %.20s%s, is in state %.40s.",
+             tale_number(own, "id"), tale_name(tale->own, name), from, to, tale_text(own, "space"), qp,
+             tale_text(own, "state"));
     if (tale->peer)
-        say(tale, "Its other end is identifier %" JSON_INTEGER_FORMAT " of %s, in state %.40s.",
-            number_of(identifier_of(tale->peer), "id"), name_of(tale->peer, name),
-            text_of(identifier_of(tale->peer), "state"));
+        tale_say(tale, "Its other end is identifier %" JSON_INTEGER_FORMAT " of %s, in state %.40s.",
+                 tale_number(identifier_of(tale->peer), "id"), tale_name(tale->peer, name),
+                 tale_text(identifier_of(tale->peer), "state"));
 }
 
 /* What the fields of an event say; the rest is its meaning in events.def. */
@@ -437,10 +407,10 @@ static const struct {
 /* "12:01:02.345 sent REQ 3 times" */
 static void tell_event(struct tale *tale, const json_t *event)
 {
-    char when[NAME], more[NAME] = "";
-    json_int_t times = number_of(event, "times"), rejection = number_of(event, "rej_reason");
+    char when[TALE_NAME], more[TALE_NAME] = "";
+    json_int_t times = tale_number(event, "times"), rejection = tale_number(event, "rej_reason");
     size_t i = 0;
-    while (i < sizeof lines / sizeof *lines && strcmp(lines[i].event, text_of(event, "event")) != 0)
+    while (i < sizeof lines / sizeof *lines && strcmp(lines[i].event, tale_text(event, "event")) != 0)
         i++;
     if (i == sizeof lines / sizeof *lines) {
         happened_tell(tale->list, event);
@@ -450,20 +420,20 @@ static void tell_event(struct tale *tale, const json_t *event)
         snprintf(more, sizeof more, ", reason %" JSON_INTEGER_FORMAT, rejection);
     else if (times > 1)
         snprintf(more, sizeof more, ", %" JSON_INTEGER_FORMAT " times", times);
-    else if (number_of(event, "status"))
-        snprintf(more, sizeof more, ", status %" JSON_INTEGER_FORMAT, number_of(event, "status"));
-    happened_time(number_of(event, "time"), when, sizeof when);
-    say(tale, "%s%s%.60s%s%s.", when, lines[i].before, text_of(event, lines[i].field), lines[i].behind, more);
+    else if (tale_number(event, "status"))
+        snprintf(more, sizeof more, ", status %" JSON_INTEGER_FORMAT, tale_number(event, "status"));
+    happened_time(tale_number(event, "time"), when, sizeof when);
+    tale_say(tale, "%s%s%.60s%s%s.", when, lines[i].before, tale_text(event, lines[i].field), lines[i].behind, more);
 }
 
 static void tell_events(struct tale *tale, const json_t *end)
 {
-    char name[NAME];
+    char name[TALE_NAME];
     size_t i;
     json_t *event;
     if (!end)
         return;
-    say(tale, "What happened at %s:", name_of(end, name));
+    tale_say(tale, "What happened at %s:", tale_name(end, name));
     json_array_foreach(json_object_get(json_object_get(end, "id"), "events"), i, event) tell_event(tale, event);
 }
 
@@ -471,15 +441,15 @@ json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t
 {
     struct tale tale = {own, peer, processes, json_array()};
     const json_t *news = bad_news(own);
-    json_int_t waiting = number_of(identifier_of(own), "events");
+    json_int_t waiting = tale_number(identifier_of(own), "events");
     tell_ends(&tale);
     if (news)
         tell_bad_news(&tale, news);
     else
         tell_state(&tale);
     if (waiting && !is_state(own, "REQ rcvd") && !is_state(own, "REP rcvd"))
-        say(&tale, "%" JSON_INTEGER_FORMAT " event%s of it wait%s that rdma_get_cm_event has not fetched.", waiting,
-            plural(waiting), waiting == 1 ? "s" : "");
+        tale_say(&tale, "%" JSON_INTEGER_FORMAT " event%s of it wait%s that rdma_get_cm_event has not fetched.",
+                 waiting, plural(waiting), waiting == 1 ? "s" : "");
     tell_events(&tale, own);
     tell_events(&tale, peer);
     return tale.list;

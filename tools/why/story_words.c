@@ -11,52 +11,18 @@
 #include "diag/diag.h"
 #include "print/emit.h"
 #include "report/lost_event.h"
+#include "why/tale.h"
 
-enum { NAME = 64, DETAIL = 512, SENTENCE = 1024 };
-
-/* Both ends of a connection, the list that is being written, and what failed. */
-struct tale {
-    const json_t *own, *peer;
-    json_t *list;
-};
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-__attribute__((format(printf, 2, 3))) static void say(struct tale *tale, const char *format, ...)
-{
-    char text[SENTENCE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    clean_text(text);
-    json_array_append_new(tale->list, emit_text(text));
-}
-
-/* "client (4711)" */
-static const char *name_of(const json_t *end, char name[NAME])
-{
-    snprintf(name, NAME, "%.40s (%d)", text_of(end, "program"), (int)number_of(end, "pid"));
-    return name;
-}
+enum { DETAIL = 512 };
 
 /* "12:01:02.345 ", or nothing. */
-static const char *time_of(json_int_t nanoseconds, char text[NAME])
+static const char *time_of(json_int_t nanoseconds, char text[TALE_NAME])
 {
     struct tm parts;
     time_t seconds = nanoseconds / 1000000000;
     size_t length = 0;
     if (nanoseconds > 0 && localtime_r(&seconds, &parts))
-        length = strftime(text, NAME, "%H:%M:%S", &parts);
+        length = strftime(text, TALE_NAME, "%H:%M:%S", &parts);
     if (length)
         snprintf(text + length, NAME - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
     text[length ? NAME - 1 : 0] = 0;
@@ -65,7 +31,7 @@ static const char *time_of(json_int_t nanoseconds, char text[NAME])
 
 static bool has_word(const json_t *object, const char *key, const char *word)
 {
-    return !strcmp(text_of(object, key), word);
+    return !strcmp(tale_text(object, key), word);
 }
 
 static const json_t *error_of(const json_t *end)
@@ -75,7 +41,7 @@ static const json_t *error_of(const json_t *end)
 
 static unsigned reason_of(const json_t *end)
 {
-    return (unsigned)number_of(error_of(end), "reason");
+    return (unsigned)tale_number(error_of(end), "reason");
 }
 
 /* The last event of this name; NULL: it is no more, or never was, in the story. */
@@ -92,10 +58,11 @@ static const json_t *event_of(const json_t *end, const char *event)
 
 static void describe_bounds(const json_t *memory, char *text)
 {
-    uint64_t base = (uint64_t)number_of(memory, "base"), address = (uint64_t)number_of(memory, "address");
-    int length = snprintf(
-        text, DETAIL, "key 0x%" PRIx64 " belongs to a region of %" PRIu64 " bytes; %" PRIu64 " bytes ",
-        (uint64_t)number_of(memory, "key"), (uint64_t)number_of(memory, "size"), (uint64_t)number_of(memory, "length"));
+    uint64_t base = (uint64_t)tale_number(memory, "base"), address = (uint64_t)tale_number(memory, "address");
+    int length =
+        snprintf(text, DETAIL, "key 0x%" PRIx64 " belongs to a region of %" PRIu64 " bytes; %" PRIu64 " bytes ",
+                 (uint64_t)tale_number(memory, "key"), (uint64_t)tale_number(memory, "size"),
+                 (uint64_t)tale_number(memory, "length"));
     snprintf(text + length, DETAIL - (size_t)length, "at offset %s%" PRIu64 " do not fit", address < base ? "-" : "",
              address < base ? base - address : address - base);
 }
@@ -105,19 +72,19 @@ static void describe_key(const json_t *memory, char *text)
     snprintf(text, DETAIL,
              "key 0x%" PRIx64
              " is that of no memory region of this process: never registered, deregistered, or another process's",
-             (uint64_t)number_of(memory, "key"));
+             (uint64_t)tale_number(memory, "key"));
 }
 
 static void describe_domain(const json_t *memory, char *text)
 {
     snprintf(text, DETAIL, "the region of key 0x%" PRIx64 " is of another protection domain than the queue pair",
-             (uint64_t)number_of(memory, "key"));
+             (uint64_t)tale_number(memory, "key"));
 }
 
 static void describe_permission(const json_t *memory, char *text)
 {
     snprintf(text, DETAIL, "the region of key 0x%" PRIx64 " was registered with %.160s, and this needs %.160s",
-             (uint64_t)number_of(memory, "key"), text_of(memory, "has"), text_of(memory, "access"));
+             (uint64_t)tale_number(memory, "key"), tale_text(memory, "has"), tale_text(memory, "access"));
 }
 
 static const struct {
@@ -133,7 +100,7 @@ static const struct {
 static bool describe_memory(const json_t *error, char *text)
 {
     const json_t *memory = json_object_get(error, "memory");
-    unsigned reason = (unsigned)number_of(error, "reason");
+    unsigned reason = (unsigned)tale_number(error, "reason");
     for (size_t i = 0; memory && i < sizeof memory_lines / sizeof *memory_lines; i++)
         for (int k = 0; k < 3; k++)
             if (memory_lines[i].reasons[k] == reason) {
@@ -147,23 +114,23 @@ static bool describe_memory(const json_t *error, char *text)
  * sender says; 0: not known. */
 static const char *describe(const json_t *error, json_int_t sent, char text[DETAIL])
 {
-    unsigned reason = (unsigned)number_of(error, "reason");
+    unsigned reason = (unsigned)tale_number(error, "reason");
     const json_t *receive = json_object_get(error, "receive");
     if (describe_memory(error, text))
         return text;
     if (reason == REASON_RECEIVE_TOO_SHORT && receive && sent)
         snprintf(text, DETAIL,
                  "the message has %" PRIu64 " bytes, and the receive of wr_id %" PRIu64 " has room for %" PRIu64,
-                 (uint64_t)sent, (uint64_t)number_of(receive, "wr_id"), (uint64_t)number_of(receive, "room"));
+                 (uint64_t)sent, (uint64_t)tale_number(receive, "wr_id"), (uint64_t)tale_number(receive, "room"));
     else if (reason == REASON_MESSAGE_LENGTH)
         snprintf(text, DETAIL, "a packet does not fit its message or this side's path_mtu of %" PRIu64 " bytes",
-                 (uint64_t)number_of(error, "limit"));
+                 (uint64_t)tale_number(error, "limit"));
     else if (reason == REASON_QP_PERMISSION)
-        snprintf(text, DETAIL, "qp_access_flags of its queue pair are %.160s", text_of(error, "flags"));
+        snprintf(text, DETAIL, "qp_access_flags of its queue pair are %.160s", tale_text(error, "flags"));
     else if (reason == REASON_TOO_MANY_READS)
         snprintf(text, DETAIL,
                  "max_dest_rd_atomic of its queue pair is %" PRIu64 ", and more READs and atomics came at a time",
-                 (uint64_t)number_of(error, "limit"));
+                 (uint64_t)tale_number(error, "limit"));
     else {
         const char *sentence = reason_sentence(reason);
         snprintf(text, DETAIL, "%s", sentence ? sentence : "an unknown reason");
@@ -178,43 +145,43 @@ static const char *describe(const json_t *error, json_int_t sent, char text[DETA
 
 static void tell_ends(struct tale *tale)
 {
-    char own[NAME], peer[NAME] = "";
+    char own[TALE_NAME], peer[TALE_NAME] = "";
     if (tale->peer)
-        name_of(tale->peer, peer);
-    else if (number_of(tale->own, "peer_pid"))
-        snprintf(peer, sizeof peer, "process %d", (int)number_of(tale->own, "peer_pid"));
-    uint64_t number = (uint64_t)number_of(tale->own, "peer_qp");
+        tale_name(tale->peer, peer);
+    else if (tale_number(tale->own, "peer_pid"))
+        snprintf(peer, sizeof peer, "process %d", (int)tale_number(tale->own, "peer_pid"));
+    uint64_t number = (uint64_t)tale_number(tale->own, "peer_qp");
     if (number)
-        say(tale, "Queue pair 0x%" PRIx64 " of %s is %s in %s, connected with 0x%" PRIx64 "%s%s.",
-            (uint64_t)number_of(tale->own, "qp"), name_of(tale->own, own), text_of(tale->own, "type"),
-            text_of(tale->own, "state"), number, *peer ? " of " : "", peer);
+        tale_say(tale, "Queue pair 0x%" PRIx64 " of %s is %s in %s, connected with 0x%" PRIx64 "%s%s.",
+                 (uint64_t)tale_number(tale->own, "qp"), tale_name(tale->own, own), tale_text(tale->own, "type"),
+                 tale_text(tale->own, "state"), number, *peer ? " of " : "", peer);
     else
-        say(tale, "Queue pair 0x%" PRIx64 " of %s is %s in %s.", (uint64_t)number_of(tale->own, "qp"),
-            name_of(tale->own, own), text_of(tale->own, "type"), text_of(tale->own, "state"));
+        tale_say(tale, "Queue pair 0x%" PRIx64 " of %s is %s in %s.", (uint64_t)tale_number(tale->own, "qp"),
+                 tale_name(tale->own, own), tale_text(tale->own, "type"), tale_text(tale->own, "state"));
 }
 
 static void tell_post(struct tale *tale, const json_t *end)
 {
-    char name[NAME], when[NAME], where[128] = "";
+    char name[TALE_NAME], when[TALE_NAME], where[128] = "";
     const json_t *error = error_of(end);
-    if (!strstr(text_of(error, "opcode"), "SEND"))
+    if (!strstr(tale_text(error, "opcode"), "SEND"))
         snprintf(where, sizeof where, ", to address 0x%" PRIx64 " with rkey 0x%" PRIx64,
-                 (uint64_t)number_of(error, "address"), (uint64_t)number_of(error, "key"));
-    say(tale, "%s%s posted %s of %" PRIu64 " bytes, wr_id %" PRIu64 "%s.", time_of(number_of(error, "posted"), when),
-        name_of(end, name), text_of(error, "opcode"), (uint64_t)number_of(error, "length"),
-        (uint64_t)number_of(error, "wr_id"), where);
+                 (uint64_t)tale_number(error, "address"), (uint64_t)tale_number(error, "key"));
+    tale_say(tale, "%s%s posted %s of %" PRIu64 " bytes, wr_id %" PRIu64 "%s.",
+             time_of(tale_number(error, "posted"), when), tale_name(end, name), tale_text(error, "opcode"),
+             (uint64_t)tale_number(error, "length"), (uint64_t)tale_number(error, "wr_id"), where);
 }
 
 static void tell_refusal(struct tale *tale, const json_t *end, const json_t *sender)
 {
-    char name[NAME], when[NAME], detail[DETAIL];
+    char name[TALE_NAME], when[TALE_NAME], detail[DETAIL];
     const json_t *error = error_of(end), *receive = json_object_get(error, "receive");
-    json_int_t sent = sender ? number_of(error_of(sender), "length") : number_of(error, "length");
-    say(tale, "%s%s refused %s: %s (reason %u).", time_of(number_of(error, "time"), when), name_of(end, name),
-        sender ? "it" : text_of(error, "operation"), describe(error, sent, detail), reason_of(end));
+    json_int_t sent = sender ? tale_number(error_of(sender), "length") : tale_number(error, "length");
+    tale_say(tale, "%s%s refused %s: %s (reason %u).", time_of(tale_number(error, "time"), when), tale_name(end, name),
+             sender ? "it" : tale_text(error, "operation"), describe(error, sent, detail), reason_of(end));
     if (receive)
-        say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s.", name, (uint64_t)number_of(receive, "wr_id"),
-            text_of(receive, "status"));
+        tale_say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s.", name,
+                 (uint64_t)tale_number(receive, "wr_id"), tale_text(receive, "status"));
 }
 
 static const char *plural(json_int_t count)
@@ -225,38 +192,39 @@ static const char *plural(json_int_t count)
 /* Why no answer came, as far as the other end or its absence shows. */
 static void tell_silence(struct tale *tale, const json_t *end, const json_t *other)
 {
-    char name[NAME];
-    if (other && *text_of(other, "state") && !json_is_true(json_object_get(other, "ended")) &&
+    char name[TALE_NAME];
+    if (other && *tale_text(other, "state") && !json_is_true(json_object_get(other, "ended")) &&
         (has_word(other, "state", "RESET") || has_word(other, "state", "INIT") || has_word(other, "state", "ERR")))
-        say(tale, "%s has queue pair 0x%" PRIx64 " in %s, where it takes nothing.", name_of(other, name),
-            (uint64_t)number_of(other, "qp"), text_of(other, "state"));
+        tale_say(tale, "%s has queue pair 0x%" PRIx64 " in %s, where it takes nothing.", tale_name(other, name),
+                 (uint64_t)tale_number(other, "qp"), tale_text(other, "state"));
     else if (json_is_true(json_object_get(end, "peer_ended")))
-        say(tale, "Process %d, which had queue pair 0x%" PRIx64 ", has ended.", (int)number_of(end, "peer_pid"),
-            (uint64_t)number_of(end, "peer_qp"));
+        tale_say(tale, "Process %d, which had queue pair 0x%" PRIx64 ", has ended.", (int)tale_number(end, "peer_pid"),
+                 (uint64_t)tale_number(end, "peer_qp"));
     else if (!other && !json_object_get(end, "network"))
-        say(tale, "No process of this directory has queue pair 0x%" PRIx64 " or has left its story.",
-            (uint64_t)number_of(end, "peer_qp"));
-    if (number_of(end, "faults") || number_of(other, "faults"))
-        say(tale, "Faults that were asked for lost %" PRIu64 " packets of this end and %" PRIu64 " of the other.",
-            (uint64_t)number_of(end, "faults"), (uint64_t)number_of(other, "faults"));
+        tale_say(tale, "No process of this directory has queue pair 0x%" PRIx64 " or has left its story.",
+                 (uint64_t)tale_number(end, "peer_qp"));
+    if (tale_number(end, "faults") || tale_number(other, "faults"))
+        tale_say(tale, "Faults that were asked for lost %" PRIu64 " packets of this end and %" PRIu64 " of the other.",
+                 (uint64_t)tale_number(end, "faults"), (uint64_t)tale_number(other, "faults"));
 }
 
 static void tell_attempts(struct tale *tale, const json_t *end)
 {
     unsigned reason = reason_of(end);
-    char name[NAME];
-    json_int_t rnrs = number_of(end, "rnrs_received"), timeouts = number_of(end, "timeouts");
+    char name[TALE_NAME];
+    json_int_t rnrs = tale_number(end, "rnrs_received"), timeouts = tale_number(end, "timeouts");
     if (reason == REASON_RNR_EXCEEDED)
-        say(tale,
-            "Its peer answered %" PRIu64
-            " time%s that it has no receive posted (ibv_post_recv); rnr_retry of %s is %" PRIu64 ".",
-            (uint64_t)rnrs, plural(rnrs), name_of(end, name), (uint64_t)number_of(end, "rnr_retry"));
+        tale_say(tale,
+                 "Its peer answered %" PRIu64
+                 " time%s that it has no receive posted (ibv_post_recv); rnr_retry of %s is %" PRIu64 ".",
+                 (uint64_t)rnrs, plural(rnrs), tale_name(end, name), (uint64_t)tale_number(end, "rnr_retry"));
     if (reason == REASON_RETRY_EXCEEDED || reason == REASON_PEER_GONE || reason == REASON_PEER_STALLED ||
         reason == REASON_NOT_SENT)
-        say(tale,
-            "No answer came: the ACK timer ran out %" PRIu64 " time%s (timeout is %" PRIu64 ", retry_cnt %" PRIu64 ").",
-            (uint64_t)timeouts, plural(timeouts), (uint64_t)number_of(end, "timeout"),
-            (uint64_t)number_of(end, "retry_cnt"));
+        tale_say(tale,
+                 "No answer came: the ACK timer ran out %" PRIu64 " time%s (timeout is %" PRIu64 ", retry_cnt %" PRIu64
+                 ").",
+                 (uint64_t)timeouts, plural(timeouts), (uint64_t)tale_number(end, "timeout"),
+                 (uint64_t)tale_number(end, "retry_cnt"));
 }
 
 /* The other end says more than the code that came back. */
@@ -276,35 +244,36 @@ static bool is_of_attempts(unsigned reason)
 
 static void tell_completion(struct tale *tale, const json_t *end, const json_t *other)
 {
-    char name[NAME], when[NAME], detail[DETAIL] = "";
+    char name[TALE_NAME], when[TALE_NAME], detail[DETAIL] = "";
     const json_t *error = error_of(end);
     if (!is_refused_there(end, other) && !is_of_attempts(reason_of(end)))
         describe(error, 0, detail);
-    say(tale, "%s%s completed it with %s%s%s (reason %u).", time_of(number_of(error, "time"), when), name_of(end, name),
-        text_of(error, "status"), *detail ? ": " : "", detail, reason_of(end));
+    tale_say(tale, "%s%s completed it with %s%s%s (reason %u).", time_of(tale_number(error, "time"), when),
+             tale_name(end, name), tale_text(error, "status"), *detail ? ": " : "", detail, reason_of(end));
 }
 
 static void tell_flushed(struct tale *tale, const json_t *end)
 {
-    char name[NAME];
-    json_int_t sends = number_of(end, "flushed_sends"), receives = number_of(end, "flushed_receives");
+    char name[TALE_NAME];
+    json_int_t sends = tale_number(end, "flushed_sends"), receives = tale_number(end, "flushed_receives");
     if (sends)
-        say(tale, "%" PRIu64 " %swork request%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)sends,
-            reason_of(end) ? "later " : "", plural(sends), name_of(end, name));
+        tale_say(tale, "%" PRIu64 " %swork request%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)sends,
+                 reason_of(end) ? "later " : "", plural(sends), tale_name(end, name));
     if (receives)
-        say(tale, "%" PRIu64 " receive%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)receives, plural(receives),
-            name_of(end, name));
+        tale_say(tale, "%" PRIu64 " receive%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)receives,
+                 plural(receives), tale_name(end, name));
 }
 
 static void tell_receives(struct tale *tale, const json_t *other)
 {
-    char name[NAME];
-    json_int_t posted = number_of(other, "recv_posted");
+    char name[TALE_NAME];
+    json_int_t posted = tale_number(other, "recv_posted");
     if (posted)
-        say(tale, "%s has %" PRIu64 " receive%s posted to 0x%" PRIx64 " since.", name_of(other, name), (uint64_t)posted,
-            plural(posted), (uint64_t)number_of(other, "qp"));
+        tale_say(tale, "%s has %" PRIu64 " receive%s posted to 0x%" PRIx64 " since.", tale_name(other, name),
+                 (uint64_t)posted, plural(posted), (uint64_t)tale_number(other, "qp"));
     else
-        say(tale, "%s has no receive posted to 0x%" PRIx64 ".", name_of(other, name), (uint64_t)number_of(other, "qp"));
+        tale_say(tale, "%s has no receive posted to 0x%" PRIx64 ".", tale_name(other, name),
+                 (uint64_t)tale_number(other, "qp"));
 }
 
 static void tell_send(struct tale *tale, const json_t *end, const json_t *other)
@@ -322,24 +291,24 @@ static void tell_send(struct tale *tale, const json_t *end, const json_t *other)
 
 static void tell_receive(struct tale *tale, const json_t *end)
 {
-    char name[NAME], detail[DETAIL];
+    char name[TALE_NAME], detail[DETAIL];
     const json_t *error = error_of(end), *receive = json_object_get(error, "receive");
-    say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s: %s (reason %u).", name_of(end, name),
-        (uint64_t)number_of(receive, "wr_id"), text_of(receive, "status"),
-        describe(error, number_of(error, "length"), detail), reason_of(end));
+    tale_say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s: %s (reason %u).", tale_name(end, name),
+             (uint64_t)tale_number(receive, "wr_id"), tale_text(receive, "status"),
+             describe(error, tale_number(error, "length"), detail), reason_of(end));
 }
 
 static void tell_fault(struct tale *tale, const json_t *end)
 {
-    char name[NAME], detail[DETAIL];
-    say(tale, "The queue pair of %s failed: %s (reason %u).", name_of(end, name), describe(error_of(end), 0, detail),
-        reason_of(end));
+    char name[TALE_NAME], detail[DETAIL];
+    tale_say(tale, "The queue pair of %s failed: %s (reason %u).", tale_name(end, name),
+             describe(error_of(end), 0, detail), reason_of(end));
 }
 
 /* What an end says of its own error. */
 static void tell_error(struct tale *tale, const json_t *end, const json_t *other)
 {
-    const char *subject = text_of(error_of(end), "subject");
+    const char *subject = tale_text(error_of(end), "subject");
     if (!strcmp(subject, "send"))
         tell_send(tale, end, other);
     else if (!strcmp(subject, "packet"))
@@ -354,13 +323,13 @@ static void tell_error(struct tale *tale, const json_t *end, const json_t *other
 static const json_t *last_completion(const json_t *end)
 {
     const json_t *send = event_of(end, "SEND_ENDED"), *receive = event_of(end, "RECEIVE_ENDED");
-    return !send || (receive && number_of(receive, "time") > number_of(send, "time")) ? receive : send;
+    return !send || (receive && tale_number(receive, "time") > tale_number(send, "time")) ? receive : send;
 }
 
 /* The queues of a live end in which something lies. */
 static bool has_unpolled(const json_t *end, const json_t *cq)
 {
-    return number_of(cq, "waiting") && !json_is_true(json_object_get(end, "ended"));
+    return tale_number(cq, "waiting") && !json_is_true(json_object_get(end, "ended"));
 }
 
 static bool has_completions(const json_t *end)
@@ -376,46 +345,46 @@ static void tell_completions(struct tale *tale, const json_t *end)
 {
     size_t i;
     json_t *cq;
-    char name[NAME], when[NAME];
+    char name[TALE_NAME], when[TALE_NAME];
     json_array_foreach(json_object_get(end, "cqs"), i, cq)
     {
-        json_int_t waiting = number_of(cq, "waiting");
+        json_int_t waiting = tale_number(cq, "waiting");
         if (!has_unpolled(end, cq))
             continue;
-        bool sleeps = json_object_get(cq, "event") || number_of(cq, "asked");
-        say(tale, "%sCompletion queue %" PRIu64 " of %s has %" PRIu64 " completion%s that %s not polled%s%s.",
-            time_of(number_of(last_completion(end), "time"), when), (uint64_t)number_of(cq, "handle"),
-            name_of(end, name), (uint64_t)waiting, plural(waiting), waiting == 1 ? "was" : "were",
-            sleeps ? ", and " : " (ibv_poll_cq)", sleeps ? lost_event_words(cq) : "");
+        bool sleeps = json_object_get(cq, "event") || tale_number(cq, "asked");
+        tale_say(tale, "%sCompletion queue %" PRIu64 " of %s has %" PRIu64 " completion%s that %s not polled%s%s.",
+                 time_of(tale_number(last_completion(end), "time"), when), (uint64_t)tale_number(cq, "handle"),
+                 tale_name(end, name), (uint64_t)waiting, plural(waiting), waiting == 1 ? "was" : "were",
+                 sleeps ? ", and " : " (ibv_poll_cq)", sleeps ? lost_event_words(cq) : "");
     }
 }
 
 /* No error: what the program did, or what it waits for. */
 static void tell_flush_or_hang(struct tale *tale)
 {
-    char name[NAME], when[NAME];
+    char name[TALE_NAME], when[TALE_NAME];
     const json_t *state = event_of(tale->own, "QP_STATE");
-    json_int_t rnrs = number_of(tale->own, "rnrs_received"), waits = number_of(tale->own, "rnrs_sent");
-    name_of(tale->own, name);
+    json_int_t rnrs = tale_number(tale->own, "rnrs_received"), waits = tale_number(tale->own, "rnrs_sent");
+    tale_name(tale->own, name);
     if (has_word(tale->own, "state", "ERR"))
-        say(tale, "%sIt had no error: %s itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
-            time_of(number_of(state, "time"), when), name);
-    else if (rnrs && number_of(tale->own, "send_posted"))
-        say(tale,
-            "It had no error: it waits. Its peer answered %" PRIu64
-            " time%s that it has no receive posted (ibv_post_recv), and rnr_retry is %" PRIu64 "%s.",
-            (uint64_t)rnrs, plural(rnrs), (uint64_t)number_of(tale->own, "rnr_retry"),
-            number_of(tale->own, "rnr_retry") == 7 ? ", for ever" : "");
-    else if (waits && !number_of(tale->own, "recv_posted"))
-        say(tale,
-            "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so "
-            "%" PRIu64 " time%s.",
-            (uint64_t)waits, plural(waits));
+        tale_say(tale, "%sIt had no error: %s itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
+                 time_of(tale_number(state, "time"), when), name);
+    else if (rnrs && tale_number(tale->own, "send_posted"))
+        tale_say(tale,
+                 "It had no error: it waits. Its peer answered %" PRIu64
+                 " time%s that it has no receive posted (ibv_post_recv), and rnr_retry is %" PRIu64 "%s.",
+                 (uint64_t)rnrs, plural(rnrs), (uint64_t)tale_number(tale->own, "rnr_retry"),
+                 tale_number(tale->own, "rnr_retry") == 7 ? ", for ever" : "");
+    else if (waits && !tale_number(tale->own, "recv_posted"))
+        tale_say(tale,
+                 "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so "
+                 "%" PRIu64 " time%s.",
+                 (uint64_t)waits, plural(waits));
     else if (has_completions(tale->own) || has_completions(tale->peer))
-        say(tale, "It had no error.");
+        tale_say(tale, "It had no error.");
     else
-        say(tale, "It had no error. \"softverbs why %d\" says what its process waits for.",
-            (int)number_of(tale->own, "pid"));
+        tale_say(tale, "It had no error. \"softverbs why %d\" says what its process waits for.",
+                 (int)tale_number(tale->own, "pid"));
     tell_completions(tale, tale->own);
     tell_completions(tale, tale->peer);
 }
@@ -430,14 +399,15 @@ static bool is_of_both(const json_t *own)
 
 static void tell_missing(struct tale *tale)
 {
-    if (!number_of(tale->own, "peer_qp") || !is_of_both(tale->own))
+    if (!tale_number(tale->own, "peer_qp") || !is_of_both(tale->own))
         return;
     if (!tale->peer && !json_object_get(tale->own, "network"))
-        say(tale, "What the other end saw is not known: its process has ended and left no story, or is not of this "
-                  "directory.");
+        tale_say(tale,
+                 "What the other end saw is not known: its process has ended and left no story, or is not of this "
+                 "directory.");
     if (json_object_get(tale->own, "network"))
-        say(tale, "The other end is on another host: \"softverbs why --qp 0x%" PRIx64 "\" there.",
-            (uint64_t)number_of(tale->own, "peer_qp"));
+        tale_say(tale, "The other end is on another host: \"softverbs why --qp 0x%" PRIx64 "\" there.",
+                 (uint64_t)tale_number(tale->own, "peer_qp"));
 }
 
 unsigned story_reason(const json_t *own, const json_t *peer)
@@ -450,16 +420,16 @@ static void tell_rules(struct tale *tale, const json_t *end)
 {
     size_t i;
     json_t *rule;
-    char name[NAME];
+    char name[TALE_NAME];
     json_array_foreach(json_object_get(end, "rules"), i, rule) if (json_is_string(rule))
-        say(tale, "A rule of the script of %s acted on it: %s", name_of(end, name), json_string_value(rule));
+        tale_say(tale, "A rule of the script of %s acted on it: %s", tale_name(end, name), json_string_value(rule));
 }
 
 static void tell_more(struct tale *tale)
 {
     unsigned reason = story_reason(tale->own, tale->peer);
     if (reason)
-        say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
+        tale_say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
 }
 
 json_t *story_sentences(const json_t *own, const json_t *peer)

@@ -2,6 +2,9 @@
 #ifndef VERBS_MEMORY_MR_H
 #define VERBS_MEMORY_MR_H
 
+#include <sys/uio.h>
+
+#include "diag/diag.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/object.h"
 
@@ -34,6 +37,22 @@ static inline bool mr_is_known(const struct ibv_mr *ibv)
 static inline bool region_covers(const struct region *region, uint64_t address, uint64_t length)
 {
     return address >= region->base && length <= region->length && address - region->base <= region->length - length;
+}
+
+/* Memory for a request of a peer, whose access the region's domain permits. REASON_NONE and *out, _REMOTE_RANGE or
+ * _REMOTE_PERMISSION. */
+static inline enum reason region_reach(const struct region *region, uint64_t address, uint32_t length, unsigned access,
+                                       struct iovec *out)
+{
+    if (!region_covers(region, address, length)) {
+        if (length)
+            return REASON_REMOTE_RANGE;
+        address = region->base; /* a flush of the region, or of nothing */
+    }
+    if (access & ~region->access)
+        return REASON_REMOTE_PERMISSION;
+    *out = (struct iovec){region->memory + (address - region->base), length};
+    return REASON_NONE;
 }
 
 #endif

@@ -147,15 +147,7 @@ static enum reason look_into(const struct mw *mw, const struct qp *qp, uint32_t 
         return REASON_REMOTE_PD;
     if (mw->qp && mw->qp != qp)
         return REASON_REMOTE_WINDOW_QP;
-    if (!region_covers(region, address, length)) {
-        if (length)
-            return REASON_REMOTE_RANGE;
-        address = region->base; /* a flush of the region, or of nothing */
-    }
-    if (access & ~region->access)
-        return REASON_REMOTE_PERMISSION;
-    *out = (struct iovec){region->memory + (address - region->base), length};
-    return REASON_NONE;
+    return region_reach(region, address, length, access, out);
 }
 
 enum reason mw_remote(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,

@@ -51,15 +51,7 @@ static inline enum reason find_remote(const struct qp *qp, const struct region *
 {
     if (region->pd != qp->memory.pd)
         return REASON_REMOTE_PD;
-    if (!region_covers(region, address, length)) {
-        if (length)
-            return REASON_REMOTE_RANGE;
-        address = region->base; /* a flush of the region, or of nothing */
-    }
-    if (access & ~region->access)
-        return REASON_REMOTE_PERMISSION;
-    *out = (struct iovec){region->memory + (address - region->base), length};
-    return REASON_NONE;
+    return region_reach(region, address, length, access, out);
 }
 
 cold static enum reason find_special(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,

@@ -1,0 +1,12 @@
+/* The commands of a lab stay beside the program, which is a child of theirs. */
+#ifndef TOOLS_LAB_FOLLOW_CHILD_H
+#define TOOLS_LAB_FOLLOW_CHILD_H
+
+#include <sys/types.h>
+
+/* Waits for the child, and passes SIGTERM and SIGHUP on to it meanwhile; a terminal's signals reach it by themselves.
+ * Returns its exit status, as shells have it after a signal, too; EXIT_SELF: it can't be waited for. Once in a process.
+ */
+int follow_child(pid_t);
+
+#endif
