@@ -25,7 +25,7 @@ static const char *time_of(json_int_t nanoseconds, char text[TALE_NAME])
         length = strftime(text, TALE_NAME, "%H:%M:%S", &parts);
     if (length)
         snprintf(text + length, TALE_NAME - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
-    text[length ? NAME - 1 : 0] = 0;
+    text[length ? TALE_NAME - 1 : 0] = 0;
     return text;
 }
 
