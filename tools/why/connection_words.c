@@ -439,7 +439,7 @@ static void tell_events(struct tale *tale, const json_t *end)
 
 json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t *processes)
 {
-    struct tale tale = {own, peer, processes, json_array()};
+    struct tale tale = {.own = own, .peer = peer, .processes = processes, .list = json_array()};
     const json_t *news = bad_news(own);
     json_int_t waiting = tale_number(identifier_of(own), "events");
     tell_ends(&tale);

@@ -434,7 +434,7 @@ static void tell_more(struct tale *tale)
 
 json_t *story_sentences(const json_t *own, const json_t *peer)
 {
-    struct tale tale = {own, peer, json_array()};
+    struct tale tale = {.own = own, .peer = peer, .list = json_array()};
     tell_ends(&tale);
     if (is_refused_there(peer, own)) /* the sender's end has the whole of it */
         tell_error(&tale, peer, own);
