@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Checks how the prose of the tree reads, against a budget that only falls; prints TAP.
+
+Usage: style.py DIRECTORY [--write | --list PART HABIT]
+
+Prose is what stands in comments, in docstrings, in messages (string literals of at least four words in src and tools) and in pages.
+A habit is a pattern; its rate is the number of its places in 1,000 words. tools/build/style-budget has the rate that each part of
+the tree may have at most. --write lowers the rates of the budget to those of the tree, and raises none; --list shows the places.
+Subjects of commits since the first line of the budget are checked as well, where there is a history.
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+from tree import report
+
+# A relative clause of a person keeps its "who".
+PERSON = r"(?:users?|persons?|people|those|one|authors?|developers?|readers?|maintainers?|owners?|operators?|newcomers?|strangers?|reviewers?|programmers?|lecturers?|students?|teams?|everybody|anybody)"
+START = r"(?:^|(?<=[.!?:;] )|(?<=[.!?]\) ))"
+HABITS = {
+    "who": re.compile(rf"(?<!\w)(?:whoever|whom|(?<!\w-)who)\b", re.I),
+    "start": re.compile(rf"{START}(?:Who|Whoever|What)\b(?!\?)", re.M),
+    "nobody": re.compile(r"\b(?:nobody|somebody)\b", re.I),
+    "tell": re.compile(r"\b(?:tell|tells|told|telling)\b", re.I),
+    "question": re.compile(r"[a-z)]\?(?=\s|$)", re.M),
+    "said": re.compile(r"\b(?:is|are|was|were|be|been) (?:said|asked after|heard of|taken at)\b|\bword of\b", re.I),
+    "inverted": re.compile(rf"{START}(?:Is|Are|Does|Do|Has|Have|Had|Should|Were) [^.?!:]{{3,120}}, (?!and|or|which)", re.M),
+    "own": re.compile(r"\bof its own\b|\bof their own\b|\bnone of\b|\bno \w+ but\b|\bbut an?\b", re.I),
+    "image": re.compile(r"\b(?:letters?|mail|the void|deaf|hostages?|crowd|parting|last word|strangers?)\b", re.I),
+}
+# What the house aims at: places in 1,000 words.
+TARGETS = {"who": 0.3, "start": 0.1, "nobody": 0.3, "tell": 0.3, "question": 0.0}
+PARTS = ("src", "tools", "tests", "bench", "docs", "messages")
+PAGES = re.compile(r"(?:docs/.*|README|ARCHITECTURE|CONTRIBUTING|SECURITY|tests/README)\.md$")
+TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*.*?\*/|//[^\n]*', re.S)
+STRINGS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*(?:PRI\w+\s*)?"(?:[^"\\\n]|\\.)*")*')
+
+
+def prose_of_c(text):
+    """Each comment, its frame taken off; lines of // that follow each other are one."""
+    run = []
+    for token in TOKEN.finditer(text):
+        word = token.group()
+        if word.startswith("//"):
+            between = text[run[-1][1]:token.start()] if run else "x"
+            if run and not between.strip() and between.count("\n") == 1:
+                run[-1] = (run[-1][0] + " " + word[2:], token.end())
+                continue
+            run.append((word[2:], token.end()))
+        elif word.startswith("/*"):
+            run.append((re.sub(r"\n\s*\*? ?", " ", word[2:-2].lstrip("*")), token.end()))
+    return [re.sub(r"\s+", " ", one).strip() for one, _ in run]
+
+
+def prose_of_scripts(text):
+    """Docstrings, and lines of # that follow each other as one."""
+    found = [re.sub(r"\s+", " ", one).strip() for one in re.findall(r'"""(.*?)"""', text, re.S)]
+    block = []
+    for line in [*re.sub(r'""".*?"""', "", text, flags=re.S).split("\n"), ""]:
+        comment = re.match(r"\s*#(?!!)\s?(.*)", line) or re.search(r"\s{2}# (.*)$", line)
+        if comment:
+            block.append(comment.group(1).strip())
+        elif block:
+            found.append(" ".join(block))
+            block = []
+    return found
+
+
+def prose_of_pages(text):
+    """Paragraphs, rows and lines of lists; no code, no headings, which may ask."""
+    text = re.sub(r"^```.*?^```|^(?: {4}|\t).*$|^#.*$", "\n\n", text, flags=re.S | re.M) if "```" in text else re.sub(r"^(?: {4}|\t).*$|^#.*$", "\n\n", text, flags=re.M)
+    text = re.sub(r"`[^`\n]*`", "CODE", re.sub(r"\]\([^)]*\)", "]", text))
+    text = re.sub(r"\|", "\n\n", text)
+    return [re.sub(r"\s+", " ", re.sub(r"^[-*\d.]+ ", "", one.strip())) for one in re.split(r"\n\s*\n|\n(?=[-*] )", text) if one.strip()]
+
+
+def messages_of_c(text):
+    """String literals of at least four words, which a user may read."""
+    text = re.sub(r"/\*.*?\*/|^\s*//[^\n]*", "", text, flags=re.S | re.M)
+    found = []
+    for literal in STRINGS.findall(text):
+        said = " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', literal)).replace("\\n", " ")
+        if len(re.findall(r"[A-Za-z]{2,}", said)) >= 4:
+            found.append(re.sub(r"\s+", " ", said).strip())
+    return found
+
+
+def texts(top):
+    """Part, path and text, for all prose of the tree."""
+    for folder, folders, files in os.walk(top):
+        folders[:] = sorted(one for one in folders if not one.startswith((".", "build")) and one != "dist" or one == "build" and folder.endswith("tools"))
+        for file in sorted(files):
+            path = os.path.relpath(os.path.join(folder, file), top)
+            part = path.split("/")[0]
+            page = PAGES.match(path) and "evidence/audit.md" not in path
+            if part not in PARTS and not page or os.path.islink(os.path.join(top, path)):
+                continue
+            try:
+                with open(os.path.join(top, path), encoding="utf-8") as opened:
+                    text = opened.read()
+            except (UnicodeDecodeError, OSError):
+                continue
+            if page:
+                yield from (("docs", path, one) for one in prose_of_pages(text))
+            elif file.endswith((".c", ".h", ".def", ".cc", ".l", ".y")):
+                yield from ((part, path, one) for one in prose_of_c(text))
+                if part in ("src", "tools") and "_test." not in file and "/tests/" not in path:
+                    yield from (("messages", path, one) for one in messages_of_c(text))
+            elif file.endswith((".py", ".sh", ".build")) and file != "style.py" and file != "style_test.py":
+                yield from ((part, path, one) for one in prose_of_scripts(text))
+
+
+def places(habit, text):
+    """The places of a habit in a text. After the noun of a person, "who" is a relative clause."""
+    for found in HABITS[habit].finditer(text):
+        if habit == "who" and re.search(rf"\b{PERSON},? (?:of \w+ )?(?:who|whom)$", text[:found.end()], re.I):
+            continue
+        yield found
+
+
+def measure(top):
+    """The number of words of each part, and of places of each habit."""
+    words, counts = dict.fromkeys(PARTS, 0), {(part, habit): 0 for part in PARTS for habit in HABITS}
+    for part, _, text in texts(top):
+        words[part] += len(re.findall(r"[A-Za-z][\w'-]*", text))
+        for habit in HABITS:
+            counts[part, habit] += sum(1 for _ in places(habit, text))
+    return words, {key: 1000 * count / words[key[0]] if words[key[0]] else 0.0 for key, count in counts.items()}
+
+
+def read_budget(top):
+    """The commit behind whose successors subjects are checked, the subjects that were let through, and the highest rates."""
+    since, passed, rates = None, set(), {}
+    with open(os.path.join(top, "tools/build/style-budget"), encoding="utf-8") as file:
+        for line in file:
+            key, *rest = line.split()[:1] + line.split(None, 1)[1:] if line.strip() and not line.startswith("#") else [None]
+            if key == "since":
+                since = rest[0].strip()
+            elif key == "passed":
+                passed.add(rest[0].strip())
+            elif key:
+                habit, rate = rest[0].split()
+                rates[key, habit] = float(rate)
+    return since, passed, rates
+
+
+def subjects(top, since):
+    """The subjects of the commits since one; none without a history."""
+    done = subprocess.run(["git", "-C", top, "log", "--no-merges", "--format=%h %s", f"{since}..HEAD"], capture_output=True, text=True, check=False)
+    return [line.split(None, 1) for line in done.stdout.splitlines()] if done.returncode == 0 else []
+
+
+def faults_of_subject(subject):
+    if len(subject) > 72:
+        yield "more than 72 characters"
+    if not re.match(r"[\w./, -]+: [a-z]", subject):
+        yield 'not of the form "area: do this"'
+    for habit in ("who", "nobody", "tell", "question"):
+        if any(places(habit, subject)):
+            yield f"the habit {habit}"
+
+
+def write(top, rates, old):
+    path = os.path.join(top, "tools/build/style-budget")
+    with open(path, encoding="utf-8") as file:
+        head = [line for line in file if line.startswith(("#", "since", "passed")) or not line.strip()]
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(head)
+        for key in sorted(rates, key=lambda one: (PARTS.index(one[0]), list(HABITS).index(one[1]))):
+            rate = int(rates[key] * 100 + 0.999) / 100
+            file.write(f"{key[0]} {key[1]} {min(rate, old.get(key, rate)):.2f}\n")
+
+
+def main():
+    top = sys.argv[1]
+    if sys.argv[2:3] == ["--list"]:
+        for part, path, text in texts(top):
+            for found in places(sys.argv[4], text) if part == sys.argv[3] else ():
+                print(f"{path}: {text[max(0, found.start() - 60):found.end() + 60]}")
+        return 0
+    words, rates = measure(top)
+    since, passed, budget = read_budget(top)
+    if sys.argv[2:3] == ["--write"]:
+        write(top, rates, budget)
+        return 0
+    print("1..2")
+    over = [f"{part}: {habit}: {rate:.2f} in 1,000 words, {budget.get((part, habit), 0.0):.2f} allowed (style.py . --list {part} {habit})"
+            for (part, habit), rate in rates.items() if rate > budget.get((part, habit), 0.0) + 0.005]
+    report(1, f"{sum(words.values())} words are within the budget of {len(HABITS)} habits", over)
+    checked = subjects(top, since)
+    strange = [f"{commit} {subject}: {fault}" for commit, subject in checked if not commit.startswith(tuple(passed) or ("-",))
+               for fault in faults_of_subject(subject)]
+    report(2, f"{len(checked)} subjects of commits are plain", strange)
+    return 1 if over or strange else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The check of the style finds each habit in small made-up trees, and nothing in plain prose; prints TAP."""
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import made_up
+import style
+
+BUDGET = {"tools/build/style-budget": "# comment\nsince 0123456789ab\nsrc own 400.00\n"}
+PLAIN = ["The peer returns an error.", "A user who waits gets it.", "If the ring is full, the sender waits.", "It reports what was lost.", "Whether it holds is known."]
+HABITS = {
+    "who": ["A lock wakes who waits for it.", "Whom it wakes is random.", "It is for whoever asks."],
+    "start": ["Who polls waits.", "It ends. What is severed is lost.", "Whoever asks waits."],
+    "nobody": ["Behind it nobody waits.", "Somebody has to look."],
+    "tell": ["The thread is told once.", "It tells of losses."],
+    "question": ["Is it there? Then wait.", "Why not?"],
+    "said": ["That is said of each.", "No word of it is kept."],
+    "inverted": ["Is there room by now, the sender goes on.", "It waits. Does it end, the peer goes on."],
+    "image": ["It goes into the void.", "A letter comes.", "The peer is deaf."],
+}
+FORMS = {"src/a/x.c": "/* {} */\n", "src/a/y.h": "// {}\n", "tools/x.py": "# {}\n", "tests/x_test.py": '"""{}"""\n', "docs/user/x.md": "{}\n", "README.md": "# A head\n\n{}\n"}
+
+
+def files(path, texts):
+    """A tree with one file, where each text is a comment or a paragraph."""
+    return {**BUDGET, path: "\n\n".join(FORMS[path].replace("{}", text) for text in texts)}
+
+
+def cases():
+    for path in FORMS:
+        yield f"{path}: plain sentences", (files(path, PLAIN), 0, "ok 1")
+        yield f"{path}: each habit", (files(path, [texts[0] for texts in HABITS.values()]), 1, "not ok 1")
+    yield "a message counts", ({**BUDGET, "src/a/x.c": 'say("nobody is there at all");\n'}, 1, "messages: nobody")
+    yield "a short string is no message", ({**BUDGET, "src/a/x.c": 'say("nobody");\n'}, 0, "ok 1")
+    yield "code is no prose", ({**BUDGET, "src/a/x.c": "int nobody = told ? who : 0;\n", "docs/x.md": "```\nwho is told?\n```\n\n    nobody\n\n`who`\n"}, 0, "ok 1")
+    yield "a rate within the budget is fine", (files("src/a/x.c", ["A port of its own"]), 0, "ok 1")
+    yield "a rate beyond it is not", (files("src/a/x.c", ["Of its own, of its own"]), 1, "src: own: 333.33 in 1,000 words, 0.00 allowed")
+
+
+def habits():
+    """Each text has the habit, and plain sentences have none."""
+    for habit, texts in HABITS.items():
+        assert all(any(style.places(habit, text)) for text in texts), habit
+    for text in PLAIN:
+        assert not any(place for habit in style.HABITS for place in style.places(habit, text)), text
+
+
+def forms():
+    """In each kind of file, each habit is found, with its place."""
+    for path in FORMS:
+        with tempfile.TemporaryDirectory() as top:
+            for name, text in files(path, [texts[0] for texts in HABITS.values()]).items():
+                os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
+                with open(os.path.join(top, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            found = {habit for _, _, text in style.texts(top) for habit in HABITS if any(style.places(habit, text))}
+            assert found == set(HABITS), (path, set(HABITS) - found)
+
+
+def subjects():
+    """The faults of single subjects, of which each must have the one named, or none."""
+    for subject, fault in (("base: hand long-held locks to waiters", None), ("base: who holds a lock for long lets others in", "the habit who"),
+                           ("event: what is not there can't be told", "the habit tell"), ("Mend things", 'not of the form "area: do this"'),
+                           ("verbs: " + "a" * 66, "more than 72 characters")):
+        found = list(style.faults_of_subject(subject))
+        assert found == ([fault] if fault else []), (subject, found)
+
+
+if __name__ == "__main__":
+    for unit in (habits, forms, subjects):
+        unit()
+    table = dict(cases())
+    table["a rate beyond it is not"] = ({**table["a rate beyond it is not"][0], "tools/build/style-budget": "since 0123456789ab\n"}, *table["a rate beyond it is not"][1:])
+    sys.exit(made_up.run("style.py", table))
