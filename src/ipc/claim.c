@@ -13,10 +13,10 @@
 #include "base/descriptor.h"
 #include "diag/clean.h"
 
-/* @softverbs-4791 INDEX DEVICE:INODE PID DIRECTORY; the numbers tell directories apart, whatever they are called. */
+/* @softverbs-4791 INDEX DEVICE:INODE PID DIRECTORY; device and inode distinguish directories of the same path. */
 static const char mark[] = "softverbs-4791 ";
 
-/* What stands before the process. */
+/* The fields in front of the process. */
 static void write_key(char to[64], const char *directory, unsigned index)
 {
     struct stat place = {0};
@@ -25,8 +25,8 @@ static void write_key(char to[64], const char *directory, unsigned index)
     snprintf(to, 64, "%u %ju:%ju ", index, (uintmax_t)place.st_dev, (uintmax_t)place.st_ino);
 }
 
-/* Does this line of the list name another directory on this interface? Then `name` points at the socket's name, without
- * its first byte. */
+/* Returns true if this line of the list names another directory on this interface. Then `name` points at the socket's
+ * name, without its first byte. */
 static bool is_other(char *line, const char *key, const char **name)
 {
     char *start = strstr(line, mark);

@@ -71,7 +71,7 @@ static void those_of_another_are_refused_and_told_who_is_there(void **state)
     assert_int_equal(claim_take(place->there, INTERFACE, &second, why, sizeof why), EBUSY);
     assert_int_equal(second, -1);
     assert_true(claim_is_others("/a directory that is still to be made", INTERFACE, why, sizeof why));
-    assert_false(claim_is_others(place->here, INTERFACE, why, sizeof why)); /* who was refused left no trace */
+    assert_false(claim_is_others(place->here, INTERFACE, why, sizeof why)); /* a refused process left no trace */
     close(first);
 }
 

@@ -59,7 +59,7 @@ static int wait_for(pid_t process)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Runs the stage's body as process 1 of a namespace of its own. */
+/* Runs the stage's body as process 1 of a new namespace. */
 static int run_apart(const char *directory, void *context)
 {
     struct stage *stage = context;
@@ -107,7 +107,8 @@ static int look_out(const char *directory, struct stage *stage)
         pause();
 }
 
-/* Who is outside sees the process inside, by another number than its own; the other way round there is none. */
+/* A process outside sees the one inside, by another number than the one it has inside; a process inside does not see
+ * those outside. */
 static void a_process_is_known_by_the_number_that_it_has_here_and_its_end_is_seen(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -260,8 +261,8 @@ static void a_table_from_before_the_directory_was_opened_is_opened_by_its_owner(
     rig_remove(directory);
 }
 
-/* Whoever may enter can put a second name of another file there, where the kernel allows that (fs.protected_hardlinks).
- */
+/* A process with access to the directory can put a second name of another file there, where the kernel allows that
+ * (fs.protected_hardlinks). */
 static void another_file_under_the_tables_name_is_not_opened_to_others(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1], aside[NODE_DIRECTORY_MAX + 1], secret[160], name[160];
@@ -302,13 +303,13 @@ static int send_as_another(const char *directory, void *context)
     return peer->link->operations->can_reference(peer->link) ? 3 : 0;
 }
 
-/* Root could read it. But a message could name a process that somebody else would have us read. */
+/* Root could read it. But a message could name a process that a third user would have us read. */
 static void the_memory_of_another_user_is_not_read(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
     uint32_t first;
     if (geteuid())
-        skip(); /* only root can become somebody else */
+        skip(); /* only root can become another user */
     struct stage *stage = open_stage(directory);
     chmod(directory, 0777);
     setenv("SOFTVERBS_DIR", directory, 1);

@@ -52,8 +52,9 @@ static void on_report(struct node *node, int *descriptor)
     *descriptor = -1;
 }
 
-/* A directory that is not open lets nobody else in, but a socket may be passed on, and who was let in may have become
- * another user. A doorbell is believed from anybody: it says nothing. Requests of the tools are for the user alone. */
+/* Checks the sender's credentials per message: the directory lets no other user in, but a socket may be passed to
+ * another process, and a sender that was let in may have changed its user. A doorbell carries no data, so it is
+ * accepted from every sender. Requests of the tools are for the user alone. */
 static bool is_welcome(const struct node *node, const struct control_message *message)
 {
     bool welcome = message->kind == CONTROL_DOORBELL || message->uid == geteuid() ||

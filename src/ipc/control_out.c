@@ -51,7 +51,7 @@ static void watch(struct node *node, struct record *record)
         record_close_writable(record);
 }
 
-/* Under node->lock. True: something still waits. Somebody who has died meanwhile is not waited for. */
+/* Under node->lock. True: something still waits. A peer that has died meanwhile is skipped. */
 static bool retry(struct node *node, struct record *record)
 {
     lock_assert_held(&node->lock);
@@ -68,8 +68,8 @@ static bool retry(struct node *node, struct record *record)
     return error;
 }
 
-/* Has the timer run out, or some queue room again? `postponed` only spares those who have nothing postponed the
- * question: it is set after the timer was, and taken back before it is asked. */
+/* Returns true if the timer has run out or a queue has room again. `postponed` only spares nodes with nothing postponed
+ * this check: it is set after the timer was set, and cleared before the check. */
 static bool is_due(struct node *node)
 {
     struct epoll_event events[5]; /* there are four other descriptors */

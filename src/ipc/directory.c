@@ -32,8 +32,8 @@ static bool has_room(const char *base)
            (uint64_t)status.f_bavail * status.f_frsize >= sizeof(struct table_file) + (64 << 10);
 }
 
-/* The directory below the base; made here when somebody else has its name. Those who do that at the same time choose
- * names of their own, and agree on one because each waits until all have made theirs. */
+/* The directory below the base; made here when another user has its name. Processes that do so at the same time choose
+ * different names, and agree on one because each waits until all have made theirs. */
 static bool settle(const char *base, const char *name, char *to)
 {
     char plain[NODE_DIRECTORY_MAX + 1];
@@ -65,7 +65,7 @@ bool node_directory(char *to)
     return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s/%s", count ? bases[0] : "/tmp", name) <= NODE_DIRECTORY_MAX;
 }
 
-/* Not a sticky one such as /tmp: what dead processes leave there could be removed by nobody else. */
+/* Not a sticky one such as /tmp: there, other users could not remove what dead processes leave. */
 static bool is_open(const struct stat *status, const char *directory)
 {
     const char *named = setting_environment(SETTING_DIR);
@@ -125,7 +125,7 @@ int directory_check(const char *directory, bool create, char *why, size_t why_si
     return explain(&status, directory, why, why_size);
 }
 
-/* A descriptor that was opened with O_PATH changes no mode but by its name in /proc. */
+/* A descriptor that was opened with O_PATH can change the mode only by its name in /proc. */
 static int set_mode(int descriptor, mode_t mode)
 {
     char name[48];

@@ -10,9 +10,9 @@
  * 0, or errno and a sentence. */
 int directory_check(const char *directory, bool create, char *why, size_t why_size);
 
-/* May processes of other users enter it? Its owner says so by its mode, 0770 or 0777 without the sticky bit, and
- * whoever meets there by naming it with SOFTVERBS_DIR: of a place that softverbs chooses nobody's word but the user's
- * counts. */
+/* Returns true if processes of other users may enter it. Its owner grants that by its mode, 0770 or 0777 without the
+ * sticky bit, and users join it by naming it with SOFTVERBS_DIR. In a directory that softverbs chooses, only messages
+ * of the same user count. */
 bool directory_is_open(const char *directory);
 
 /* Where the directory is open, gives what we made there to those who may enter it: its group, or all. The descriptor is

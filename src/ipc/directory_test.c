@@ -1,4 +1,4 @@
-/* What may be wrong with the directory and the table, and what is said then. */
+/* Faults of the directory and the table, and the sentence for each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,7 +117,7 @@ static void a_directory_that_we_may_not_write_is_refused(void **state)
     int status = rig_wait(rig_start(open_as_nobody, inside, NULL), 10);
     rig_remove(directory);
     if (status == SKIPPED)
-        skip(); /* only root can become somebody else */
+        skip(); /* only root can become another user */
     assert_int_equal(status, 0);
 }
 
@@ -376,7 +376,7 @@ static void note_slot(const struct node_entry *entry, void *context)
     *(unsigned *)context = entry->slot;
 }
 
-/* What is asked for goes to /dev/full, so that taking too much fails soon, and otherwise. */
+/* The reservation goes to /dev/full, so that a request for too much fails soon. */
 static int ask_who_answers_with(const char *what)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[256];

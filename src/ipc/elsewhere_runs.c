@@ -17,7 +17,7 @@ enum {
     LOOKS =
         20000 * MICROSECOND, /* many short windows, as the other threads may wake up and sleep again all the time; */
     SHORT = 40 * MICROSECOND,
-    NAP = 20000 * MICROSECOND, /* then a long one, in which whoever runs may need this processor */
+    NAP = 20000 * MICROSECOND, /* then a long one, as a thread that runs may need this processor */
 };
 
 struct watched {
@@ -84,7 +84,7 @@ static int watch_next(struct watch *watch)
     return entry ? atoi(entry->d_name) : 0;
 }
 
-/* Is the list of threads that of those which are watched? */
+/* Returns true if the list of threads is that of the watched ones. */
 static bool watch_is_complete(struct watch *watch)
 {
     unsigned i = 0;

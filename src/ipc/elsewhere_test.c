@@ -145,7 +145,7 @@ static void who_computes_is_seen_in_user_mode(void **state)
     }
 }
 
-/* Which of them has executed what cannot be told. */
+/* It can't be found out which of them has executed what. */
 static void of_two_that_run_nothing_is_said(void **state)
 {
     pid_t child = start(spin_in_two_threads);

@@ -1,4 +1,4 @@
-/* A ring is taken from whom the system says has sent it, whatever its message says. */
+/* The sender of a ring is the process that the system names, whatever its message says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct forger {
     struct control_message message;
     char name[CONTROL_NAME_MAX];
     uid_t user;
-    uint64_t word; /* of its own at the address of the probe */
+    uint64_t word; /* a private page at the address of the probe */
 };
 
 static uint64_t probed = 0x123456789abcdef;

@@ -350,7 +350,7 @@ static void the_table_of_joins_can_be_full(void **state)
     rig_remove(directory);
 }
 
-/* ------------------------------------------------------------------ who is stopped with the table's lock */
+/* ------------------------------------------------------------------ a process that is stopped with the table's lock */
 
 static int keep_the_lock(const char *directory, void *context)
 {
@@ -379,7 +379,8 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Who has joined needs it only to sweep, and does without; who comes is told who has it. */
+/* A process that has joined needs the lock only to sweep, and can go on without; a process that joins gets the number
+ * of the one that has it. */
 static void a_stopped_holder_of_the_lock_holds_up_nobody_for_long(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -445,8 +446,8 @@ static bool is_readable(const struct node *node)
     return poll(&socket, 1, 0) == 1;
 }
 
-/* The mail that attaches a ring is read while polling, and so may be a doorbell behind it, which was for the sleeper.
- */
+/* The message that attaches a ring is read while polling, and so may be a doorbell behind it, which was for the
+ * sleeper. */
 static void a_doorbell_that_a_poller_reads_still_wakes_the_sleeper(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -464,8 +465,8 @@ static void a_doorbell_that_a_poller_reads_still_wakes_the_sleeper(void **state)
     close_stage(stage, directory);
 }
 
-/* A program that joins the sleep of its helper makes no other of it, so a sender that rings marks the one there is; and
- * one that finds nobody asleep begins a sleep. */
+/* A program that joins the sleep of its helper begins no second one, so a sender that rings marks the one there is; a
+ * program that finds no thread asleep begins a sleep. */
 static void a_rest_joins_a_sleep_or_begins_one(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -488,7 +489,7 @@ static void a_rest_joins_a_sleep_or_begins_one(void **state)
     close_stage(stage, directory);
 }
 
-/* Somebody removes the directory below running processes: they can still wake themselves, and so end. */
+/* The directory is removed below running processes: they can still wake themselves, and so end. */
 static void a_process_wakes_itself_without_the_directory(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];

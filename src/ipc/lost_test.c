@@ -1,5 +1,5 @@
-/* What gets lost on the way between two processes comes again: messages that the system refuses, rings that the
- * receiver can't map, wake-ups of senders that die or stop in the middle. And where patience ends. */
+/* Losses on the way between two processes are repaired: messages that the system refuses, rings that the receiver can't
+ * map, wake-ups of senders that die or stop in the middle. Also the end of patience. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ enum { HOGS = 64, FULL = 64, FOR_EVER = 60000 };
 
 /* ------------------------------------------------------------------ a system that refuses */
 
-/* What happens to messages of a kind, in this process. */
+/* The fate of messages of a kind, in this process. */
 static struct {
     unsigned kind;     /* 0: nothing */
     unsigned times;    /* so many of them; then no more */
@@ -229,7 +229,7 @@ static void check_that_it_hears(struct node *node, struct stage *stage)
     }
 }
 
-/* Others, who have been there before, ring nevertheless. */
+/* Other processes, which joined earlier, ring nevertheless. */
 static void hit_a_sender(int before, int after)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -410,7 +410,7 @@ static void a_ring_that_could_not_be_mapped_comes_again(void **state)
     close_stage(stage, directory);
 }
 
-/* Passes descriptors to itself that nobody takes, until the user may have no more of them under way. */
+/* Passes descriptors to itself and never takes them, until the user may have no more of them under way. */
 static bool fill_flight(int *socket)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
@@ -503,7 +503,7 @@ static unsigned fill_ring(struct link *link)
     return count;
 }
 
-/* Asks each half second of so many of them, none of which passes in truth. */
+/* Asks each half second for so many of them, none of which really passes. */
 static enum node_presence insist_for(struct node *node, struct peer *peer, nanos *now, unsigned seconds)
 {
     enum node_presence presence = node_insist(node, peer, *now);
@@ -525,7 +525,7 @@ static void patience_with_who_takes_nothing_ends(void **state)
     assert_true(filled < FULL);
     assert_int_equal(insist_for(node, peer, &now, 100), NODE_STALLED);
     assert_true(now - begun >= NODE_STALLED_AFTER && now - begun <= NODE_STALLED_AFTER + NANOS_SECOND);
-    assert_int_equal(fill_ring(peer->link), FULL); /* swallowed: nobody waits for room any more */
+    assert_int_equal(fill_ring(peer->link), FULL); /* swallowed: no sender waits for room any more */
     enter(stage, 1);
     assert_true(turn_until(node, stage, filled));
     assert_int_equal(node_insist(node, peer, now), NODE_SLOW);
@@ -589,7 +589,7 @@ static int sleep_deaf(const char *directory, void *context)
     return woken ? 0 : 1;
 }
 
-/* Should a wake-up be lost in a way that nobody thought of, who insists brings it. */
+/* If a wake-up is lost in a way that was not foreseen, a sender that insists brings it. */
 static void who_insists_wakes_whatever_the_attention_says(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -639,8 +639,8 @@ static void *put_while_cancelled(void *argument)
     return NULL;
 }
 
-/* A queue pair's lock is held there, which would stay taken. What closes is the last who has had to do with a process
- * that ended before it took the ring. */
+/* The sender would keep a queue pair's lock for ever there. The closing process is the last that has dealt with a
+ * process that ended before it took the ring. */
 static void giving_a_peer_back_is_no_cancellation_point(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];

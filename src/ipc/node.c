@@ -107,7 +107,7 @@ static int set_up(struct node *node, char *why, size_t why_size)
     node->host.lacking = lacking;
     node->is_open = directory_is_open(node->directory);
     node->host.published = node->is_open || !cma_is_direct() || published_create(&node->published)
-                               ? -1 /* nobody of another user may say what ours do here */
+                               ? -1 /* no process of another user may forge control messages here */
                                : node->published.descriptor;
     error = record_open_loopback(node);
     if (error)
@@ -192,7 +192,7 @@ void node_close(struct node *node)
     while (node->records) {
         struct record *record = node->records;
         node->records = record->next;
-        atomic_store(&record->references, 1); /* whoever holds one has been told not to be inside any more */
+        atomic_store(&record->references, 1); /* each holder of a reference has been asked to leave the node already */
         record_release(record);
     }
     if (atomic_load(&node->host.permitted))

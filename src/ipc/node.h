@@ -1,14 +1,15 @@
-/* This process on its host: which process owns which queue pair number, links to them, wake-ups, and who has died.
+/* This process on its host: which process owns which queue pair number, links to them, wake-ups, and which processes
+ * have died.
  *
- * Processes of one user, network namespace and user namespace meet in a directory (0700), or whoever is let in where
- * one is named (docs/user/containers.md): one table file of fixed size (reserved with
- * posix_fallocate when made, so a full disk is an error and not a SIGBUS) with a slot for each process and the owner of
- * each block of 256 queue pair numbers; and a datagram socket for each process, which carries doorbells, the memfd of a
- * new ring (SCM_RIGHTS, sealed against shrinking), and requests for a report. Nothing that is read from the table is
- * trusted. Whether a process lives is a POSIX record lock on its slot's byte of the table: gone with the process, not
- * inherited by fork, immune to reused process ids.
+ * Processes of one user, network namespace and user namespace meet in a directory (0700), or those that are let in
+ * where one is named (docs/user/containers.md): one table file of fixed size (reserved with posix_fallocate when made,
+ * so a full disk is an error and not a SIGBUS) with a slot for each process and the owner of each block of 256 queue
+ * pair numbers; and a datagram socket for each process, which carries doorbells, the memfd of a new ring (SCM_RIGHTS,
+ * sealed against shrinking), and requests for a report. Nothing that is read from the table is trusted. Whether a
+ * process lives is a POSIX record lock on its slot's byte of the table: gone with the process, not inherited by fork,
+ * immune to reused process ids.
  *
- * There is one node in a process, whatever number of devices it opens. Thread safety is said at each function. */
+ * There is one node in a process, whatever number of devices it opens. Each function states its thread safety. */
 #ifndef IPC_NODE_H
 #define IPC_NODE_H
 
@@ -40,30 +41,30 @@ struct peer {
 };
 
 /* The directory that is used when none is named: $SOFTVERBS_DIR, else softverbs-UID-NETNS-USERNS in the first of
- * /dev/shm, $XDG_RUNTIME_DIR and /tmp that has room for a table. Where somebody else has taken the name, the directory
- * has a suffix that nobody can guess, and is made here. All processes of a user come to the same one, whatever comes
- * and goes meanwhile. Writes it to `to` (NODE_DIRECTORY_MAX + 1 bytes); false when it would not fit. */
+ * /dev/shm, $XDG_RUNTIME_DIR and /tmp that has room for a table. Where another user has taken the name, the directory
+ * has an unpredictable suffix, and is made here. All processes of a user arrive at the same one, also when the places
+ * change meanwhile. Writes it to `to` (NODE_DIRECTORY_MAX + 1 bytes); false when it would not fit. */
 bool node_directory(char *to);
 
-/* Joins the directory (NULL: node_directory), making it when it is missing and sweeping what the dead left.
- * 0 or a positive errno, and then *why is one English sentence to show: unwritable directory, other owner or mode,
- * a table of another version that is in use (one that nobody uses is replaced), a full disk, all slots taken. */
+/* Joins the directory (NULL: node_directory), making it when it is missing and sweeping what the dead left. 0 or a
+ * positive errno, and then *why is one English sentence to show: unwritable directory, other owner or mode, a table of
+ * another version that is in use (an unused one is replaced), a full disk, all slots taken. */
 int node_open(struct node **, const char *directory, char *why, size_t why_size);
 
-/* Leaves: peers hear of it at once. Frees all links and peers. Nobody may be inside another node_ call. */
+/* Leaves: peers notice at once. Frees all links and peers. No other node_ call may be under way. */
 void node_close(struct node *);
 
-/* The process is about to end: peers hear that it leaves and its socket goes, nothing is freed. Any thread; the owner
- * sees to it that nobody receives or services any more. */
+/* Call it when the process is about to end: peers notice that it leaves and its socket goes, nothing is freed. Any
+ * thread; the owner ensures that no thread receives or services any more. */
 void node_leave_host(struct node *);
 
-/* Has this process lost the host, because somebody has truncated the table? It has left then, in node_service: its
- * peers are gone, nothing is found or claimed any more, and only closing the node and opening another helps.
+/* Returns true if this process has lost the host, because the table was truncated. It has left then, in node_service:
+ * its peers are gone, nothing is found or claimed any more, and only closing the node and opening another helps.
  * Thread-safe. */
 bool node_is_lost(const struct node *);
 
-/* In the child of a fork: forget the node without disturbing the parent's: closes descriptors and unmaps, tells nobody.
- * Links and peers that somebody may still point to stay as memory; sends to them go nowhere. */
+/* In the child of a fork: forgets the node without disturbing the parent's: closes descriptors and unmaps, and sends
+ * nothing. Links and peers that are still referenced stay as memory; sends to them go nowhere. */
 void node_abandon(struct node *);
 
 /* The name of the peer's program. `size` is above 0. Thread-safe; any lock. */
@@ -73,35 +74,38 @@ const char *node_path(const struct node *);
 unsigned node_slot(const struct node *);
 
 /* A block of NODE_BLOCK queue pair numbers for this process: writes the first, never below 256 (0 and 1 are special)
- * nor in the last block (0xffffff is). The order begins at random in each directory, so nobody reaches a process of
- * another directory, or itself, by a number alone. ENOSPC when the host has none left. Recently returned blocks are
- * given out last. Thread-safe. */
+ * nor in the last block (0xffffff is). The order begins at random in each directory, so that a number alone leads to no
+ * process of another directory, nor to itself. ENOSPC when the host has none left. Recently returned blocks are given
+ * out last. Thread-safe. */
 int node_claim_numbers(struct node *, uint32_t *first);
 void node_return_numbers(struct node *, uint32_t first);
 
-/* The peer that owns this queue pair number, connected when it was not; NULL: nobody does. Takes a reference, which
- * node_put gives back. Never blocks on the peer. Thread-safe. */
+/* The peer that owns this queue pair number, connected when it was not; NULL if the number has no owner. Takes a
+ * reference, which node_put gives back. Never blocks on the peer. Thread-safe. */
 struct peer *node_find(struct node *, uint32_t number);
-/* Is the number a process's, or that of one that has died and was not swept yet? Costs a load. Thread-safe. */
+/* Returns true if the number belongs to a process, also to one that has died and was not swept yet. Costs a load.
+ * Thread-safe. */
 bool node_is_claimed(const struct node *, uint32_t number);
 void node_put(struct node *, struct peer *);
-/* The peer once more, for somebody else to put back. */
+/* Takes another reference to the peer. */
 void node_hold(struct peer *);
 
-/* Is the peer's process alive? Asks the kernel (about a microsecond); marks a dead one as gone. Thread-safe. */
+/* Returns true if the peer's process is alive. Asks the kernel (about a microsecond); marks a dead one as gone.
+ * Thread-safe. */
 bool node_alive(struct node *, struct peer *);
 
-/* For whoever waits for a peer to take what lies in its ring: sees to it that the peer looks, even if a wake-up or the
- * ring itself was lost on the way. Call it again and again while it has not. `now` as CLOCK_MONOTONIC has it. Under
- * progress, like receiving. A peer that is stopped (SIGSTOP, a debugger) is slow for as long as that lasts. One that is
- * not stopped and takes nothing for NODE_STALLED_AFTER is stalled until it takes something: meanwhile its link never
- * says that it has no room. */
+/* For a thread that waits until a peer takes what lies in its ring: makes the peer look, even if a wake-up or the ring
+ * itself was lost on the way. Call it repeatedly until the peer has. `now` as CLOCK_MONOTONIC has it. Under progress,
+ * like receiving. A peer that is stopped (SIGSTOP, a debugger) is slow for as long as that lasts. A peer that is not
+ * stopped and takes nothing for NODE_STALLED_AFTER is stalled until it takes something: meanwhile its link never
+ * reports a lack of room. */
 enum node_presence { NODE_SLOW, NODE_STALLED, NODE_GONE };
 enum node_presence node_insist(struct node *, struct peer *, nanos now);
 #define NODE_STALLED_AFTER (30 * NANOS_SECOND)
 
-/* From now on its end is noticed at once, however its process ends: node_fd becomes readable, and node_service marks it
- * as gone. 0, or errno when the kernel can't tell (before Linux 5.3), or does not show us the process. Thread-safe. */
+/* From now on the peer's end is noticed at once, however its process ends: node_fd becomes readable, and node_service
+ * marks it as gone. 0, or errno when the kernel can't report it (before Linux 5.3), or does not show us the process.
+ * Thread-safe. */
 int node_watch(struct node *, struct peer *);
 
 /* How many peers have been found gone until now: when it has changed, look at your peers' `gone`. Thread-safe. */
@@ -113,9 +117,9 @@ int node_leave(struct node *, const uint8_t group[16]);
 /* Calls visit for every process (this one too) that has joined. Thread-safe; visit may send. */
 void node_members(struct node *, const uint8_t group[16], void (*visit)(struct peer *, void *context), void *context);
 
-/* What peers do in this process's memory by themselves (docs/evidence/one-sided.md). */
+/* One-sided accesses of peers to this process's memory (docs/evidence/one-sided.md). */
 
-/* Where it is told what they may do (link/published.h). */
+/* The place where their permissions stand (link/published.h). */
 struct published;
 struct published *node_published(struct node *);
 
@@ -138,7 +142,7 @@ bool node_try_count_one_sided(struct node *, struct node_one_sided *);
 
 /* Receiving. One caller at a time for these five (the owner's progress lock). */
 
-/* Would node_receive find nothing to do? */
+/* Returns true if node_receive would find nothing to do. */
 bool node_is_quiet(const struct node *);
 
 /* Hands every waiting frame of every peer to `take`, at most `budget` of each peer; returns how many. Each frame is
@@ -161,15 +165,15 @@ bool node_sleep(struct node *);
 /* The same for a thread that leaves node_fd to another, which sleeps on it or is about to: joins a sleep that goes on,
  * and so spares the fence. Thread-safe. */
 bool node_rest(struct node *);
-/* Somebody looks at the rings again before the next node_sleep: doorbells would be wasted. Thread-safe. */
+/* A thread will look at the rings again before the next node_sleep: doorbells would be wasted. Thread-safe. */
 void node_awake(struct node *);
 bool node_sleeping(const struct node *);
 
 /* Rings this process's own doorbell, from any thread, to get its helper out of epoll. */
 void node_wake(struct node *);
 
-/* node_insist for every peer that has not taken all that was sent to it, and whether it lives (about a microsecond
- * each) for the others. For whoever waits for one of them without a deadline. Under progress, like receiving. */
+/* node_insist for every peer that has not taken all that was sent to it, and node_alive (about a microsecond each) for
+ * the others. For a thread that waits for one of them without a deadline. Under progress, like receiving. */
 void node_check_peers(struct node *, nanos now);
 
 /* For tools: what stands in the directory. Calls visit for each live process; 0 or errno and a sentence. */

@@ -1,4 +1,4 @@
-/* What peers do in this process's memory by themselves: waiting until it is over, and counting it. */
+/* One-sided accesses of peers to this process's memory: waiting until they are over, and counting them. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static bool is_any_taken(const uint32_t seen[DIRECT_SEATS])
     return false;
 }
 
-/* Who is announced now, as many as there is room for, each with a reference. Returns how many there are. */
+/* The processes announced now, as many as there is room for, each with a reference. Returns their number. */
 static unsigned one_sided_look(struct node *node, struct under_way *found, unsigned room)
 {
     unsigned count = 0;
@@ -88,9 +88,9 @@ static bool is_computing(pid_t pid, unsigned patience)
     return patience >= COMPUTES && patience % COMPUTES_EACH == 0 && elsewhere_runs(pid, SYS_process_vm_writev);
 }
 
-/* A process that is in the table no more has died, after its last system call, or has left, after its last access; or
- * it has closed the descriptor to which its lock belongs, and goes on. So it is looked for nevertheless, but its number
- * may be another's by now, who is waited for no longer than a call takes. */
+/* A process that is no longer in the table has died, after its last system call, or has left, after its last access; or
+ * it has closed the descriptor that its lock belongs to, and goes on. So it is looked for nevertheless. But its number
+ * may belong to another process by now, which is waited for no longer than a call takes. */
 static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned patience)
 {
     pid_t pid = under_way->record->peer.pid;
@@ -142,7 +142,7 @@ static unsigned one_sided_wait_for(struct node *node, struct under_way *found, u
     return count;
 }
 
-/* All that is under way must be found at once: those in front, who write again and again, would hide the others.
+/* All accesses under way must be found at once: processes in front that write again and again would hide the others.
  * Without memory for that they are waited for in parts. */
 void node_quiesce(struct node *node)
 {

@@ -19,7 +19,7 @@ static unsigned long last;
 int __real_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 int __wrap_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 
-/* What the library asks for, as this kernel may know no Yama. */
+/* The value that the library asks for, as this kernel may lack Yama. */
 int __wrap_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
     if (option != PR_SET_PTRACER)
@@ -34,7 +34,7 @@ static unsigned long has_more_rights;
 unsigned long __real_getauxval(unsigned long type);
 unsigned long __wrap_getauxval(unsigned long type);
 
-/* AT_SECURE: what the kernel tells a set-uid program. */
+/* AT_SECURE: the kernel's mark of a set-uid program. */
 unsigned long __wrap_getauxval(unsigned long type)
 {
     return type == AT_SECURE ? has_more_rights : __real_getauxval(type);
@@ -60,7 +60,7 @@ static int listen_to_us(const char *directory, void *context)
     atomic_store(&crowd->numbers[atomic_load(&crowd->numbers[0]) != 0], number);
     while (!atomic_load(&crowd->over))
         rig_sleep_and_turn(node, take_nothing, NULL, 10);
-    return (int)calls; /* who only hears permits nothing */
+    return (int)calls; /* a process that only receives permits nothing */
 }
 
 static uint32_t await(const _Atomic uint32_t *number)

@@ -19,7 +19,7 @@ static struct table_port *entry_of(struct node *node, uint32_t number)
     return &node->table->file->ports[number % TABLE_PORTS];
 }
 
-/* Does the entry have this port, and an owner? */
+/* Returns true if the entry has this port, and an owner. */
 static bool has_port(struct table_port *entry, uint16_t space, uint16_t port)
 {
     return atomic_load_explicit(&entry->owner, memory_order_acquire) && entry->claim.space == space &&
@@ -65,7 +65,7 @@ static int enter_claim(struct node *node, struct table_port *entry, const struct
     return 0;
 }
 
-/* One whose neighbors all are distinct is shared only when no port is left that nobody has. */
+/* A port whose neighbors all are distinct is shared only when no free port is left. */
 static int choose(struct node *node, const struct ports_range *range, struct port_claim *claim, uint32_t *number,
                   bool shared)
 {
@@ -90,7 +90,7 @@ static int bind_locked(struct node *node, const struct ports_range *range, struc
     return error ? error : enter_claim(node, found.free, claim, number);
 }
 
-/* What stands in the way may be of a process that is no more. */
+/* The conflicting entry may belong to a process that has ended. */
 int ports_bind(struct node *node, const struct ports_range *range, struct port_claim *claim, uint32_t *number)
 {
     uint16_t wanted = claim->port;

@@ -83,7 +83,7 @@ unsigned node_receive(struct node *node, node_take *take, void *context, unsigne
     return done;
 }
 
-/* Who asked has closed its end: it was told that no answer came, so what it asked for must not be done later. */
+/* The requester has closed its end and counts the request as unanswered, so it must not be carried out later. */
 static bool is_given_up(int asker)
 {
     struct pollfd wait = {.fd = asker};
@@ -105,7 +105,7 @@ static void give_report(struct node *node, int to, node_report *report, void *co
     close(to);
 }
 
-/* The others are told, so that they look, too. Nobody knows any more who of them sleeps, so all are rung. */
+/* Wakes the others, so that they look, too. It is no longer known which of them sleeps, so all are rung. */
 static void leave_lost_host(struct node *node)
 {
     if (!atomic_load(&node->table->lost) || atomic_load(&node->left))
@@ -159,8 +159,8 @@ bool node_sleep(struct node *node)
     return !anything_waits(node);
 }
 
-/* Whoever takes a doorbell for the sleep that is joined looks before a sleep of its own, and that has another number.
- * So a mark that comes late (doorbell.h) finds somebody awake, or does not count. */
+/* A thread that takes a doorbell for the sleep that it joined looks before it begins another sleep, which has another
+ * number. So a mark that comes late (doorbell.h) finds a thread awake, or does not count. */
 bool node_rest(struct node *node)
 {
     unsigned sleep = atomic_load_explicit(&node->fenced, memory_order_acquire);

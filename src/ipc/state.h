@@ -1,7 +1,7 @@
-/* What a node consists of; for this directory's files only.
+/* The members of a node; for this directory's files only.
  *
- * Locks: the owner's progress lock (not ours) is held in node_receive and node_service; `lock` is taken inside it, and
- * a link's sending lock inside that. */
+ * Locks: the owner's progress lock (not ours) is held in
+ * node_receive and node_service; `lock` is taken inside it, and a link's sending lock inside that. */
 #ifndef IPC_STATE_H
 #define IPC_STATE_H
 
@@ -39,7 +39,7 @@ struct node {
     int socket, epoll;
     atomic_int spare;         /* a descriptor whose place a ring may have (base/spare.h); -1 */
     bool cramped;             /* the last ring that came found no place; under progress */
-    int ends;                 /* an epoll of pidfds; -1: nobody is watched yet */
+    int ends;                 /* an epoll of pidfds; -1: no process is watched yet */
     int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
@@ -80,19 +80,20 @@ struct record *record_get(struct node *, unsigned slot, uint32_t generation, pid
 struct record *record_orphan(struct node *, unsigned slot, uint32_t generation, pid_t pid);
 /* Under node->lock. The peer is gone: nothing is sent to it any more; what it sent is still delivered. */
 void record_depart(struct record *);
-/* Under progress and node->lock: is there a place for one more to listen to? Asked before its ring is attached, as who
- * is told that it is relies on being listened to. Then begins to listen, in the same critical section. */
+/* Under progress and node->lock: record_may_hear returns true if there is a place for one more peer to listen to. Call
+ * it before the peer's ring is attached, as a peer that gets the confirmation relies on being listened to. record_hear
+ * begins to listen, in the same critical section. */
 bool record_may_hear(const struct record *);
 void record_hear(struct record *);
 /* Under progress: removes the records of those who are gone and whose ring is empty. */
 void records_collect(struct node *);
 /* Under progress: looks which peers have died without a word. */
 void records_check(struct node *);
-/* Under node->lock: from now on frames may come through rings, as somebody of this host was found or has sent us a
- * ring: we fence for the senders when we sleep. A process that only talks to other hosts interrupts nobody. */
+/* Under node->lock: from now on frames may come through rings, as a peer of this host was found or has sent us a ring:
+ * we fence for the senders when we sleep. A process that only talks to other hosts interrupts none. */
 void records_fence(struct node *);
 int record_open_loopback(struct node *);
-/* Nobody waits for the peer's queue to have room any more. */
+/* No thread waits for the peer's queue to have room any more. */
 void record_close_writable(struct record *);
 void record_release(struct record *);
 
@@ -118,10 +119,10 @@ static inline void one_sided_add(struct node_one_sided *to, const struct record 
 /* Under progress: those that have ended are marked as gone. */
 void watch_service(struct node *);
 
-/* --- mail (control_in.c) */
+/* --- control messages (control_in.c) */
 
-/* Under progress: reads the socket. Reports are only collected. True: there were doorbells or requests among the mail,
- * which are for whoever sleeps on node_fd. */
+/* Under progress: reads the socket. Reports are only collected. True: there were doorbells or requests among the
+ * messages, which are for a thread that sleeps on node_fd. */
 bool control_receive(struct node *);
 /* Under progress: tries again what could not be handed over. */
 void control_retry(struct node *);

@@ -1,15 +1,17 @@
 /* The table of a host's processes: one file in the directory, mapped by all of them.
  *
- * Who lives is not written in it: each process holds a POSIX record lock on the byte of the file that is numbered like
- * its slot. Such a lock goes with the process, isn't inherited by fork and can't be forged by a reused process id. But
- * it also goes when the process closes ANY descriptor of the file: so a table is opened once in a process, shared by
- * whoever opens it again (table_open counts), and no other code may open the file.
+ * It does not record which processes
+ * live: each process holds a POSIX record lock on the byte of the file that is numbered like its slot. Such a lock goes
+ * with the process, isn't inherited by fork and can't be forged by a reused process id. But it also goes when the
+ * process closes ANY descriptor of the file: so a table is opened once in a process, shared by later openers
+ * (table_open counts), and no other code may open the file.
  *
- * The file can be truncated by any process of the user. Who then touches what is gone finds zeros in its place and
- * `lost` set (link/guard.h): nobody lives any more, and the owner of the table leaves the host.
+ * The file can be truncated by any process of the user. An
+ * access to the missing part finds zeros in its place and `lost` set (link/guard.h): all slots are dead then, and the
+ * owner of the table leaves the host.
  *
- * Every change that a dying process may leave half done is undone by the next sweep: an entry counts only while its
- * owner (slot and generation) lives. */
+ * Every change that a dying process may leave half done is undone by the next
+ * sweep: an entry counts only while its owner (slot and generation) lives. */
 #ifndef IPC_TABLE_H
 #define IPC_TABLE_H
 
@@ -56,7 +58,8 @@ struct table_join {
 enum table_port_use {
     TABLE_PORT_BOUND,
     TABLE_PORT_LISTENS,
-    TABLE_PORT_LISTENED, /* it may be had by others, and says only who knows the requests that came so far */
+    TABLE_PORT_LISTENED, /* other claims may take the entry, which only says whose process knows the requests that came
+                            so far */
 };
 
 struct table_port {
@@ -87,27 +90,28 @@ struct table {
     struct lock exclusive; /* keeps this process's threads apart where the record lock keeps processes apart */
     char directory[TABLE_NAME_MAX + 1];
     struct guard_region region; /* the mapping */
-    atomic_bool lost; /* somebody has truncated the file: in its place is a memory of zeros that nobody shares */
-    atomic_int waker; /* an eventfd that is written when that happens; -1 */
+    atomic_bool lost;           /* the file was truncated: in its place is a private memory of zeros */
+    atomic_int waker;           /* an eventfd that is written when that happens; -1 */
     struct table *next;
 };
 
-/* Opens the directory's table. `create`: makes directory and table when they are missing and replaces a table of
- * another layout that nobody uses; without it, ENOENT. EIO: it is lost, and who has it open must close it first.
- * 0, or errno and a sentence. */
+/* Opens the directory's table. `create`: makes directory and table when they are missing and replaces an unused table
+ * of another layout; without it, ENOENT. EIO: it is lost, and its other openers in this process must close it first. 0,
+ * or errno and a sentence. */
 int table_open(struct table **, const char *directory, bool create, char *why, size_t why_size);
 void table_close(struct table *);
 
-/* In a fork's child: closes the file and puts an empty table of its own in its place. */
+/* In a fork's child: closes the file and puts a private, empty table in its place. */
 void table_abandon(struct table *);
 
 /* Keeps other processes from joining and sweeping. EBUSY when one holds it for too long, ESTALE when the table has been
  * replaced since it was opened, another errno when the system refuses the lock. */
 int table_lock(struct table *);
 void table_unlock(struct table *);
-/* The same for who can do without: EBUSY after a tenth of a second with one holder, who may be stopped. */
+/* The same for callers that can go on without: EBUSY after a tenth of a second with one holder, which may be stopped.
+ */
 int table_lock_soon(struct table *);
-/* Who has it; 0: nobody, or this process. */
+/* The process that holds the lock; 0: none, or this process. */
 pid_t table_lock_holder(const struct table *);
 
 /* Takes a slot: the state is JOINING until table_announce. Sweeps first. 0, ESTALE, or errno and a sentence. */
@@ -116,12 +120,12 @@ void table_announce(struct table *);
 /* Gives back the slot and everything in the table that is ours. */
 void table_leave(struct table *);
 
-/* Does a process hold this slot? Asks the kernel. Our own: yes. */
+/* Returns true if a process holds this slot; always for our own. Asks the kernel. */
 bool table_alive(const struct table *, unsigned slot);
 /* The slot's process as this one sees it: the number in the slot is of the process's own namespace. 0: it is not seen
  * here, lives no more, or is this one. */
 pid_t table_pid(const struct table *, unsigned slot);
-/* Is the slot's process LIVE, of this generation, and does it live? */
+/* Returns true if the slot's process is LIVE, of this generation, and alive. */
 bool table_is(const struct table *, unsigned slot, uint32_t generation);
 
 /* Removes what dead processes left, under table_lock; returns how many. */

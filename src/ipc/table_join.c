@@ -56,7 +56,7 @@ static void take_slot(struct table *table, unsigned slot)
     entry->start_time = start_time();
     program_name(entry->program);
     attention_wake(
-        &entry->attention); /* its sleeps count on: somebody may be about to end one of the slot's last owner */
+        &entry->attention); /* its sleeps count on: a sender may be about to end one of the slot's last owner */
     atomic_store(&entry->attention.fences, FENCES_NOT_YET);
     atomic_store(&entry->letters.sent, 0);
     atomic_store(&entry->letters.looks, 0);
@@ -152,7 +152,7 @@ void table_leave(struct table *table)
     table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);
 }
 
-/* Tables that somebody began to make (who is still at it makes another). */
+/* Removes tables that processes began to make (a process that still makes one will make another). */
 static void remove_unfinished(const char *directory)
 {
     char path[TABLE_NAME_MAX + 1 + sizeof(struct dirent)];

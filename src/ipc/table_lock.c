@@ -47,8 +47,8 @@ static int try_lock(struct table *table)
     return error;
 }
 
-/* Hundreds of processes that start at the same time take turns, and all of them get theirs: patience begins anew with
- * each holder, and who has waited for longer looks less often, as the holder needs the processor. */
+/* Hundreds of processes that start at the same time take turns, and all of them succeed: patience begins anew with each
+ * holder, and a process that has waited for longer looks less often, as the holder needs the processor. */
 static int lock_in_turn(struct table *table, long patience)
 {
     pid_t holder = 0;

@@ -6,17 +6,17 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-/* fcntl F_SETLK on `length` bytes (0: to the end) from `start`: did it succeed? */
+/* fcntl F_SETLK on `length` bytes (0: to the end) from `start`; returns true on success. */
 bool table_lock_bytes(int descriptor, int command, short type, off_t start, off_t length);
 
-/* Is this errno of F_SETLK that of bytes which another process has? All others are the system's refusals, which no
- * patience changes. */
+/* Returns true if this errno of F_SETLK means that another process has the bytes. All others are refusals of the
+ * system, which waiting does not change. */
 static inline bool table_lock_is_held(int error)
 {
     return error == EAGAIN || error == EACCES;
 }
 
-/* Does the directory's table still have this descriptor's inode? */
+/* Returns true if the directory's table still has this descriptor's inode. */
 bool table_has_name(const char *directory, int descriptor);
 
 #endif

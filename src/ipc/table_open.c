@@ -59,8 +59,8 @@ static int table_open_fill(int descriptor)
     return 0;
 }
 
-/* Makes a whole table under another name and then gives it its own: `replace` takes the place of what is there, else
- * EEXIST when somebody was faster. A sweep may remove the other name before we are done (ENOENT). */
+/* Makes a whole table under another name and then gives it the table's name: `replace` takes the place of what is
+ * there, else EEXIST when another process was faster. A sweep may remove the other name before we are done (ENOENT). */
 static int table_open_make(const char *directory, bool replace)
 {
     char path[PATH_SIZE], fresh[PATH_SIZE];
@@ -91,7 +91,7 @@ static bool is_ours(int descriptor)
            head.layout == TABLE_LAYOUT && head.size == sizeof(struct table_file);
 }
 
-/* Locks all of a table: 0 or errno. Somebody who is just replacing it holds it for a moment only. */
+/* Locks all of a table: 0 or errno. A process that is just replacing it holds it for a moment only. */
 static int lock_all(const char *directory, int descriptor)
 {
     int error = EAGAIN;
@@ -106,8 +106,8 @@ static int lock_all(const char *directory, int descriptor)
     return error;
 }
 
-/* The descriptor is of a table that isn't of our layout. Whoever holds a lock on any byte of it uses it; if nobody
- * does, we lock it all while we put a new one in its place, and those who waited for the lock find that the name has
+/* The descriptor is of a table that isn't of our layout. A process with a lock on any byte of it uses it; if there is
+ * none, we lock it all while we put a new one in its place, and those that waited for the lock find that the name has
  * moved on. */
 static int replace(const char *directory, int descriptor, char *why, size_t why_size)
 {
@@ -192,7 +192,7 @@ static int try_open(struct table **result, const char *directory, bool create, c
     if (descriptor < 0)
         return fail(errno, directory, "opened", why, why_size);
     int error = ENOENT;
-    directory_share(directory, descriptor); /* its owner may have opened the directory since; nobody else can */
+    directory_share(directory, descriptor); /* its owner may have opened the directory since; no other user can */
     if (is_ours(descriptor))
         error = keep(result, directory, descriptor);
     else if (create)
@@ -240,7 +240,7 @@ void table_close(struct table *table)
     free(table);
 }
 
-/* There is one thread now, so whoever held a lock is gone; what still points to the table finds nobody in it. */
+/* There is one thread now, so the holder of a lock is gone; pointers to the table that are left find it empty. */
 void table_abandon(struct table *table)
 {
     lock_inherit(&table->exclusive);

@@ -1,4 +1,4 @@
-/* What the softverbs command asks of a directory without joining it. */
+/* Requests of the softverbs command to a directory that it does not join. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "ipc/table.h"
 #include "link/doorbell.h"
 
-/* Nobody has been there: not an error for those who only look. */
+/* No process has been there: not an error for tools that only look. */
 static bool is_absent(const char *directory)
 {
     char path[NODE_DIRECTORY_MAX + 32];
@@ -65,7 +65,7 @@ int node_sweep(const char *directory)
     return count;
 }
 
-/* A report is a file of memory. What else came may have no end, or keep the reader waiting. */
+/* A report is a file of memory. Another kind of file may have no end, or keep the reader waiting. */
 static int check_report(int report, off_t *size)
 {
     enum { REPORT_MOST = 1 << 29 };

@@ -1,4 +1,4 @@
-/* A table that somebody cuts off while processes use it: they lose the host, and not their lives. */
+/* A table that is truncated while processes use it: they lose the host, and go on living. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +86,7 @@ static void cut_between_two(off_t length)
 
     char why[256];
     struct node *node;
-    assert_int_equal(node_open(&node, directory, why, sizeof why), 0); /* the next begin with a table of their own */
+    assert_int_equal(node_open(&node, directory, why, sizeof why), 0); /* the next begin with a new table */
     node_close(node);
     rig_remove(directory);
     rig_unshare(meeting, sizeof *meeting);

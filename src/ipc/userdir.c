@@ -26,7 +26,7 @@ static bool is_writable(const char *base)
     return base && *base == '/' && !stat(base, &status) && S_ISDIR(status.st_mode) && !access(base, W_OK | X_OK);
 }
 
-/* Under sudo it may still be the other user's, who could move there what is ours. */
+/* Under sudo it may still belong to the other user, who could move our files there. */
 static const char *runtime_directory(void)
 {
     struct stat status;
@@ -83,7 +83,7 @@ static bool find_with_suffix(const char *base, const char *name, char *to, size_
     return true;
 }
 
-/* Nobody can guess it. */
+/* The suffix is unpredictable. */
 static void add_suffix(char *to, size_t size)
 {
     uint32_t number = (uint32_t)getpid();

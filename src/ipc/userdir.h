@@ -12,12 +12,12 @@ enum { USERDIR_BASES = 3 };
  * written. Returns how many. */
 unsigned userdir_bases(const char *bases[USERDIR_BASES]);
 
-/* The number of a namespace of this process, "net" or "user"; 0 without /proc. The same user id is somebody else in
- * another user namespace, so it stands in names beside the user id. */
+/* The number of a namespace of this process, "net" or "user"; 0 without /proc. The same user id is another user in
+ * another user namespace, so the namespace stands in names beside the user id. */
 unsigned long long userdir_namespace(const char *kind);
 
-/* True: `to` is an existing directory of this user below the base, called `name`, or `name` and a suffix where the name
- * is somebody else's. False: there is none, and `to` is where to make it; empty when it would not fit. */
+/* True: `to` is an existing directory of this user below the base, called `name`, or `name` and a suffix where another
+ * user has the name. False: there is none, and `to` is where to make it; empty when it would not fit. */
 bool userdir_find(const char *base, const char *name, char *to, size_t size);
 
 #endif

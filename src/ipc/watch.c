@@ -1,4 +1,4 @@
-/* Being told at once when a peer's process ends, however it does: a pidfd for each that somebody cares about. */
+/* Notices at once when a peer's process ends, however it does: a pidfd for each watched peer. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -32,7 +32,7 @@ static int watch(struct node *node, struct record *record)
     return epoll_ctl(node->ends, EPOLL_CTL_ADD, record->end, &event) ? errno : 0;
 }
 
-/* It may have ended before it was watched: whoever asks for its number afterwards is not told. */
+/* It may have ended before it was watched: a later look at its number would not notice. */
 int node_watch(struct node *node, struct peer *peer)
 {
     struct record *record = (struct record *)peer;

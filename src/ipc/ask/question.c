@@ -13,7 +13,7 @@
 #include "diag/clean.h"
 #include "ipc/state.h"
 
-/* Whoever bound the socket owns it. */
+/* The owner is the user that bound the socket. */
 static int check_owner(const char *name)
 {
     struct stat status;

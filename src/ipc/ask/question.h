@@ -1,5 +1,5 @@
-/* What one process asks another without waiting: the request that a tool makes (node_ask), for who holds locks. errno
- * stays as it is. */
+/* A request of one process to another without waiting: the one that a tool makes (node_ask), for callers that hold
+ * locks. errno stays as it is. */
 #ifndef IPC_ASK_QUESTION_H
 #define IPC_ASK_QUESTION_H
 
@@ -17,8 +17,9 @@ struct question {
  * At 0 question_end follows. Thread-safe. */
 int question_ask(struct node *, const struct peer *, const char *request, struct question *);
 
-/* Has the answer come? EAGAIN: not yet. 0: it lies in `to`, and is exactly `size` bytes long; they may be nonsense.
- * EPROTO: what came is of another size, or may keep its reader waiting. Another errno: none will come. Never waits. */
+/* Takes the answer. EAGAIN: it has not come yet. 0: it lies in `to`, and is exactly `size` bytes long; they may be
+ * nonsense. EPROTO: what came is of another size, or may keep its reader waiting. Another errno: none will come. Never
+ * waits. */
 int question_look(struct question *, void *to, size_t size);
 
 /* No answer is wanted any more. Harmless where nothing was asked. */

@@ -1,4 +1,5 @@
-/* A question to another process: who is asked, what of its answer is taken, and that nobody waits. */
+/* A question to another process: the process asked, the parts of its answer that are taken, and that no thread waits.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -169,7 +169,7 @@ static void write_frame(void)
         ring_write(&bench.writers[at], &frame, fuzz_byte(&bench.input) % 4 == 0);
 }
 
-/* Who looks there then finds nothing: if it took the file, that is the end of it. */
+/* A reader then finds nothing: if it took the file, that is the end of it. */
 static void cut(void)
 {
     uint8_t pages = fuzz_byte(&bench.input);
@@ -218,7 +218,7 @@ static void settle(void)
     fuzz_settle(bench.slot, bench.generation, block, 1);
 }
 
-/* What is accepted as a ring can't be taken away any more. */
+/* An accepted ring can't be taken away any more. */
 static void lend_and_cut(void)
 {
     settle();

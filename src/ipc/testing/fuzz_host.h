@@ -1,5 +1,5 @@
 /* For the fuzzers of this directory: a directory with a table, in which a neighbour lives, and a process that joins it
- * for each input. What an input left in the table is taken away by the next. */
+ * for each input. The leftovers of an input in the table are removed by the next. */
 #ifndef IPC_TESTING_FUZZ_HOST_H
 #define IPC_TESTING_FUZZ_HOST_H
 

@@ -1,4 +1,4 @@
-/* For the tests of this directory: processes that join a directory of their own and talk. */
+/* For the tests of this directory: processes that join a private directory and talk. */
 #ifndef IPC_TESTING_NODE_RIG_H
 #define IPC_TESTING_NODE_RIG_H
 
@@ -35,7 +35,7 @@ unsigned rig_turn(struct node *, node_take *, void *context);
 /* The same after sleeping until there is something to do, at most so many milliseconds. */
 unsigned rig_sleep_and_turn(struct node *, node_take *, void *context, int milliseconds);
 
-/* Sends bytes to the owner of a number; false when there is nobody. Waits for room with turns of its own. */
+/* Sends bytes to the owner of a number; false when there is none. Runs turns of the node while it waits for room. */
 bool rig_send(struct node *, uint32_t number, const void *bytes, uint32_t length, bool by_reference, node_take *,
               void *context);
 

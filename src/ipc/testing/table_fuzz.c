@@ -1,6 +1,7 @@
 /* libFuzzer: the host's table, in which a hostile process of the same user writes what it likes, before and while a
  * process lives by it: joins, finds peers and sends to them, takes and gives back numbers, groups and ports, sleeps,
- * checks who lives, sweeps and leaves. Whatever stands there, every call ends, and what it answers keeps its limits. */
+ * checks which processes live, sweeps and leaves. Whatever stands there, every call ends, and its results keep their
+ * limits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ static void poke(void)
     fuzz_bytes(&bench.input, at + offset, length < size - offset ? length : size - offset);
 }
 
-/* Something that could be: owners of blocks, groups and ports who live. */
+/* A plausible table: blocks, groups and ports with living owners. */
 static void settle(void)
 {
     struct table_file *file = fuzz_table()->file;
