@@ -5,7 +5,7 @@ Usage: style.py DIRECTORY [--write | --list PART HABIT]
 
 Prose is what stands in comments, in docstrings, in messages (string literals of at least four words in src and tools) and in pages.
 A habit is a pattern; its rate is the number of its places in 1,000 words. tools/build/style-budget has the rate that each part of
-the tree may have at most. --write lowers the rates of the budget to those of the tree, and raises none; --list shows the places.
+the tree may have at most, give or take a tenth, as a part grows and shrinks. --write lowers the rates of the budget to those of the tree, and raises none; --list shows the places.
 Subjects of commits since the first line of the budget are checked as well, where there is a history.
 """
 import os
@@ -32,6 +32,7 @@ HABITS = {
 }
 # What the house aims at: places in 1,000 words.
 TARGETS = {"who": 0.3, "start": 0.1, "nobody": 0.3, "tell": 0.3, "question": 0.0}
+SLACK = 1.1
 PARTS = ("src", "tools", "tests", "bench", "docs", "messages")
 PAGES = re.compile(r"(?:docs/.*|README|ARCHITECTURE|CONTRIBUTING|SECURITY|tests/README)\.md$")
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*.*?\*/|//[^\n]*', re.S)
@@ -187,7 +188,7 @@ def main():
         return 0
     print("1..2")
     over = [f"{part}: {habit}: {rate:.2f} in 1,000 words, {budget.get((part, habit), 0.0):.2f} allowed (style.py . --list {part} {habit})"
-            for (part, habit), rate in rates.items() if rate > budget.get((part, habit), 0.0) + 0.005]
+            for (part, habit), rate in rates.items() if rate > SLACK * budget.get((part, habit), 0.0) + 0.005]
     report(1, f"{sum(words.values())} words are within the budget of {len(HABITS)} habits", over)
     checked = subjects(top, since)
     strange = [f"{commit} {subject}: {fault}" for commit, subject in checked if not commit.startswith(tuple(passed) or ("-",))
