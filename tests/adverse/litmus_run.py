@@ -27,11 +27,11 @@ def without(row):
     return ",".join(f"without={word}" for word in row.behaviour.split("+"))
 
 
-def run(adverse, trials, *names, directory=None, env=None):
+def run(adverse, trials, *names, directory=None, env=None, threads=1):
     """The rows by their names. `adverse` None: without the mode."""
     with tempfile.TemporaryDirectory(prefix="softverbs-adverse-") as own:
         options = [] if adverse is None else [f"--adverse={adverse}"]
-        done = subprocess.run([f"{BUILD}/softverbs", "run", *options, "--", PROGRAM, str(trials), *names], capture_output=True, text=True, check=False,
+        done = subprocess.run([f"{BUILD}/softverbs", "run", *options, "--", PROGRAM, f"-{threads}", str(trials), *names], capture_output=True, text=True, check=False,
                               env={**os.environ, "SOFTVERBS_DIR": directory or own, **(env or {})})
     if done.returncode not in (0, 1):
         raise RuntimeError(f"litmus {names}: status {done.returncode}: {done.stderr[-800:]}")
