@@ -41,6 +41,7 @@ COMMANDS = {
     "lab": [["lab", "--help"]],
     "on": [["on", "--help"]],
     "sweep": [["sweep", "--help"]],
+    "adverse": [["adverse", "--bisect", "--seeds", "1-2", "--", "true"], ["adverse", "--bisect", "--", "false"], ["adverse", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],
     "explain": [["explain"], ["explain", "--help"]],
@@ -67,6 +68,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "inject": ([["inject", "PID", "when ibv_reg_mr: delay 1us"], ["inject", "--list", "PID"]], "Injected"),  # PID: of the pair
     "trace": ([], "Call"),
     "replay": ([["replay", RECORDING]], "Replayed"),
+    "adverse": ([], "Bisected"),  # the test adverse bisect has it
     "doctor": ([["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "no-such"]], "list of Finding"),
     "ping": ([["ping", "127.0.0.1", "-c", "1", "-W", "0.1"]], "Ping"),
     "explain": ([["explain"], ["explain", "105"]], "list of Reason"),

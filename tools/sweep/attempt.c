@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/settings.h"
 #include "command.h"
 
 const char *const sweep_outcomes[SWEEP_OUTCOMES] = {
@@ -80,7 +81,8 @@ static double now(void)
 /* This command once more, in an array to free; NULL. */
 static const char **make_arguments(const struct attempt *attempt, const char *log)
 {
-    const char *const begin[] = {"softverbs", "run", "--log", "warn", "--log-file", log};
+    const char *level = attempt->adverse && *attempt->adverse ? "info" : "warn";
+    const char *const begin[] = {"softverbs", "run", "--log", level, "--log-file", log};
     enum { BEGIN = sizeof begin / sizeof *begin, RULE = 3 };
     size_t count = 0, program = 0;
     while (attempt->program[program])
@@ -99,6 +101,14 @@ static const char **make_arguments(const struct attempt *attempt, const char *lo
     arguments[count++] = "--";
     memcpy(arguments + count, attempt->program, program * sizeof *arguments);
     return arguments;
+}
+
+static void set_adverse(const char *list)
+{
+    if (list && *list)
+        setting_put(SETTING_ADVERSE, list);
+    else if (list)
+        unsetenv(setting_variable(SETTING_ADVERSE));
 }
 
 /* In the child. What the user has set of a sanitizer's options comes first, so ours counts. */
@@ -206,16 +216,32 @@ static void judge(struct attempt *attempt, int status)
 }
 
 /* What stands between "softverbs: PROGRAM[PID] " and " by line" in the first line of the log about a rule. */
-static void find_fault(FILE *log, char *fault)
+static void take_fault(char *line, char *fault)
+{
+    char *end = strstr(line, " by line "), *begin = strstr(line, "] ");
+    if (*fault || !end || !begin || !strstr(end, "(reason 700)") || begin > end)
+        return;
+    *end = 0;
+    snprintf(fault, ATTEMPT_FAULT, "%s", begin + 2);
+}
+
+/* "adverse behaviour 3, late-write (seed 7): ..." */
+static void take_behaviour(const char *line, uint32_t *shown)
+{
+    unsigned number;
+    const char *begin = strstr(line, "] adverse behaviour ");
+    if (begin && sscanf(begin, "] adverse behaviour %u,", &number) == 1 && number < 32)
+        *shown |= 1u << number;
+}
+
+static void read_log(FILE *log, struct attempt *attempt)
 {
     char line[1024];
-    *fault = 0;
-    while (!*fault && fgets(line, sizeof line, log)) {
-        char *end = strstr(line, " by line "), *begin = strstr(line, "] ");
-        if (!end || !begin || !strstr(end, "(reason 700)") || begin > end)
-            continue;
-        *end = 0;
-        snprintf(fault, ATTEMPT_FAULT, "%s", begin + 2);
+    *attempt->fault = 0;
+    attempt->shown = 0;
+    while (fgets(line, sizeof line, log)) {
+        take_behaviour(line, &attempt->shown);
+        take_fault(line, attempt->fault);
     }
 }
 
@@ -250,13 +276,15 @@ bool attempt_run(struct attempt *attempt)
     const char **arguments = make_arguments(attempt, path);
     know_strangers();
     pid_t child = log && arguments ? fork() : -1;
-    if (!child)
+    if (!child) {
+        set_adverse(attempt->adverse);
         become(arguments);
+    }
     free(arguments);
     if (child > 0) {
         follow(attempt, child);
         rewind(log);
-        find_fault(log, attempt->fault);
+        read_log(log, attempt);
     }
     int error = errno;
     if (log)

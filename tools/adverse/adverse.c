@@ -1,0 +1,147 @@
+/* softverbs adverse: under which seeds of the adverse adapter a program fails, and which behaviour it does not bear. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adverse/bisect.h"
+#include "command.h"
+
+enum { SEEDS = 20 };
+
+static bool read_count(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+    *number = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && *number > 0 && *number <= most;
+}
+
+/* "1-20", or "7", which is that one. */
+static bool read_seeds(const char *text, struct trials *trials)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return false;
+    trials->first = trials->last = strtoull(text, &end, 10);
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+        trials->last = strtoull(end + 1, &end, 10);
+    return !*end && trials->last >= trials->first && trials->last - trials->first < SEEDS_MOST;
+}
+
+static int take_number(const struct command *command, const char *option, const char *text, unsigned *number)
+{
+    uint64_t value;
+    if (!read_count(text, 1000000, &value))
+        return command_misused(command, "%s needs a number above 0.", option);
+    *number = (unsigned)value;
+    return 0;
+}
+
+static int take_list(const struct command *command, const char *text, struct trials *trials)
+{
+    char why[768];
+    return adverse_parse(text, &trials->plan, why, sizeof why) ? 0 : command_misused(command, "%s", why);
+}
+
+enum { OPTION_BISECT = 256, OPTION_SEEDS, OPTION_TRIES, OPTION_TIMEOUT, OPTION_LIST, OPTION_JSON };
+
+static const struct option options[] = {{"bisect", no_argument, NULL, OPTION_BISECT},
+                                        {"seeds", required_argument, NULL, OPTION_SEEDS},
+                                        {"tries", required_argument, NULL, OPTION_TRIES},
+                                        {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+                                        {"adverse", required_argument, NULL, OPTION_LIST},
+                                        {"json", no_argument, NULL, OPTION_JSON},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {}};
+
+static int take_option(const struct command *command, int option, struct bisect *bisect)
+{
+    struct trials *trials = &bisect->trials;
+    if (option == OPTION_SEEDS && !read_seeds(optarg, trials))
+        return command_misused(command, "\"%s\" are no seeds: they look like 1-20, and are 1000 at most.", optarg);
+    if (option == OPTION_TRIES)
+        return take_number(command, "--tries", optarg, &trials->tries);
+    if (option == OPTION_TIMEOUT)
+        return take_number(command, "--timeout", optarg, &trials->seconds);
+    if (option == OPTION_LIST)
+        return take_list(command, optarg, trials);
+    if (option == OPTION_BISECT)
+        bisect->scan_only = false;
+    return 0;
+}
+
+static void tell(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+}
+
+static void tell_nothing(const char *what)
+{
+    (void)what;
+}
+
+static int search(struct bisect *bisect, bool as_json)
+{
+    bisect_run(bisect, as_json || bisect->scan_only ? tell_nothing : tell);
+    if (bisect->end == BISECT_BROKEN) {
+        complain("The program can't be run: %s.", strerror(errno));
+        return EXIT_SELF;
+    }
+    if (as_json)
+        bisect_print_json(bisect);
+    else
+        bisect_print(bisect);
+    return bisect->end == BISECT_NEVER ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+static int adverse(const struct command *command, int argc, char **argv)
+{
+    struct bisect *bisect = calloc(1, sizeof *bisect);
+    bool as_json = false;
+    int status = bisect ? take_list(command, "", &bisect->trials) : EXIT_SELF;
+    if (bisect) {
+        bisect->trials.first = 1;
+        bisect->trials.last = SEEDS;
+        bisect->scan_only = true;
+    }
+    for (int option; !status && (option = command_option(command, argc, argv, options)) != -1;) {
+        as_json |= option == OPTION_JSON;
+        status = take_option(command, option, bisect);
+    }
+    if (!status && optind == argc)
+        status = command_misused(command, "It needs a program.");
+    if (!status) {
+        bisect->trials.program = argv + optind;
+        status = search(bisect, as_json);
+    }
+    free(bisect);
+    return status;
+}
+
+const struct command adverse_command = {
+    .name = "adverse",
+    .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+    .summary = "Find the behaviour of adapters that a program does not bear",
+    .help = "  --bisect          also which behaviours make it fail: each that is enough by\n"
+            "                    itself, or a list of several of which none can be left out\n"
+            "  --seeds A-B       the seeds, if not 1-20\n"
+            "  --adverse LIST    what is on, if not what is without being named:\n"
+            "                    with=write-order,scale=50% (softverbs help run)\n"
+            "  --tries N         runs after which a list counts as borne, if not as many as\n"
+            "                    the share of failing seeds asks for: 5 to 100\n"
+            "  --timeout SECONDS after which a run hangs, if not 20 times as long as without\n"
+            "                    the adverse adapter and ten seconds\n"
+            "  --json            one value of JSON\n"
+            "\n"
+            "Runs the program three times without the adverse adapter, and once under each\n"
+            "seed with \"softverbs run --adverse\". A run fails that ends with another status\n"
+            "than 0, crashes or hangs; a sanitizer's finding is told as such. A shell script\n"
+            "that starts a server and a client, and ends with their status, is a program,\n"
+            "too. What the program prints is not shown.\n"
+            "\n"
+            "Exit status: 0 when it never failed; 1 when it did, under some seed or without\n"
+            "the adverse adapter; 2 for a bad option; 125 when it can't be run.\n",
+    .runs_rest = true,
+    .run = adverse,
+};

@@ -1,0 +1,115 @@
+#include "adverse/bisect.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool is_one(uint32_t on)
+{
+    return on && !(on & (on - 1));
+}
+
+static void say(void (*progress)(const char *), const char *what, uint32_t on)
+{
+    char text[512];
+    int used = snprintf(text, sizeof text, "%s", what);
+    for (unsigned i = 0; i < ADVERSE_BEHAVIOURS; i++)
+        if (on >> i & 1)
+            used += snprintf(text + used, sizeof text - (size_t)used, " %s", bisect_word((enum adverse)i));
+    progress(text);
+}
+
+/* Those that the log of the failing runs names, if they alone make it fail; else all. */
+static uint32_t narrow(struct bisect *bisect)
+{
+    struct proof proof = {.on = bisect->all.shown & bisect->trials.plan.on};
+    bool fewer = proof.on && proof.on != bisect->trials.plan.on;
+    return fewer && trials_fail(&bisect->trials, &bisect->all, &proof) ? proof.on : bisect->trials.plan.on;
+}
+
+static void find_single(struct bisect *bisect, uint32_t among, void (*progress)(const char *))
+{
+    for (unsigned i = 0; i < ADVERSE_BEHAVIOURS && !bisect->trials.broken; i++) {
+        struct proof *proof = &bisect->proofs[bisect->count];
+        *proof = (struct proof){.on = 1u << i & among};
+        if (!proof->on)
+            continue;
+        bool fails = trials_fail(&bisect->trials, &bisect->all, proof);
+        say(progress, fails ? "fails with" : "bears", proof->on);
+        bisect->count += fails;
+    }
+}
+
+/* Several together: what can be left out is, one after the other. */
+static void find_several(struct bisect *bisect, uint32_t among, void (*progress)(const char *))
+{
+    struct proof *proof = &bisect->proofs[0], fewer;
+    *proof = (struct proof){.on = among};
+    if (!trials_fail(&bisect->trials, &bisect->all, proof))
+        return;
+    for (unsigned i = 0; i < ADVERSE_BEHAVIOURS && !is_one(proof->on); i++) {
+        fewer = (struct proof){.on = proof->on & ~(1u << i)};
+        if (fewer.on != proof->on && trials_fail(&bisect->trials, &bisect->all, &fewer)) {
+            *proof = fewer;
+            say(progress, "fails with", proof->on);
+        }
+    }
+    bisect->count = 1;
+}
+
+/* Under which seeds each fails, and whether the program bears the others. */
+static void look_around(struct bisect *bisect)
+{
+    uint32_t rest = bisect->trials.plan.on;
+    for (unsigned i = 0; i < bisect->count; i++) {
+        struct proof *proof = &bisect->proofs[i];
+        rest &= ~proof->on;
+        trials_scan(&bisect->trials, proof->on, &proof->failing);
+    }
+    trials_scan(&bisect->trials, rest, &bisect->rest);
+}
+
+static enum bisect_end find(struct bisect *bisect, void (*progress)(const char *))
+{
+    struct trials *trials = &bisect->trials;
+    trials->tries = trials_wanted(trials, bisect->all.count, (unsigned)(trials->last - trials->first + 1));
+    uint32_t among = narrow(bisect);
+    find_single(bisect, among, progress);
+    if (!bisect->count)
+        find_several(bisect, among, progress);
+    if (!bisect->count)
+        return BISECT_LOST;
+    look_around(bisect);
+    return BISECT_FOUND;
+}
+
+static void run_without(struct bisect *bisect)
+{
+    bisect->without++;
+    if (!trials_fail_without(&bisect->trials))
+        return;
+    bisect->without_failed++;
+    bisect->outcome = bisect->trials.attempt.outcome;
+    bisect->value = bisect->trials.attempt.value;
+}
+
+static enum bisect_end search(struct bisect *bisect, void (*progress)(const char *))
+{
+    enum { WITHOUT = 3 };
+    while (bisect->without < WITHOUT && !bisect->trials.broken)
+        run_without(bisect);
+    if (bisect->trials.broken || bisect->without_failed)
+        return BISECT_ALWAYS;
+    progress("bears a kind adapter; trying seeds");
+    trials_scan(&bisect->trials, bisect->trials.plan.on, &bisect->all);
+    if (!bisect->all.count)
+        return BISECT_NEVER;
+    return bisect->scan_only ? BISECT_FOUND : find(bisect, progress);
+}
+
+void bisect_run(struct bisect *bisect, void (*progress)(const char *))
+{
+    bisect->end = search(bisect, progress);
+    if (bisect->trials.broken)
+        bisect->end = BISECT_BROKEN;
+}

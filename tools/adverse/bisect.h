@@ -1,0 +1,39 @@
+/* Which behaviours a program does not bear. */
+#ifndef TOOLS_ADVERSE_BISECT_H
+#define TOOLS_ADVERSE_BISECT_H
+
+#include "adverse/trials.h"
+
+enum bisect_end {
+    BISECT_NEVER,  /* it failed under no seed */
+    BISECT_ALWAYS, /* it fails without the mode, too */
+    BISECT_LOST,   /* it failed under some seed, and not again */
+    BISECT_FOUND,
+    BISECT_BROKEN, /* it can't be run; errno says why */
+    BISECT_ENDS
+};
+
+struct bisect {
+    struct trials trials;
+    unsigned without, without_failed; /* runs without the mode */
+    enum sweep_outcome outcome;       /* of the last of them that failed */
+    int value;
+    bool scan_only; /* only which seeds fail */
+
+    enum bisect_end end;
+    struct failing all;                      /* with all behaviours */
+    struct proof proofs[ADVERSE_BEHAVIOURS]; /* behaviours, each of which is enough; or one list of several */
+    unsigned count;
+    struct failing rest; /* all behaviours but those */
+};
+
+/* Says on standard error what goes on. */
+void bisect_run(struct bisect *, void (*progress)(const char *));
+
+/* The word of a behaviour, and its sentence. */
+const char *bisect_word(enum adverse), *bisect_meaning(enum adverse), *bisect_shows(enum adverse);
+
+void bisect_print(const struct bisect *);
+void bisect_print_json(const struct bisect *);
+
+#endif

@@ -1,0 +1,57 @@
+/* Runs of a program under adverse lists: which seeds and which behaviours make it fail. */
+#ifndef TOOLS_ADVERSE_TRIALS_H
+#define TOOLS_ADVERSE_TRIALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "adverse/plan.h"
+#include "sweep/attempt.h"
+
+enum { SEEDS_MOST = 1000, TRIALS_LIST = 512 };
+
+struct trials {
+    char **program;
+    struct adverse_plan plan; /* the list that the user gave; its seed is not used */
+    uint64_t first, last;     /* seeds */
+    unsigned tries;           /* runs after which a list counts as borne; 0: by how often the program fails */
+    unsigned seconds;         /* after which a run hangs; 0: by the runs without the mode */
+    unsigned runs;            /* that were made */
+    bool broken;              /* a run could not be started; errno says why */
+    struct attempt attempt;   /* the last */
+    char list[TRIALS_LIST];   /* and its */
+};
+
+/* The seeds of a range under which one run failed. */
+struct failing {
+    uint64_t seeds[SEEDS_MOST];
+    unsigned count;
+    uint32_t shown; /* behaviours that the log of these runs names, bits as in struct adverse_plan */
+};
+
+/* What one list came to. */
+struct proof {
+    uint32_t on;
+    uint64_t seed; /* under which it failed */
+    enum sweep_outcome outcome;
+    int value;
+    struct failing failing; /* trials_scan */
+};
+
+/* The list that leaves these behaviours alone. */
+void trials_write_list(const struct trials *, uint32_t on, uint64_t seed, char list[TRIALS_LIST]);
+
+/* A run without the mode. True: it failed. */
+bool trials_fail_without(struct trials *);
+
+/* A run under each seed of the range. */
+void trials_scan(struct trials *, uint32_t on, struct failing *);
+
+/* Runs until one fails, `tries` of them at most, first under the seeds of `first` and then under the others. True: one
+ * did; proof->seed, outcome and value are of it. */
+bool trials_fail(struct trials *, const struct failing *first, struct proof *proof);
+
+/* How many runs show with a likelihood of 98 of 100 that a program that fails so often fails. */
+unsigned trials_wanted(const struct trials *, unsigned failed, unsigned of);
+
+#endif
