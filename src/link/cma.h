@@ -8,21 +8,21 @@
 
 #include "wire/payload.h"
 
-/* A word of the other process whose value we know: reading it along with the data shows that the process id still is
- * (or is at all, seen from this pid namespace) that process. */
+/* A word of the other process whose value is known here: reading it along with the data shows that the process id still
+ * belongs to that process (or is seen at all from this pid namespace). */
 struct cma_proof {
     pid_t pid;
     uint64_t address, value;
 };
 
-/* SOFTVERBS_NO_PULL is set: nobody touches another process's memory. */
+/* SOFTVERBS_NO_PULL is set: no process touches another's memory. */
 bool cma_is_off(void);
 
 /* Neither that nor SOFTVERBS_DIRECT=0: peers may do READs and WRITEs here by themselves (link/direct.h). */
 bool cma_is_direct(void);
 
-/* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set, and for pid 0: of a
- * process that is not seen in this pid namespace, or that must not be read. */
+/* Returns true if this process may and can read the other's memory. False as well when SOFTVERBS_NO_PULL is set, and
+ * for pid 0: a process that is not seen in this pid namespace, or that must not be read. */
 bool cma_works(const struct cma_proof *);
 
 /* Fetches `to` from `offset` of the remote pieces. False: not all of it could be had; errno is EFAULT where the kernel

@@ -14,10 +14,10 @@
 
 enum { DESCRIPTORS_MAX = 4 };
 
-/* Even: nobody looks; odd: a look is under way. One that was interrupted goes on. A message that is sent after this was
+/* Even: no look is under way; odd: one is. A look that was interrupted goes on. A message that is sent after this was
  * loaded is taken by the look that was under way then or by a later one, and the look that takes it ends with the value
- * of control_inbox_before or with a higher one. (It has to be loaded before: a receiver that is quicker than we are has
- * taken the message and sleeps again when we come to load it, and we would wait for its next look in vain.) */
+ * of control_inbox_before or with a higher one. (Load it before sending: a fast receiver may have taken the message and
+ * sleep again when the sender loads it afterwards, and the sender would wait for its next look in vain.) */
 void control_inbox_begin(struct control_inbox *box)
 {
     if (atomic_load_explicit(&box->looks, memory_order_relaxed) % 2 == 0)
@@ -60,8 +60,8 @@ static int send_now(int socket, const struct msghdr *datagram)
 }
 
 /* A socket that refuses with EAGAIN means one of two things: the receiver's queue is full, or all that this socket may
- * have under way lies unread in the queues of other receivers. A socket that has sent nothing yet tells them apart, and
- * brings the message in the second case. What it sent stays when it is closed. */
+ * have under way lies unread in the queues of other receivers. A socket that has sent nothing yet distinguishes them,
+ * and delivers the message in the second case. Its messages stay when it is closed. */
 static int send_from_another(const struct msghdr *datagram)
 {
     int before = uncancelled_begin();
@@ -73,8 +73,8 @@ static int send_from_another(const struct msghdr *datagram)
     return error;
 }
 
-/* By itself the kernel tells the real user. Processes meet as their effective ones, so a privileged program says that;
- * the kernel lets nobody say more than is true. */
+/* By default the kernel passes the real user. Processes meet as their effective ones, so a privileged program passes
+ * that explicitly; the kernel refuses credentials that are not the sender's. */
 static void sign(struct msghdr *datagram)
 {
     struct ucred self = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
@@ -133,7 +133,7 @@ int control_listen(const char *name, int *result)
     return error;
 }
 
-/* What came beside a message. */
+/* The ancillary data of a message. */
 struct enclosed {
     int descriptor, second; /* -1: none */
     struct ucred sender;

@@ -1,5 +1,5 @@
-/* What processes of a host send to each other's sockets. The directory admits one user only; still, what is read is
- * checked and never trusted for more than it costs to be wrong. */
+/* The messages that processes of a host send to each other's sockets. The directory admits one user only; still, what
+ * is read is checked and never trusted for more than it costs to be wrong. */
 #ifndef LINK_CONTROL_H
 #define LINK_CONTROL_H
 
@@ -26,14 +26,15 @@ struct control_message {
     uint32_t slot;          /* the sender's */
     uint32_t generation;    /* the sender's */
     uint32_t to_generation; /* the receiver's: a message to the slot's previous owner is thrown away */
-    int32_t pid;  /* the sender's as the kernel tells the receiver (control_take); 0: of a namespace not seen here */
+    int32_t
+        pid; /* the sender's as the kernel passes it to the receiver (control_take); 0: of a namespace not seen here */
     uint32_t uid; /* likewise the user that it works for */
     uint32_t unused;
     uint64_t proof_address; /* attach: where in the sender's memory... */
     uint64_t proof_value;   /* ...this value stands, so that the receiver can try whether it can read there */
 };
 
-/* What a process tells of its messages, in memory that all share. */
+/* The state of a process's messages, in memory that all share. */
 struct control_inbox {
     atomic_uint sent;  /* to it, but for doorbells: it looks for these even when it polls */
     atomic_uint looks; /* counts up when it begins to empty its socket, and when it found it empty */
@@ -43,20 +44,21 @@ struct control_inbox {
 void control_inbox_begin(struct control_inbox *);
 void control_inbox_end(struct control_inbox *);
 
-/* For a sender, before it sends a message: what the box reaches once that message has been taken and no other was left.
- * And: has it? While it has not, the message may lie there unread. (When it has, the message may yet lie there, if it
- * came just after a look that began later: then sending another does no harm, as the owner looks.) */
+/* For a sender, before it sends a message: control_inbox_before returns the value that the box reaches once that
+ * message has been taken and no other was left; control_inbox_reached returns true if the box has reached it. While it
+ * has not, the message may lie there unread. (When it has, the message may yet lie there, if it came just after a look
+ * that began later: then sending another does no harm, as the owner looks.) */
 uint32_t control_inbox_before(const struct control_inbox *);
 bool control_inbox_reached(const struct control_inbox *, uint32_t before);
 
 /* Sends a message from `socket` to the socket of this name, with a descriptor unless it is -1. Never blocks. 0 or
  * errno: EAGAIN when the receiver's queue is full (only then, so it has something to read), ECONNREFUSED or ENOENT when
- * nobody is there; others when the system has no room for it just now (ENOBUFS, ENOMEM, ETOOMANYREFS). */
+ * there is no such socket; others when the system has no room for it just now (ENOBUFS, ENOMEM, ETOOMANYREFS). */
 int control_send(int socket, const char *name, const struct control_message *, int descriptor);
 /* The same with a second one behind the first, unless that is -1. */
 int control_send_both(int socket, const char *name, const struct control_message *, int descriptor, int second);
 
-/* Makes an eventfd readable. 0 or errno; EBADF: the program has closed it, and a file of its own may be there. */
+/* Makes an eventfd readable. 0 or errno; EBADF: the program has closed it, and another file may have its number. */
 int control_wake(int eventfd);
 /* Makes it no longer readable. Nothing where control_wake answers EBADF. */
 void control_take_wakes(int eventfd);
@@ -64,8 +66,9 @@ void control_take_wakes(int eventfd);
 /* Makes a socket of this name for control_take. 0 or errno. */
 int control_listen(const char *name, int *socket);
 
-/* The next message at `socket`; false: none. A message that is not of our form has kind 0. Who sent it is what the
- * kernel says, whatever stood there. *descriptor is what came with it, the caller's to close, or -1. Never blocks. */
+/* The next message at `socket`; false: none. A message that is not of our form has kind 0. The sender is the one that
+ * the kernel names, whatever the message says. *descriptor is the one that came with it, the caller's to close, or -1.
+ * Never blocks. */
 bool control_take(int socket, struct control_message *, int *descriptor);
 /* The same with the second that came; control_take closes it. */
 bool control_take_both(int socket, struct control_message *, int *descriptor, int *second);

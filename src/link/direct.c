@@ -20,8 +20,8 @@ static unsigned direct_engage(struct direct_desk *desk)
 
 /* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
  * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/user/choices.md): so
- * that word is a piece of its own. Cuts the last piece of a READ's destination, behind which there is room for one
- * more; returns how many pieces there are. */
+ * that word is a separate piece. Cuts the last piece of a READ's destination, behind which there is room for one more;
+ * returns how many pieces there are. */
 static unsigned direct_split(struct iovec *pieces, unsigned count)
 {
     struct iovec *end = &pieces[count - 1];
@@ -56,7 +56,7 @@ static enum direct_outcome direct_outcome_of(const struct direct_access *access,
 }
 
 /* One call of process_vm_writev. The kernel looks at a place there once for each target, and stores each piece of the
- * source apart: so it is the source that is cut before the last word. */
+ * source separately: so the source is cut before the last word. */
 struct direct_call {
     struct iovec local[PAYLOAD_PIECES_MAX + 2 * (1 + DIRECT_MORE)];
     unsigned local_count;

@@ -13,8 +13,9 @@
  * call that is under way then is over when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is:
  * it stops where a call has ended; or in user mode (ipc/elsewhere.h), as one is that a signal handler keeps.
  *
- * A READ announces nothing, and nobody waits for it: it writes nothing but its own memory. It judges once more after
- * the copy, and what was taken away meanwhile makes it a READ by packets, which the owner's responder refuses. */
+ * A READ announces nothing, and no owner waits for it: it writes only the memory of its own process. It judges once
+ * more after the copy, and if the permission was taken away meanwhile it becomes a READ by packets, which the owner's
+ * responder refuses. */
 #ifndef LINK_DIRECT_H
 #define LINK_DIRECT_H
 
@@ -25,7 +26,9 @@
 #include "link/published.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
-enum { DIRECT_IN_ORDER = 1 }; /* whoever sees what was stored later sees what was stored before, also by the kernel */
+enum {
+    DIRECT_IN_ORDER = 1
+}; /* a thread that sees a later store also sees the earlier ones, also for stores by the kernel */
 #else
 enum { DIRECT_IN_ORDER = 0 };
 #endif
@@ -72,7 +75,7 @@ enum direct_outcome {
     DIRECT_REFUSED,  /* this process may not touch the memory of that one: the same, and it will never */
 };
 
-/* Does the access, all of it, in the process `pid` that has published this. Thread-safe. */
+/* Carries out the access, all of it, in the process `pid` that has published this. Thread-safe. */
 enum direct_outcome direct_do(struct direct_desk *, struct direct_seats *, const struct published *, pid_t pid,
                               const struct direct_access *);
 
@@ -81,7 +84,7 @@ enum direct_outcome direct_do(struct direct_desk *, struct direct_seats *, const
 void direct_close(struct direct_desk *);
 
 /* For the owner of memory, after it took away what would permit an access: the accesses that may have seen it. Writes
- * what stands in the seats; is one of these still under way? */
+ * the numbers of the seats; returns true while one of these is still under way. */
 void direct_look(const struct direct_seats *, uint32_t seen[DIRECT_SEATS]);
 bool direct_is_under_way(const struct direct_seats *, const uint32_t seen[DIRECT_SEATS]);
 /* Those of them whose system call begins later write nothing. One that is announced meanwhile may be hit, too: its

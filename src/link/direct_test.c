@@ -1,4 +1,4 @@
-/* What a process publishes, and accesses by a peer that races with withdrawing it. */
+/* Publishing by a process, and accesses by a peer that race with withdrawing it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -217,7 +217,7 @@ bool __wrap_published_permits(const struct published *published, const struct pu
     return permitted;
 }
 
-/* What both see: the owner's child writes into the owner's memory for as long as it may. */
+/* Shared by both: the owner's child writes into the owner's memory for as long as it may. */
 struct stage {
     struct direct_seats seats;
     atomic_uint rounds, done, declined;
@@ -343,8 +343,8 @@ static void stop_here(void)
     raise(SIGSTOP);
 }
 
-/* Stopped between judging and its call, it writes nothing when it goes on, although the owner did not wait. What it
- * does later is not hit. */
+/* A requester that is stopped between judging and its call writes nothing when it goes on, although the owner did not
+ * wait. Its later accesses are not affected. */
 static void a_stopped_writer_is_forbidden(void **state)
 {
     need_process_vm();
@@ -423,7 +423,7 @@ static void pieces_arrive_where_they_belong(void **state)
     }
 }
 
-/* Nobody waits for it, so it may have read what came there later: it does not count. */
+/* The owner does not wait for it, so it may have read newer content: it does not count. */
 static void a_READ_whose_key_is_withdrawn_meanwhile_is_declined(void **state)
 {
     need_process_vm();

@@ -33,7 +33,7 @@ int doorbell_insist(const struct doorbell *doorbell)
     return control_send(doorbell->socket, doorbell->name, &message, -1);
 }
 
-/* Kept apart, so that who finds nobody asleep does not save registers for it. */
+/* A separate function, so that a caller that finds no thread asleep saves no registers for it. */
 cold static int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
 {
     int error = doorbell_insist(doorbell);

@@ -33,7 +33,7 @@ enum { CONTROL_NAME_MAX = 104 };
 enum { ATTENTION_SLEEPING = 1, ATTENTION_NEXT = 2 };
 enum { FENCES_NOT_YET, FENCES_OFFERED, FENCES_REFUSED /* by the kernel, for good */ };
 
-/* On a cache line of its own. */
+/* On a separate cache line. */
 struct attention {
     atomic_uint state;  /* the number of the latest sleep times ATTENTION_NEXT, + ATTENTION_SLEEPING while it lasts */
     atomic_uint fences; /* FENCES_OFFERED: the sleeper fences in senders, too, if they have prepared for it */
@@ -44,7 +44,7 @@ struct doorbell {
     bool prepared;                  /* we have done fence_everywhere_prepare */
     int waker;                      /* the eventfd that wakes it, if it is this process; -1: it takes a message */
     int socket;                     /* ours, to send from */
-    struct control_message message; /* who we are, and to_generation */
+    struct control_message message; /* our process, and to_generation */
     char name[CONTROL_NAME_MAX];
 };
 
@@ -66,9 +66,9 @@ void attention_fence(struct attention *);
 /* Says that they need not, until the next sleep begins. Any thread of the process. */
 void attention_wake(struct attention *);
 
-/* Does the sleep with which some thread of the process returned from attention_sleep go on? (0: no.) Then another
- * thread need not begin one: senders that have loaded AWAKE had written their rings before that fence, and all others
- * ring. */
+/* Returns the number of the sleep with which some thread of the process returned from attention_sleep, if it goes on;
+ * 0: it does not. Then another thread need not begin one: senders that have loaded AWAKE had written their rings before
+ * that fence, and all others ring. */
 static inline bool attention_lasts(const struct attention *attention, unsigned sleep)
 {
     return sleep & ATTENTION_SLEEPING && atomic_load_explicit(&attention->state, memory_order_relaxed) == sleep;

@@ -85,7 +85,7 @@ static unsigned sleep_each_round(struct arena *arena)
     return lost;
 }
 
-/* The sleeper's socket, in a directory of its own, and a doorbell to it that is rung from another. */
+/* The sleeper's socket, in a private directory, and a doorbell to it that is rung from another. */
 static void open_bell(struct arena *arena, struct doorbell *bell, char *directory)
 {
     strcpy(directory, "/tmp/softverbs-bell-XXXXXX");
@@ -125,7 +125,7 @@ static unsigned count_lost(bool fences)
 
 static struct arena quiet;
 
-/* What happens to the sleeper between a sender's message and its mark. */
+/* Events at the sleeper between a sender's message and its mark. */
 static void (*meanwhile)(void);
 
 ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
@@ -143,7 +143,7 @@ static void wake_and_sleep_again(void)
     attention_sleep(&quiet.attention);
 }
 
-/* Who is stopped there marks late. */
+/* A sender that is stopped there marks late. */
 static void a_late_mark_does_not_end_a_later_sleep(void **state)
 {
     struct doorbell bell;
@@ -160,7 +160,7 @@ static void a_late_mark_does_not_end_a_later_sleep(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
-/* Who would join a sleep that has ended, or that was followed by another, begins one instead. */
+/* A thread that would join a sleep that has ended, or that was followed by another, begins one instead. */
 static void a_sleep_lasts_until_somebody_wakes_or_another_begins(void **state)
 {
     struct attention attention = {0};
@@ -209,7 +209,7 @@ static void who_is_awake_gets_a_message_only_from_who_insists(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
-/* Whatever the reason: without a message nobody may believe that the sleeper was rung. */
+/* Whatever the reason: without a message no sender may assume that the sleeper was rung. */
 static void a_refused_message_leaves_the_sleeper_to_others(void **state)
 {
     struct doorbell bell;
@@ -231,7 +231,7 @@ static void a_refused_message_leaves_the_sleeper_to_others(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
-/* All that a socket may have under way lies in the queue of somebody who doesn't read: others still get theirs. */
+/* All that a socket may have under way lies in the queue of a process that doesn't read: others still get theirs. */
 static void a_message_gets_through_beside_many_unread_ones(void **state)
 {
     enum { MANY = 400 };

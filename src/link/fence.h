@@ -1,6 +1,6 @@
-/* The full fence between storing one word and loading another (Dekker), and a lopsided form of it: where one side is
- * rare, it has the kernel put the fence into all the threads of the other side (membarrier), who need not pay for one.
- * ThreadSanitizer doesn't know fences, so it is given an exchange that orders the same. */
+/* The full fence between storing one word and loading another (Dekker), and an asymmetric form of it: where one side is
+ * rare, it has the kernel put the fence into all the threads of the other side (membarrier), which need not pay for
+ * one. ThreadSanitizer doesn't know fences, so it gets an exchange that orders the same. */
 #ifndef LINK_FENCE_H
 #define LINK_FENCE_H
 

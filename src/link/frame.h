@@ -1,4 +1,4 @@
-/* What a link carries: a few header bytes and a payload. A link knows nothing of what they mean. */
+/* The unit that a link carries: a few header bytes and a payload. A link does not interpret them. */
 #ifndef LINK_FRAME_H
 #define LINK_FRAME_H
 
@@ -29,7 +29,7 @@ static inline unsigned frame_outer_length(uint8_t kind)
     return lengths[kind];
 }
 
-/* What became of a frame that was to be sent. */
+/* The result of sending a frame. */
 enum frame_sent {
     FRAME_NO_ROOM, /* nothing happened */
     FRAME_SENT,

@@ -31,7 +31,8 @@ _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial
 
 /* --- faults */
 
-/* What a process sends has a code of 0 or less; a machine check that asks for no action comes at any instruction. */
+/* A signal that a process sends has a code of 0 or less; a machine check that asks for no action comes at any
+ * instruction. */
 static bool is_fault(int number, const siginfo_t *info)
 {
     return info->si_code > 0 && !(number == SIGBUS && info->si_code == BUS_MCEERR_AO);
@@ -54,7 +55,7 @@ static bool replace(struct guard_region *region)
     return replaced;
 }
 
-/* Whoever faults in it uses it, so nobody removes it meanwhile. */
+/* A thread that faults in it uses it, so it is not removed meanwhile. */
 static bool replace_region(int number, const siginfo_t *info)
 {
     for (unsigned i = 0; number == SIGBUS && i < REGIONS; i++) {
@@ -67,7 +68,7 @@ static bool replace_region(int number, const siginfo_t *info)
 
 #ifdef GUARDED_BY_JUMP
 
-/* On arm64 the top byte of an address is the program's, and the kernel leaves it out of what it tells of a fault. */
+/* On arm64 the top byte of an address is the program's, and the kernel leaves it out of the address of a fault. */
 static uintptr_t guard_untagged(uintptr_t at)
 {
 #ifdef __aarch64__
@@ -77,7 +78,7 @@ static uintptr_t guard_untagged(uintptr_t at)
 #endif
 }
 
-/* The processor does not tell the address of one that cannot be. */
+/* The processor does not report an address that cannot be one. */
 static bool is_accessed(const struct guarded_section *section, const siginfo_t *info)
 {
     uintptr_t at = guard_untagged((uintptr_t)info->si_addr);
@@ -204,8 +205,8 @@ static bool is_function(const struct sigaction *action)
     return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* The entry behind which this action stands or now will; ENTRIES: there is none left. Who sets one handler after
- * another and restores them needs but a few. */
+/* The entry behind which this action stands or now will; ENTRIES: there is none left. A program that sets one handler
+ * after another and restores them needs only a few. */
 static unsigned choose(struct guarded_signal *signal, const struct sigaction *found)
 {
     unsigned entry = 0;

@@ -1,11 +1,11 @@
 /* The signal handler that makes a fault of wire/guarded.h end in false.
  *
- * It is the process's handler of SIGSEGV and SIGBUS, and knows our own faults by the instruction that faulted. All
- * others go on to what the program had set, as the kernel would have called it: with its mask and on its stack, and
- * what is SIG_DFL ends the process with the same signal, address and registers. What the program sets later replaces
- * us, so it is looked for once in 4 ms while data moves, and we are put before it again. Each time that is another
- * entry with its own program's handler behind it, so that a program which restores what it found, or calls it, gets
- * what it had then.
+ * It is the process's handler of SIGSEGV and SIGBUS, and recognises our own faults by the instruction that faulted. All
+ * others go on to the handler that the program had set, as the kernel would have called it: with its mask and on its
+ * stack; if that is SIG_DFL, the process ends with the same signal, address and registers. A handler that the program
+ * sets later replaces ours, so it is looked for once in 4 ms while data moves, and ours is put before it again. Each
+ * time that is another entry with its own program's handler behind it, so that a program which restores the handler it
+ * found, or calls it, gets the one that it had then.
  *
  * A thread that blocks one of the signals would be killed by a fault; so its mask is asked for as often, and such a
  * thread opens it for as long as it is between begin and end. */
@@ -33,8 +33,8 @@ static inline void guard_end(bool opened);
 bool guard_copy(void *to, const void *from, size_t length);
 
 /* Memory of a file that others can truncate, which ordinary code reads and writes. A fault there (SIGBUS) puts zeros
- * that belong to this process alone in the place of all of it, for whoever faulted to go on with, and calls `lost`, in
- * the signal's handler: nothing but what is async-signal-safe. It may be called several times. */
+ * that belong to this process alone in the place of all of it, so that the faulting thread can go on, and calls `lost`,
+ * in the signal's handler: only async-signal-safe functions there. It may be called several times. */
 struct guard_region {
     void *start;
     size_t length;

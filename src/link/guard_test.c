@@ -1,4 +1,5 @@
-/* Faults: ours end in false, the program's end as if we were not there. What may end the process is done in a child. */
+/* Faults: ours end in false, the program's end as if we were not there. Cases that may end the process run in a child.
+ */
 #include "link/guard.h"
 
 #include <errno.h>
@@ -103,7 +104,7 @@ static void words_and_atomics_there_fail(void **state)
     }
 }
 
-/* No address that could be one: another kind of fault, which tells no address. */
+/* No possible address: another kind of fault, which reports no address. */
 static void an_impossible_address_fails(void **state)
 {
     guard_start(); /* cmocka has just set handlers of its own */
@@ -157,7 +158,7 @@ static void set(void (*handler)(int, siginfo_t *, void *), int flags)
     sigaction(SIGSEGV, &action, NULL);
 }
 
-/* The program faults once, which its handler sees once, and nobody else. */
+/* The program faults once, which its handler sees once, and no other handler does. */
 static bool is_handled(void)
 {
     int before = calls;
@@ -212,7 +213,7 @@ static void one_that_is_set_afterwards_does_too(void **state)
     assert_int_equal(run(set_after), FINE);
 }
 
-/* What it found and restores is what was in charge then. */
+/* The handler that it found and restores is the one that was in charge then. */
 static int restore(void)
 {
     struct sigaction found, mine = {.sa_sigaction = handle_again, .sa_flags = SA_SIGINFO};

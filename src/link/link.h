@@ -26,8 +26,9 @@ struct link_operations {
     bool (*begin)(struct link *);
     void (*end)(struct link *);
 
-    /* Between begin and end. Is there room for one frame of LINK_SEGMENT payload bytes? Then the next send succeeds.
-     * False also asks to be woken: the receiver rings this process's doorbell once there is room again. */
+    /* Between begin and end. Returns true if there is room for one frame of LINK_SEGMENT payload bytes; then the next
+     * send succeeds. False also asks to be woken: the receiver rings this process's doorbell once there is room again.
+     */
     bool (*ready)(struct link *);
 
     /* Between begin and end. Puts a frame into the link; everything in it may be reused at once, except memory of a
@@ -40,10 +41,10 @@ struct link_operations {
      * result away and treats the packet as lost. After the return the memory may be reused. */
     void (*revoke)(struct link *);
 
-    /* May payloads go by reference: has the receiver shown that it can read this process's memory? */
+    /* Returns true if payloads may go by reference: the receiver has shown that it can read this process's memory. */
     bool (*can_reference)(struct link *);
 
-    /* Has the receiver taken all frames that were sent? */
+    /* Returns true if the receiver has taken all frames that were sent. */
     bool (*consumed)(struct link *);
 
     void (*close)(struct link *);
@@ -52,7 +53,7 @@ struct link_operations {
 struct link {
     const struct link_operations *operations;
     atomic_bool directs; /* shm_can_direct and shm_direct may be asked (link/shm.h), which know no other links */
-    atomic_uint unsent;  /* frames that were taken and could not leave this host, since somebody put 0 here */
+    atomic_uint unsent;  /* frames that were taken and could not leave this host, since this was last set to 0 */
     atomic_int error;    /* why: errno of the last */
     atomic_int refused;  /* the same, while it is the last frame of all that could not leave; 0: it left */
 };

@@ -234,8 +234,8 @@ struct revoker {
     unsigned sent;
 };
 
-/* Sends memory full of one value by reference, revokes it, changes it to another value, and so on. What the receiver
- * gets must be of one value. */
+/* Sends memory full of one value by reference, revokes it, changes it to another value, and so on. Each frame that the
+ * receiver gets must be of one value. */
 static void *send_and_revoke(void *argument)
 {
     struct revoker *revoker = argument;
@@ -577,7 +577,7 @@ static void memory_of_a_process_that_is_gone_is_not_read(void **state)
     uint8_t from[100] = "hello", to[100];
     struct iovec piece = {from, sizeof from}, into = {to, sizeof to};
     struct payload payload = {.length = sizeof from, .count = 1, .pieces = &piece};
-    assert_false(cma_remote(&wrong, &payload, 0, &into, 1)); /* the id now belongs to somebody else */
+    assert_false(cma_remote(&wrong, &payload, 0, &into, 1)); /* the id now belongs to another process */
     assert_true(cma_remote(&right, &payload, 0, &into, 1));
     assert_string_equal(to, "hello");
     into.iov_len = 50;

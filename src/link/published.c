@@ -26,8 +26,8 @@ struct published_file {
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
 #endif
 
-/* The last two come when the owner has its own mapping: from then on nobody maps the file writable, no page of it can
- * be taken out, and what is sealed stays so. */
+/* The last two come when the owner has its own mapping: from then on no process maps the file writable, no page of it
+ * can be taken out, and the seals stay. */
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 static int published_map_as(struct published *published, int descriptor, int protection)
@@ -98,7 +98,7 @@ void published_open(struct published *published, bool open)
 
 static struct published_key *published_key_at(const struct published *published, uint32_t key)
 {
-    return &published->file->keys[(key >> 8) % PUBLISHED_KEYS]; /* the low byte tells uses of one place apart */
+    return &published->file->keys[(key >> 8) % PUBLISHED_KEYS]; /* the low byte distinguishes uses of one place */
 }
 
 static struct published_queue_pair *published_queue_pair_at(const struct published *published, uint32_t number)

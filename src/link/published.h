@@ -1,15 +1,16 @@
-/* What a process publishes, so that its peers can judge a one-sided access by themselves (docs/evidence/one-sided.md):
- * its plain memory regions by key, its connected queue pairs by number, and whether it lives. A memfd that is sealed
- * against resizing and, once the owner has mapped it, against all writing but by that mapping: peers can map it
- * read-only, and no other way. Nothing in it is a pointer that its owner follows.
+/* The facts that a process publishes, so that its peers can judge a one-sided access by themselves
+ * (docs/evidence/one-sided.md): its plain memory regions by key, its connected queue pairs by number, and whether it
+ * lives. A memfd that is sealed against resizing and, once the owner has mapped it, against all writing but by that
+ * mapping: peers can map it read-only, and no other way. Nothing in it is a pointer that its owner follows.
  *
  * A place is chosen by the low bits of the key or number, so nothing in it leads anywhere: peers compute with what they
- * read, but follow no offset, and what they compute is an address in the owner's memory, for the kernel to check. What
- * finds its place taken is not published, and is then asked for with packets.
+ * read, but follow no offset, and what they compute is an address in the owner's memory, for the kernel to check. An
+ * object that finds its place taken is not published, and peers then reach it with packets.
  *
  * An entry counts while its key or number stands in it. That is written last, and taken away first; the other fields
  * are written only while it is away and no access is under way that began before (published_withdraw_*, then waiting
- * for who is announced; link/direct.h). So who has announced itself and then sees the key reads fields that stay. */
+ * for the announced requesters; link/direct.h). So a requester that has announced itself and then sees the key reads
+ * fields that stay. */
 #ifndef LINK_PUBLISHED_H
 #define LINK_PUBLISHED_H
 
@@ -19,8 +20,8 @@
 
 #include "link/voucher.h"
 
-/* As many queue pairs as a device has unless told otherwise. Pages that are not used take no memory; all together are
- * 6 MiB, less than a program that locks its memory may have as an ordinary user (8 MiB). */
+/* The default number of queue pairs of a device. Pages that are not used take no memory; all together are 6 MiB, less
+ * than a program that locks its memory may have as an ordinary user (8 MiB). */
 enum {
     PUBLISHED_KEYS = 65536,
     PUBLISHED_QUEUE_PAIRS = 65536,
@@ -43,8 +44,9 @@ struct published_queue_pair {
     _Alignas(32) atomic_uint number; /* 0: nothing is published here */
     uint32_t peer;                   /* the number that it is connected with */
     uint32_t access;                 /* what it lets the peer do: enum published_access */
-    uint32_t first_psn, peer_psn; /* with which it began to send and expected the peer to; of one connection or not? */
-    uint32_t max_dest_rd_atomic;  /* READs and atomics of the peer that it keeps results for */
+    uint32_t first_psn,
+        peer_psn; /* with which it began to send and expected the peer to; shows whether both are of one connection */
+    uint32_t max_dest_rd_atomic; /* READs and atomics of the peer that it keeps results for */
     uint64_t domain;
 };
 
@@ -58,18 +60,18 @@ struct published {
 
 /* --- the owner: one caller at a time for each key and each number */
 
-/* Nothing is published yet, and nobody vouches. 0 or errno (EINVAL: the kernel cannot seal it against writing); then
+/* Nothing is published yet, and no thread vouches. 0 or errno (EINVAL: the kernel cannot seal it against writing); then
  * file is NULL and descriptor -1, and all below do nothing. */
 int published_create(struct published *);
 /* Unmaps and closes; also in the child of a fork, whose parent goes on. */
 void published_close(struct published *);
 
 /* The calling thread vouches for the process until it ends or published_retract (link/voucher.h). Where the kernel
- * cannot tell of its end, it does not, and no access is permitted. */
+ * cannot report its end, it does not, and no access is permitted. */
 void published_vouch(struct published *);
 void published_retract(struct published *);
 
-/* While it is closed (as at first), no access is judged by this. To close is done when nobody is announced any more. */
+/* While it is closed (as at first), no access is judged by this. Close it when no requester is announced any more. */
 void published_open(struct published *, bool open);
 
 /* False: its place is taken. The fields but for the key or number are copied. */
@@ -88,7 +90,7 @@ int published_map(struct published *, int descriptor);
  * itself. */
 struct published_question {
     bool write;
-    uint32_t number, own_number; /* of the queue pair asked, and of who asks */
+    uint32_t number, own_number; /* of the queue pair asked, and of the requester */
     uint32_t first_psn, own_psn; /* its rq_psn and sq_psn, as the asking queue pair has them */
     uint32_t key;
     uint64_t address;
@@ -96,7 +98,7 @@ struct published_question {
     uint32_t max_rd_atomic; /* of a READ: those that the asking queue pair may have outstanding; of a WRITE 0 */
 };
 
-/* Is it allowed, and does the owner live? Then *memory is where, in the owner. */
+/* Returns true if the access is allowed and the owner lives; *memory is then its place in the owner. */
 bool published_permits(const struct published *, const struct published_question *, uint64_t *memory);
 
 #endif

@@ -98,7 +98,7 @@ static void the_owner_goes_on_writing_it(void **state)
     assert_true(published_key(&own, 0x100, &key));
     assert_true(published_queue_pair(&own, 1, &queue_pair));
     published_open(&own, true);
-    assert_false(published_permits(&peer, &question, &memory)); /* nobody vouches */
+    assert_false(published_permits(&peer, &question, &memory)); /* no thread vouches */
     if (!has_robust_lists())
         skip();
     published_vouch(&own);
@@ -194,7 +194,7 @@ static void without_the_seal_nothing_is_published(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* --- who vouches */
+/* --- vouching */
 
 static atomic_uint word;
 

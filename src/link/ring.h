@@ -63,13 +63,13 @@ struct ring_writer {
 
 void ring_write_start(struct ring_writer *, const struct ring *);
 
-/* Is there room for the longest frame? */
+/* Returns true if there is room for the longest frame. */
 bool ring_ready(struct ring_writer *);
-/* Is that known without asking where the reader is? */
+/* Returns true if that is known without asking where the reader is. */
 bool ring_is_known_ready(const struct ring_writer *);
 /* Asks the reader to say when there is (ring_publish); true: there is by now. */
 bool ring_ask(struct ring_writer *);
-/* From any thread, before it sleeps: the same for who has asked once, and knows nothing but what was published. */
+/* From any thread, before it sleeps: the same for a thread that has asked once, and knows only what was published. */
 bool ring_got_room(struct ring_writer *);
 
 /* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is
@@ -79,18 +79,18 @@ enum frame_sent ring_write(struct ring_writer *, const struct frame *, bool as_r
 /* Writes the last frame; there is always room for it. */
 void ring_write_end(struct ring_writer *);
 
-/* From any thread: has the reader published that it took everything? */
+/* From any thread: returns true if the reader has published that it took everything. */
 bool ring_consumed(struct ring_writer *);
 
 /* From any thread: makes all references written until now invalid. */
 void ring_revoke(struct ring_writer *);
 
-/* From any thread: has the reader mapped the ring? Then what it did before is seen. Where is it, as far as it
- * published? */
+/* From any thread: ring_attached returns true if the reader has mapped the ring; its earlier stores are seen then.
+ * ring_taken returns the reader's place, as far as it published it. */
 bool ring_attached(const struct ring_writer *);
 uint64_t ring_taken(const struct ring_writer *);
 
-/* From any thread: has the reader said that it can read our memory? */
+/* From any thread: returns true if the reader has reported that it can read our memory. */
 bool ring_has_cma(const struct ring_writer *);
 
 /* --- reading: one caller at a time */
@@ -111,9 +111,9 @@ struct ring_reader {
 
 void ring_read_start(struct ring_reader *, const struct ring *);
 
-/* From any thread, as long as the ring is mapped: is there anything at the head? Yes too when the reader went on
- * meanwhile: then the writer may have come around and put anything where we looked. ThreadSanitizer is told nothing of
- * that look, since what it may read is thrown away. */
+/* From any thread, as long as the ring is mapped: returns true if there is anything at the head. True too when the
+ * reader went on meanwhile: then the writer may have come around and put anything where we looked. The look is hidden
+ * from ThreadSanitizer, since what it may read is thrown away. */
 __attribute__((no_sanitize("thread"))) static inline bool ring_waiting(const struct ring_reader *reader)
 {
     uint64_t head = atomic_load_explicit(&reader->head, memory_order_acquire);
@@ -122,7 +122,7 @@ __attribute__((no_sanitize("thread"))) static inline bool ring_waiting(const str
     return waiting || atomic_load_explicit(&reader->head, memory_order_relaxed) != head;
 }
 
-/* The same for the reader itself, who need not fear that it goes on meanwhile. */
+/* The same for the reader itself, which can't go on meanwhile. */
 static inline bool ring_has_frame(const struct ring_reader *reader)
 {
     uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
@@ -135,13 +135,13 @@ static inline bool ring_has_frame(const struct ring_reader *reader)
 bool ring_read(struct ring_reader *, struct frame *);
 void ring_release(struct ring_reader *);
 
-/* Is the reference of the current frame still valid? Ask after copying. */
+/* Returns true if the reference of the current frame is still valid. Ask after copying. */
 bool ring_reference_holds(const struct ring_reader *);
 
-/* Tells the writer how far we are. True: it waits for room, wake it. */
+/* Publishes the reader's place to the writer. True: it waits for room, wake it. */
 bool ring_publish(struct ring_reader *);
 
-/* Tells the writer that we have mapped the ring, and whether we can read its memory. */
+/* Reports to the writer that we have mapped the ring, and whether we can read its memory. */
 void ring_set_cma(struct ring_reader *, bool);
 
 #endif

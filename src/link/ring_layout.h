@@ -1,4 +1,4 @@
-/* What lies in a ring's memory; for ring*.c and their tests only. */
+/* The layout of a ring's memory; for ring*.c and their tests only. */
 #ifndef LINK_RING_LAYOUT_H
 #define LINK_RING_LAYOUT_H
 

@@ -26,7 +26,7 @@ static inline struct ring_frame read_head(const uint8_t *at)
     };
 }
 
-/* Do the lengths in the head agree with each other and with the limits? */
+/* Returns true if the lengths in the head agree with each other and with the limits. */
 static inline bool is_sound_length(const struct ring_frame *head, uint32_t length)
 {
     return head->headers_length <= FRAME_HEADERS_MAX && head->payload_length <= LINK_SEGMENT &&

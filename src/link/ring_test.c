@@ -27,7 +27,7 @@ struct both {
     int memory;
 };
 
-/* A ring with its writer, and its reader on a mapping of its own as in another process. */
+/* A ring with its writer, and its reader on a second mapping as in another process. */
 static void open_both(struct both *both)
 {
     struct ring to, from;
@@ -271,7 +271,7 @@ static void a_head_that_cannot_be_stops_the_writer(void **state)
     close_both(&both);
 }
 
-/* Reads until the ring is empty or broken, touching every byte that it is told of; at most `most` frames. */
+/* Reads until the ring is empty or broken, touching every byte of each frame; at most `most` frames. */
 static void read_hostile(struct ring_reader *reader, unsigned most)
 {
     struct frame frame;

@@ -27,7 +27,7 @@ static inline bool is_known_free(const struct ring_writer *writer, uint32_t leng
     return writer->limit - writer->tail >= length + RING_RESERVE;
 }
 
-/* Kept apart, so that who knows of room does not save registers for it. */
+/* A separate function, so that a caller that knows of room saves no registers for it. */
 cold static bool has_got_room(struct ring_writer *writer, uint32_t length)
 {
     look_at_head(writer);
@@ -59,8 +59,8 @@ bool ring_ask(struct ring_writer *writer)
 }
 
 /* The reader may have taken the flag back for room that we had found and used before we asked: it stored its head, we
- * looked, wrote and asked, and then it came to look for the flag. It found us awake and did not ring, so whoever is
- * about to sleep asks anew. The fence pairs with that of ring_publish, as in ring_ask. */
+ * looked, wrote and asked, and then it came to look for the flag. It found us awake and did not ring, so a thread that
+ * is about to sleep asks again. The fence pairs with that of ring_publish, as in ring_ask. */
 bool ring_got_room(struct ring_writer *writer)
 {
     atomic_store_explicit(&writer->ring.shared->waiting, 1, memory_order_relaxed);
@@ -143,8 +143,8 @@ __attribute__((always_inline)) static inline void write_head(struct ring_frame *
     write_headers((uint8_t *)(to + 1), frame->headers, frame->headers_length);
 }
 
-/* False: *sent is what to answer. Nothing is committed then, but the lines behind the one at tail may have been written
- * to. What can't be pulled is lost: the link that it came by knows why. */
+/* False: *sent is the answer. Nothing is committed then, but the lines behind the one at tail may have been written to.
+ * If the payload can't be copied from the sender, the packet is dropped; the link that it came by records the cause. */
 static bool write_bytes(struct ring_writer *writer, const struct payload *payload, uint8_t *to, enum frame_sent *sent)
 {
     bool pulls = payload->pull;
@@ -213,9 +213,9 @@ bool ring_consumed(struct ring_writer *writer)
     return atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire) == tail;
 }
 
-/* A seqlock with the writer's memory as the data: whoever called us changes that memory after the return, so after the
- * new epoch became visible (the fence keeps stores to the memory behind the store of the epoch, and system calls such
- * as munmap can't overtake it either). The reader copies first and loads the epoch afterwards: if it copied anything of
+/* A seqlock with the writer's memory as the data: the caller changes that memory after the return, so after the new
+ * epoch became visible (the fence keeps stores to the memory behind the store of the epoch, and system calls such as
+ * munmap can't overtake it either). The reader copies first and loads the epoch afterwards: if it copied anything of
  * the changed memory, it sees the new epoch and throws the copy away. */
 void ring_revoke(struct ring_writer *writer)
 {

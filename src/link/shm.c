@@ -45,9 +45,9 @@ struct shm {
     struct published published;               /* by the other process; unmapped with the link */
     _Atomic(const struct published *) learnt; /* that, once it is there and may be used; NULL */
 
-    struct cma_proof proof;   /* of the other process */
-    bool loopback;            /* the ring leads to this process itself, and is both rings */
-    struct lock pulling;      /* loopback: a pull copies under it, so after revoke nobody touches the memory any more */
+    struct cma_proof proof; /* of the other process */
+    bool loopback;          /* the ring leads to this process itself, and is both rings */
+    struct lock pulling; /* loopback: a pull copies under it, so after revoke no thread touches the memory any more */
     bool reading, unreadable; /* the latter: this process may not read the other's memory any more */
     struct ring_reader reader;
 };
@@ -75,7 +75,7 @@ static void forget_memory(struct shm *shm)
 }
 
 /* Under the sending lock. Goes on with handing over the ring; false: that is done. Whether the message was taken is
- * asked before whether the ring was mapped: who takes it maps first. */
+ * asked before whether the ring was mapped, as a receiver that takes it maps first. */
 static bool is_unattached(struct shm *shm)
 {
     lock_assert_held(&shm->sending);
@@ -148,7 +148,7 @@ static void shm_end(struct link *link)
         ring_doorbell(shm);
 }
 
-/* Kept apart, as make_ring is, so that who knows of room does not save registers for it. */
+/* A separate function, as make_ring is, so that a caller that knows of room saves no registers for it. */
 cold static bool is_hopeless(struct shm *shm)
 {
     if (unlikely(shm->stall.hopeless))
@@ -270,8 +270,8 @@ static bool shm_can_reference(struct link *link)
     return is_writing(shm) && ring_has_cma(&shm->writer);
 }
 
-/* Before the peer has told: perhaps. What is behind the first packet waits for its answer then, and by that it has. Who
- * can't read us is taken for one whom we can't read: so it is nearly always. */
+/* Unknown until the peer's first packet: returns true; packets behind the first wait for its answer, which settles it.
+ * A peer that can't read us is taken for one that we can't read: nearly always both hold. */
 bool shm_can_direct(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -279,8 +279,8 @@ bool shm_can_direct(struct link *link)
            (atomic_load_explicit(&shm->learnt, memory_order_relaxed) && shm_can_reference(link));
 }
 
-/* Only who has mapped the ring sees our seats, and it says so in the ring (ring_attached). Flattened, as the system
- * call leaves nothing of what the processor knows of its callers: each return behind it is mispredicted. */
+/* Only a peer that has mapped the ring sees our seats, and it says so in the ring (ring_attached). Flattened, as the
+ * system call leaves nothing of what the processor knows of its callers: each return behind it is mispredicted. */
 __attribute__((flatten)) bool shm_direct(struct link *link, const struct direct_access *access)
 {
     struct shm *shm = (struct shm *)link;
@@ -296,7 +296,7 @@ __attribute__((flatten)) bool shm_direct(struct link *link, const struct direct_
     return outcome == DIRECT_DONE;
 }
 
-/* What is severed has its last answer, as its ring is discarded. */
+/* A severed link is fully consumed: its ring has been discarded. */
 static bool shm_consumed(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -503,7 +503,7 @@ void shm_farewell(struct link *link)
     lock_take(&shm->sending);
     if (!shm->severed && is_writing(shm)) {
         ring_write_end(&shm->writer);
-        doorbell_ring(&shm->doorbell); /* when it is refused: whoever waits for us finds out by itself */
+        doorbell_ring(&shm->doorbell); /* when it is refused: a process that waits for us finds out by itself */
     } else if (!shm->severed && !control_send(shm->doorbell.socket, shm->doorbell.name, &message, -1)) {
         atomic_fetch_add(&shm->letters->sent, 1);
     }

@@ -25,12 +25,12 @@
 
 struct direct_access;
 
-/* What all links of a process have in common. */
+/* The state that all links of a process share. */
 struct shm_common {
     _Atomic uint64_t proof; /* a value that other processes find in our memory to be sure that it is ours */
     atomic_uint rings;      /* rings made; the first few are larger */
     atomic_bool asked;      /* cma_permit, for the first ring */
-    atomic_bool permitted;  /* and it was: whoever ends the host withdraws it */
+    atomic_bool permitted;  /* and it was: the process that ends the host withdraws it */
     int published;          /* descriptor of what this process publishes, for its peers; -1: nothing */
     /* Something waits: call shm_retry of all links soon, and again for as long as one says so. Called from any thread,
      * also under the sending lock. */
@@ -51,7 +51,7 @@ int shm_open_loopback(struct link **, struct shm_common *, const struct doorbell
 bool shm_receive(struct link *, struct frame *);
 void shm_release(struct link *);
 
-/* Ends a batch of receives: tells the sender how much room there is now, and wakes it when it waits for that. */
+/* Ends a batch of receives: reports to the sender how much room there is now, and wakes it when it waits for that. */
 void shm_drained(struct link *);
 
 /* Tries again what was refused: a doorbell, and handing over the ring. 0: nothing waits any more; EAGAIN: the
@@ -74,13 +74,13 @@ void shm_give_up(struct link *);
 /* The other side has handed over its ring: the descriptor stays the caller's. 0; EALREADY; or ring_map's errors. */
 int shm_attached(struct link *, int memory, const struct cma_proof *);
 
-/* What the other side publishes, -1 for nothing; the descriptor stays the caller's. After shm_attached, by the same
- * caller, and before anything is read from the ring: until then shm_can_direct says yes, so that who has READs and
- * WRITEs waits for the first answer. */
+/* The memory that the other side publishes, -1 for nothing; the descriptor stays the caller's. After shm_attached, by
+ * the same caller, and before anything is read from the ring: until then shm_can_direct returns true, so that a queue
+ * pair with READs and WRITEs waits for the first answer. */
 void shm_learn(struct link *, int published);
 
-/* Of a link with `directs`: may this process read and write what the other publishes by itself, as far as is known?
- * Yes, too, as long as nothing has come from there that could tell. Thread-safe. */
+/* Of a link with `directs`: returns true if, as far as is known, this process may read and write by itself what the
+ * other publishes. True, too, until the first frame from there. Thread-safe. */
 bool shm_can_direct(struct link *);
 
 /* Does one READ or WRITE so (link/direct.h): true, and it is done and seen before whatever is sent after it. False:
@@ -90,23 +90,23 @@ bool shm_direct(struct link *, const struct direct_access *);
 /* Where the other side announces what it does in our memory; NULL: it does nothing there. As shm_reader. */
 const struct direct_seats *shm_seats(struct link *);
 
-/* What the other side announces there with these numbers is to write nothing (direct_forbid). As shm_seats, which is
- * not NULL. */
+/* Accesses that the other side announces there with these numbers are to write nothing (direct_forbid). As shm_seats,
+ * which is not NULL. */
 void shm_forbid_writes(struct link *, const uint32_t seen[]);
 
 /* Where the link receives from; NULL until attached. Under the receiver's progress lock, or the caller's own. */
 struct ring_reader *shm_reader(struct link *);
 
-/* After ready said no: is there room now? From any thread; says so once. */
+/* After ready returned false: returns true, once, when there is room. From any thread. */
 bool shm_got_room(struct link *);
 
-/* Tells the peer that we leave. Never blocks. */
+/* Sends the peer a message that we leave. Never blocks. */
 void shm_farewell(struct link *);
 
 /* The other process is gone: everything that is sent from now on is swallowed, what it takes is given back. */
 void shm_sever(struct link *);
 
-/* What has arrived is of no interest any more. Under the receiver's progress lock. */
+/* Discards the frames that have arrived. Under the receiver's progress lock. */
 void shm_detach(struct link *);
 
 /* In the child of a fork: the rings are the parent's; unmaps them, and from now on swallows what is sent. */

@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The entry is in the list before the word has the thread's number, so that no moment of the thread's end leaves a
- * number that nobody takes away. An entry whose word has another number is left alone by the kernel. */
+/* The entry is in the list before the word has the thread's number, so that at no moment the thread's end leaves a
+ * number that would stay. An entry whose word has another number is left alone by the kernel. */
 int voucher_take(struct voucher *voucher, atomic_uint *word)
 {
     if (syscall(SYS_get_robust_list, 0, &voucher->before, &voucher->before_size))

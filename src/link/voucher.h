@@ -3,9 +3,9 @@
  * signal, exec), before the process's memory or number can be another's.
  *
  * That is the kernel's list of robust futexes, used without a mutex: pthread's robust mutexes keep pointers of their
- * process beside the word, and whoever can write those chooses where the process writes. Here only the word is shared;
- * the list is in memory of the process's own. While the thread vouches, the kernel does not see robust mutexes of
- * pthread that it holds: it must take none. */
+ * process beside the word, and a process that can write those chooses where the other writes. Here only the word is
+ * shared; the list is in private memory. While the thread vouches, the kernel does not see robust mutexes of pthread
+ * that it holds: it must take none. */
 #ifndef LINK_VOUCHER_H
 #define LINK_VOUCHER_H
 
@@ -22,13 +22,13 @@ struct voucher {
 };
 
 /* The calling thread vouches, until it ends or voucher_give_back. 0, or errno where the kernel has no such lists: then
- * the word stays 0, which is nobody's. The word stays mapped meanwhile, and the voucher is not moved. */
+ * the word stays 0, the number of no thread. The word stays mapped meanwhile, and the voucher is not moved. */
 int voucher_take(struct voucher *, atomic_uint *word);
 
 /* By the same thread. Does nothing for one that does not vouch. */
 void voucher_give_back(struct voucher *);
 
-/* Of a word that may be another process's: does somebody vouch? */
+/* Returns true if a thread vouches by this word, which may be another process's. */
 static inline bool voucher_holds(const atomic_uint *word)
 {
     unsigned value = atomic_load(word);

@@ -18,7 +18,8 @@ static inline void need_process_vm(void)
         skip();
 }
 
-/* Does the kernel tell of a thread's end (link/voucher.h)? Not under qemu-user, or where seccomp refuses the call. */
+/* Returns true if the kernel reports a thread's end (link/voucher.h). False under qemu-user, or where seccomp refuses
+ * the call. */
 static inline bool has_robust_lists(void)
 {
     void *head;

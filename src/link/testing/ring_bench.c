@@ -1,5 +1,5 @@
-/* How fast are the rings? Two processes, pinned to two processors, beside the least that the machine needs: one cache
- * line that goes back and forth. Not a test; run it by hand: ring_bench [rounds]. */
+/* Measures the rings: two processes, pinned to two processors, beside the least that the machine needs: one cache line
+ * that goes back and forth. Not a test; run it by hand: ring_bench [rounds]. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { SIDES = 2, PLAYS = 200 };
 
-/* What both processes share before there are links. */
+/* Shared by both processes before there are links. */
 struct shared {
     _Alignas(64) atomic_ulong ball;
     _Alignas(64) struct attention attention[SIDES];

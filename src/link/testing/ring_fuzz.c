@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-#ifdef LINK_FENCE_BY_EXCHANGE /* ThreadSanitizer would tell of the attacker's races */
+#ifdef LINK_FENCE_BY_EXCHANGE /* ThreadSanitizer would report the attacker's races */
 enum { THREADS_ARE_WATCHED = 1 };
 #else
 enum { THREADS_ARE_WATCHED = 0 };

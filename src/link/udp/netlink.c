@@ -30,7 +30,7 @@ void netlink_add(struct netlink_request *request, uint16_t attribute, const void
     header->nlmsg_len = (uint32_t)(at + RTA_LENGTH(size));
 }
 
-/* The kernel answers within the send; should it not, nobody waits for ever. */
+/* The kernel answers within the send; the time limit ends the wait if it does not. */
 int netlink_open(void)
 {
     static const struct timeval patience = {.tv_sec = 1};

@@ -108,7 +108,7 @@ static int ask_route(int fd, const struct way *way, struct reach *reach, unsigne
     return 0;
 }
 
-/* Does the kernel know the neighbour's hardware address? Kernels before 5.0 do not tell of a single one. */
+/* Returns true if the kernel knows the neighbour's hardware address. Kernels before 5.0 do not report a single one. */
 static bool is_known(int fd, unsigned interface, const uint8_t neighbor[16])
 {
     struct netlink_request request;
@@ -131,7 +131,7 @@ static int open_udp(bool ipv6)
     return socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Does the interface ask for no hardware addresses, as a tunnel's or the loopback's? */
+/* Returns true if the interface needs no hardware addresses, as a tunnel's or the loopback's. */
 static bool needs_none(int fd, unsigned interface)
 {
     struct ifreq request = {.ifr_ifindex = (int)interface};
@@ -139,7 +139,7 @@ static bool needs_none(int fd, unsigned interface)
            request.ifr_flags & (IFF_NOARP | IFF_LOOPBACK);
 }
 
-/* What a route that says nothing of it takes. */
+/* The value for a route that does not state it. */
 static uint8_t default_hop_limit(int fd, bool ipv6)
 {
     int value = 0;

@@ -15,8 +15,8 @@ struct reach {
 
 /* From the interface of this index, from the address `source` to `destination` (GIDs).
  *
- * 0: the neighbour is known, or none is needed, or this kernel does not tell. EAGAIN: it is not known yet; the kernel
- * has been made to ask for it, by an empty datagram to UDP port 9 that no router passes on, so ask again soon.
+ * 0: the neighbour is known, or none is needed, or this kernel does not report it. EAGAIN: it is not known yet; the
+ * kernel has been made to ask for it, by an empty datagram to UDP port 9 that no router passes on, so ask again soon.
  * ENETUNREACH, EHOSTUNREACH, EACCES: the route says so. */
 int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destination[16], struct reach *);
 

@@ -1,4 +1,4 @@
-/* A port and its links. Sockets, sending, receiving and multicast groups have files of their own. */
+/* A port and its links. Sockets, sending, receiving and multicast groups have separate files. */
 #include "link/udp/udp.h"
 
 #include <errno.h>
@@ -216,7 +216,7 @@ static bool connect_to(int fd, const struct udp_port *port, const struct datagra
     return !connect(fd, &there.any, udp_address_length(&there));
 }
 
-/* What has come to the socket before it was connected is read like the rest. Without one, all still works. */
+/* Datagrams that came to the socket before it was connected are read like the rest. Without one, all still works. */
 void udp_prefer(struct udp_port *port, const struct datagram_route *route, nanos now)
 {
     static const nanos each = 10 * NANOS_MILLISECOND;

@@ -1,10 +1,10 @@
 /* The way to other hosts: RoCEv2 datagrams on UDP port 4791 of one interface (RoCEv2 annex, A17.3).
  *
  * A port has one receiving socket for each IP version, bound to the interface. Other processes of the user share them
- * (SO_REUSEPORT), and the kernel hands a datagram to any one of them, so what arrives may be for a queue pair of
- * another process; the caller passes it on, and that process prefers what comes from there (udp_prefer). Sending
- * sockets have source ports of their own, over which queue pairs are spread as flows. Unlike the links inside the host
- * this one loses, repeats and reorders.
+ * (SO_REUSEPORT), and the kernel hands a datagram to any one of them, so a datagram that arrives may be for a queue
+ * pair of another process; the caller passes it on, and that process prefers later ones from there (udp_prefer).
+ * Sending sockets have separate source ports, over which queue pairs are spread as flows. Unlike the links inside the
+ * host this one loses, repeats and reorders.
  *
  * Needs no privilege. Nothing listens unless a user named the interface. */
 #ifndef LINK_UDP_UDP_H
@@ -26,8 +26,8 @@ struct udp_route {
     uint8_t traffic_class;
     uint8_t hop_limit; /* 0: that of the kernel's route */
     uint32_t flow;     /* links with the same are sent from the same source port, one of a few */
-    bool apart; /* from a source port that no flow has: who prefers what comes from there (udp_prefer) gets nothing
-                 * else with it. Not to be rerouted. */
+    bool apart; /* send from a source port that no flow uses, so that a peer that pins this port (udp_prefer) receives
+                   nothing else with it. Not to be rerouted. */
 };
 
 /* A datagram that has arrived. */
@@ -55,17 +55,17 @@ unsigned udp_interface(const struct udp_port *);
 
 /* Opens the port: 0, or errno and a sentence: no such interface, port 4791 taken by another user or program. */
 int udp_open(struct udp_port **, const char *interface, char *why, size_t why_size);
-/* For who speaks for a process that has ended: a port that only sends, through the interface of this index. 0, ENOMEM.
- */
+/* For a process that sends on behalf of one that has ended: a port that only sends, through the interface of this
+ * index. 0, ENOMEM. */
 int udp_open_last(struct udp_port **, unsigned interface);
 /* From now on it gets what comes to UDP port 4791 over any interface, unless a port is there that was opened by
  * udp_open. If there is none, and one comes later, that gets all. To be called again and again: the sockets of a
  * process that ends are closed one by one. */
 void udp_listen_last(struct udp_port *);
-/* A listening socket that is to be closed with the port, -1: none. Who connects to it is let in and put out: connecting
- * is all that is wanted (ipc/claim.h). */
+/* A listening socket that is to be closed with the port, -1: none. Connections to it are accepted and closed: other
+ * processes connect only to ask for its owner (ipc/claim.h). */
 void udp_keep(struct udp_port *, int fd);
-/* Nobody may use one of its links any more. */
+/* None of its links may be in use any more. */
 void udp_close(struct udp_port *);
 /* In the child of a fork: closes the descriptors; what is sent goes nowhere. */
 void udp_abandon(struct udp_port *);
@@ -73,8 +73,8 @@ void udp_abandon(struct udp_port *);
 /* Readable when something has arrived, or when links have room again that had none. */
 int udp_fd(const struct udp_port *);
 
-/* Who slept on it has found it readable: the next udp_receive asks all sockets when it finds nothing where the last has
- * come. Thread-safe. */
+/* A thread that slept on it has found it readable: the next udp_receive asks all sockets when it finds nothing at the
+ * socket of the last datagram. Thread-safe. */
 void udp_woken(struct udp_port *);
 
 /* Hands at most about `budget` datagrams that have arrived to `take`, or to `drop`; returns how many. Everything that
@@ -88,9 +88,9 @@ struct link *udp_connect(struct udp_port *, const struct udp_route *);
 /* From now on this link uses another source port, and so, with luck, another path: for what got no answer. */
 void udp_reroute(struct link *);
 
-/* From now on the kernel gives us, and no other process, what comes from this address and port to that address of ours.
- * The latest few of these are kept, and a new one made each 10 ms at most: it costs a dozen system calls, and who makes
- * up ports could ask for as many as he likes. Like udp_receive: under the owner's progress lock. */
+/* From now on the kernel gives us, and no other process, the datagrams from this address and port to that address of
+ * ours. The latest few of these are kept, and a new one made each 10 ms at most: it costs a dozen system calls, and a
+ * sender that makes up ports could ask for any number. Like udp_receive: under the owner's progress lock. */
 void udp_prefer(struct udp_port *, const struct datagram_route *, nanos now);
 
 /* Writes what a host or router answered (ICMP) in the last half a minute to what was sent from the port to this

@@ -1,5 +1,5 @@
-/* Multicast: each group has a socket of its own, bound to the group's address. The sockets that many processes share
- * (SO_REUSEPORT) will not do: when but one of them has joined, a kernel from Linux 6.6 on may hand the datagrams to
+/* Multicast: each group has a separate socket, bound to the group's address. The sockets that many processes share
+ * (SO_REUSEPORT) will not do: when only one of them has joined, a kernel from Linux 6.6 on may hand the datagrams to
  * another of them. And a socket may be in twenty groups of IPv4 only. */
 #include <errno.h>
 #include <stdlib.h>

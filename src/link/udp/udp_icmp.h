@@ -1,7 +1,7 @@
-/* What hosts and routers answered to datagrams of a port (ICMP): the kernel puts it into the error queue of the socket
- * that sent (IP_RECVERR). For each of the latest few destinations the last answer is kept.
+/* The answers of hosts and routers to datagrams of a port (ICMP): the kernel puts them into the error queue of the
+ * socket that sent (IP_RECVERR). For each of the latest few destinations the last answer is kept.
  *
- * Anybody may forge such an answer, so it explains a failure and causes none. Thread-safe, under any lock but the
+ * Any host may forge such an answer, so it explains a failure and causes none. Thread-safe, under any lock but the
  * innermost. */
 #ifndef LINK_UDP_UDP_ICMP_H
 #define LINK_UDP_UDP_ICMP_H
@@ -44,7 +44,7 @@ void udp_icmp_take_all(struct udp_icmp *);
 /* The last answer for this destination, if it was read after `since`. */
 bool udp_icmp_find(struct udp_icmp *, const uint8_t destination[16], nanos since, struct udp_icmp_error *);
 
-/* What a message of an error queue says; false: nothing that came by ICMP. */
+/* Decodes a message of an error queue; false: it did not come by ICMP. */
 bool udp_icmp_read(struct msghdr *, struct udp_icmp_error *);
 
 /* In words: "10.77.0.1 answered (ICMP): port unreachable, ...". */

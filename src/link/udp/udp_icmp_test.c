@@ -1,5 +1,5 @@
-/* Answers by ICMP as an error queue has them, made by hand: what a kernel or a forger may put there. And those of the
- * loopback interface of a network namespace of its own. */
+/* Answers by ICMP as an error queue has them, made by hand: those of a kernel and of a forger. And those of the
+ * loopback interface of a private network namespace. */
 #include "link/udp/udp_icmp.h"
 
 #include <setjmp.h>

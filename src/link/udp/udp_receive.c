@@ -29,7 +29,7 @@ struct udp_buffers {
     uint8_t bytes[UDP_RECEIVES][UDP_RECEIVE];
 };
 
-/* What the control messages of a message say. */
+/* Decodes the control messages of a message. */
 struct header {
     struct datagram_route route;
     int traffic_class, hop_limit;
@@ -229,7 +229,7 @@ void udp_woken(struct udp_port *port)
     atomic_store_explicit(&port->woken, true, memory_order_relaxed);
 }
 
-/* Was somebody woken since the last call? */
+/* Returns true if a thread was woken since the last call. */
 static bool udp_receive_was_woken(struct udp_port *port)
 {
     if (likely(!atomic_load_explicit(&port->woken, memory_order_relaxed)))
@@ -238,8 +238,8 @@ static bool udp_receive_was_woken(struct udp_port *port)
     return true;
 }
 
-/* Most of what comes, comes where the last has come, and a poller saves a system call by looking only there for some
- * rounds. Who sleeps on udp_fd is woken for all. */
+/* Most datagrams come to the socket of the last one, and a poller saves a system call by looking only there for some
+ * rounds. A thread that sleeps on udp_fd is woken for all. */
 unsigned udp_receive(struct udp_port *port, udp_take *take, udp_drop *drop, void *context, unsigned budget)
 {
     struct receiver receiver = {.take = take, .drop = drop, .context = context, .interface = port->index};

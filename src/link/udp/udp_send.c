@@ -43,9 +43,9 @@ static uint16_t bind_somewhere(int fd, bool ipv6)
     return 0;
 }
 
-/* The DF bit, with which an unconnected socket sends identification 0, is what the ICRC is made for. Members on this
- * host get multicasts through shared memory, so none come back. That there is room is asked for when there is none: the
- * kernel says so of every datagram that has left, and would wake who sleeps. */
+/* The DF bit, with which an unconnected socket sends identification 0, is the one that the ICRC is computed with.
+ * Members on this host get multicasts through shared memory, so none come back. EPOLLOUT is armed only while the socket
+ * is full: otherwise each sent datagram would wake a waiting thread. */
 static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
 {
     struct epoll_event nothing = {.events = EPOLLET, .data.fd = -1};
@@ -145,7 +145,7 @@ static void empty(struct udp_flow *flow)
     flow->closed = flow->stuck = false;
 }
 
-/* What can't be sent at all is lost, as a network loses it: the engines repeat. Its link's owner counts it. */
+/* A datagram that can't be sent at all is lost, as on a network: the engines retransmit. Its link's owner counts it. */
 static void note_unsent(const struct udp_flow *flow, int error)
 {
     struct link *link = (struct link *)&flow->link->link;
@@ -161,7 +161,7 @@ static void note_sent(const struct udp_flow *flow)
         atomic_store(&link->refused, 0);
 }
 
-/* Is there room by now, that is told at once. */
+/* Edge-triggered and one-shot: fires at once if the socket has room already. */
 static void await_room(struct udp_flow *flow)
 {
     struct epoll_event room = {.events = EPOLLOUT | EPOLLET | EPOLLONESHOT, .data.fd = -1};
@@ -170,8 +170,8 @@ static void await_room(struct udp_flow *flow)
         flow->awaits = !epoll_ctl(flow->link->port->epoll, EPOLL_CTL_MOD, flow->fd, &room);
 }
 
-/* Does a datagram leave when it is alone, where a batch does not? Then it is cutting up that the interface or the
- * kernel can't do, and no address that is not ours any more. */
+/* Returns true if a datagram leaves alone where a batch does not. Then the interface or the kernel can't segment, and
+ * our address is still ours. */
 static bool udp_send_leaves_alone(struct udp_flow *flow, struct msghdr *message)
 {
     uint32_t count = flow->count;
@@ -186,7 +186,7 @@ static bool udp_send_leaves_alone(struct udp_flow *flow, struct msghdr *message)
     return left;
 }
 
-/* Is it what sendmsg says of this datagram, whatever came before? */
+/* Returns true if sendmsg refuses this datagram itself, whatever came before. */
 static bool is_of_this_send(int error)
 {
     return error == EAGAIN || error == EWOULDBLOCK || error == EIO || error == EINVAL || error == ENOBUFS;
@@ -296,7 +296,7 @@ static bool udp_begin(struct link *link)
     return false;
 }
 
-/* The link may have been rerouted between begin and end by nobody else: both are under its queue pair's lock. */
+/* The link can't be rerouted by another thread between begin and end: both are under its queue pair's lock. */
 static void udp_end(struct link *link)
 {
     struct udp_flow *flow = atomic_load(&udp_of(link)->flow);
@@ -336,7 +336,7 @@ static uint32_t write_datagram(uint8_t *start, const struct datagram_route *rout
     return covered + DATAGRAM_ICRC;
 }
 
-/* Can a datagram of this length join the batch? If not, the batch leaves first; false: it can't. */
+/* Returns true if a datagram of this length can join the batch. If not, the batch leaves first; false: it can't. */
 static bool make_place(struct udp_link *udp, struct udp_flow *flow, uint32_t length)
 {
     bool joins = flow->count && flow->link == udp && !flow->closed && length <= flow->segment;
@@ -360,9 +360,8 @@ static void join_batch(struct udp_flow *flow, const struct udp_link *udp, uint32
     flow->count++;
 }
 
-/* Who asked whether there is room was told of the socket, and not of whether this datagram joins the batch: if it does
- * not, and the batch can't leave, it waits behind it. Segments of one send have identifications that count up from 0.
- */
+/* The caller's check covered the socket, not whether this datagram joins the pending batch: if it does not, and the
+ * batch can't leave, it waits behind it. Segments of one send have identifications that count up from 0. */
 static enum frame_sent udp_send(struct link *link, const struct frame *frame)
 {
     struct udp_link *udp = udp_of(link);
@@ -400,7 +399,7 @@ static bool udp_no(struct link *link)
     return false;
 }
 
-/* What was sent is out of our hands: timers may run. */
+/* The datagrams are out of our hands: timers may run. */
 static bool udp_consumed(struct link *link)
 {
     return true;

@@ -23,7 +23,7 @@ static bool set(int fd, int level, int name, int value)
     return !setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* What a datagram's header said, which the ICRC and the GRH need. */
+/* The fields of a datagram's header that the ICRC and the GRH need. */
 static bool ask_for_headers(int fd, bool ipv6)
 {
     if (!ipv6)
@@ -62,7 +62,7 @@ bool udp_watch(const struct udp_port *port, int fd)
     return !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* What is for a group comes to its own socket only (udp_groups.c). */
+/* Datagrams for a group come to its socket only (udp_groups.c). */
 static void ignore_groups_of_others(int fd, bool ipv6)
 {
     if (ipv6)
@@ -71,7 +71,7 @@ static void ignore_groups_of_others(int fd, bool ipv6)
         set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
-/* Shared with the other processes of the user on this interface, who all get a part of what comes. */
+/* Shared with the other processes of the user on this interface, each of which gets a part of the datagrams. */
 static bool bind_shared(int fd, const struct udp_port *port, const union udp_address *here)
 {
     return set(fd, SOL_SOCKET, SO_REUSEPORT, on) &&
@@ -79,8 +79,8 @@ static bool bind_shared(int fd, const struct udp_port *port, const union udp_add
            !bind(fd, &here->any, udp_address_length(here));
 }
 
-/* Where nobody is. Who comes later may bind there, but is not in one group with this socket, which joined none when it
- * was bound; and then all is for the other, as an interface counts. */
+/* On a port that no socket has. A process that comes later may bind there, but is not in one group with this socket,
+ * which joined none when it was bound; and then all is for the other, as an interface counts. */
 static bool bind_last(int fd, const union udp_address *here)
 {
     return !bind(fd, &here->any, udp_address_length(here)) && set(fd, SOL_SOCKET, SO_REUSEPORT, on);

@@ -1,4 +1,4 @@
-/* What a port consists of; for udp*.c only.
+/* The members of a port; for udp*.c only.
  *
  * Locks: a flow's lock is taken from a link's begin to its end; the port's lock inside it or alone. Receiving needs
  * none: there is one caller. */
@@ -24,7 +24,7 @@ enum {
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
     UDP_DATAGRAM = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
-    UDP_PREFERRED = 32,  /* senders whose datagrams have a socket of their own */
+    UDP_PREFERRED = 32,  /* senders whose datagrams have a separate socket */
     UDP_RECEIVES = 8,    /* messages of one recvmmsg */
     UDP_RECEIVE = 65536, /* bytes of each: many datagrams that the kernel has joined (UDP_GRO) */
 };
@@ -72,7 +72,7 @@ struct udp_port {
     int receiving[UDP_FAMILIES];
     int hot;             /* the socket where something came last; -1: none */
     unsigned hot_rounds; /* for which only it was looked at */
-    atomic_bool woken;   /* somebody was, for something anywhere (udp_woken) */
+    atomic_bool woken;   /* a thread was woken, for any socket (udp_woken) */
     int wanted;          /* messages to ask a socket for next; 0: one, as the last look found nothing */
     struct udp_preferred preferred[UDP_PREFERRED];
     unsigned next_preferred; /* the next to be replaced */
@@ -120,7 +120,7 @@ bool udp_flow_open(struct udp_port *, bool ipv6, unsigned index);
 /* udp_send.c: some socket has room again. */
 void udp_flush_stuck(struct udp_port *);
 
-/* Does the GID stand for an IPv4 address? */
+/* Returns true if the GID stands for an IPv4 address. */
 static inline bool udp_is_ipv4(const uint8_t gid[16])
 {
     return grh_is_ipv4(gid);

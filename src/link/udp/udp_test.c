@@ -1,4 +1,4 @@
-/* A port on the loopback interface of a network namespace of its own, to which it sends what it receives. */
+/* A port on the loopback interface of a private network namespace, to which it sends what it receives. */
 #include "link/udp/udp.h"
 
 #include <setjmp.h>
@@ -45,7 +45,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     return syscall(SYS_sendmsg, fd, message, flags);
 }
 
-/* What has arrived. */
+/* The datagrams that have arrived. */
 struct room {
     struct udp_port *port;
     unsigned count, drops, wrong;
@@ -294,7 +294,7 @@ static void send_marked(int mark)
     close(fd);
 }
 
-/* RoCEv2 annex: routers mark what meets congestion, and the receiver is to tell the sender. */
+/* RoCEv2 annex: routers mark packets that meet congestion, and the receiver is to notify the sender. */
 static void a17_9_3_a_mark_of_congestion_is_seen(void **state)
 {
     struct room *room = *state;
@@ -341,7 +341,7 @@ static void after_a_fork_nothing_is_sent(void **state)
 }
 
 /* Sends what is no packet to the group, over the loopback interface. */
-/* More than its queue holds; who comes and is not put out keeps his place in it although he has gone. */
+/* More than its queue holds; a client that connects and is not closed keeps its place in it although it has gone. */
 static void visitors_of_the_kept_socket_are_put_out(void **state)
 {
     struct room *room = *state;
@@ -417,7 +417,7 @@ static bool write_file(const char *path, const char *text)
     return written;
 }
 
-/* Into a namespace of our own, where port 4791 is free and nobody else hears us. */
+/* Into a private namespace, where port 4791 is free and no other process receives from us. */
 static bool move_away(void)
 {
     struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
@@ -456,8 +456,8 @@ static void send_one(struct link *link, uint32_t psn)
     link->operations->end(link);
 }
 
-/* A datagram that does not join the batch, after who sends was told that there is room: it is longer than the others,
- * or comes after a shorter one. The batch can't leave; both do, in order, once there is room. */
+/* A datagram that does not join the batch, after the sender was informed that there is room: it is longer than the
+ * others, or comes after a shorter one. The batch can't leave; both do, in order, once there is room. */
 static void what_was_promised_room_is_not_lost(void **state)
 {
     static const uint32_t lengths[][3] = {{100, 100, 200}, {200, 100, 100}};
@@ -490,7 +490,7 @@ static void push_one(struct link *link, uint32_t psn)
     link->operations->end(link);
 }
 
-/* What waits behind a batch of a link that is closed leaves all the same, and goes with its own link. */
+/* A datagram that waits behind a batch of a link that is closed leaves all the same, and goes with its own link. */
 static void what_waits_behind_a_batch_is_its_own_links(void **state)
 {
     struct room *room = *state;
@@ -520,7 +520,7 @@ static bool is_readable(const struct room *room)
     return poll(&(struct pollfd){.fd = udp_fd(room->port), .events = POLLIN}, 1, 0) == 1;
 }
 
-/* Who sleeps is not woken by every datagram that has left. */
+/* A sleeping thread is not woken by every datagram that has left. */
 static void a_socket_that_has_room_says_nothing(void **state)
 {
     struct room *room = *state;
@@ -549,7 +549,7 @@ static void who_was_woken_finds_what_came(void **state)
     other->operations->close(other);
 }
 
-/* By udp_receive, or before by who sends next: the next time it waits it is told again. */
+/* By udp_receive, or before by the next sender: the next time it waits it is informed again. */
 static void who_found_no_room_is_told_of_it(void **state)
 {
     struct room *room = *state;
