@@ -11,8 +11,8 @@ struct bucket {
     nanos due; /* 0 at first: full */
 };
 
-/* May it be done now? One token comes `each` so many nanoseconds, and at most `burst` of them are kept. The caller sees
- * to it that there is one at a time. */
+/* Takes a token and returns true if there is one. One token comes each `each` nanoseconds, and at most `burst` of them
+ * are kept. The caller ensures that there is one call at a time. */
 static inline bool bucket_take(struct bucket *bucket, nanos now, nanos each, unsigned burst)
 {
     if (bucket->due < now)

@@ -1,6 +1,6 @@
-/* Descriptors that the program never sees lie high, where RLIMIT_NOFILE permits. A program may close what it did not
- * open (closefrom(3), or a number twice) and then opens files of its own, which get the lowest numbers: the library
- * would go on with those. Nor do they take numbers that select(2) can handle from the program. */
+/* Descriptors that the program never sees have high numbers, where RLIMIT_NOFILE permits. A program may close
+ * descriptors that it did not open (closefrom(3), or a number twice) and then opens files, which get the lowest
+ * numbers: the library would go on with those. Nor do they take numbers that select(2) can handle from the program. */
 #ifndef BASE_DESCRIPTOR_H
 #define BASE_DESCRIPTOR_H
 
@@ -14,7 +14,7 @@
 
 #include "base/uncancelled.h"
 
-/* From here on a number is high, whatever the limit is: a program seldom has so many files of its own. */
+/* From here on a number is high, whatever the limit is: a program seldom has so many files. */
 enum { DESCRIPTOR_HIGH = 256 };
 
 /* The least number that descriptors are moved to. */
@@ -40,9 +40,9 @@ static inline int descriptor_raise(int descriptor)
     return high < 0 ? descriptor : high;
 }
 
-/* May an eventfd or a timerfd be read and written under this number? Files have a type, these have none. The number of
- * a high descriptor is one that a file of the program does not get, so the system call is left out there. Safe in the
- * handler of a signal. */
+/* Returns true if an eventfd or a timerfd may be read and written under this number. Files have a type, these have
+ * none. The number of a high descriptor is one that a file of the program does not get, so the system call is left out
+ * there. Safe in the handler of a signal. */
 static inline bool descriptor_has_no_type(int descriptor)
 {
     struct stat status;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* May this process make no file of so many bytes? */
+/* Returns true if this process may not make a file of so many bytes. */
 static inline bool file_limit_forbids(uint64_t size)
 {
     struct rlimit limit;

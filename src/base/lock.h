@@ -17,9 +17,9 @@
 #include "base/lock_order.h"
 #include "base/uncancelled.h"
 
-/* Builds with sanitizers, and those with the option lock_checks, know who holds a lock and in which order a thread took
- * what it holds (base/lock_order.h). They end the process where a function is called without the lock that it needs,
- * and where a lock is taken too late. Others pay nothing for it, and nothing in them can fire. */
+/* Builds with sanitizers, and those with the option lock_checks, know which thread holds a lock and in which order a
+ * thread took its locks (base/lock_order.h). They end the process where a function is called without the lock that it
+ * needs, and where a lock is taken too late. Other builds pay nothing for it, and nothing in them can fire. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LOCK_CHECKS 1
 #elif defined(__clang__) /* gcc, which knows __has_feature since 14, says it above */
@@ -62,8 +62,8 @@ struct mutex {
     LOCK_CHECK
 };
 
-/* In builds that check locks, what the lock is told of itself: its place in the order, before anybody takes it; that it
- * is about to be waited for; that it was taken, and is about to be released, by this thread. */
+/* In builds that check locks, the notes about a lock: its place in the order, before a thread takes it; that it is
+ * about to be waited for; that this thread took it, and is about to release it. */
 #ifdef LOCK_CHECKS
 #define lock_set_rank(lock, order) ((void)((lock)->check.rank = (order)))
 #define lock_check_order(lock) lock_check_before(&(lock)->check)
@@ -89,7 +89,7 @@ static inline bool lock_try(struct lock *lock)
 }
 
 enum { LOCK_SPINS = 64, LOCK_SLEEPS = 256 }; /* the steps from which a wait no longer spins, no longer yields */
-enum { LOCK_TAKEN = 1, LOCK_WANTED = 2 };    /* taken, and somebody sleeps now and then because of that */
+enum { LOCK_TAKEN = 1, LOCK_WANTED = 2 };    /* taken, and a thread sleeps now and then because of that */
 
 /* Waits one step; `round` counts the steps of this wait. */
 static inline void lock_wait(unsigned round)
@@ -109,8 +109,8 @@ static inline void lock_wait(unsigned round)
     uncancelled_end(before);
 }
 
-/* Kept apart, so that who finds the lock free saves no registers for it. It takes it as WANTED once it has slept, and
- * then nobody wants it; another who sleeps marks it anew. */
+/* A separate function, so that a caller that finds the lock free saves no registers for it. It takes the lock as WANTED
+ * once it has slept, although no other thread may want it; another thread that sleeps marks it anew. */
 cold __attribute__((unused)) static void lock_wait_for(struct lock *lock)
 {
     unsigned round = 0;
@@ -134,8 +134,9 @@ static inline void lock_release(struct lock *lock)
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
 }
 
-/* For who holds it for long and takes it again at once: without a pause then, who looks every 50 us or 100 whether it
- * is free may have to do so for seconds. True: somebody does, so call lock_let_others_in when nothing else is held. */
+/* For a thread that holds it for long and takes it again at once: without a pause, a waiter that looks every 50 or 100
+ * us whether it is free may have to do so for seconds. True: a thread waits, so call lock_let_others_in when nothing
+ * else is held. */
 static inline bool lock_release_wanted(struct lock *lock)
 {
     bool wanted = atomic_load_explicit(&lock->taken, memory_order_relaxed) == LOCK_WANTED;

@@ -1,4 +1,4 @@
-/* What builds that check locks know of them; included by base/lock.h there and nowhere else. */
+/* The records of builds that check locks; included by base/lock.h there and nowhere else. */
 #ifndef BASE_LOCK_CHECKS_H
 #define BASE_LOCK_CHECKS_H
 
@@ -10,15 +10,15 @@
 #include "base/lock_order.h"
 
 struct lock_check {
-    _Atomic(pthread_t) owner; /* 0: nobody */
+    _Atomic(pthread_t) owner; /* 0: none */
     uint8_t rank;             /* enum lock_rank */
 };
 
 enum { LOCK_HELD_MOST = 32 };
 
-/* What a thread holds. Weak, so that all translation units of a program or library share the one definition. A
- * program may leave a lock of its own (LOCK_PROGRAM) taken when it destroys the object: what is left of such a lock
- * here is an address that nobody reads, and its rank forbids nothing. */
+/* The locks that a thread holds. Weak, so that all translation units of a program or library share the one definition.
+ * A program may leave its lock (LOCK_PROGRAM) taken when it destroys the object: then an address remains here that is
+ * never read, and its rank forbids nothing. */
 struct lock_thread {
     struct {
         const struct lock_check *check;

@@ -1,6 +1,6 @@
 /* The order of all locks, outermost first: a thread that holds one takes only such as come below it. This is the one
  * place where the order stands. Builds that check locks (base/lock.h) stop a program that takes two in another order;
- * taking a lock if it is free (lock_try, mutex_try) waits for nobody and is not checked.
+ * taking a lock if it is free (lock_try, mutex_try) does not wait and is not checked.
  *
  * A program may call any verb while it holds LOCK_PROGRAM, in this thread or another. So these come before all others,
  * a thread may hold several of them, and nothing waits for them but polling that CQ and posting sends on that queue
@@ -12,7 +12,7 @@
 #define BASE_LOCK_ORDER_H
 
 enum lock_rank {
-    LOCK_UNRANKED,   /* a lock that nobody has given a place, as tests' own: not checked */
+    LOCK_UNRANKED,   /* a lock without a place, as tests' own: not checked */
     LOCK_PROGRAM,    /* cq->consumer: taking completions out, the program's from start_poll to end_poll; qp->batch.lock:
                         posting sends, the program's from wr_start to wr_complete */
     LOCK_JOINING,    /* opening the first device, closing the last, forking (process.c) */
@@ -34,8 +34,8 @@ enum lock_rank {
     LOCK_SHADOW,     /* the checker's notes of objects (check/shadow.c) */
     LOCK_SYMBOLS,    /* the checker looks for a line of the program (check/findings/symbol.c) */
     LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
-                        table->exclusive, the guard's look at handlers, answers of a UDP port, permission to
-                        read this process's memory, the list of event channels: nobody holds two of them */
+                        table->exclusive, the guard's look at handlers, answers of a UDP port, permission to read this
+                        process's memory, the list of event channels: no thread holds two of them */
     LOCK_ATTACHING,  /* replacing entries of tables of imported symbols (attach.c); a fork takes it last, in the
                         program's  thread, while it keeps others out of everything */
     LOCK_LAST = LOCK_ATTACHING

@@ -140,7 +140,7 @@ static void nothing_is_checked_and_nothing_is_paid(void **state)
 
 #endif
 
-/* -- somebody who holds a lock for a millisecond, and takes it again some nanoseconds later */
+/* -- a thread that holds a lock for a millisecond, and takes it again some nanoseconds later */
 
 enum { TURNS = 5, ROUNDS_MOST = 1000 };
 

@@ -1,10 +1,10 @@
-/* What a function of the interface answers, and errno, agree: errno is set by a call that fails, whatever its manual
+/* The result of a function of the interface and errno agree: errno is set by a call that fails, whatever its manual
  * page says of the return value, and is after a call that succeeds what it was before. Programs print strerror(errno)
- * for every call, and some hand on -errno. The word behind RESULT_ says how the function tells of failure; they are
- * those of abi/versions/symbols.list. What programs call through abi/ is wrapped in one of these there. The
- * functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail.
+ * for every call, and some pass on -errno. The word behind RESULT_ says how the function reports failure; they are
+ * those of abi/versions/symbols.list. The functions that programs call through abi/ are wrapped in one of these there.
+ * The functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail.
  *
- * And what is wrapped is no cancellation point (base/uncancelled.h), whatever system calls it makes, but for those that
+ * A wrapped function is no cancellation point (base/uncancelled.h), whatever system calls it makes, but for those that
  * wait for events: RESULT_event. */
 #ifndef BASE_RESULT_H
 #define BASE_RESULT_H

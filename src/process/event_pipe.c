@@ -67,10 +67,8 @@ void event_pipe_close(struct event_pipe *pipe)
 
 /* --- bytes */
 
-/* A program that closes all descriptors opens files of its own under the lowest numbers. The system call would cost a
- * wake-up a tenth of its time, so descriptors that lie high, which are numbers that such files don't get, are not
- * asked.
- */
+/* A program that closes all descriptors opens files under the lowest numbers. The system call would cost a wake-up a
+ * tenth of its time, so descriptors with high numbers, which such files don't get, are not checked. */
 static bool is_still_ours(const struct event_pipe *pipe)
 {
     struct stat status;
@@ -98,7 +96,8 @@ static bool has_room(const struct event_pipe *pipe)
     return poll(&own, 1, 0) == 1 && own.revents & POLLOUT;
 }
 
-/* Where there is no room after a debt was noted, bytes are in the pipe, and who takes the next one of them pays it. */
+/* Where there is no room after a debt was noted, bytes are in the pipe, and the reader of the next one pays the debt.
+ */
 static void write_or_owe(struct event_pipe *pipe, uint32_t count)
 {
     uint32_t rest;

@@ -1,9 +1,9 @@
 /* The descriptor by which a program waits for events, and polls for them: the read end of a pipe in which there is a
  * byte for each event. So it is readable while events wait, and never writable, as the kernel's; poll(2), epoll(7) with
- * and without edges, O_NONBLOCK, signals and several threads that wait are the kernel's own.
+ * and without edges, O_NONBLOCK, signals and several waiting threads work as the kernel defines them.
  *
- * The events themselves stand in a list of the owner's. Who has taken a byte looks there, and may find that the event
- * was withdrawn meanwhile. */
+ * The events themselves stand in a list of the owner's. A thread that has taken a byte looks there, and may find that
+ * the event was withdrawn meanwhile. */
 #ifndef PROCESS_EVENT_PIPE_H
 #define PROCESS_EVENT_PIPE_H
 

@@ -1,4 +1,4 @@
-/* What a program that polls sees of its events, whatever it does with its descriptor, and with ours. */
+/* The events that a polling program sees, whatever it does with its descriptor, and with ours. */
 #include "process/event_pipe.h"
 
 #include <setjmp.h>

@@ -131,7 +131,7 @@ static void take_news(struct follow *follow)
     follow->woken = true;
 }
 
-/* A program that closes all that is open closes this, too, and the number may be of a file of its own by now. */
+/* A program that closes all descriptors closes this one, too, and the number may belong to one of its files by now. */
 static bool is_ours(struct follow *follow)
 {
     if (inode_of(follow->fd) == follow->inode)

@@ -1,6 +1,5 @@
-/* The devices follow their network interfaces: the helper hears of changes by netlink, asks what has become of the
- * interface, and has the new state published and told. A process none of whose devices is on an interface has no such
- * socket. */
+/* The devices follow their network interfaces: the helper receives changes by netlink, queries the interface, and has
+ * the new state published and reported. A process none of whose devices is on an interface has no such socket. */
 #ifndef PROCESS_FOLLOW_H
 #define PROCESS_FOLLOW_H
 
@@ -17,12 +16,13 @@ void follow_end(struct process *);
 /* In the child of a fork. */
 void follow_abandon(struct process *);
 
-/* For the helper: what it sleeps on besides; writes one at most and returns how many. What came of it. */
+/* For the helper: follow_poll writes the descriptors that it sleeps on besides, one at most, and returns how many;
+ * follow_polled takes the result. */
 unsigned follow_poll(const struct process *, struct pollfd *);
 void follow_polled(struct process *, const struct pollfd *, unsigned count);
 
-/* For the helper, without any lock: does what is to be done, if anything. False: somebody holds process->control; to be
- * called again soon. */
+/* For the helper, without any lock: does what is to be done, if anything. False: another thread holds process->control;
+ * to be called again soon. */
 bool follow_changes(struct process *);
 
 #endif

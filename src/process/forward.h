@@ -9,8 +9,8 @@ enum { FORWARD_ARRIVAL = 8 }; /* bytes before the GRH of a frame that was passed
 /* Where it had arrived, as these bytes say. */
 unsigned forward_interface(const uint8_t arrival[FORWARD_ARRIVAL]);
 
-/* The kernel gave us a datagram that is for another process of this host, the owner of this number: hands it on.
- * False: nobody else owns it. Under process->progress. */
+/* The kernel gave us a datagram that is for another process of this host, the owner of this number: passes it on.
+ * False: no other process owns it. Under process->progress. */
 bool forward_datagram(struct process *, const struct udp_arrival *, uint32_t number);
 /* Hands it to this process; false: there is no room on the way, and it is lost. */
 bool forward_to(struct peer *, const struct udp_arrival *);

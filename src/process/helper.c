@@ -52,7 +52,7 @@ void helper_watch(struct process *process)
         schedule_by(&process->schedule, &process->helper.hangs, clock_now() + hang_after);
 }
 
-/* Has the program closed one of them, as one that closes all that is open does? */
+/* Returns true if the program has closed one of them, as a program that closes all descriptors does. */
 static bool has_closed(const struct pollfd *sockets, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -61,7 +61,7 @@ static bool has_closed(const struct pollfd *sockets, unsigned count)
     return false;
 }
 
-/* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something.
+/* Sleeps until `until`, a doorbell, or a signal that isn't ours; while no thread polls also until a port has something.
  * True: the doorbell waits to be served. */
 static bool sleep_until(struct process *process, nanos until, nanos now, bool polled)
 {
@@ -84,7 +84,7 @@ struct duty {
     nanos linger, busy_until;            /* looks on; 0: does not */
     nanos tick;                          /* pollers do the work, and are looked after so often; 0: they don't */
     bool failed;                         /* the host is lost, and the devices have failed */
-    enum { UNASKED, SILENT, RANG } bell; /* what the last sleep said of the doorbell, if nobody has asked since */
+    enum { UNASKED, SILENT, RANG } bell; /* the last sleep's result for the doorbell, if it was not read since */
     unsigned looks;                      /* while it looks on */
 };
 
@@ -93,7 +93,7 @@ static void duty_sleep(struct duty *duty, nanos until, nanos now, bool polled)
     duty->bell = sleep_until(duty->process, until, now, polled) ? RANG : SILENT;
 }
 
-/* Who looks on sees the rings anyway, and asks now and then for what comes by the socket alone. */
+/* While spinning, the helper sees the rings; it asks the sockets only now and then. */
 static bool duty_rings(struct duty *duty, bool claimed)
 {
     enum { LOOKS = 16 };
@@ -110,7 +110,7 @@ static bool duty_rings(struct duty *duty, bool claimed)
     return found && sockets->revents;
 }
 
-/* Did somebody ring, or send a new ring? */
+/* Returns true if a peer rang, or sent a new ring. */
 static bool serve_doorbell(struct duty *duty, bool claimed)
 {
     struct process *process = duty->process;
@@ -130,8 +130,8 @@ static nanos look_at_timers(struct process *process, nanos now)
     return deadline;
 }
 
-/* Does the program call verbs right now? Who can't be seen at it may be waiting for this very processor, so it gets it
- * for a moment. */
+/* Returns true if the program calls verbs right now. A thread that is not seen in one may be waiting for this very
+ * processor, so it gets it for a moment. */
 static bool sees_activity(struct duty *duty)
 {
     struct process *process = duty->process;
@@ -144,9 +144,10 @@ static bool sees_activity(struct duty *duty)
     return atomic_load_explicit(&process->poller.rounds, memory_order_relaxed) != rounds;
 }
 
-/* Who claimed and then stopped made its peers wait for our tick: next time it must poll twice as long before it is
- * believed. Half as long suffices only after it was seen at it in five looks in a row: a program that alternates
- * between polling and looking at its memory is as often seen at the one as at the other, and is soon never believed. */
+/* A thread that claimed polling and then stopped left its peers waiting for our tick: next time it must poll twice as
+ * long before the claim counts. Half as long suffices only after it was seen polling in five looks in a row: a program
+ * that alternates between polling and looking at its memory is seen as often at the one as at the other, and its claims
+ * soon count no more. */
 static void judge_pollers(struct duty *duty)
 {
     struct process *process = duty->process;
@@ -220,7 +221,7 @@ static void come_again(struct process *process)
     node_wake(process->node);
 }
 
-/* Who holds `control` may wait for the progress that the helper makes, so the helper does not wait for it. */
+/* A holder of `control` may wait for the progress that the helper makes, so the helper does not wait for it. */
 static void fail_devices(struct duty *duty)
 {
     duty->failed = duty->process->parts->fail_devices(duty->process);
@@ -328,7 +329,7 @@ static int helper_create(struct process *process)
     return error == EINVAL ? pthread_create(&process->helper.thread, NULL, help, process) : error;
 }
 
-/* The helper takes none of the program's signals, but for those that its own accesses may cause. */
+/* The helper takes none of the program's signals, only those that its accesses may cause. */
 int helper_start(struct process *process)
 {
     sigset_t all, before;
@@ -364,9 +365,9 @@ bool helper_stop(struct process *process)
     return helper_ends_within(process, deaf_patience);
 }
 
-/* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and what the
- * interrupted thread holds is never given back. So nothing here waits for a lock, and the helper is left alone when it
- * has had its time: the end of the process tells the peers, too. */
+/* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and the locks
+ * of the interrupted thread are never released. So nothing here waits for a lock, and the helper is left alone after
+ * its time: the end of the process reaches the peers as well. */
 void helper_leave(struct process *process)
 {
     atomic_store(&process->helper.ending, true);

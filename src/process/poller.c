@@ -11,8 +11,8 @@ enum {
     DENIALS = 4096,     /* tries in a row to get the progress after which a poller sleeps for a moment */
 };
 
-/* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
- * that was preempted while it held the progress. */
+/* A thread that has polled for long without result gives up the processor: a peer may need it, or a preempted thread of
+ * this process that holds the progress. */
 cold static void yield_now(struct process *process)
 {
     atomic_store_explicit(&process->poller.fruitless, YIELD_AFTER - YIELD_STEP, memory_order_relaxed);
@@ -27,7 +27,7 @@ static inline void yield_if_idle(struct process *process, unsigned done)
         yield_now(process);
 }
 
-/* Under progress. Has polling gone on for long enough to believe that it will? */
+/* Under progress. Returns true if polling has gone on for long enough to assume that it will go on. */
 static inline bool may_claim(struct process *process)
 {
     lock_assert_held(&process->progress);
@@ -49,8 +49,8 @@ cold static void claim_now(struct process *process)
     node_wake(process->node); /* so that the helper begins to tick */
 }
 
-/* Somebody has the progress, and nobody got it since: its holder may have been preempted by this very thread, and does
- * not run again when a thread of a real-time priority yields, but when it sleeps. */
+/* Another thread has the progress, and no thread got it since: its holder may have been preempted by this very thread,
+ * and does not run again when a thread of a real-time priority yields, but when it sleeps. */
 cold static void be_denied(struct process *process)
 {
     uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
@@ -86,11 +86,11 @@ void poller_poll(struct process *process)
     poll_once(process);
 }
 
-/* That a ring has room again is told once (shm_got_room), here perhaps to us. Whoever has the progress may have looked
- * at those that wait for room just before one of them came, and would sleep until the next look after receivers (50 ms)
- * with nobody left to ring: so it is sent round once more. Frames and letters need no such care, they are still there
- * when the helper looks before it sleeps. Who goes on polling looks at the list in each round, and the helper's own
- * node_sleep is followed by a round, which node_rest counts on. */
+/* shm_got_room reports room only once, and it may have been reported to this thread. If another thread holds the
+ * progress and has already checked the waiting queue pairs, they would sleep until the next look at receivers (50 ms),
+ * and no peer would ring: so one more round runs. Frames and control messages need no such care, they are still there
+ * when the helper looks before it sleeps. A thread that goes on polling looks at the list in each round, and the
+ * helper's own node_sleep is followed by a round, which node_rest counts on. */
 void poller_handover(struct process *process)
 {
     if (process->forked)
@@ -98,6 +98,6 @@ void poller_handover(struct process *process)
     if (!node_rest(process->node) && !poll_once(process))
         node_wake(process->node);
     if (atomic_load(
-            &process->loop.owing)) /* another thread may have left an ACK for a round that now nobody promises */
+            &process->loop.owing)) /* another thread may have left an ACK for a round that no thread promises now */
         progress_work(process);
 }

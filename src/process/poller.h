@@ -10,7 +10,7 @@ enum {
     CLAIM_ROUNDS_MOST = 1 << 16, /* the same for a program that disappointed that belief again and again */
 };
 
-/* Makes progress unless another thread is at it. Called by whoever finds nothing to do. */
+/* Makes progress unless another thread does. For callers that find nothing to do. */
 void poller_poll(struct process *);
 
 /* The caller is about to block: from now on doorbells ring. */

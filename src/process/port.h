@@ -13,9 +13,9 @@ void port_close_all(struct process *);
 /* In the child of a fork. */
 void port_abandon_all(struct process *);
 
-/* Does a way lead from the device's port to the address that the attributes name, and is there a neighbour on it? As
- * reach_wait has it, with the second that a kernel waits. Blocks: under no lock. ENODEV: the device serves this host
- * only. */
+/* Waits until a route leads from the device's port to the address in the attributes, and its neighbour is known, as
+ * reach_wait does, for at most the second that a kernel waits. Blocks: under no lock. ENODEV: the device serves this
+ * host only. */
 int port_reach(const struct process *, const struct device *, const struct ibv_ah_attr *, struct reach *);
 
 /* The link to the address that the attributes name; NULL and errno. `flow`: packets of one flow keep their order.
@@ -34,21 +34,21 @@ unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *co
 /* udp_prefer on the port that has the address on this interface. Under process->progress. */
 void port_prefer(struct process *, const struct datagram_route *, unsigned interface, nanos now);
 
-/* Multicast groups beyond this host: joins and leaves on all ports; a group of an IP version that the host has not is
- * none of theirs. 0 or errno; joining twice is joining once. Under process->progress. */
+/* Multicast groups beyond this host: joins and leaves on all ports; ports skip groups of an IP version that the host
+ * lacks. 0 or errno; joining twice is joining once. Under process->progress. */
 int port_join(struct process *, const union ibv_gid *);
 void port_leave(struct process *, const union ibv_gid *);
 
 /* The device with this address that has a port on this interface; NULL: none. */
 const struct device *port_with_address(const struct process *, const union ibv_gid *, unsigned interface);
 
-/* Is the device's port on this interface? The device may have none. */
+/* Returns true if the device's port is on this interface. The device may have none. */
 bool port_is_on(const struct process *, const struct device *, unsigned interface);
-/* Does the device have a port, and on another interface than this one, which has its interface's name by now? */
+/* Returns true if the device has a port, on another interface than this one, which has its interface's name by now. */
 bool port_is_stranded(const struct process *, const struct device *, unsigned interface);
 /* The index of the interface that the device's port is on; 0: it has none. */
 unsigned port_interface(const struct process *, const struct device *);
-/* Is the GID one of the device's? */
+/* Returns true if the GID is one of the device's. */
 bool port_has_address(const struct device *, const union ibv_gid *);
 
 /* A link for an answer, from an address of the device, which has a port; NULL: no memory, no socket. */
@@ -56,9 +56,9 @@ struct link *port_reply_link(const struct process *, const struct device *, cons
                              const union ibv_gid *to);
 
 struct pollfd;
-/* What the helper sleeps on besides the node; writes at most DEVICES_MAX and returns how many. */
+/* Writes the descriptors that the helper sleeps on besides the node, at most DEVICES_MAX, and returns how many. */
 unsigned port_poll(const struct process *, struct pollfd *);
-/* What came of it, when something has woken the helper: the ports that it was look at all their sockets. */
+/* Takes the result, when something has woken the helper: the woken ports look at all their sockets. */
 void port_polled(const struct process *, const struct pollfd *, unsigned count);
 
 #endif

@@ -1,4 +1,5 @@
-/* Is a device's port up? A person takes it down and up again (softverbs event), for all processes of the host. */
+/* The state of each device's port. A user takes it down and up again (softverbs event), for all processes of the host.
+ */
 #ifndef PROCESS_PORT_STATE_H
 #define PROCESS_PORT_STATE_H
 
@@ -11,7 +12,7 @@ static inline uint32_t port_state_bit(const struct device *device)
     return 1u << device->index;
 }
 
-/* Is one of these bits down? */
+/* Returns true if one of these bits is down. */
 static inline bool port_state_down(const struct process *process, uint32_t bits)
 {
     return unlikely(atomic_load_explicit(&process->ports_down, memory_order_relaxed) & bits);
@@ -20,7 +21,7 @@ static inline bool port_state_down(const struct process *process, uint32_t bits)
 /* The device's port as others left it, for a context that is being opened. */
 void port_state_learn(struct process *, const struct device *);
 
-/* What the process may publish has changed. Thread-safe. */
+/* Call it when the facts that the process may publish have changed. Thread-safe. */
 void port_state_publish(struct process *);
 
 /* False: it was so already. Thread-safe. */

@@ -50,7 +50,7 @@ static void wake_helper(struct schedule *schedule)
     node_wake(container_of(schedule, struct process, schedule)->node);
 }
 
-/* What destroy gets along with, also when it is not all there. */
+/* The members that destroy accepts also when they are incomplete. */
 static struct process *create_empty(const struct process_parts *parts)
 {
     char why[256];
@@ -105,9 +105,9 @@ static struct process *create(const struct process_parts *parts)
     return NULL;
 }
 
-/* Threads don't survive a fork. The parent's helper is kept out of everything for the moment of the fork, and so is who
- * opens, closes, makes or destroys; in the child, what was inherited is cut off from the host, and the next
- * ibv_open_device begins anew. */
+/* Threads don't survive a fork. During the fork the parent's helper is kept out of everything, and so are threads that
+ * open, close, make or destroy; in the child, inherited state is cut off from the host, and the next ibv_open_device
+ * begins anew. */
 static void before_fork(void)
 {
     static_locks_take(LOCK_UNRANKED, LOCK_CONTROL - 1); /* `joining` first */
@@ -211,7 +211,7 @@ void process_leave(struct process *process)
     if (--users == 0) {
         the_process = NULL;
         if (helper_stop(process))
-            destroy(process); /* nobody joins, and no child is forked, while half of it is there */
+            destroy(process); /* no process joins, and no child is forked, while half of it is there */
     }
     mutex_release(&joining);
     uncancelled_end(before);

@@ -1,8 +1,8 @@
-/* What all contexts of this process share: its place on the host, its helper thread and what it moves data for. There
- * is one from the first ibv_open_device to the last ibv_close_device.
+/* The state that all contexts of this process share: its place on the host, its helper thread and the endpoints that it
+ * moves data for. There is one from the first ibv_open_device to the last ibv_close_device.
  *
- * What the layers above keep in it is made, given up and inherited by the functions of one table, struct process_parts,
- * which whoever joins brings along: the process knows none of them. */
+ * The objects that the layers above keep in it are made, given up and inherited by the functions of one table, struct
+ * process_parts, which the caller of process_join brings along: the process knows none of them. */
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
 
@@ -26,7 +26,7 @@ struct device;
 struct device_state;
 struct process;
 
-/* What the layers above bring. All but `answer` get along with a process that `begin` could not finish. */
+/* Callbacks supplied by the layers above. All except `answer` accept a process that `begin` could not finish. */
 struct process_parts {
     int (*begin)(struct process *); /* 0 or errno; before the helper starts */
     /* The device is opened: what it has on a network. 0 or errno. Under process->control. */
@@ -34,18 +34,18 @@ struct process_parts {
     /* The program ends without closing its devices: peers hear of it. Under process->progress. */
     void (*leave)(struct process *);
     void (*write_counters)(
-        struct process *); /* nobody sends any more: what was counted, and stories, go where their user finds them */
+        struct process *);          /* all senders have ended: counts and stories go to the place that the user named */
     void (*stop)(struct process *); /* the helper has ended; the process is still on the host */
     void (*end)(struct process *);  /* it is not any more: frees everything */
     /* For the moment of a fork; behind process->progress. */
     void (*lock)(struct process *);
     void (*unlock)(struct process *);
     void (*inherit)(struct process *); /* in the child, which has process->inherited */
-    /* The host is lost: all devices fail. False: somebody holds process->control; ask again. Without any lock. */
+    /* The host is lost: all devices fail. False: another thread holds process->control; ask again. Without any lock. */
     bool (*fail_devices)(struct process *);
     void (*answer)(void *process, const char *request, int fd); /* to the tools; as of node_service */
-    /* The device has this state from now on: publishes and tells it. False: somebody holds process->control; ask again.
-     * By the helper, without any lock. */
+    /* The device has this state from now on: publishes and reports it. False: another thread holds process->control;
+     * ask again. By the helper, without any lock. */
     bool (*follow)(struct process *, const struct device *, const struct device_state *);
     void (*departed)(struct process *, nanos now); /* some peer has gone. Under process->progress */
     bool (*look_for_hangs)(struct process *);      /* report/hangs.h; NULL: nothing does */
@@ -64,12 +64,12 @@ LIST_HEAD(guest_list, guest);
 /* Of the loop (progress.c). */
 struct loop {
     struct endpoint_list to_flush; /* received something and may have an answer; under progress */
-    struct endpoint_list late;     /* owe but an ACK that nobody asked for; likewise */
+    struct endpoint_list late;     /* owe only an ACK that no peer asked for; likewise */
     unsigned late_rounds;          /* since there are some; likewise */
     struct endpoint_list no_room;  /* have output that their link had no room for; under schedule.lock */
     _Atomic uint32_t no_room_count;
     struct schedule_timer liveness;          /* asks after the receivers of those */
-    struct schedule_timer *_Atomic departed; /* expires when some peer has gone; NULL: nobody asks for that */
+    struct schedule_timer *_Atomic departed; /* expires when some peer has gone; NULL: no caller needs that */
     unsigned departures;                     /* as they were then; under progress */
     _Atomic uint32_t delivering;             /* number of the newest round that delivers; written under progress */
     _Atomic uint32_t answered;               /* that of the newest whose answers have left; likewise */
@@ -95,7 +95,7 @@ struct poller {
 
 /* Of what hears of changes of network interfaces (follow.c); the helper's alone. */
 struct follow {
-    int fd;           /* netlink; -1: none of the devices is on an interface, or the program has closed it */
+    int fd;           /* netlink; -1: no device is on an interface, or the program has closed it */
     ino_t inode;      /* of that socket */
     bool woken;       /* something has come there */
     uint32_t pending; /* devices to be looked at, a bit for each */
@@ -138,7 +138,7 @@ struct process {
 
     /* Of the layers above, made and freed by their parts. */
     struct gsi *gsi;
-    struct cm *_Atomic cm; /* NULL: nobody has used it yet */
+    struct cm *_Atomic cm; /* NULL: not used yet */
     struct context_list contexts;
     uint32_t next_handle;
     uint64_t dm_used;        /* bytes of device memory that are allocated; under control */
@@ -159,7 +159,8 @@ void process_leave(struct process *);
  * is taken behind the library's. Thread-safe. */
 void process_watch_forks(void);
 
-/* May peers do by themselves what they would send packets for? Not where taps have to see those. */
+/* Returns true if peers may access memory directly instead of sending packets. False where taps have to see the
+ * packets. */
 static inline bool process_publishes(const struct process *process)
 {
     return !traffic_taps(&process->traffic) && !atomic_load(&process->forked);

@@ -19,7 +19,7 @@
 
 enum {
     FRAMES_A_ROUND = 64,
-    LATE_ROUNDS = 64, /* that an ACK which nobody asked for waits for the next */
+    LATE_ROUNDS = 64, /* that an ACK which no peer asked for waits for the next */
     MULTICAST_QP = 0xffffff
 };
 
@@ -100,7 +100,7 @@ static inline void begin_progress(struct round *round)
         begin_round(round);
 }
 
-/* What it brought may be told now. */
+/* The events that it brought may be reported now. */
 static void end(const struct round *round)
 {
     struct process *process = round->process;
@@ -115,7 +115,7 @@ static struct endpoint *find_common_endpoint(struct process *process, uint32_t n
     return number == MULTICAST_QP ? &process->multicast : number == MAD_QP ? &process->mad : NULL;
 }
 
-/* False: nobody here has that number. */
+/* False: no endpoint here has that number. */
 static inline bool take_packet(struct round *round, struct endpoint_arrival *arrival)
 {
     begin_progress(round);
@@ -148,7 +148,7 @@ static void drop_datagram(void *context, const struct udp_refusal *refusal)
         taps_refused(traffic_taps(&process->traffic), refusal);
 }
 
-/* Something for which no packet stands, for who deals with frames of its kind. */
+/* A frame that holds no packet, for the handler of its kind. */
 static void take_other(struct round *round, struct peer *peer, const struct frame *frame)
 {
     struct process *process = round->process;
@@ -185,7 +185,7 @@ cold static void take_packet_slow(struct round *round, struct endpoint_arrival *
                   packet->destination, (int)arrival->peer->pid);
 }
 
-/* What was decoded in either way. From the network it came by way of another process, and `forwarded` is not NULL. */
+/* A decoded packet from either way. If it came from the network through another process, `forwarded` is not NULL. */
 __attribute__((always_inline)) static inline void take_decoded(struct round *round, struct peer *peer,
                                                                const struct frame *frame, struct packet *packet,
                                                                enum wire_fault fault, const uint8_t *forwarded)
@@ -237,7 +237,7 @@ static void progress_flush(struct process *process, nanos now, bool ack_later)
     }
 }
 
-/* Who owes an ACK that nobody asked for has waited for long enough. */
+/* The ACKs that no peer asked for have waited for long enough. */
 static void acknowledge_late(struct process *process)
 {
     struct endpoint *endpoint;
@@ -256,9 +256,9 @@ static void flush_some(struct process *process, nanos now, bool ack_later)
     progress_flush(process, now, ack_later);
 }
 
-/* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Saying that some wait before
- * looking whether everybody sleeps pairs with those who go to sleep (helper.c), who say so before they look for
- * waiting ACKs. What has been said since an earlier round they have seen, or will see before they sleep. */
+/* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Setting loop.owing before looking
+ * whether all threads sleep pairs with threads that go to sleep (helper.c), which mark that before they look for
+ * waiting ACKs. A mark of an earlier round they have seen, or will see before they sleep. */
 static void flush_in_time(struct process *process, nanos now, bool ack_later)
 {
     flush_some(process, now, ack_later && !node_sleeping(process->node));
@@ -273,7 +273,7 @@ static void flush_in_time(struct process *process, nanos now, bool ack_later)
     atomic_store(&process->loop.owing, false);
 }
 
-/* Those that waited for room move to the list of those with output; who finds none again comes back by itself. */
+/* Endpoints that waited for room move to the list of those with output; one that finds none again returns by itself. */
 static void retry_for_room(struct process *process)
 {
     struct endpoint *endpoint;
@@ -302,7 +302,8 @@ void progress_guests(struct process *process, void (*visit)(void *endpoint, void
     }
 }
 
-/* Is there nothing for a round to do, but for ACKs that wait? Datagrams are only found by a system call. */
+/* Returns true if a round would have nothing to do except for waiting ACKs. Datagrams are only found by a system call.
+ */
 static inline bool is_idle(const struct process *process)
 {
     return node_is_quiet(process->node) && !atomic_load_explicit(&process->port_count, memory_order_relaxed) &&
@@ -333,8 +334,8 @@ cold static unsigned make_round(struct process *process, bool ack_later)
     return done;
 }
 
-/* With nothing to do but for ACKs that wait, and may wait for this round, too: whoever goes to sleep in the meantime
- * sees that there are some (loop.owing). */
+/* With nothing to do except for ACKs that wait, and may wait for this round, too: a thread that goes to sleep in the
+ * meantime sees that there are some (loop.owing). */
 cold static unsigned let_acks_wait(struct process *process, bool ack_later)
 {
     bool wait = ack_later && !TAILQ_EMPTY(&process->loop.late) && ++process->loop.late_rounds < LATE_ROUNDS;
@@ -351,8 +352,8 @@ unsigned progress_round(struct process *process, bool ack_later)
     return unlikely(owing) ? let_acks_wait(process, ack_later) : 0;
 }
 
-/* Who waits for room waits without a deadline, and a receiver that died makes none: so it is asked after now and then.
- * Once it is known to be gone, packets go nowhere and the engines' own timers do the rest. */
+/* Senders waiting for ring space have no timeout, and a dead receiver never frees any: so the receivers are checked now
+ * and then. Once a receiver is known to be gone, packets go nowhere and the engines' own timers do the rest. */
 static void look_after_receivers(struct timer *timer, nanos now)
 {
     struct process *process = container_of(timer, struct process, loop.liveness.timer);
@@ -402,7 +403,7 @@ static void flush_held(void *endpoint, void *now)
     ((struct endpoint *)endpoint)->operations->flush(endpoint, *(const nanos *)now, false);
 }
 
-/* What an adverse process still holds back is in no list. */
+/* Packets that an adverse process still holds back are in no list. */
 void progress_settle(struct process *process)
 {
     lock_assert_held(&process->progress);

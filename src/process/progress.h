@@ -4,12 +4,12 @@
 
 #include "process/process.h"
 
-/* Receives, lets endpoints transmit that had reason or got room, fails those whose CQ overran. Under
- * process->progress. Returns how much happened. `ack_later`: an ACK may wait until the next round, since the program
- * will most likely post what can take it along; somebody will see to the next round (loop.owing). */
+/* Receives, lets endpoints transmit that had reason or got room, fails those whose CQ overran. Under process->progress.
+ * Returns how much happened. `ack_later`: an ACK may wait until the next round, since the program will most likely post
+ * a packet that can carry it; a thread ensures the next round (loop.owing). */
 unsigned progress_round(struct process *, bool ack_later);
 
-/* The same for who does not hold that lock; nothing waits for a next round. */
+/* The same for callers that do not hold that lock; nothing waits for a next round. */
 unsigned progress_work(struct process *);
 
 /* Returns when no progress that runs now, and none that began before the call, is under way. */
@@ -21,7 +21,7 @@ nanos progress_timers(struct process *, nanos now);
 /* How often those that wait for room in a link ask whether its receiver still lives. */
 #define PROGRESS_LIVENESS (50 * NANOS_MILLISECOND)
 
-/* What the lists and timers of a new process begin with. */
+/* The initial lists and timers of a new process. */
 void progress_begin(struct process *, void (*wake_up)(struct schedule *));
 
 /* The process ends: what waits for the next round leaves now. Under process->progress. */

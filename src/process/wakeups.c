@@ -26,8 +26,8 @@ void wakeups_begin(struct process *process)
     atomic_store_explicit(&process->loop.deliverer, (uintptr_t)pthread_self(), memory_order_relaxed);
 }
 
-/* Whoever is woken may free what it waited on as soon as it gets the progress, and not before. A signal handler that
- * adds one from here on finds no round. */
+/* A woken thread may free the object it waited on as soon as it gets the progress, and not before. A signal handler
+ * that adds one from here on finds no round. */
 void wakeups_end(struct process *process)
 {
     struct wakeup *wakeup;

@@ -1,4 +1,5 @@
-/* What a round wakes is woken when it has ended, and what anybody else wakes meanwhile is woken at once. */
+/* Threads that a round wakes are woken when it has ended, and those that another thread wakes meanwhile are woken at
+ * once. */
 #include "process/wakeups.h"
 
 #include <setjmp.h>
