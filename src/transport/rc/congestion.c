@@ -44,9 +44,15 @@ static uint32_t shrunk_by(const struct congestion *congestion, enum congestion_s
     uint32_t window = congestion->window, notified = window - window / 5;
     if (sign != CONGESTION_NOTIFIED)
         return at_least(congestion, window / 2);
-    if (notified < LEAST_NOTIFIED)
-        notified = window < LEAST_NOTIFIED ? window : LEAST_NOTIFIED;
-    return at_least(congestion, notified);
+    return notified < LEAST_NOTIFIED ? LEAST_NOTIFIED : notified;
+}
+
+/* Notifications of nothing that is in flight, or that would take what they may not. One below their least grows on, or
+ * it would stay behind all others of a queue that is marked as long as they fill it. */
+static bool is_ignored(const struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn,
+                       uint32_t sent_psn)
+{
+    return sign == CONGESTION_NOTIFIED && (acked_psn == sent_psn || congestion->window <= LEAST_NOTIFIED);
 }
 
 void congestion_met(struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn, uint32_t sent_psn)
@@ -54,10 +60,8 @@ void congestion_met(struct congestion *congestion, enum congestion_sign sign, ui
     if (!congestion->adapts)
         return;
     bool known = congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) < 0;
-    if (known && sign != CONGESTION_SILENCE)
+    if ((known && sign != CONGESTION_SILENCE) || is_ignored(congestion, sign, acked_psn, sent_psn))
         return;
-    if (sign == CONGESTION_NOTIFIED && acked_psn == sent_psn)
-        return; /* of nothing that is in flight */
     if (!known)
         congestion->threshold = shrunk_by(congestion, sign);
     congestion->window = sign == CONGESTION_SILENCE ? at_least(congestion, 0) : congestion->threshold;

@@ -90,6 +90,20 @@ static void notifications_alone_leave_a_window_that_still_moves(void **state)
     assert_int_equal(congestion.window, 8);
 }
 
+/* Else the queue pair that lost something stays behind those that have their 16 packets in the same queue. */
+static void notifications_do_not_hold_a_small_window_down(void **state)
+{
+    struct congestion congestion = start();
+    congestion_met(&congestion, CONGESTION_SILENCE, 0, 10);
+    assert_int_equal(congestion.window, 4);
+    for (uint32_t psn = 10; psn < 1000; psn += 10) {
+        congestion_acknowledged(&congestion, 10, psn);
+        congestion_met(&congestion, CONGESTION_NOTIFIED, psn, psn + 10);
+        assert_true(congestion.window <= 17);
+    }
+    assert_int_equal(congestion.window, 16);
+}
+
 static void silence_starts_again_from_the_least(void **state)
 {
     struct congestion congestion = grown_that_met(CONGESTION_SILENCE);
@@ -142,6 +156,7 @@ int main(void)
         cmocka_unit_test(a_notification_takes_a_fifth),
         cmocka_unit_test(notifications_of_nothing_that_is_in_flight_are_ignored),
         cmocka_unit_test(notifications_alone_leave_a_window_that_still_moves),
+        cmocka_unit_test(notifications_do_not_hold_a_small_window_down),
         cmocka_unit_test(silence_starts_again_from_the_least),
         cmocka_unit_test(it_never_closes),
         cmocka_unit_test(psns_wrap),
