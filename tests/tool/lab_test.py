@@ -47,6 +47,8 @@ def hosts_have_names_addresses_and_memory_of_their_own():
                  "done; getent ahostsv4 h3; ibv_devinfo")
     assert re.search(r"h1\n02:73:76:00:00:01\nof-h1\nsoftverbs.*h2\n02:73:76:00:00:02\nof-h2\nsoftverbs.*h3\n02:73:76:00:00:03\nof-h3\n", out, re.S), out
     assert "of-h1\nof-h2" not in out and "10.77.0.3" in out and "PORT_ACTIVE" in out, out
+    if os.path.isdir("/sys/fs/cgroup"):
+        assert sorted(_shell(2, "softverbs on h2 -- ls -A /sys/fs/cgroup").split()) == sorted(os.listdir("/sys/fs/cgroup"))
     assert "here" in _shell("here,there", "softverbs on there -- hostname; hostname")
 
 
@@ -90,6 +92,12 @@ def without_rights_a_sentence_says_so():
     assert done.returncode == 125 and "allows no namespaces of one's own" in said and "softverbs doctor" in said, told(done)
     done = subprocess.run([*WITHOUT_RIGHTS, cases.SOFTVERBS, "doctor"], capture_output=True, check=False, env=cases.environment())
     assert "sysctl user.max_user_namespaces=10000" in " ".join(done.stdout.decode().split()), told(done)
+
+
+def without_veth_or_bridges_a_sentence_says_so():
+    for kind, module in (("veth", "modprobe veth"), ("bridge", "modprobe bridge")):
+        preload = {"LD_PRELOAD": f"{cases.BUILD}/tests/tool/without_kind.so", "WITHOUT_KIND": kind}
+        expect(_lab("--hosts", "2", "--", "true", env=preload), 125, b"", [f'"{module}" as root'.encode()])
 
 
 def _with(word):
@@ -254,12 +262,30 @@ def mistakes_in_links_have_sentences():
     expect(softverbs("lab", "--hosts", "2", "--topology", "/nowhere", "true"), 2, b"", [b"can't be read"])
 
 
-def queue_pairs_bear_losses_and_links_that_come_back():
-    out = _shell(2, _pingpong(), "--link", "loss=1%")
-    assert out.count("50 iters") == 2, out
-    cut = _pingpong().replace("-n 50", "-n 20000").replace("status=$?", "status=$?; wait $cutter")
-    out = _shell(2, f"(sleep 0.6; softverbs lab link h1-h2 down; sleep 0.3; softverbs lab link h1-h2 up) & cutter=$!; {cut}; softverbs lab link")
-    assert out.count("20000 iters") == 2, out
+# The end of perftest waits for the peer's. That of the ping-pongs does not: where the ACK of the last message is lost, its receiver has gone before
+# the sender repeats it, and that sender ends with RETRY_EXC_ERR, on adapters as here (docs/user/faults.md).
+SEND = "softverbs on h2 -- ib_send_lat -x 1 -n 300 >/dev/null & server=$!; for i in 1 2 3 4 5 6 7 8 9; do " \
+       "ib_send_lat -x 1 -n 300 h2 && break; sleep 0.3; done; wait $server && softverbs lab link"
+
+
+def queue_pairs_bear_losses():
+    if not shutil.which("ib_send_lat"):
+        raise Skip("perftest is not installed")
+    out = _shell(2, SEND, "--link", "loss=2%")
+    assert re.search(r"^ 2 +300 ", out, re.M) and re.search(r"^h1>: .* [1-9]\d* lost", out, re.M), out
+
+
+# After a hundred of the 8000 frames; with the timeout 18, a queue pair waits for at least eight seconds.
+CUT = "(until softverbs lab link | grep -q '^h1>h2: .* [0-9]\\{3,\\} frames'; do sleep 0.05; done; softverbs lab link h1-h2 down; sleep 0.3; " \
+      "softverbs lab link h1-h2 up) & cutter=$!; "
+
+
+def queue_pairs_bear_links_that_come_back():
+    if not shutil.which("ib_send_lat"):
+        raise Skip("perftest is not installed")
+    script = CUT + SEND.replace("-n 300", "-n 4000 -u 18").replace("wait $server", "wait $server && wait $cutter")
+    out = _shell(2, script, "--link", "h1-h2:delay=50us")
+    assert re.search(r"^ 2 +4000 ", out, re.M) and re.search(r"^h1>h2: .* [1-9]\d* lost", out, re.M), out
 
 
 def a_crowded_link_marks_and_nothing_is_lost():
@@ -280,6 +306,14 @@ def mpi_starts_its_ranks_on_the_hosts():
     for program in found:
         done = expect(_lab("--hosts", "3", "--", program, *launchers[program], "hostname"), 0, None, None)
         assert sorted(done.stdout.split()) == [b"h1", b"h2", b"h3"], told(done)
+
+
+def pdsh_starts_on_the_hosts():
+    if not shutil.which("pdsh"):
+        raise Skip("pdsh is not installed")
+    for words in (["pdsh", "-w", "h[1-3]", "hostname"], ["pdsh", "-R", "exec", "-w", "h[1-3]", "softverbs", "on", "%h", "--", "hostname"]):
+        done = expect(_lab("--hosts", "3", "--", *words), 0, None, None)
+        assert sorted(done.stdout.splitlines()) == [b"h1: h1", b"h2: h2", b"h3: h3"], told(done)
 
 
 if __name__ == "__main__":

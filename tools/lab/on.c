@@ -39,9 +39,10 @@ static int put_launchers_first(void)
     return setenv("PATH", path, 1);
 }
 
-/* Open MPI refuses root, whom a lab's host has for good reasons. */
-static void permit_root(void)
+/* The lab's ssh is what pdsh takes, and Open MPI does not refuse root, whom a lab's host has for good reasons. */
+static void prepare_launchers(void)
 {
+    setenv("PDSH_RCMD_TYPE", "ssh", 0);
     if (geteuid())
         return;
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
@@ -51,7 +52,7 @@ static void permit_root(void)
 /* What does not hold on another host: the network is the host's, and so is the directory in its own memory. */
 static int prepare(const struct command *command)
 {
-    permit_root();
+    prepare_launchers();
     unsetenv(setting_lines[SETTING_DIR].variable);
     unsetenv("XDG_RUNTIME_DIR");
     if (setenv(setting_lines[SETTING_NET].variable, LAB_INTERFACE, 1) || put_launchers_first())

@@ -89,6 +89,20 @@ bool virtual_host_prepare(const struct lab_plan *plan)
 
 /* --- in the host's own process */
 
+/* The host's own interfaces; its control groups are those of the machine. Where it can't be mounted, /sys shows the
+ * interfaces of the system outside, and nothing else is amiss. */
+static void mount_sys(void)
+{
+    static const char groups_path[] = "/sys/fs/cgroup";
+    char path[64];
+    int groups = open(groups_path, O_PATH | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", groups);
+    if (!mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) && groups >= 0)
+        (void)!mount(path, groups_path, NULL, MS_BIND | MS_REC, NULL);
+    if (groups >= 0)
+        close(groups);
+}
+
 /* The host's memory is its own, but for the lab's files. */
 static bool mount_own(const char *name)
 {
@@ -101,8 +115,7 @@ static bool mount_own(const char *name)
     if (mount(path, LAB_STATE, NULL, MS_BIND, NULL))
         return fail(LAB_STATE);
     close(state);
-    /* Where it can't be mounted, /sys shows the interfaces of the system outside, and nothing else is amiss. */
-    (void)!mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+    mount_sys();
     return true;
 }
 
