@@ -30,7 +30,7 @@ void lab_control_serve(int listener, bool (*answer)(void *, const char *, char *
     ssize_t length = client >= 0 && poll(&ready, 1, HASTE) > 0 ? recv(client, request, sizeof request - 1, 0) : -1;
     if (length >= 0) {
         request[length] = 0;
-        *reply = 0;
+        reply[1] = 0;
         reply[0] = answer(context, request, reply + 1, sizeof reply - 1) ? '+' : '-';
         (void)!send(client, reply, 1 + strlen(reply + 1), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
