@@ -93,19 +93,26 @@ static int read_all(FILE *file, uint8_t **bytes, size_t *length)
     return ferror(file) ? EIO : 0;
 }
 
-int pcap_open(struct pcap *pcap, const char *path)
+int pcap_read_file(const char *path, uint8_t **bytes, size_t *length)
 {
-    *pcap = (struct pcap){0};
+    *bytes = NULL;
     FILE *file = fopen(path, "re");
     if (!file)
         return errno;
-    uint8_t *bytes;
-    size_t length;
     errno = 0;
-    int error = read_all(file, &bytes, &length);
+    int error = read_all(file, bytes, length);
     if (error == EIO && errno)
         error = errno;
     fclose(file);
+    return error;
+}
+
+int pcap_open(struct pcap *pcap, const char *path)
+{
+    uint8_t *bytes;
+    size_t length;
+    *pcap = (struct pcap){0};
+    int error = pcap_read_file(path, &bytes, &length);
     if (error) {
         free(bytes);
         return error;

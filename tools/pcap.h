@@ -50,6 +50,10 @@ struct pcap_record {
     size_t comment_length;
 };
 
+/* All bytes of a file, or of what is read to its end, allocated with malloc, also where that fails. 0 or a positive
+ * errno. */
+int pcap_read_file(const char *path, uint8_t **bytes, size_t *length);
+
 /* 0 or a positive errno; EILSEQ: not a capture file. */
 int pcap_open(struct pcap *, const char *path);
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/container.h"
@@ -52,8 +53,8 @@ static uint8_t *reserve(struct recorded *recorded, size_t bytes)
     return buffer + recorded->used;
 }
 
-static void add_bytes(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
-                      size_t length)
+static void put_record(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
+                       size_t length)
 {
     struct record record = {.kind = kind,
                             .process = recorded->process,
@@ -64,6 +65,19 @@ static void add_bytes(struct recorded *recorded, enum record_kind kind, const ui
     uint8_t *to = reserve(recorded, record_size(kind, length));
     if (to)
         recorded->used += record_write(&record, to);
+}
+
+/* A door begins with its moment. */
+static void add_bytes(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
+                      size_t length)
+{
+    if (!recorded->used) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        put_record(recorded, RECORD_TIME, &(uint64_t){(uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec},
+                   NULL, 0);
+    }
+    put_record(recorded, kind, numbers, bytes, length);
 }
 
 /* ADD(recorded, KIND, its numbers...) */

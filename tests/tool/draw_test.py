@@ -15,7 +15,8 @@ from cases import TEMPORARY, expect, softverbs
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 GOLDEN = f"{TREE}/tests/golden"
 SENT, SENT_NUMBER, RECEIVED, RECEIVED_NUMBER = 0, 2, 3, 5  # places in a row of packets (tools/draw/page.c)
-OPCODE, PSN, MARKS, CAUSE, WAITED, NOTE, VERDICT = 7, 8, 10, 11, 13, 15, 16
+OPCODE, PSN, MARKS, CAUSE, WAITED, MESSAGE, NOTE, VERDICT, HAPPENING, BEFORE = 7, 8, 10, 11, 13, 14, 15, 16, 18, 19
+STATE, ANSWERED, POSTED, COMPLETED, ENDED = 10, 12, 14, 15, 16  # in a row of messages; of its receive ENDED
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 
 
@@ -167,6 +168,74 @@ def a_run_with_losses_is_as_its_capture_says():
     assert all("mistakes" in data["strings"][process] for process in pair[4:6]), pair
 
 
+def _happened(data, word):
+    """The rows that tell of this, with their words."""
+    return [(index, data["strings"][row[NOTE]]) for index, row in enumerate(data["packets"]) if row and data["happenings"][row[HAPPENING]][0] == word]
+
+
+def a_recording_has_work_and_how_it_ended():
+    data = _data(_page(f"{GOLDEN}/remote-range.rec"))
+    pair, = data["pairs"]
+    assert all("stories" in data["strings"][process] for process in pair[4:6]), pair
+    assert [words for _, words in _happened(data, "post")] == [f"posts RDMA_WRITE wr_id {number}, 512 bytes" for number in range(7, 11)]
+    assert [words.split(": ")[0] for _, words in _happened(data, "completion")] == [
+        f"completes RDMA_WRITE wr_id {number} with {'WR_FLUSH_ERR' if number > 7 else 'REM_ACCESS_ERR'}" for number in range(7, 11)]
+    for number, message in enumerate(data["messages"]):  # each is joined with its own
+        for place in (POSTED, COMPLETED):
+            row = data["packets"][message[place]]
+            assert f" wr_id {number + 7}" in data["strings"][row[NOTE]] and row[MESSAGE] == number, (number, message)
+    assert len(data["messages"]) == 4 and data["states"][data["messages"][0][STATE]][0] == "refused", data["messages"]
+    nak, = _marked(data, "nak")
+    assert nak[RECEIVED] >= nak[SENT] > 0 and not _marked(data, "missing"), nak
+    errors = {data["strings"][row[NOTE]].split(":")[0] for row in _marked(data, "error")}
+    assert {"may not use the memory that the peer names", "is in the error state"} <= errors, errors
+    assert all(row[SENT] >= before[SENT] for before, row in zip(data["packets"], data["packets"][1:]) if before[SENT] >= 0 <= row[SENT])
+
+
+def every_recorded_failure_is_drawn():
+    for name in sorted(name for name in os.listdir(GOLDEN) if name.endswith(".rec")):
+        data = _data(_page(f"{GOLDEN}/{name}"))
+        ends = json.loads(expect(softverbs("replay", "--ends", "--json", f"{GOLDEN}/{name}")).stdout)["ends"]
+        told = {data["strings"][row[NOTE]] for row in _marked(data, "error")}
+        assert len(data["pairs"]) == 1 and {end["failed"] for end in ends if end["failed"]} <= told, (name, ends, told)
+    assert len(_happened(_data(_page(f"{GOLDEN}/deaf.rec")), "timer")) == 3
+    data = _data(_page(f"{GOLDEN}/no-receive.rec"))
+    assert {data["causes"][row[CAUSE]][0] for row in _marked(data, "repeat")} == {"rnr"}, data["packets"]
+    data = _data(_page(f"{GOLDEN}/short-receive.rec"))
+    (index, words), = [(index, words) for index, words in _happened(data, "arrival") if "LOC_LEN" in words]
+    assert data["messages"][data["packets"][index][MESSAGE]][ENDED] == index, words
+
+
+def a_running_pair_is_recorded_with_its_moments():
+    path = f"{TEMPORARY}/run.rec"
+    expect(softverbs("run", "--record", path, "--", f"{cases.BUILD}/tests/clients/mistakes", "none"), out=None)
+    data = _data(_page(path))
+    assert data["messages"] and all(min(message[POSTED], message[COMPLETED]) >= 0 for message in data["messages"]), data["messages"]
+    times = {row[SENT] for row in data["packets"] if row[SENT] >= 0}
+    assert len(times) > len(data["packets"]) / 4, "the moments are those of a coarse clock"
+    for message in data["messages"]:
+        post, end = (data["packets"][message[place]][SENT] for place in (POSTED, COMPLETED))
+        assert 0 <= post <= data["packets"][message[5]][SENT] <= end, message
+
+
+def what_is_no_whole_recording_is_drawn_as_far_as_it_goes():
+    with open(f"{GOLDEN}/remote-range.rec", "rb") as file:
+        whole = file.read()
+    done = softverbs("draw", "-o", "-", _write("cut.rec", whole[:-3]))
+    assert done.returncode == 1 and b"ends within a record, at byte" in done.stderr and _data(done.stdout.decode())["packets"], cases.told(done)
+    done = softverbs("draw", "-o", "-", _write("bad.rec", whole + b"\xff" * 16))
+    assert done.returncode == 1 and b"damaged at byte %d" % len(whole) in done.stderr and _data(done.stdout.decode())["packets"], cases.told(done)
+    expect(softverbs("draw", "-o", "-", _write("other.rec", whole[:8] + struct.pack("<I", 7) + whole[12:])), 1, b"",
+           [b"has the form 7, and this softverbs reads 1"])
+    expect(softverbs("draw", "-o", "-", _write("head.rec", whole[:12])), 1, b"", [b"nothing is in it that can be drawn"])
+    expect(softverbs("draw", "-o", "-", _write("nothing.rec", b"")), 1, b"", [b"nothing.rec is empty."])
+    expect(softverbs("draw", TEMPORARY), 1, b"", [b"Is a directory"])
+    for at in range(12, len(whole), 97):  # whatever is in it, it ends
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x55
+        assert softverbs("draw", "-o", "/dev/null", _write("damaged.rec", bytes(damaged))).returncode in (0, 1), at
+
+
 def hostile_texts_stay_texts():
     send, _ = _send_and_ack()
     evil = "pid 7 </script><script>alert(1)</script>; qp 0x11 to 0x12; <!-- \u2028 \" \\ '"
@@ -187,7 +256,7 @@ def damaged_captures_are_drawn_as_far_as_they_go():
     data = _data(_page(_write("bit.pcap", bytes(capture))))
     row, = _marked(data, "wrong")
     assert data["strings"][row[VERDICT]] == "wrong invariant CRC", row
-    expect(softverbs("draw", "-o", "-", _write("none", b"no capture at all, but long enough")), 1, b"", [b"not a pcap or pcapng file"])
+    expect(softverbs("draw", "-o", "-", _write("none", b"no capture at all, but long enough")), 1, b"", [b"neither a capture (pcap or pcapng) nor a recording (softverbs run --record)"])
     expect(softverbs("draw", "-o", "-", _write("empty.pcapng", _capture([]))), 1, b"", [b"no packet of RoCEv2 or InfiniBand"])
     expect(softverbs("draw", "/no/such/file"), 1, b"", [b"/no/such/file: No such file"])
 

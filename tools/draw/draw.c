@@ -63,7 +63,8 @@ static char *name_output(const struct wish *wish, const char *capture)
     if (wish->output)
         return strdup(wish->output);
     const char *dot = strrchr(base, '.');
-    int length = dot && (!strcmp(dot, ".pcapng") || !strcmp(dot, ".pcap")) ? (int)(dot - base) : (int)strlen(base);
+    int length = dot && (!strcmp(dot, ".pcapng") || !strcmp(dot, ".pcap") || !strcmp(dot, ".rec")) ? (int)(dot - base)
+                                                                                                   : (int)strlen(base);
     return asprintf(&name, "%.*s.html", length, base) < 0 ? NULL : name;
 }
 
@@ -106,8 +107,8 @@ static void tell_counts(const char *name, const struct page *page)
         repeats += ladder->list[i].marks >> MARK_REPEAT & 1;
         lost += !!(ladder->list[i].marks & (1u << MARK_LOST | 1u << MARK_MISSING));
     }
-    printf("%s: %zu packets of %zu pairs of queue pairs, %zu sent again, %zu lost\n", name, ladder->count,
-           page->flows->pair_count, repeats, lost);
+    printf("%s: %zu packets of %zu pairs of queue pairs, %zu sent again, %zu lost\n", name,
+           ladder->count - page->records->happenings, page->flows->pair_count, repeats, lost);
     if (page->records->left_out)
         printf("%zu packets more were left out; see --limit\n", page->records->left_out);
 }
@@ -145,7 +146,9 @@ static int draw_files(const struct wish *wish, char **files, int count)
     if (records.count)
         status = draw_records(wish, &records, files[0]);
     else if (fine)
-        complain("%s: no packet of RoCEv2 or InfiniBand is in it", files[0]);
+        complain(records.recordings ? "%s: nothing is in it that can be drawn: no queue pair sent or received."
+                                    : "%s: no packet of RoCEv2 or InfiniBand is in it",
+                 files[0]);
     records_free(&records);
     return fine ? status : EXIT_NEGATIVE;
 }
@@ -173,7 +176,7 @@ static int run_draw(const struct command *command, int argc, char **argv)
 const struct command draw_command = {
     .name = "draw",
     .arguments = "[OPTIONS] FILE...",
-    .summary = "Draw the packets of captures as a page for a browser",
+    .summary = "Draw a capture or recording as a page for a browser",
     .help = "  -o, --output FILE     where the page goes; otherwise the capture's name,\n"
             "                        ending in .html, in this directory; - is standard\n"
             "                        output\n"
@@ -182,12 +185,14 @@ const struct command draw_command = {
             "  --to SECONDS          until then\n"
             "  --limit NUMBER        so many packets at most, instead of 1000000\n"
             "\n"
-            "Reads pcap and pcapng files, as softverbs decode does; several, such as those of\n"
-            "two hosts, become one page. The page is one HTML file that loads nothing: for\n"
-            "each two queue pairs a ladder of packets with times and PSNs, messages with\n"
-            "their acknowledgments, what was lost or sent again and why, and the timers. It\n"
-            "can be zoomed, filtered and searched; a click on a packet shows all fields. It\n"
-            "has no payload. docs/user/draw.md\n"
+            "FILE is a capture (pcap or pcapng, as softverbs decode reads them) or a\n"
+            "recording of softverbs run --record; several, such as the captures of two\n"
+            "hosts, become one page. The page is one HTML file that loads nothing: for each\n"
+            "two queue pairs a ladder of packets with times and PSNs, messages with their\n"
+            "acknowledgments, what was lost or sent again and why, and the timers; of a\n"
+            "recording also work requests and completions. It can be zoomed, filtered and\n"
+            "searched; a click on a packet shows all fields. It has no payload.\n"
+            "docs/user/draw.md\n"
             "\n"
             "Exit status: 0, or 1 when a file cannot be read to its end (what was read is\n"
             "drawn), or has no packet of RoCEv2 or InfiniBand.\n",

@@ -9,12 +9,12 @@ static uint64_t join(uint32_t high, uint32_t low)
     return (uint64_t)high << 32 | low;
 }
 
-static uint32_t receiver_of(const struct record *record)
+static uint32_t receiver_of(const struct entry *record)
 {
-    return record->known ? record->packet.destination : LOOKUP_NONE;
+    return record->known || record->happening ? record->packet.destination : LOOKUP_NONE;
 }
 
-static uint32_t add_flow(struct flows *flows, const struct record *record)
+static uint32_t add_flow(struct flows *flows, const struct entry *record)
 {
     flows->list = list_grow(flows->list, flows->count, &flows->room, sizeof *flows->list);
     flows->list[flows->count] = (struct flow){.source = record->source,
@@ -26,7 +26,7 @@ static uint32_t add_flow(struct flows *flows, const struct record *record)
     return (uint32_t)flows->count++;
 }
 
-static uint32_t flow_of(struct flows *flows, struct lookup *known, const struct record *record)
+static uint32_t flow_of(struct flows *flows, struct lookup *known, const struct entry *record)
 {
     uint32_t *index =
         lookup_find(known, join(record->source, record->destination), join(record->from, receiver_of(record)));
@@ -35,7 +35,7 @@ static uint32_t flow_of(struct flows *flows, struct lookup *known, const struct 
     return *index;
 }
 
-static bool is_response(const struct record *record)
+static bool is_response(const struct entry *record)
 {
     return record->known && op_table[record->packet.opcode].flags & OP_RESPONSE;
 }
@@ -49,8 +49,8 @@ static void point_to(struct flow *flow, uint32_t other, uint32_t votes)
 }
 
 /* A response in flow `index` has the PSN of a request in another one. */
-static void count_answer(struct flows *flows, struct lookup *requests, struct lookup *votes,
-                         const struct record *record, uint32_t index)
+static void count_answer(struct flows *flows, struct lookup *requests, struct lookup *votes, const struct entry *record,
+                         uint32_t index)
 {
     uint32_t asked = *lookup_find(requests, join(record->destination, record->source), record->packet.psn);
     if (asked == LOOKUP_NONE)
@@ -61,7 +61,7 @@ static void count_answer(struct flows *flows, struct lookup *requests, struct lo
     point_to(&flows->list[asked], index, *count);
 }
 
-static void note_length(struct flow *flow, const struct record *record)
+static void note_length(struct flow *flow, const struct entry *record)
 {
     const uint32_t carries = OP_SEND | OP_WRITE | OP_RESPONSE;
     uint32_t flags = record->known ? op_table[record->packet.opcode].flags : 0;
@@ -73,7 +73,7 @@ static void find_flows(struct flows *flows, const struct records *records)
 {
     struct lookup known = {0}, requests = {0}, votes = {0};
     for (size_t i = 0; i < records->count; i++) {
-        const struct record *record = &records->list[i];
+        const struct entry *record = &records->list[i];
         uint32_t index = flows->of[i] = flow_of(flows, &known, record);
         flows->list[index].heard |= record->direction == PCAP_RECEIVED;
         note_length(&flows->list[index], record);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "draw/transits.h"
+#include "draw/works.h"
 #include "wire/op.h"
 #include "wire/psn.h"
 
@@ -22,6 +23,7 @@ struct progress {
     uint32_t response;              /* PSN that the next response of a READ has; LOOKUP_NONE: none is awaited */
     uint32_t *messages;             /* that it has sent, by their PSNs */
     size_t count, room, unanswered; /* those before this one have their answer */
+    struct works works;
 };
 
 struct walk {
@@ -32,7 +34,7 @@ struct walk {
     struct lookup seen;   /* by flow and PSN: the transit that was last sent with it */
 };
 
-const struct record *transit_record(const struct records *records, const struct transit *transit)
+const struct entry *transit_record(const struct records *records, const struct transit *transit)
 {
     return &records->list[transit->sent != LOOKUP_NONE ? transit->sent : transit->received];
 }
@@ -81,6 +83,9 @@ static uint32_t add_message(struct walk *walk, struct progress *progress, uint32
         .state = is_acknowledged(packet->opcode) ? MESSAGE_OPEN : MESSAGE_UNACKNOWLEDGED,
         .answered = LOOKUP_NONE,
         .begun = op_table[packet->opcode].flags & OP_START,
+        .posted = works_send(&progress->works, (uint32_t)ladder->message_count),
+        .completed = LOOKUP_NONE,
+        .received = LOOKUP_NONE,
     };
     progress->messages[progress->count++] = (uint32_t)ladder->message_count;
     return (uint32_t)ladder->message_count++;
@@ -171,7 +176,7 @@ static void add_repeat(struct walk *walk, struct progress *progress, uint32_t in
         name_cause(progress, transit, packet, time);
 }
 
-static void walk_request(struct walk *walk, uint32_t index, const struct record *record)
+static void walk_request(struct walk *walk, uint32_t index, const struct entry *record)
 {
     const struct packet *packet = &record->packet;
     struct transit *transit = &walk->ladder->list[index];
@@ -225,7 +230,7 @@ static void refuse_message(struct walk *walk, struct progress *progress, uint32_
     message->answered = index;
 }
 
-static void note_nak(struct walk *walk, struct progress *progress, uint32_t index, const struct record *record)
+static void note_nak(struct walk *walk, struct progress *progress, uint32_t index, const struct entry *record)
 {
     const struct packet *packet = &record->packet;
     struct transit *transit = &walk->ladder->list[index];
@@ -246,7 +251,7 @@ static void note_nak(struct walk *walk, struct progress *progress, uint32_t inde
 }
 
 /* Responses of a READ come one behind the other. */
-static void follow_responses(struct walk *walk, struct progress *progress, uint32_t index, const struct record *record)
+static void follow_responses(struct walk *walk, struct progress *progress, uint32_t index, const struct entry *record)
 {
     const struct packet *packet = &record->packet;
     struct transit *transit = &walk->ladder->list[index];
@@ -261,7 +266,7 @@ static void follow_responses(struct walk *walk, struct progress *progress, uint3
     progress->response = ends ? LOOKUP_NONE : psn_add(packet->psn, 1);
 }
 
-static void walk_response(struct walk *walk, uint32_t index, const struct record *record)
+static void walk_response(struct walk *walk, uint32_t index, const struct entry *record)
 {
     struct transit *transit = &walk->ladder->list[index];
     uint32_t peer = walk->flows->list[transit->flow].peer, flags = op_table[record->packet.opcode].flags;
@@ -282,13 +287,59 @@ static void walk_response(struct walk *walk, uint32_t index, const struct record
         acknowledge(walk, progress, index, &record->packet);
 }
 
+/* --- what a recording tells of the ends */
+
+static void end_work(struct walk *walk, struct progress *progress, uint32_t index)
+{
+    uint32_t message = works_end(&progress->works);
+    walk->ladder->list[index].message = message;
+    if (message != LOOKUP_NONE)
+        walk->ladder->messages[message].completed = index;
+}
+
+/* Of the message in the other direction that has the PSN of the packet in hand. */
+static void end_receive(struct walk *walk, uint32_t index, uint32_t psn)
+{
+    struct transit *transit = &walk->ladder->list[index];
+    uint32_t peer = walk->flows->list[transit->flow].peer;
+    transit->message = peer == LOOKUP_NONE ? LOOKUP_NONE : find_message(walk, progress_of(walk, peer), psn);
+    if (transit->message != LOOKUP_NONE)
+        walk->ladder->messages[transit->message].received = index;
+}
+
+static void walk_happening(struct walk *walk, uint32_t index, const struct entry *entry)
+{
+    struct transit *transit = &walk->ladder->list[index];
+    struct progress *progress = progress_of(walk, transit->flow);
+    if (entry->failed)
+        set_mark(transit, MARK_ERROR);
+    if (entry->happening == HAPPENING_POST || entry->happening == HAPPENING_POST_LOCAL)
+        works_post(&progress->works, index, entry->happening == HAPPENING_POST_LOCAL);
+    else if (entry->happening == HAPPENING_SENT)
+        end_work(walk, progress, index);
+    else if (entry->happening == HAPPENING_RECEIVED)
+        end_receive(walk, index, entry->packet.psn);
+    else if (entry->happening == HAPPENING_RESET)
+        works_reset(&progress->works);
+}
+
+/* A post is of the message that it became. */
+static void join_posts(struct ladder *ladder)
+{
+    for (uint32_t i = 0; i < ladder->message_count; i++)
+        if (ladder->messages[i].posted != LOOKUP_NONE)
+            ladder->list[ladder->messages[i].posted].message = i;
+}
+
 /* --- all of it */
 
 static void mark_way(const struct walk *walk, struct transit *transit)
 {
-    const struct record *record = transit_record(walk->records, transit);
+    const struct entry *record = transit_record(walk->records, transit);
     const char *note = walk->records->strings.list[record->note];
     bool fault = strstr(note, "fault:");
+    if (record->happening)
+        return;
     if (record->verdict || (transit->received != LOOKUP_NONE && walk->records->list[transit->received].verdict))
         set_mark(transit, MARK_WRONG);
     if (fault)
@@ -317,7 +368,9 @@ static void mark_duplicates(const struct walk *walk)
 static void walk_transit(struct walk *walk, uint32_t index)
 {
     struct transit *transit = &walk->ladder->list[index];
-    const struct record *record = transit_record(walk->records, transit);
+    const struct entry *record = transit_record(walk->records, transit);
+    if (record->happening)
+        walk_happening(walk, index, record);
     if (!record->known || transit->marks & (1u << MARK_WRONG | 1u << MARK_DUPLICATE))
         return;
     if (op_table[record->packet.opcode].flags & OP_RESPONSE)
@@ -336,9 +389,11 @@ void ladder_find(struct ladder *ladder, const struct records *records, const str
     mark_duplicates(&walk);
     for (uint32_t i = 0; i < ladder->count; i++)
         walk_transit(&walk, i);
+    join_posts(ladder);
     for (size_t i = 0; i < flows->count; i++)
         if (walk.of[i]) {
             free(walk.of[i]->messages);
+            works_free(&walk.of[i]->works);
             free(walk.of[i]);
         }
     free(walk.of);

@@ -26,6 +26,7 @@ enum message_state {
 /* A packet from one end to the other. */
 struct transit {
     uint32_t sent, received; /* records; LOOKUP_NONE: there is none, or it is not known which of both it is */
+    uint32_t before;         /* so many transits began before it arrived; 0 where it is not known to have arrived */
     uint32_t flow;
     uint32_t marks;   /* bits by enum mark */
     enum cause cause; /* of a repeat */
@@ -42,9 +43,11 @@ struct message {
     uint32_t packets, repeats;
     uint64_t bytes;
     enum message_state state;
-    uint8_t syndrome;  /* of a refused one */
-    uint32_t answered; /* the transit that acknowledged or refused it; LOOKUP_NONE: none */
-    bool begun, ended; /* its first and its last packet are there */
+    uint8_t syndrome;                     /* of a refused one */
+    uint32_t answered;                    /* the transit that acknowledged or refused it; LOOKUP_NONE: none */
+    bool begun, ended;                    /* its first and its last packet are there */
+    uint32_t posted, completed, received; /* transits that tell of its work request, of that one's end and of the end of
+                                           * its receive; LOOKUP_NONE: not known, as in all captures */
 };
 
 struct ladder {
@@ -55,7 +58,7 @@ struct ladder {
 };
 
 /* The record of a transit that says most: where it was sent. */
-const struct record *transit_record(const struct records *, const struct transit *);
+const struct entry *transit_record(const struct records *, const struct transit *);
 
 void ladder_find(struct ladder *, const struct records *, const struct flows *);
 void ladder_free(struct ladder *);

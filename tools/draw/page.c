@@ -34,8 +34,13 @@ static const struct {
 #define CAUSE(NAME, word, sentence) {word, sentence},
 #include "draw/marks.def"
 },
-  states[] = {
+  states[] =
+      {
 #define STATE(NAME, word, sentence) {word, sentence},
+#include "draw/marks.def"
+},
+  happenings[] = {
+#define HAPPENING(NAME, word, sentence) {word, sentence},
 #include "draw/marks.def"
 };
 
@@ -213,15 +218,15 @@ static void put_capture(FILE *out, const struct page *page, uint32_t index)
         fputs("-1,-1,-1,", out);
         return;
     }
-    const struct record *record = &records->list[index];
+    const struct entry *record = &records->list[index];
     fprintf(out, "%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",", record->nanoseconds - records->list[0].nanoseconds,
             record->file, record->number);
 }
 
 static void put_transit(FILE *out, const struct page *page, const struct transit *transit)
 {
-    const struct record *record = transit_record(page->records, transit);
-    const struct record *there = transit->received == LOOKUP_NONE ? record : &page->records->list[transit->received];
+    const struct entry *record = transit_record(page->records, transit);
+    const struct entry *there = transit->received == LOOKUP_NONE ? record : &page->records->list[transit->received];
     put_capture(out, page, transit->sent);
     put_capture(out, page, transit->received);
     fprintf(out, "%" PRIu32 ",%d", transit->flow, record->known ? record->packet.opcode : -1);
@@ -230,8 +235,9 @@ static void put_transit(FILE *out, const struct page *page, const struct transit
     put_index(out, transit->related);
     fprintf(out, ",%" PRIu64, transit->waited);
     put_index(out, transit->message);
-    fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, record->note ? record->note : there->note,
-            record->verdict ? record->verdict : there->verdict, record->message);
+    fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%d", record->note ? record->note : there->note,
+            record->verdict ? record->verdict : there->verdict, record->message, (int)record->happening);
+    fprintf(out, ",%" PRIu32, transit->before);
     if (record->known)
         put_values(out, &record->packet);
     else
@@ -267,7 +273,11 @@ static void put_messages(FILE *out, const struct page *page)
                 message->first, message->last, message->packets, message->repeats, message->bytes, (int)message->state,
                 message->syndrome);
         put_index(out, message->answered);
-        fprintf(out, ",%d]", message->begun && message->ended);
+        fprintf(out, ",%d", message->begun && message->ended);
+        put_index(out, message->posted);
+        put_index(out, message->completed);
+        put_index(out, message->received);
+        fputs("]", out);
     }
     fputs("]", out);
 }
@@ -283,6 +293,7 @@ static void put_data(FILE *out, const struct page *page)
     PUT_TABLE(out, "marks", marks);
     PUT_TABLE(out, "causes", causes);
     PUT_TABLE(out, "states", states);
+    PUT_TABLE(out, "happenings", happenings);
     put_fields(out);
     put_operations(out);
     put_rnr_timers(out);

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "decode/datagrams.h"
+#include "draw/recording.h"
 #include "wire/op.h"
 
 /* What a visit of the packets in a datagram needs. */
@@ -19,7 +20,7 @@ struct visit {
 enum { COMMENT_ROOM = 512 };
 
 /* "pid 4711 server; qp 0x11 to 0x12; fault: dropped" of softverbs; what other programs wrote is a note as it is. */
-static void read_comment(struct records *records, struct record *record, const struct pcap_record *captured)
+static void read_comment(struct records *records, struct entry *record, const struct pcap_record *captured)
 {
     char text[COMMENT_ROOM];
     int pid;
@@ -40,7 +41,7 @@ static void read_comment(struct records *records, struct record *record, const s
     record->note = strings_add(&records->strings, rest, sizeof text);
 }
 
-static void keep_packet(struct records *records, struct record *record, const struct judged *judged)
+static void keep_packet(struct records *records, struct entry *record, const struct judged *judged)
 {
     static const char manager[] = " | CM ";
     const char *message = strstr(judged->description, manager);
@@ -65,14 +66,14 @@ static void add_packet(void *context, struct dissection *datagram)
     datagrams_judge(datagram, &judged);
     datagrams_addresses(datagram, source, destination);
     records->list = list_grow(records->list, records->count, &records->room, sizeof *records->list);
-    struct record *record = &records->list[records->count++];
-    *record = (struct record){.nanoseconds = visit->captured->nanoseconds,
-                              .file = visit->file,
-                              .number = visit->number,
-                              .source = strings_add(&records->strings, source, sizeof source),
-                              .destination = strings_add(&records->strings, destination, sizeof destination),
-                              .from = LOOKUP_NONE,
-                              .direction = visit->captured->direction};
+    struct entry *record = &records->list[records->count++];
+    *record = (struct entry){.nanoseconds = visit->captured->nanoseconds,
+                             .file = visit->file,
+                             .number = visit->number,
+                             .source = strings_add(&records->strings, source, sizeof source),
+                             .destination = strings_add(&records->strings, destination, sizeof destination),
+                             .from = LOOKUP_NONE,
+                             .direction = visit->captured->direction};
     if (visit->captured->comment)
         read_comment(records, record, visit->captured);
     keep_packet(records, record, &judged);
@@ -105,12 +106,16 @@ static void read_all_records(struct records *records, struct pcap *pcap, uint32_
     }
 }
 
-bool records_read(struct records *records, const char *path, uint32_t file, const struct records_choice *choice)
+/* Takes the bytes. */
+static bool read_capture(struct records *records, const char *path, struct bytes bytes, uint32_t file,
+                         const struct records_choice *choice)
 {
     struct pcap pcap;
-    int error = pcap_open(&pcap, path);
-    if (error) {
-        complain("%s: %s", path, error == EILSEQ ? "not a pcap or pcapng file" : strerror(error));
+    if (pcap_adopt(&pcap, bytes.bytes, bytes.length)) {
+        complain(bytes.length ? "%s: neither a capture (pcap or pcapng) nor a recording (softverbs run --record)"
+                              : "%s is empty.",
+                 path);
+        pcap_close(&pcap);
         return false;
     }
     read_all_records(records, &pcap, file, choice);
@@ -124,9 +129,25 @@ bool records_read(struct records *records, const char *path, uint32_t file, cons
     return whole;
 }
 
+bool records_read(struct records *records, const char *path, uint32_t file, const struct records_choice *choice)
+{
+    struct bytes bytes;
+    int error = pcap_read_file(path, &bytes.bytes, &bytes.length);
+    if (error) {
+        complain("%s: %s", path, strerror(error));
+        free(bytes.bytes);
+        return false;
+    }
+    if (!recording_is(&bytes))
+        return read_capture(records, path, bytes, file, choice);
+    bool whole = recording_read(records, path, &bytes, file, choice);
+    free(bytes.bytes);
+    return whole;
+}
+
 static int compare_records(const void *a, const void *b)
 {
-    const struct record *one = a, *other = b;
+    const struct entry *one = a, *other = b;
     if (one->nanoseconds != other->nanoseconds)
         return one->nanoseconds < other->nanoseconds ? -1 : 1;
     if (one->file != other->file)

@@ -1,4 +1,5 @@
-/* The packets of captures, as `softverbs draw` needs them: what was captured, where, when and by which process. */
+/* What captures and recordings have for `softverbs draw`: each packet where it was seen, when and by which process, and
+ * of a recording what else happened at the ends. */
 #ifndef TOOLS_RECORDS_H
 #define TOOLS_RECORDS_H
 
@@ -9,7 +10,13 @@
 #include "pcap.h"
 #include "wire/packet.h"
 
-struct record {
+enum happening {
+#define HAPPENING(NAME, word, sentence) HAPPENING_##NAME,
+#include "draw/marks.def"
+    HAPPENINGS
+};
+
+struct entry {
     uint64_t nanoseconds;         /* since the epoch */
     uint32_t file, number;        /* the place among the files, and in it, as `softverbs decode` counts */
     uint32_t source, destination; /* addresses, as strings */
@@ -18,6 +25,9 @@ struct record {
     uint32_t verdict, message;    /* strings: what is wrong with it, and the connection manager's message; 0: nothing */
     enum pcap_direction direction; /* as the process saw it that captured it */
     bool known;                    /* `packet` has its headers, and the length of its payload, not the payload */
+    enum happening happening;      /* other than PACKET: no packet, but what happened at `from`, the note in words; of
+                                    * `packet` there are the peer as `destination`, and the PSN of the packet in hand */
+    bool failed;                   /* what happened is an error */
     struct packet packet;
 };
 
@@ -28,10 +38,12 @@ struct records_choice {
 };
 
 struct records {
-    struct record *list;
+    struct entry *list;
     size_t count, room;
     size_t left_out; /* beyond the most that were asked for */
     size_t cut, other;
+    size_t happenings;   /* of `count` */
+    unsigned recordings; /* of the files */
     struct strings strings;
 };
 

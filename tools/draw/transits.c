@@ -12,7 +12,7 @@ struct sameness {
 };
 
 /* Congestion is marked on the way. */
-static uint64_t key_of(const struct record *record, uint32_t flow)
+static uint64_t key_of(const struct entry *record, uint32_t flow)
 {
     uint8_t bytes[WIRE_HEADERS_MAX];
     struct packet packet = record->packet;
@@ -32,13 +32,13 @@ static int compare_samenesses(const void *a, const void *b)
     return one->record < other->record ? -1 : one->record > other->record;
 }
 
-static bool is_lost_by_fault(const struct records *records, const struct record *record)
+static bool is_lost_by_fault(const struct records *records, const struct entry *record)
 {
     const char *note = records->strings.list[record->note];
     return record->direction == PCAP_SENT && strstr(note, "fault:") && strstr(note, "dropped");
 }
 
-static bool takes_part(const struct records *records, const struct record *record)
+static bool takes_part(const struct records *records, const struct entry *record)
 {
     return record->known && !record->verdict && (unsigned)record->direction - 1 < 2 &&
            !is_lost_by_fault(records, record);
@@ -116,6 +116,22 @@ static void add_transit(struct ladder *ladder, uint32_t flow, uint32_t sent, uin
         .sent = sent, .received = received, .flow = flow, .related = LOOKUP_NONE, .message = LOOKUP_NONE};
 }
 
+/* Transits are in the order of their first entries. */
+static void count_before(struct ladder *ladder, size_t entries)
+{
+    uint32_t *begun = list_make(entries + 1, sizeof *begun); /* before each entry */
+    for (size_t i = 0; i < ladder->count; i++) {
+        const struct transit *transit = &ladder->list[i];
+        begun[(transit->sent != LOOKUP_NONE ? transit->sent : transit->received) + 1]++;
+    }
+    for (size_t i = 1; i <= entries; i++)
+        begun[i] += begun[i - 1];
+    for (size_t i = 0; i < ladder->count; i++)
+        if (ladder->list[i].sent != LOOKUP_NONE && ladder->list[i].received != LOOKUP_NONE)
+            ladder->list[i].before = begun[ladder->list[i].received];
+    free(begun);
+}
+
 void transits_find(struct ladder *ladder, const struct records *records, const struct flows *flows)
 {
     uint32_t *arrival = list_make(records->count, sizeof *arrival);
@@ -131,6 +147,7 @@ void transits_find(struct ladder *ladder, const struct records *records, const s
         } else {
             add_transit(ladder, flows->of[i], i, arrival[i]);
         }
+    count_before(ladder, records->count);
     free(arrival);
     free(arrived);
 }

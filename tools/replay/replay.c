@@ -46,7 +46,7 @@ struct replayed {
     uint64_t until; /* so many records are run; 0: all */
     bool quiet, as_json;
     uint64_t records;
-    uint64_t now; /* of the door in hand */
+    uint64_t latest; /* of the steps that were shown */
     struct process_shown processes[PROCESSES_SHOWN];
     unsigned process_count;
     struct queue_shown queues[QUEUES_SHOWN];
@@ -91,10 +91,15 @@ static void note_process(struct replayed *replayed, const struct record *record)
             process->name[i] = '?';
 }
 
-/* Nanoseconds since 1970. */
-static uint64_t wall_time(const struct process_shown *process, uint64_t now)
+/* Nanoseconds since 1970. The processes share a clock. Records stand in the order in which they happened, so no step is
+ * earlier than the one before it. */
+static uint64_t wall_time(struct replayed *replayed, uint64_t now)
 {
-    return process ? process->realtime + (now - process->clock) : now;
+    const struct process_shown *process = replayed->process_count ? replayed->processes : NULL;
+    uint64_t when = process ? process->realtime + (now - process->clock) : now;
+    if (when > replayed->latest)
+        replayed->latest = when;
+    return replayed->latest;
 }
 
 static void show_time(uint64_t when, char *to, size_t size)
@@ -110,7 +115,7 @@ static void show_time(uint64_t when, char *to, size_t size)
 static void show_step(struct replayed *replayed, const struct queue_shown *queue, const char *words)
 {
     const struct process_shown *process = process_of(replayed, queue->process);
-    uint64_t when = wall_time(process, queue->time);
+    uint64_t when = wall_time(replayed, queue->time);
     char time[32];
     if (replayed->as_json) {
         json_array_append_new(replayed->steps, json_pack("{s:f, s:i, s:i, s:o, s:I}", "time", (double)when / 1e9, "pid",
@@ -125,20 +130,14 @@ static void show_step(struct replayed *replayed, const struct queue_shown *queue
     screen_wrap(stdout, replayed->width, 0, INDENT, line);
 }
 
-static bool hear(void *context, const struct record *record)
+static void hear_queue(struct replayed *replayed, struct queue_shown *queue, const struct record *record)
 {
-    struct replayed *replayed = context;
     char words[LINE];
-    replayed->records++;
-    if (record->kind == RECORD_PROCESS)
-        note_process(replayed, record);
-    struct queue_shown *queue = record->queue ? queue_of(replayed, record) : NULL;
-    if (!queue)
-        return true;
     if (record->kind == RECORD_CONFIGURE)
         queue->number = (uint32_t)record->numbers[SETTINGS_COUNT];
-    if (replay_time(record))
-        queue->time = replay_time(record);
+    uint64_t when = replay_time(record);
+    if (when)
+        queue->time = when;
     replay_words(record, words, sizeof words);
     if (!queue->reason && replay_reason(record)) {
         queue->reason = replay_reason(record);
@@ -146,6 +145,17 @@ static bool hear(void *context, const struct record *record)
     }
     if (*words && !replayed->quiet && (replayed->wanted < 0 || replayed->wanted == (long)queue->number))
         show_step(replayed, queue, words);
+}
+
+static bool hear(void *context, const struct record *record)
+{
+    struct replayed *replayed = context;
+    replayed->records++;
+    if (record->kind == RECORD_PROCESS)
+        note_process(replayed, record);
+    struct queue_shown *queue = record->queue ? queue_of(replayed, record) : NULL;
+    if (queue)
+        hear_queue(replayed, queue, record);
     return !replayed->until || replayed->records < replayed->until;
 }
 

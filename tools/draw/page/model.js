@@ -3,10 +3,11 @@
 const model = (() => {
   /* Places in a packet's row. */
   const SENT = 0, SENT_FILE = 1, SENT_NUMBER = 2, RECEIVED = 3, RECEIVED_FILE = 4, RECEIVED_NUMBER = 5, FLOW = 6, OPCODE = 7, PSN = 8,
-    BYTES = 9, MARKS = 10, CAUSE = 11, RELATED = 12, WAITED = 13, MESSAGE = 14, NOTE = 15, VERDICT = 16, MANAGER = 17, VALUES = 18;
+    BYTES = 9, MARKS = 10, CAUSE = 11, RELATED = 12, WAITED = 13, MESSAGE = 14, NOTE = 15, VERDICT = 16, MANAGER = 17, HAPPENING = 18,
+    BEFORE = 19, VALUES = 20;
   /* Places in a message's. */
   const M = {FLOW: 0, NUMBER: 1, OPCODE: 2, FIRST_PSN: 3, LAST_PSN: 4, FIRST: 5, LAST: 6, PACKETS: 7, REPEATS: 8, BYTES: 9, STATE: 10,
-    SYNDROME: 11, ANSWERED: 12, WHOLE: 13};
+    SYNDROME: 11, ANSWERED: 12, WHOLE: 13, POSTED: 14, COMPLETED: 15, RECEIVED: 16};
 
   const hex = number => number < 0 ? "?" : "0x" + number.toString(16);
 
@@ -32,7 +33,8 @@ const model = (() => {
     loaded.pairs = data.pairs.map(([left, right, leftQp, rightQp, leftProcess, rightProcess], index) => ({index,
       ends: [{address: data.strings[left], qp: leftQp, process: data.strings[leftProcess]},
              {address: data.strings[right], qp: rightQp, process: data.strings[rightProcess]}],
-      rows: [], repeats: 0, lost: 0, naks: 0}));
+      rows: [], packets: 0, repeats: 0, lost: 0, naks: 0, errors: 0}));
+    loaded.happenings = data.packets.some(row => row && row[HAPPENING]);
     for (let row = 0; row < count; row++)
       if (rows[row]) add(loaded, row);
     loaded.pairs.forEach(pair => pair.rows = Int32Array.from(pair.rows));
@@ -53,14 +55,18 @@ const model = (() => {
     loaded.kind[index] = place;
     const of = loaded.pairs[pair];
     of.rows.push(index);
+    of.packets += row[HAPPENING] ? 0 : 1;
+    of.errors += row[MARKS] & bit.error ? 1 : 0;
     of.repeats += row[MARKS] & bit.repeat ? 1 : 0;
     of.lost += row[MARKS] & (bit.lost | bit.missing) ? 1 : 0;
     of.naks += row[MARKS] & (bit.nak | bit.rnr) ? 1 : 0;
   }
 
   const operation = (loaded, index) => loaded.data.operations[loaded.rows[index][OPCODE]];
-  const operationName = (loaded, index) => (operation(loaded, index) || ["unreadable"])[0];
-  const kindOf = (loaded, index) => (operation(loaded, index) || ["", "other"])[1];
+  const isPacket = (loaded, index) => loaded.rows[index][HAPPENING] === 0;
+  const happening = (loaded, index) => loaded.data.happenings[loaded.rows[index][HAPPENING]];
+  const operationName = (loaded, index) => isPacket(loaded, index) ? (operation(loaded, index) || ["unreadable"])[0] : happening(loaded, index)[0];
+  const kindOf = (loaded, index) => isPacket(loaded, index) ? (operation(loaded, index) || ["", "other"])[1] : happening(loaded, index)[0];
   const causeOf = (loaded, index) => loaded.data.causes[loaded.rows[index][CAUSE]];
   const text = (loaded, index, place) => loaded.data.strings[loaded.rows[index][place]];
   const pairOf = (loaded, index) => loaded.data.flows[loaded.rows[index][FLOW]][0];
@@ -94,6 +100,7 @@ const model = (() => {
 
   /* What stands at an arrow, the most important first. */
   function label(loaded, index) {
+    if (!isPacket(loaded, index)) return [text(loaded, index, NOTE)];
     const row = loaded.rows[index], parts = [operationName(loaded, index).replace(/^RC /, "").replace("ACKNOWLEDGE", "ACK")];
     const value = field(loaded, index, "Syndrome"), waited = row[WAITED];
     if (value !== undefined && value >> 5) parts[0] = syndrome(loaded, value);
@@ -145,7 +152,10 @@ const model = (() => {
     const [, name, sign, value] = written.match(/^([a-z]+)([:<>])(.+)$/) || [];
     if (name in amounts) return compare(name, sign, value);
     if (name === "is" && sign === ":") {
-      if (!(value in loaded.bit)) throw new Error(`is: needs one of ${Object.keys(loaded.bit).join(", ")}`);
+      const happens = loaded.data.happenings.findIndex(([word]) => word === value);
+      if (value === "packet") return (_, index) => isPacket(loaded, index);
+      if (happens > 0) return (_, index) => loaded.rows[index][HAPPENING] === happens;
+      if (!(value in loaded.bit)) throw new Error(`is: needs one of ${Object.keys(loaded.bit).join(", ")}, packet`);
       return (_, index) => (loaded.marks[index] & loaded.bit[value]) !== 0;
     }
     if (name === "op" && sign === ":")
@@ -176,8 +186,8 @@ const model = (() => {
 
   const select = (rows, asked) => asked && asked.test ? rows.filter(asked.test) : rows;
 
-  return {load, fields, field, label, query, select, time, bytes, hex, syndrome, operation, operationName, kindOf, causeOf, text, pairOf,
+  return {load, fields, field, label, query, select, time, bytes, hex, syndrome, operation, operationName, kindOf, causeOf, text, pairOf, isPacket, happening,
     SENT, SENT_FILE, SENT_NUMBER, RECEIVED, RECEIVED_FILE, RECEIVED_NUMBER, FLOW, OPCODE, PSN, BYTES, MARKS, CAUSE, RELATED, WAITED,
-    MESSAGE, NOTE, VERDICT, MANAGER, VALUES, M};
+    MESSAGE, NOTE, VERDICT, MANAGER, HAPPENING, BEFORE, VALUES, M};
 })();
 if (typeof module !== "undefined") module.exports = {model};

@@ -101,10 +101,11 @@
   function listPairs() {
     const LISTED = 500, shown = loaded.pairs.filter(pair => pair.rows.length).sort((a, b) => a.rows[0] - b.rows[0]);
     for (const pair of shown.slice(0, LISTED)) {
-      const counts = element("small", {}, `${pair.rows.length.toLocaleString("en")} packets`);
+      const counts = element("small", {}, `${pair.packets.toLocaleString("en")} packets`);
       if (pair.repeats) counts.append(", ", element("span", {className: "again", textContent: `${pair.repeats} again`}));
       if (pair.lost) counts.append(", ", element("span", {className: "bad", textContent: `${pair.lost} lost`}));
       if (pair.naks) counts.append(", ", element("span", {className: "bad", textContent: `${pair.naks} NAK`}));
+      if (pair.errors) counts.append(", ", element("span", {className: "bad", textContent: `${pair.errors} errors`}));
       const button = element("button", {onclick: () => choosePair(pair.index)}, element("span", {className: "ends", textContent: ends(pair)}), counts);
       button.dataset.pair = pair.index;
       $("pairs").append(element("li", {}, button));
@@ -184,14 +185,17 @@
 
   function describeWay(index) {
     const row = loaded.rows[index], from = loaded.pairs[state.pair].ends[loaded.side[index]], to = loaded.pairs[state.pair].ends[1 - loaded.side[index]];
+    const what = loaded.happenings ? "Record" : "Frame"; /* of a recording, of a capture */
     const number = (file, at) => (row[file] > 0 ? `file ${row[file] + 1}, ` : "") + row[at];
+    if (!model.isPacket(loaded, index))
+      return table([["At", `QP ${model.hex(from.qp)}`], ["Time", model.time(row[model.SENT])], ["Record", number(model.SENT_FILE, model.SENT_NUMBER)]]);
     return table([
       ["From", `QP ${model.hex(from.qp)}`], ["To", `QP ${model.hex(to.qp)}`],
       row[model.SENT] >= 0 && ["Sent at", model.time(row[model.SENT])],
       row[model.RECEIVED] >= 0 && ["Arrived at", model.time(row[model.RECEIVED])],
       row[model.SENT] >= 0 && row[model.RECEIVED] >= 0 && ["On the way", model.time(row[model.RECEIVED] - row[model.SENT])],
-      row[model.SENT_NUMBER] >= 0 && ["Frame where sent", number(model.SENT_FILE, model.SENT_NUMBER)],
-      row[model.RECEIVED_NUMBER] >= 0 && ["Frame where received", number(model.RECEIVED_FILE, model.RECEIVED_NUMBER)],
+      row[model.SENT_NUMBER] >= 0 && [`${what} where sent`, number(model.SENT_FILE, model.SENT_NUMBER)],
+      row[model.RECEIVED_NUMBER] >= 0 && [`${what} where received`, number(model.RECEIVED_FILE, model.RECEIVED_NUMBER)],
       ["Payload", model.bytes(row[model.BYTES])],
       row[model.NOTE] && ["Comment", model.text(loaded, index, model.NOTE)],
       row[model.VERDICT] && ["Wrong", model.text(loaded, index, model.VERDICT)]]);
@@ -214,13 +218,18 @@
     const [word, sentence] = data.states[message[M.STATE]], answered = message[M.ANSWERED], start = loaded.start[message[M.FIRST]];
     const op = data.operations[message[M.OPCODE]];
     const known = row => row >= 0 && loaded.rows[row];
+    const ends = [["Work request", "Post", message[M.POSTED]], ["Completion", "Completion", message[M.COMPLETED]],
+      ["Receive", "Arrival", message[M.RECEIVED]]].filter(([, , row]) => known(row));
     return [element("h4", {textContent: `Message ${message[M.NUMBER]} of QP ${model.hex(loaded.pairs[state.pair].ends[data.flows[message[M.FLOW]][1]].qp)}: ${op[1]}`}),
       element("p", {}, element("span", {className: "tag " + word, textContent: word}), word === "refused" ? model.syndrome(loaded, message[M.SYNDROME]) : sentence),
       table([["PSNs", message[M.FIRST_PSN] === message[M.LAST_PSN] ? message[M.FIRST_PSN] : `${message[M.FIRST_PSN]} to ${message[M.LAST_PSN]}`],
         ["Length", model.bytes(message[M.BYTES]) + (message[M.WHOLE] ? "" : " seen")], ["Packets", message[M.PACKETS]],
         message[M.REPEATS] && ["Sent again", message[M.REPEATS]],
-        known(answered) && ["Answered after", model.time(loaded.end[answered] - start)]]),
-      element("div", {className: "step"}, link("First", message[M.FIRST]), link("Last", message[M.LAST]), known(answered) ? link("Answer", answered) : null)];
+        ["First packet", model.time(start)],
+        known(answered) && ["Answered after", model.time(loaded.end[answered] - start)],
+        ...ends.map(([name, , row]) => [name, `${model.text(loaded, row, model.NOTE)}, at ${model.time(loaded.start[row])}`])]),
+      element("div", {className: "step"}, link("First", message[M.FIRST]), link("Last", message[M.LAST]), known(answered) ? link("Answer", answered) : null,
+        ...ends.map(([, button, row]) => link(button, row)))];
   }
 
   function describe(index) {
@@ -228,10 +237,11 @@
     for (const [header, list] of model.fields(loaded, index))
       fields.push(element("h4", {textContent: header}), table(list.map(([name, value]) => [name, name === "Syndrome" ? `${value} (${model.syndrome(loaded, value)})` : value])));
     const manager = loaded.rows[index][model.MANAGER];
-    $("details").replaceChildren(
+    $("details").replaceChildren(...[
       element("button", {className: "close", textContent: "×", title: "Close (Esc)", ariaLabel: "Close", onclick: () => choose(-1)}),
-      element("h3", {textContent: model.operationName(loaded, index)}), ...describeMarks(index), describeWay(index), ...describeMessage(index), ...fields,
-      ...(manager ? [element("h4", {textContent: "Connection manager"}), element("p", {textContent: model.text(loaded, index, model.MANAGER)})] : []));
+      element("h3", {textContent: model.isPacket(loaded, index) ? model.operationName(loaded, index) : model.text(loaded, index, model.NOTE)}),
+      model.isPacket(loaded, index) ? null : element("p", {}, element("span", {className: "tag", textContent: model.happening(loaded, index)[0]}), model.happening(loaded, index)[1]), ...describeMarks(index), describeWay(index), ...describeMessage(index), ...fields,
+      ...(manager ? [element("h4", {textContent: "Connection manager"}), element("p", {textContent: model.text(loaded, index, model.MANAGER)})] : [])].filter(Boolean));
     $("details").scrollTop = 0;
   }
 
@@ -325,11 +335,13 @@
       [swatch("send"), "SEND"], [swatch("write"), "RDMA WRITE, atomic write, flush"], [swatch("read"), "RDMA READ, and its responses"], [swatch("atomic"), "atomics"],
       [swatch("ack"), "ACK"], [swatch("nak"), "NAK, RNR NAK"], [swatch("repeat"), "sent again, late or twice; dots beside a lifeline: how long it waited"],
       [swatch("lost", true), "lost: the cross"], [swatch("wrong", true), "damaged"],
+      ["◆", "of a recording: what happened at an end: work that was posted (black) or ended (blue), a timer (orange), an error (red)"],
       ["●", "at the requester: the answer to a message has come; at the receiver: its last packet has"]]),
     element("h2", {textContent: "Filter and search"}), element("p", {textContent: "All words must hold; - in front of one says that it must not. A word is looked for in operation, queue pairs, addresses, processes and comments."}),
     list([["psn:100-120", "also len: number: (of the frame) message: and with < or >"], ["time>5", "milliseconds since the first packet; wait>50 likewise"],
       ["qp:0x12", "of this queue pair"], ["op:read", "the operation, or its kind"], ["why:timeout", "why it was sent again: " + data.causes.slice(1).map(cause => cause[0]).join(", ")],
-      ...data.marks.map(([word, sentence]) => ["is:" + word, sentence])]),
+      ...data.marks.map(([word, sentence]) => ["is:" + word, sentence]),
+      ...(loaded.happenings ? [["is:packet", "a packet, not what happened at an end"], ...data.happenings.slice(1).map(([word, sentence]) => ["is:" + word, sentence])] : [])]),
     element("h2", {textContent: "Keys"}), list([["↑ ↓ PgUp PgDn Home End", "move; so do the wheel and dragging"], ["+ − 0", "zoom, the whole; Ctrl and the wheel zoom, too"],
       ["j k", "next and previous packet"], ["/ n N", "search, next and previous match"], ["f", "filter"], ["Esc", "close"]]));
   }
@@ -359,9 +371,9 @@
   }
 
   function begin() {
-    const shown = loaded.rows.reduce((sum, row) => sum + (row ? 1 : 0), 0), dark = matchMedia("(prefers-color-scheme: dark)");
+    const shown = loaded.pairs.reduce((sum, pair) => sum + pair.packets, 0), more = loaded.pairs.reduce((sum, pair) => sum + pair.rows.length, 0) - shown, dark = matchMedia("(prefers-color-scheme: dark)");
     $("title").textContent = data.title;
-    $("summary").textContent = `${shown.toLocaleString("en")} packets in ${model.time(loaded.last)}` + (data.left_out ? `, ${data.left_out.toLocaleString("en")} left out` : "") +
+    $("summary").textContent = `${shown.toLocaleString("en")} packets${more ? ` and ${more.toLocaleString("en")} events at the ends` : ""} in ${model.time(loaded.last)}` + (data.left_out ? `, ${data.left_out.toLocaleString("en")} left out` : "") +
       (data.cut ? `, ${data.cut} cut by the capture` : "");
     fillAbout();
     const first = listPairs();

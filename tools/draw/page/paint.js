@@ -19,12 +19,14 @@ const paint = (() => {
     if (marks & bit.wrong) return colours.wrong;
     if (marks & (bit.lost | bit.missing)) return colours.lost;
     if (marks & (bit.nak | bit.rnr)) return colours.nak;
+    if (marks & bit.error) return colours.lost;
     if (marks & (bit.repeat | bit.late | bit.duplicate)) return colours.repeat;
     return kindColour(view, index);
   }
 
   const groups = {"send": "send", "write": "write", "read": "read", "read response": "read", "atomic": "atomic", "atomic response": "atomic",
-    "atomic write": "write", "flush": "write", "ack": "ack"};
+    "atomic write": "write", "flush": "write", "ack": "ack", "timer": "repeat", "state": "faint", "other": "faint", "reset": "faint", "post": "ink", "local": "ink",
+    "completion": "accent", "arrival": "accent"};
 
   const kindColour = (view, index) => view.colours[groups[view.loaded.kinds[view.loaded.kind[index]]] || "other"];
 
@@ -76,6 +78,29 @@ const paint = (() => {
     context.stroke();
   }
 
+  /* What happened at an end: a diamond on its lifeline, and its words beside it. */
+  function happened(view, across, index, at) {
+    const {context} = view, side = view.loaded.side[index], x = side ? across.right : across.left, size = index === view.chosen ? 6 : 4.5;
+    context.fillStyle = colour(view, index);
+    context.beginPath();
+    for (const [dx, dy] of [[0, -size], [size, 0], [0, size], [-size, 0]]) context.lineTo(x + dx, at + dy);
+    context.fill();
+  }
+
+  function happenedLabel(view, across, index, at) {
+    const {context} = view, side = view.loaded.side[index], text = fit(view, index, across.right - across.left - 30), width = text.length * view.letter;
+    const x = side ? across.right - 10 : across.left + 10;
+    context.globalAlpha = 0.9;
+    context.fillStyle = isBanded(view, index) ? view.colours.chosen : view.colours.paper;
+    context.fillRect(side ? x - width - 2 : x - 2, at - 6, width + 4, LINE);
+    context.globalAlpha = 1;
+    context.fillStyle = colour(view, index);
+    context.textAlign = side ? "right" : "left";
+    context.fillText(text, x, at + 4);
+  }
+
+  const isBanded = (view, index) => view.band >= 0 && view.loaded.rows[index][model.MESSAGE] === view.band;
+
   /* Is there room for two labels side by side? */
   const isWide = across => across.right - across.left > 560;
 
@@ -97,12 +122,16 @@ const paint = (() => {
     return Math.max(across.left + edge, Math.min(across.right - edge, across.left + width * share));
   }
 
+  /* The label of a steep arrow stands where it begins, in its own line. */
+  const isSteep = (from, to) => to - from > 3 * LINE;
+  const labelHeight = (from, to) => isSteep(from, to) ? from : from + (to - from) * SHARE;
+
   function label(view, across, index, from, to) {
     const {context} = view, room = (across.right - across.left) * (isWide(across) ? 0.62 : 1) - 36, text = fit(view, index, room);
-    const half = text.length * view.letter / 2, at = from + (to - from) * SHARE + 4;
-    const middle = labelPlace(view, across, index, half);
+    const half = text.length * view.letter / 2, at = labelHeight(from, to) + 4;
+    const middle = isSteep(from, to) ? view.loaded.side[index] ? across.right - half - 16 : across.left + half + 16 : labelPlace(view, across, index, half);
     context.globalAlpha = 0.9;
-    context.fillStyle = view.loaded.rows[index][model.MESSAGE] === view.band && view.band >= 0 ? view.colours.chosen : view.colours.paper;
+    context.fillStyle = isBanded(view, index) ? view.colours.chosen : view.colours.paper;
     context.fillRect(middle - half - 4, at - 10, 2 * half + 8, LINE);
     context.globalAlpha = 1;
     context.fillStyle = colour(view, index);
@@ -116,7 +145,8 @@ const paint = (() => {
     const found = view.found && view.found.test(index), chosen = index === view.chosen || (message >= 0 && message === view.band);
     if (!found && !chosen) return;
     context.fillStyle = chosen ? view.colours.chosen : view.colours.band;
-    context.fillRect(across.left + 1, from - Math.min(16, view.zoom * 0.75), across.right - across.left - 2, Math.min(20, Math.max(2, view.zoom)));
+    const size = Math.min(20, Math.max(2, view.zoom));
+    context.fillRect(across.left + 1, from - size / 2, across.right - across.left - 2, size);
   }
 
   function lifelines(view, across) {
@@ -162,16 +192,26 @@ const paint = (() => {
     return (value / 1e6).toFixed(value >= 1e9 ? 3 : 4) + " ms";
   }
 
+  function arrivalOf(view, index, begin) {
+    const {loaded, place} = view, begun = loaded.rows[index][model.BEFORE];
+    if (!begun || loaded.end[index] === loaded.start[index] && begun === index + 1) return begin;
+    return Math.max(y(view, place.ofArrival(begun, loaded.end[index])), begin);
+  }
+
   function arrows(view, across, first, last) {
     const {context, loaded, rows, place} = view, times = [timeColumn(view, across.left - 14, "right"), timeColumn(view, across.right + 14, "left")];
     const begins = new Float64Array(last - first), ends = new Float64Array(last - first);
     for (let at = first; at < last; at++) {
       begins[at - first] = y(view, place.ofRow(at));
-      ends[at - first] = loaded.end[rows[at]] > loaded.start[rows[at]] ? Math.max(y(view, place.of(loaded.end[rows[at]])), begins[at - first]) : begins[at - first];
+      ends[at - first] = arrivalOf(view, rows[at], begins[at - first]);
       band(view, across, rows[at], begins[at - first]);
     }
     lifelines(view, across);
     for (let at = first; at < last; at++) {
+      if (!model.isPacket(loaded, rows[at])) {
+        happened(view, across, rows[at], begins[at - first]);
+        continue;
+      }
       arrow(view, across, rows[at], begins[at - first], ends[at - first]);
       waits(view, across, rows[at], begins[at - first]);
       completions(view, across, rows[at], ends[at - first]);
@@ -192,10 +232,11 @@ const paint = (() => {
   function labels(view, across, first, last, begins, ends) {
     const before = [-Infinity, -Infinity], wide = isWide(across);
     for (let at = first; at < last; at++) {
-      const middle = begins[at - first] + (ends[at - first] - begins[at - first]) * SHARE, side = wide ? view.loaded.side[view.rows[at]] : 0;
+      const middle = labelHeight(begins[at - first], ends[at - first]), side = wide ? view.loaded.side[view.rows[at]] : 0;
       if (middle - before[side] < LINE || middle < -20 || middle > view.height + 20) continue;
       before[side] = middle;
-      label(view, across, view.rows[at], begins[at - first], ends[at - first]);
+      if (!model.isPacket(view.loaded, view.rows[at])) happenedLabel(view, across, view.rows[at], middle);
+      else label(view, across, view.rows[at], begins[at - first], ends[at - first]);
     }
   }
 
@@ -226,8 +267,8 @@ const paint = (() => {
         x += width;
       }
       if (!flags[line]) continue;
-      context.fillStyle = flags[line] & (bit.lost | bit.missing | bit.nak | bit.rnr | bit.wrong) ? view.colours.lost : view.colours.repeat;
-      if (flags[line] & (bit.lost | bit.missing | bit.nak | bit.rnr | bit.wrong | bit.repeat | bit.late | bit.duplicate))
+      context.fillStyle = flags[line] & (bit.lost | bit.missing | bit.nak | bit.rnr | bit.wrong | bit.error) ? view.colours.lost : view.colours.repeat;
+      if (flags[line] & (bit.lost | bit.missing | bit.nak | bit.rnr | bit.wrong | bit.error | bit.repeat | bit.late | bit.duplicate))
         context.fillRect(right - 7, line * step, 7, Math.max(step, 2));
     }
   }
@@ -291,7 +332,7 @@ const paint = (() => {
     let best = -1, least = 14;
     for (let place = first; place < last; place++) {
       const row = view.rows[place], along = view.loaded.side[row] ? 1 - share : share, from = y(view, view.place.ofRow(place));
-      const to = view.loaded.end[row] > view.loaded.start[row] ? Math.max(y(view, view.place.of(view.loaded.end[row])), from) : from;
+      const to = arrivalOf(view, row, from);
       const distance = Math.abs(from + (to - from) * along - at);
       if (distance < least) [best, least] = [row, distance];
     }

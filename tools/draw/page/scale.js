@@ -12,6 +12,17 @@ const scale = (() => {
     return low;
   }
 
+  /* How many of the rows are less than this one. */
+  function below(rows, row) {
+    let low = 0, high = rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (rows[middle] < row) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   /* "even": each packet has a line of its own; a time between two departures lies between their lines. */
   function even(times, rows) {
     const count = rows.length;
@@ -24,6 +35,13 @@ const scale = (() => {
         return next - 1 + Math.min((time - from) / Math.max(to - from, 1), 0.95);
       },
       ofRow: place => place,
+      /* Of the arrival of a packet before which so many had begun: between the lines of its neighbours. */
+      ofArrival: (begun, time) => {
+        const next = below(rows, begun);
+        if (next === 0) return 0;
+        const from = times[rows[next - 1]], to = next < count ? times[rows[next]] : time;
+        return next - 1 + Math.max(0.2, Math.min((time - from) / Math.max(to - from, 1), 0.8));
+      },
       first: unit => Math.max(0, Math.min(count, Math.floor(unit))),
     };
   }
@@ -35,6 +53,7 @@ const scale = (() => {
       length: count,
       of,
       ofRow: place => of(times[rows[place]]),
+      ofArrival: (_, time) => of(time),
       first: unit => after(times, rows, from + (unit / Math.max(count - 1, 1)) * span - 1e-9),
     };
   }

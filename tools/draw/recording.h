@@ -1,0 +1,20 @@
+/* What `softverbs run --record` wrote, as entries: the packets that queue pairs transmitted and received, and between
+ * them work that was posted and that ended, timers, errors. */
+#ifndef TOOLS_RECORDING_H
+#define TOOLS_RECORDING_H
+
+#include "draw/records.h"
+
+struct bytes {
+    uint8_t *bytes;
+    size_t length;
+};
+
+/* Do they begin as a recording does, of whatever version? */
+bool recording_is(const struct bytes *);
+
+/* As records_read. An entry's number is that of its record, as `softverbs replay --until` counts. */
+bool recording_read(struct records *, const char *path, const struct bytes *, uint32_t file,
+                    const struct records_choice *);
+
+#endif

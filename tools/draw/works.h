@@ -1,0 +1,34 @@
+/* Which message is of which work request. A queue pair sends and ends its work in the order in which it was posted. */
+#ifndef TOOLS_WORKS_H
+#define TOOLS_WORKS_H
+
+#include <stdbool.h>
+
+#include "draw/lookup.h"
+
+struct work {
+    uint32_t posted;  /* the transit that tells of it */
+    uint32_t message; /* LOOKUP_NONE: none yet, or it needs none */
+    bool local;       /* it needs no packet */
+};
+
+/* The work of a queue pair, in its order. */
+struct works {
+    struct work *list;
+    size_t count, room;
+    size_t sent, ended; /* those before have a message, those before have ended */
+};
+
+void works_post(struct works *, uint32_t posted, bool local);
+
+/* A new message begins: the transit that posted its work; LOOKUP_NONE: not known. */
+uint32_t works_send(struct works *, uint32_t message);
+
+/* The oldest work ends: its message; LOOKUP_NONE: it had none, or is not known. */
+uint32_t works_end(struct works *);
+
+/* All that was posted before is gone. */
+void works_reset(struct works *);
+void works_free(struct works *);
+
+#endif
