@@ -90,7 +90,7 @@ static int write_page(const char *name, const struct page *page)
     if (out)
         page_write(out, page);
     if (standard)
-        return EXIT_OK; /* what fails there is said when the command ends */
+        return EXIT_OK; /* the end of the command complains of what fails there */
     bool failed = !out || ferror(out);
     if (out && fclose(out))
         failed = true;

@@ -287,7 +287,7 @@ static void walk_response(struct walk *walk, uint32_t index, const struct entry 
         acknowledge(walk, progress, index, &record->packet);
 }
 
-/* --- what a recording tells of the ends */
+/* --- what a recording has of the ends */
 
 static void end_work(struct walk *walk, struct progress *progress, uint32_t index)
 {

@@ -46,8 +46,8 @@ struct message {
     uint8_t syndrome;                     /* of a refused one */
     uint32_t answered;                    /* the transit that acknowledged or refused it; LOOKUP_NONE: none */
     bool begun, ended;                    /* its first and its last packet are there */
-    uint32_t posted, completed, received; /* transits that tell of its work request, of that one's end and of the end of
-                                           * its receive; LOOKUP_NONE: not known, as in all captures */
+    uint32_t posted, completed, received; /* the transits of its work request, of its completion and of the completion
+                                           * of its receive; LOOKUP_NONE: not known, as in all captures */
 };
 
 struct ladder {

@@ -96,7 +96,7 @@ static bool is_error(const struct record *record)
     return kinds[record->kind].error;
 }
 
-/* A receive that was found is told of when it ends. */
+/* A receive that was found appears when it ends. */
 static bool is_told(const struct record *record)
 {
     return record->queue && (record->kind != RECORD_TAKE_RECEIVE || record->numbers[1] != 1);
@@ -217,7 +217,7 @@ static void hear(struct reading *reading, const struct record *record)
 
 /* --- the file */
 
-/* Which number a queue pair has is said after its first records. All tellers are in the list then. */
+/* The number of a queue pair stands behind its first records. All tellers are in the list afterwards. */
 static void learn(struct reading *reading, const struct record *record)
 {
     teller_of(reading, record->process, 0);

@@ -10,7 +10,7 @@ struct bytes {
     size_t length;
 };
 
-/* Do they begin as a recording does, of whatever version? */
+/* Whether they begin as a recording does, of whatever version. */
 bool recording_is(const struct bytes *);
 
 /* As records_read. An entry's number is that of its record, as `softverbs replay --until` counts. */

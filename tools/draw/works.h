@@ -7,7 +7,7 @@
 #include "draw/lookup.h"
 
 struct work {
-    uint32_t posted;  /* the transit that tells of it */
+    uint32_t posted;  /* the transit of that event */
     uint32_t message; /* LOOKUP_NONE: none yet, or it needs none */
     bool local;       /* it needs no packet */
 };
