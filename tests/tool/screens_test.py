@@ -33,6 +33,7 @@ COMMANDS = {
     "why": [["why"], ["why", "--help"]],
     "checks": [["checks"], ["checks", REPORT], ["checks", "--help"]],
     "stat": [["stat", "--once"], ["stat", "--qps"], ["stat", "--lines"], ["stat", "--help"]],
+    "top": [["top", "--batch", "-n", "1", "-i", "0.1"], ["top", "--help"]],
     "sysfs": [["sysfs", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "inject": [["inject", "--help"]],

@@ -1,0 +1,168 @@
+#include "top/collector.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/reports.h"
+
+struct collector {
+    pthread_mutex_t lock;
+    struct top_look latest; /* under lock */
+    char why[COLLECTOR_WHY];
+    const char *directory;
+    double interval;
+    int event;
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* --- the library's own thread, which has its name (process/helper.c) */
+
+static bool read_line(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    bool found = file && fgets(text, (int)size, file);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* Seconds of processor time, of "PID (NAME) STATE ..." with user and system time as fields 14 and 15; 0 of another
+ * thread. */
+static double seconds_of_thread(long pid, const char *thread)
+{
+    char path[64], text[1024];
+    unsigned long user, system;
+    snprintf(path, sizeof path, "/proc/%ld/task/%.16s/stat", pid, thread);
+    if (!read_line(path, text, sizeof text) || !strstr(text, "(softverbs) "))
+        return 0;
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+        return 0;
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void add_helper(json_t *report)
+{
+    char path[64];
+    double seconds = 0;
+    long pid = (long)json_integer_value(json_object_get(report, "pid"));
+    snprintf(path, sizeof path, "/proc/%ld/task", pid);
+    DIR *threads = opendir(path);
+    for (struct dirent *thread; threads && (thread = readdir(threads));)
+        seconds += *thread->d_name == '.' ? 0 : seconds_of_thread(pid, thread->d_name);
+    if (!threads)
+        return;
+    closedir(threads);
+    json_object_set_new(report, "helper", json_real(seconds));
+}
+
+bool collector_look(const char *directory, struct top_look *look, char why[COLLECTOR_WHY])
+{
+    json_t *report;
+    size_t i;
+    *why = 0;
+    look->reports = reports_collect(directory, why, COLLECTOR_WHY);
+    look->seconds = now();
+    json_array_foreach(look->reports, i, report) add_helper(report);
+    return look->reports;
+}
+
+/* --- the thread */
+
+static void wait_until(double time)
+{
+    double seconds = time - now();
+    if (seconds <= 0)
+        return;
+    struct timespec rest = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    nanosleep(&rest, NULL);
+}
+
+static void keep(struct collector *collector, struct top_look *look, const char *why)
+{
+    pthread_mutex_lock(&collector->lock);
+    json_t *old = collector->latest.reports;
+    collector->latest = *look;
+    memcpy(collector->why, why, COLLECTOR_WHY);
+    pthread_mutex_unlock(&collector->lock);
+    json_decref(old);
+    eventfd_write(collector->event, 1);
+}
+
+static void *collect(void *argument)
+{
+    struct collector *collector = argument;
+    for (;;) {
+        char why[COLLECTOR_WHY] = "";
+        struct top_look look = {0};
+        double next = now() + collector->interval;
+        collector_look(collector->directory, &look, why);
+        keep(collector, &look, why);
+        wait_until(next);
+    }
+    return NULL;
+}
+
+/* Signals are for the thread that waits for keys. */
+static int create(pthread_t *thread, struct collector *collector)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, collect, collector);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+struct collector *collector_begin(const char *directory, double interval)
+{
+    pthread_t thread;
+    struct collector *collector = calloc(1, sizeof *collector);
+    if (!collector)
+        return NULL;
+    pthread_mutex_init(&collector->lock, NULL);
+    collector->directory = directory;
+    collector->interval = interval;
+    collector->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (collector->event >= 0 && !create(&thread, collector)) {
+        pthread_detach(thread);
+        return collector;
+    }
+    if (collector->event >= 0)
+        close(collector->event);
+    pthread_mutex_destroy(&collector->lock);
+    free(collector);
+    return NULL;
+}
+
+int collector_descriptor(const struct collector *collector)
+{
+    return collector->event;
+}
+
+bool collector_take(struct collector *collector, struct top_look *look, char why[COLLECTOR_WHY])
+{
+    eventfd_t times;
+    eventfd_read(collector->event, &times);
+    pthread_mutex_lock(&collector->lock);
+    *look = collector->latest;
+    collector->latest.reports = NULL;
+    memcpy(why, collector->why, COLLECTOR_WHY);
+    pthread_mutex_unlock(&collector->lock);
+    return look->reports;
+}

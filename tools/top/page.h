@@ -1,0 +1,41 @@
+/* The pages of `softverbs top` as lines of text: a list, a queue pair, and the keys. */
+#ifndef TOOLS_TOP_PAGE_H
+#define TOOLS_TOP_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "top/rows.h"
+#include "top/terminal.h"
+
+/* Gets each line. */
+typedef void page_line(void *context, enum terminal_style, const char *text);
+
+/* What is shown of a list. */
+struct page {
+    const struct top_choice *choice;
+    const struct top_row *rows;
+    size_t count;
+    size_t from, most; /* the first row, and how many at most */
+    size_t moved;      /* so many columns behind the names are left out at the left */
+    size_t columns;    /* of the screen */
+    size_t selected;   /* a row; count: none */
+};
+
+/* The titles, and the rows below. */
+void page_list(const struct page *, page_line *, void *context);
+
+/* Columns that find no room at the right. */
+size_t page_hidden(const struct page *);
+
+/* What a look says of a queue pair, with its counters and its story; `pid` 0: of any process. */
+void page_pair(const char *directory, const struct top_look *, long pid, long qp, page_line *, void *context,
+               size_t columns);
+
+/* What all processes do together. */
+void page_sum(const struct top_look *before, const struct top_look *now, char *text, size_t size);
+
+/* The keys, and what the columns of both lists are. */
+void page_help(page_line *, void *context);
+
+#endif

@@ -1,0 +1,69 @@
+/* What `softverbs top` shows of two looks at the processes: a row for each process, or for each queue pair. */
+#ifndef TOOLS_TOP_ROWS_H
+#define TOOLS_TOP_ROWS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TOP_COLUMNS_MOST = 20, TOP_CELL = 20 };
+
+/* How a column's text is made of its value. */
+enum top_form { TOP_WORD, TOP_NUMBER, TOP_HEX, TOP_PEER };
+
+enum top_kind { TOP_TEXT, TOP_LEVEL, TOP_RATE, TOP_HELPER };
+
+struct top_column {
+    enum top_kind kind;
+    const char *title;
+    size_t width;
+    const char *key;
+    enum top_form form;
+    const char *meaning;
+};
+
+/* The columns of one list. */
+struct top_list {
+    const struct top_column *columns;
+    size_t count, names; /* those that are of a row's name, which stay at the left */
+    bool pairs;          /* a row for each queue pair */
+};
+
+extern const struct top_list top_processes, top_pairs;
+
+/* NAN: not known. */
+struct top_row {
+    long pid, qp; /* qp: -1 of a process */
+    double values[TOP_COLUMNS_MOST];
+    char texts[TOP_COLUMNS_MOST][TOP_CELL];
+};
+
+/* A look, and when it was. */
+struct top_look {
+    json_t *reports; /* with "helper", the seconds of processor time of the library's thread, where it is known */
+    double seconds;
+};
+
+/* Which rows are wanted, and in which order. */
+struct top_choice {
+    const struct top_list *list;
+    size_t sort;            /* a column */
+    bool ascending, totals; /* totals: what was counted until now instead of rates */
+    const char *filter;     /* a part of a name, a number, a peer or a state, in any case; "": all */
+};
+
+/* The rows: the caller's, by free(3). `before` without reports: there was no look, and nothing is known of rates.
+ * Nothing in a report is trusted. */
+struct top_row *top_rows(const struct top_look *before, const struct top_look *now, const struct top_choice *,
+                         size_t *count);
+
+/* The column with this title, in any case and with or without "/s"; the number of columns: none has it. */
+size_t top_column_find(const struct top_list *, const char *title);
+
+/* A title as it is now; with totals "OUT/s" is "OUT". */
+void top_title(const struct top_column *, bool totals, char title[TOP_CELL]);
+
+/* A cell as it is shown: at most `width` letters, "-" where nothing is known. */
+void top_cell(const struct top_row *, const struct top_list *, size_t column, char text[TOP_CELL]);
+
+#endif

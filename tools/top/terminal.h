@@ -1,0 +1,43 @@
+/* The whole screen of a terminal, by the control sequences of ECMA-48, which all terminals of today and tmux, screen
+ * and the consoles of Linux understand: no library, and no list of terminals. Not thread-safe: there is one. */
+#ifndef TOOLS_TOP_TERMINAL_H
+#define TOOLS_TOP_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What a key is besides its letter. */
+enum terminal_key {
+    TERMINAL_NONE = 256, /* none within the time, or what is no key */
+    TERMINAL_UP,
+    TERMINAL_DOWN,
+    TERMINAL_LEFT,
+    TERMINAL_RIGHT,
+    TERMINAL_PAGE_UP,
+    TERMINAL_PAGE_DOWN,
+    TERMINAL_HOME,
+    TERMINAL_END,
+    TERMINAL_ESCAPE,
+    TERMINAL_CLOSED, /* the terminal has gone, or a signal asks for the end */
+};
+
+enum terminal_style { TERMINAL_PLAIN, TERMINAL_REVERSE, TERMINAL_BOLD, TERMINAL_RED };
+
+/* Are standard input and output one that can do it? False: *why is the reason, as a part of a sentence. */
+bool terminal_is_able(const char **why);
+
+/* Takes the screen, and keys as they are pressed. What was there before comes back at the end. */
+void terminal_begin(void);
+void terminal_end(void);
+
+/* As it is now; never 0. */
+void terminal_size(size_t *columns, size_t *lines);
+
+/* One frame: the lines of it, from the top, cut where the screen ends; what is not ASCII is shown as '?'. */
+void terminal_line(enum terminal_style, const char *text);
+void terminal_show(void);
+
+/* The next key; TERMINAL_NONE as soon as `fd` can be read, the size has changed, or after so many milliseconds. */
+int terminal_wait(int fd, int milliseconds);
+
+#endif

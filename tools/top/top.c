@@ -1,0 +1,183 @@
+/* softverbs top: processes and queue pairs as they change, on the whole screen of a terminal, or as tables for a file.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "print/screen.h"
+#include "report/meeting.h"
+#include "top/collector.h"
+#include "top/interactive.h"
+#include "top/page.h"
+
+/* What the options say. */
+struct options {
+    struct meeting meeting;
+    struct top_choice choice;
+    const char *sort; /* NULL: as usual */
+    double interval;
+    long count; /* of tables; 0: without end */
+    bool batch;
+};
+
+/* --- tables for a file */
+
+static void print_line(void *context, enum terminal_style style, const char *text)
+{
+    puts(text);
+}
+
+static void print_table(const struct options *options, const struct top_look *before, const struct top_look *now)
+{
+    char text[256], clock[16];
+    time_t time_now = time(NULL);
+    size_t width = screen_width(stdout), count;
+    struct top_row *rows = top_rows(before, now, &options->choice, &count);
+    struct page page = {.choice = &options->choice, .rows = rows, .count = count, .most = count, .selected = count};
+    page.columns = width > TOP_COLUMNS_MOST * TOP_CELL ? TOP_COLUMNS_MOST * TOP_CELL : width;
+    strftime(clock, sizeof clock, "%H:%M:%S", localtime(&time_now));
+    page_sum(before, now, text, sizeof text);
+    printf("%s, %s\n", clock, text);
+    page_list(&page, print_line, NULL);
+    puts("");
+    free(rows);
+}
+
+static void rest(double seconds)
+{
+    struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    while (nanosleep(&time, &time) && errno == EINTR)
+        ;
+}
+
+/* Until the reader has gone, or as often as was asked. A rate needs two looks, so the first table comes after one
+ * interval; of totals one is enough. */
+static int print_tables(const struct options *options)
+{
+    char why[COLLECTOR_WHY];
+    struct top_look before = {0}, now;
+    bool found = options->choice.totals || collector_look(options->meeting.directory, &before, why);
+    for (long i = 0; found && (!options->count || i < options->count); i++) {
+        if (i || !options->choice.totals)
+            rest(options->interval);
+        found = collector_look(options->meeting.directory, &now, why);
+        if (!found)
+            break;
+        print_table(options, &before, &now);
+        json_decref(before.reports);
+        before = now;
+        if (i + 1 != options->count && fflush(stdout)) /* the last is flushed, and judged, at the end */
+            break;
+    }
+    json_decref(before.reports);
+    if (!found)
+        complain("%s", why);
+    return found ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+/* --- the command */
+
+/* False: that is no number of seconds that makes sense. */
+static bool take_interval(const char *text, double *interval)
+{
+    char *end;
+    *interval = strtod(text, &end);
+    return end != text && !*end && *interval >= 0.1 && *interval <= 3600;
+}
+
+static bool take_count(const char *text, long *count)
+{
+    char *end;
+    *count = strtol(text, &end, 10);
+    return end != text && !*end && *count > 0;
+}
+
+static int take_option(const struct command *command, int option, struct options *options)
+{
+    if (option == 'i' && !take_interval(optarg, &options->interval))
+        return command_misused(command, "\"%s\" is no interval: 0.1 to 3600 seconds.", optarg);
+    if (option == 'n' && !take_count(optarg, &options->count))
+        return command_misused(command, "\"%s\" is no number of tables.", optarg);
+    options->batch |= option == 'b' || option == 'n';
+    options->choice.totals |= option == 't';
+    options->sort = option == 's' ? optarg : options->sort;
+    options->choice.filter = option == 'f' ? optarg : options->choice.filter;
+    if (option == 'q')
+        options->choice.list = &top_pairs;
+    return 0;
+}
+
+static void list_titles(const struct top_list *list, char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < list->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", list->columns[i].title);
+}
+
+static int choose_sort(const struct command *command, struct options *options)
+{
+    char titles[256];
+    const struct top_list *list = options->choice.list;
+    options->choice.sort = top_column_find(list, options->sort ? options->sort : "OUT/s");
+    if (options->choice.sort < list->count)
+        return 0;
+    list_titles(list, titles, sizeof titles);
+    return command_misused(command, "There is no column \"%s\" here, but %s.", options->sort, titles);
+}
+
+static int check(const struct command *command, struct options *options, const char *argument)
+{
+    const char *why;
+    if (argument)
+        return command_misused(command, "It takes no argument \"%s\".", argument);
+    if (options->meeting.as_json)
+        return command_misused(command, "\"softverbs stat --json\" has the numbers as JSON.");
+    if (!options->batch && !terminal_is_able(&why))
+        return command_misused(command, "%c%s. \"softverbs top --batch\" prints tables.",
+                               *why - ('a' - 'A') * (*why >= 'a'), why + 1);
+    int status = choose_sort(command, options);
+    return status ? status : meeting_find(command, &options->meeting);
+}
+
+static int run_top(const struct command *command, int argc, char **argv)
+{
+    static const struct option table[] = {
+        {"batch", no_argument, NULL, 'b'},          {"count", required_argument, NULL, 'n'},
+        {"interval", required_argument, NULL, 'i'}, {"sort", required_argument, NULL, 's'},
+        {"filter", required_argument, NULL, 'f'},   {"qps", no_argument, NULL, 'q'},
+        {"totals", no_argument, NULL, 't'},         MEETING_OPTIONS};
+    static struct options options = {.choice = {.list = &top_processes, .filter = ""}, .interval = 1};
+    int status = 0;
+    for (int option; !status && (option = meeting_option(command, argc, argv, table, &options.meeting)) != -1;)
+        status = take_option(command, option, &options);
+    if (!status)
+        status = check(command, &options, optind < argc ? argv[optind] : NULL);
+    return status          ? status
+           : options.batch ? print_tables(&options)
+                           : interactive_run(options.meeting.directory, &options.choice, options.interval);
+}
+
+const struct command top_command = {
+    .name = "top",
+    .arguments = "[OPTIONS]",
+    .summary = "Show processes and queue pairs as they send, like top(1)",
+    .help = "  -q, --qps         begin with queue pairs instead of processes\n"
+            "  -s, --sort COLUMN by this column, as OUT/s or rnr\n"
+            "  -f, --filter TEXT only rows with these letters in a name, number, peer or\n"
+            "                    state\n"
+            "  -t, --totals      what was counted until now instead of rates\n"
+            "  -i, --interval S  seconds between two looks, 0.1 to 3600; 1\n"
+            "  -b, --batch       tables on standard output instead of a whole screen\n"
+            "  -n, --count N     so many tables, and end; with --batch\n" MEETING_HELP_DIR "\n"
+            "On a terminal \"h\" shows the keys and what the columns are, \"q\" ends. Tab changes\n"
+            "between processes and queue pairs; Enter shows all of one, with its story. Rates\n"
+            "are per second, in units of 1000. A process whose name begins with \"silent:\" is\n"
+            "stopped, hangs, or is another user's. It shows what \"softverbs show\" and\n"
+            "\"softverbs stat\" know; \"softverbs stat --json\" has the numbers for programs.\n",
+    .letters = "qs:f:ti:bn:",
+    .run = run_top,
+};
