@@ -70,7 +70,7 @@ profiles:
 	@tests/profiles/clients_by_profile.py
 
 lab:
-	@tools/build/setup.sh build check
+	@tools/build/setup.sh build check lab
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/tool/lab_evidence.py
 

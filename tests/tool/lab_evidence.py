@@ -76,6 +76,32 @@ def message_passing():
         yield name, "yes" if said.count("fine") == 4 else "no"
 
 
+def pdsh():
+    if not shutil.which("pdsh"):
+        return "not installed"
+    _, said = lab(4, "pdsh -w 'h[1-4]' hostname")
+    return "yes" if sorted(said.split("\n")[:4]) == [f"h{i}: h{i}" for i in range(1, 5)] else "no"
+
+
+def slurm():
+    """On two nodes, and with two ranks on one; the programs of Debian, started as root on hosts of a lab."""
+    rows = ("srun -N 2 -n 2 softverbs run --net eth0 -- ibv_rc_pingpong", "two nodes"), ("srun -N 1 -n 2 softverbs run -- ibv_rc_pingpong", "one node")
+    present = all(map(shutil.which, ("slurmctld", "slurmd", "srun", "munged")))
+    with tempfile.TemporaryDirectory(prefix="softverbs-slurm-") as folder:
+        said = lab(3, f"{HERE}/lab_slurm.sh {folder}")[1] if present and os.geteuid() == 0 else ""
+    for name, line in rows:
+        yield name, "not as this user" if os.geteuid() else "not installed" if not present else "yes" if f"{line}: yes" in said else "no"
+
+
+def parsers():
+    """What docker-compose and the models of Kubernetes say of examples/cluster, by tests/tool/cluster_test.py."""
+    said = subprocess.run([f"{HERE}/cluster_test.py"], capture_output=True, text=True, check=False, timeout=600, env={**os.environ, "SOFTVERBS_BUILD": BUILD}).stdout
+    for name, case in (("docker-compose config, of compose.yaml", "compose itself takes the file"),
+                       ("models of python3-kubernetes, of pod.yaml", "the pods fields are those of kubernetes")):
+        line = re.search(f"^(ok|not ok) \\d+ - {case}(.*)", said, re.MULTILINE)
+        yield name, "no" if not line or line[1] != "ok" else "not installed" if "SKIP" in line[2].upper() else "yes"
+
+
 def shares():
     """MiB in a second of four streams of one leaf to the other, over one link to the core."""
     streams = "; ".join(f"softverbs on h{i + 4} -- ib_write_bw -x 1 -D 8 -p {19000 + i} >/dev/null 2>&1 &" for i in range(1, 5)).replace("&;", "&")
@@ -100,7 +126,7 @@ def growth():
 
 def main():
     commit = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty"], capture_output=True, text=True, check=True).stdout.strip()
-    rows = [*pairs(), ("mckey, one sender and two members", multicast()), *message_passing()]
+    rows = [*pairs(), ("mckey, one sender and two members", multicast()), *message_passing(), ("pdsh -w h[1-4] hostname", pdsh()), *slurm(), *parsers()]
     rates, core = shares()
     total = sum(rates.values())
     costs = list(growth())
