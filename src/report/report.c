@@ -20,6 +20,7 @@
 #include "ring/trace_control.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_account.h"
+#include "verbs/ask/qp_flight.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/object/acknowledgements.h"
@@ -81,6 +82,7 @@ static void report_qp(FILE *out, const struct object *object)
     fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u",
             qp->sends.posted - qp->sends.retired, qp->cap.max_send_wr,
             qp->uses.srq ? 0 : receive_queue_look(&qp->receives.own).posted, qp->cap.max_recv_wr);
+    qp_flight_report(out, qp);
     traffic_report_qp(out, qp);
     fputs("}", out);
     lock_release(&qp->lock);

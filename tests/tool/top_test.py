@@ -169,6 +169,8 @@ def without_a_terminal_it_says_what_does_without():
 def tables_are_for_files():
     with _program() as program:
         rows = _table("--qps", "--sort", "pid")
+        cells = dict(zip(*rows))
+        assert cells["OUTST"] == "0" and cells["WINDOW"] == "-", cells  # all has arrived, on no network
         assert rows[0][:5] == ["PIDv", "PROGRAM", "QP", "PEER", "STATE"] and rows[1][0] == str(program.pid) and rows[1][2] == _number(program), rows
         assert len(_table("--filter", "nothing-has-this")) == 1
         done = subprocess.run(["sh", "-c", f"{SOFTVERBS} top --batch -i 0.1 | head -n 2"], env=cases.environment(), capture_output=True, timeout=cases.patience(60), check=True)
