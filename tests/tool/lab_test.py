@@ -134,13 +134,22 @@ def _expect_nothing_left(word, before):
         assert not _with(word) and before == (os.listdir("/sys/class/net"), mounts.read()), (_with(word), before)
 
 
+def _child(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        return int(file.read())
+
+
+def hosts_may_have_labs_and_leave_programs_behind():
+    assert _shell(2, 'setsid sleep 77 >&- 2>&- & softverbs lab --hosts 2 -- sh -c "hostname; softverbs on h2 -- hostname"') == "h1\nh2\n"
+
+
 def nothing_is_left_behind():
-    for number in (signal.SIGKILL, signal.SIGTERM):
-        word = f"softverbs-lab-test-{os.getpid()}-{number}"
+    for number, whom in ((signal.SIGKILL, "outer"), (signal.SIGTERM, "outer"), (signal.SIGKILL, "inner")):
+        word = f"softverbs-lab-test-{os.getpid()}-{number}-{whom}"
         with open("/proc/self/mounts", encoding="utf-8") as mounts:
             before = os.listdir("/sys/class/net"), mounts.read()
         begun = _begin(word)
-        begun.send_signal(number)
+        os.kill(_child(begun.pid) if whom == "inner" else begun.pid, number)
         begun.communicate()
         _expect_nothing_left(word, before)
 
