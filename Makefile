@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse model install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look model install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -79,6 +79,12 @@ adverse:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/adverse/evidence.py $(PART) $(WORDS)
+
+# In headless Chromium: the pages of softverbs draw.
+look:
+	@tools/build/setup.sh build look
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/look/look.py $(CASE)
 
 matrix:
 	@tools/build/setup.sh build check

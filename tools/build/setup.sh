@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab].
+# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look].
 # Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
 # zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
@@ -13,6 +13,7 @@ wanted_of_debian() {
     packages) echo debhelper dpkg-dev ;;
     check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb tmux prometheus prometheus-node-exporter" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
+    look) echo chromium ibverbs-utils ;;
     clients) echo openmpi-bin libopenmpi-dev dapl2-utils infiniband-diags hwloc-nox libgloo-dev g++ ceph-mon ceph-osd ceph-common tgt ;;
     lab) echo openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge pdsh docker-compose python3-yaml python3-kubernetes ;;
     esac
@@ -29,6 +30,7 @@ wanted_of_fedora() {
     demo) echo libibverbs-utils ;;
     check) echo libcmocka-devel libibverbs-utils perftest ucx iproute python3-pyverbs clang compiler-rt wireshark-cli valgrind gdb ;;
     bench) echo perftest ucx libfabric iproute iperf3 valgrind gnuplot-minimal ;;
+    look) echo chromium libibverbs-utils ;;
     esac
 }
 
@@ -39,6 +41,7 @@ wanted_of_suse() {
     demo) echo libibverbs-utils ;;
     check) echo libcmocka-devel libibverbs-utils perftest iproute2 python3-pyverbs clang wireshark valgrind gdb ;;
     bench) echo perftest ucx-tools libfabric iproute2 iperf valgrind gnuplot ;;
+    look) echo chromium libibverbs-utils ;;
     esac
 }
 
@@ -49,6 +52,7 @@ wanted_of_alpine() {
     demo) echo rdma-core ;;
     check) echo cmocka-dev rdma-core iproute2 clang compiler-rt tshark valgrind gdb ;;
     bench) echo iproute2 iperf3 valgrind gnuplot ;;
+    look) echo chromium rdma-core ;;
     esac
 }
 
@@ -59,6 +63,7 @@ wanted_of_arch() {
     demo) echo rdma-core ;;
     check) echo cmocka rdma-core iproute2 clang compiler-rt wireshark-cli valgrind gdb ;;
     bench) echo iproute2 iperf3 valgrind gnuplot ;;
+    look) echo chromium rdma-core ;;
     esac
 }
 
@@ -94,8 +99,8 @@ command_to_install() {
 wanted=
 for purpose in "$@"; do
     case $purpose in
-    build | tests | demo | packages | check | bench | clients | lab) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
-    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench, clients and lab." >&2; exit 2 ;;
+    build | tests | demo | packages | check | bench | clients | lab | look) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
+    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench, clients, lab and look." >&2; exit 2 ;;
     esac
 done
 
