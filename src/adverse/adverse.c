@@ -85,3 +85,8 @@ uint64_t adverse_count(enum adverse behaviour)
 {
     return atomic_load_explicit(&mode.counts[behaviour], memory_order_relaxed);
 }
+
+const char *adverse_word(enum adverse behaviour)
+{
+    return behaviours[behaviour].word;
+}

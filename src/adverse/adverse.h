@@ -48,4 +48,7 @@ void adverse_note(enum adverse);
 /* How often it was. */
 uint64_t adverse_count(enum adverse);
 
+/* As in the list of the setting. */
+const char *adverse_word(enum adverse);
+
 #endif

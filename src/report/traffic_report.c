@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adverse/adverse.h"
 #include "config/config.h"
 #include "config/settings.h"
 #include "diag/clean.h"
@@ -56,6 +57,19 @@ static void add_living(struct counts_total *totals, const struct process *proces
         }
 }
 
+/* Of a process that has shown some. */
+static void report_adverse(FILE *out)
+{
+    const char *before = ",\"adverse\":{", *after = "";
+    for (enum adverse each = 0; each < ADVERSE_BEHAVIOURS; each++)
+        if (adverse_count(each)) {
+            fprintf(out, "%s\"%s\":%llu", before, adverse_word(each), (unsigned long long)adverse_count(each));
+            before = ",";
+            after = "}";
+        }
+    fputs(after, out);
+}
+
 void traffic_report(FILE *out, const struct process *process)
 {
     unsigned count;
@@ -78,6 +92,7 @@ void traffic_report(FILE *out, const struct process *process)
     fputs("},\"calls\":{", out);
     counts_report_calls(out);
     fputs("}", out);
+    report_adverse(out);
     free(totals);
 }
 

@@ -3,14 +3,19 @@
 
 By hand, with more of both, and resumable: evidence.py litmus.
 """
+import json
 import os
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../tool")]
 import cases
 import litmus_run
-from cases import BUILD, TEMPORARY, expect, softverbs, told
+from cases import BUILD, SOFTVERBS, TEMPORARY, Skip, expect, softverbs, told
+sys.path[:0] = [os.path.join(HERE, "../clients"), os.path.join(HERE, "../clients/librdmacm")]
+from clients import free_port
+from patience import patience
 
 SEEDS, TRIALS = 60, 20  # seeds are tried until each allowed outcome was seen
 EVERYTHING = f"scale=10%,{litmus_run.EXTRA}"
@@ -79,6 +84,60 @@ def a_correct_program_passes_under_every_seed():
     """Random work, and a look at each byte and order that the rules promise; under other schedules of its threads, too."""
     for seed in range(1, 13):
         expect(softverbs("run", f"--adverse=seed={seed},scale={20 * seed}%", "--schedule", f"seed={seed}", "--", f"{BUILD}/tests/adverse/judge", str(seed), "20"))
+
+
+def _counters(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def what_was_shown_is_counted():
+    path = f"{TEMPORARY}/shown.counters"
+    _run("seed=1,only=late-read,only=numbers", TRIALS, "L1", env={"SOFTVERBS_COUNTERS": path})
+    _run(None, TRIALS, "L1", env={"SOFTVERBS_COUNTERS": path})
+    first, second = _counters(path)
+    assert set(first["adverse"]) == {"late-read", "numbers"} and min(first["adverse"].values()) > 0 and "adverse" not in second, (first, second)
+    with subprocess.Popen([SOFTVERBS, "run", "--adverse=only=numbers", "--", f"{BUILD}/tests/adverse/planted", "100000000", "L5"], env=cases.environment()) as process:
+        try:
+            row, deadline = None, cases.until(10)
+            while not row and process.poll() is None and cases.time.monotonic() < deadline:
+                told_of = json.loads(expect(softverbs("show", "--json"), err=None).stdout or b"[]")
+                row = next((each for each in told_of if each["pid"] == process.pid and "adverse" in each), None)
+            assert row["adverse"]["numbers"] >= 1, row
+            assert b"numbers 1" in expect(softverbs("show", "processes")).stdout
+            lines = expect(softverbs("stat", "--lines")).stdout.decode().splitlines()
+            assert any(line.split()[2:] == ["adverse", "1", "numbers"] for line in lines), lines
+        finally:
+            process.kill()
+
+
+def _writes_between(server, client):
+    """How many packets of WRITEs the client sent."""
+    path, port = f"{TEMPORARY}/writes.counters", str(free_port())
+    command = ["ib_write_bw", "-n", "500", "-s", "64", "-p", port, "-F"]
+    with subprocess.Popen([SOFTVERBS, "run", *server, "--", *command], env=cases.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as other:
+        try:
+            deadline = cases.until(20)
+            while cases.time.monotonic() < deadline:
+                if os.path.exists(path):
+                    os.unlink(path)
+                done = softverbs("run", *client, "--counters", path, "--", *command, "127.0.0.1")
+                if done.returncode == 0 or other.poll() is not None:
+                    break
+            assert done.returncode == 0 and other.wait(patience(20)) == 0, told(done)
+        finally:
+            other.kill()
+    return sum(count for device in _counters(path)[-1]["traffic"] for name, count in device["sent"].items() if "WRITE" in name)
+
+
+def a_process_under_it_publishes_nothing_and_takes_nothing_directly():
+    if not cases.shutil.which("ib_write_bw"):
+        raise Skip("perftest is not installed")
+    kind = _writes_between([], [])
+    if kind >= 500:
+        raise Skip("nothing is direct on this machine")
+    quiet = ["--adverse=only=unsaid"]
+    assert _writes_between(quiet, []) >= 500 and _writes_between([], quiet) >= 500, kind
 
 
 def a_list_that_is_none_is_refused():

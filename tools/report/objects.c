@@ -16,6 +16,7 @@ enum form {
     FORM_ACCESS,
     FORM_COUNT, /* the size of a list */
     FORM_OF,    /* "value of second value" */
+    FORM_MAP,   /* "name 5, other name 3" */
 };
 
 struct column {
@@ -37,7 +38,8 @@ static const struct view views[] = {
       {"CQS", "cqs", FORM_COUNT},
       {"SRQS", "srqs", FORM_COUNT},
       {"MRS", "mrs", FORM_COUNT},
-      {"PDS", "pds", FORM_COUNT}}},
+      {"PDS", "pds", FORM_COUNT},
+      {"ADVERSE", "adverse", FORM_MAP}}},
     {"qps",
      "queue pairs",
      {{"QP", "number", FORM_HEX},
@@ -151,6 +153,17 @@ static void add_plain(struct table *table, const json_t *value)
         table_add(table, "%s", json_is_string(value) ? json_string_value(value) : "-");
 }
 
+static void add_map(struct table *table, const json_t *map)
+{
+    char text[512] = "-";
+    const char *key;
+    json_t *each;
+    size_t used = 0;
+    json_object_foreach((json_t *)map, key, each) if (used < sizeof text) used += (size_t)snprintf(
+        text + used, sizeof text - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
+    table_add(table, "%s", text);
+}
+
 static void add_value(struct table *table, const struct column *column, const json_t *object)
 {
     const json_t *value = json_object_get(object, column->key);
@@ -161,6 +174,8 @@ static void add_value(struct table *table, const struct column *column, const js
         table_add(table, "0x%" PRIx64, (uint64_t)json_integer_value(value));
     else if (column->form == FORM_ACCESS && whole)
         add_access(table, json_integer_value(value));
+    else if (column->form == FORM_MAP)
+        add_map(table, value);
     else if (column->form == FORM_OF && whole)
         table_add(table, "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT, json_integer_value(value),
                   json_integer_value(json_object_get(object, column->second)));

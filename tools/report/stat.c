@@ -244,7 +244,7 @@ static void print_totals(const json_t *reports, bool queue_pairs)
     table_print(&table, stdout);
 }
 
-/* Those of calls, and those of librdmacm, are no device's. */
+/* Those of calls, of adverse behaviours and of librdmacm are no device's. */
 static void add_of_processes(struct table *table, const json_t *reports)
 {
     const json_t *report;
@@ -252,6 +252,7 @@ static void add_of_processes(struct table *table, const json_t *reports)
     json_array_foreach(reports, i, report)
     {
         add_lines(table, report, "calls", json_object_get(report, "calls"));
+        add_lines(table, report, "adverse", json_object_get(report, "adverse"));
         add_lines(table, report, "connections", json_object_get(report, "messages"));
     }
 }
@@ -275,7 +276,8 @@ static void print_lines(const json_t *reports, bool queue_pairs)
 /* All that is counted of a process, without its objects. */
 static void print_json(const json_t *reports)
 {
-    static const char *const keys[] = {"pid", "program", "answers", "busy", "traffic", "strays", "calls", "messages"};
+    static const char *const keys[] = {"pid",    "program", "answers", "busy",    "traffic",
+                                       "strays", "calls",   "adverse", "messages"};
     json_t *all = json_array(), *report, *qp;
     size_t i, j;
     json_array_foreach((json_t *)reports, i, report)
