@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Can every setting be used as it stands, and is no variable one with a slip in its name? If not, a sentence says
- * which. A capture is begun. */
+/* Returns true if every setting can be used as it stands, and no variable is one with a slip in its name. If not, a
+ * sentence says which. A capture is begun. */
 bool settings_are_right(char *why, size_t size);
 
-/* Is this entry of the environment, NAME=VALUE, a setting? */
+/* Returns true if this entry of the environment, NAME=VALUE, is a setting. */
 bool settings_is_one(const char *entry);
 
 /* A variable of the environment, NAME=VALUE, whose name begins like ours and is none of ours; NULL. Not refused: it may

@@ -18,7 +18,7 @@ HABITS = {
     "question": ["Is it there? Then wait.", "Why not?"],
     "said": ["That is said of each.", "No word of it is kept."],
     "inverted": ["Is there room by now, the sender goes on.", "It waits. Does it end, the peer goes on."],
-    "image": ["It goes into the void.", "A letter comes.", "The peer is deaf."],
+    "image": ["It goes into the void.", "Mail comes.", "The peer is deaf."],
 }
 FORMS = {"src/a/x.c": "/* {} */\n", "src/a/y.h": "// {}\n", "tools/x.py": "# {}\n", "tests/x_test.py": '"""{}"""\n', "docs/user/x.md": "{}\n", "README.md": "# A head\n\n{}\n"}
 

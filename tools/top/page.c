@@ -12,7 +12,7 @@ enum { LINE = 512 };
 
 /* --- a list */
 
-/* Is the column one of those that are shown, as far as moving goes? */
+/* Returns true if the column is shown, at the present place of moving. */
 static bool is_shown(const struct page *page, size_t column)
 {
     size_t names = page->choice->list->names;

@@ -23,7 +23,7 @@ enum terminal_key {
 
 enum terminal_style { TERMINAL_PLAIN, TERMINAL_REVERSE, TERMINAL_BOLD, TERMINAL_RED };
 
-/* Are standard input and output one that can do it? False: *why is the reason, as a part of a sentence. */
+/* Returns true if standard input and output can do it. False: *why is the reason, as a part of a sentence. */
 bool terminal_is_able(const char **why);
 
 /* Takes the screen, and keys as they are pressed. What was there before comes back at the end. */
