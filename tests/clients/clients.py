@@ -6,7 +6,7 @@ A test is a function that returns when all is well, raises Failure when not, and
     suite.add("ibv_rc_pingpong polls", lambda: suite.pair(["ibv_rc_pingpong", "-g", "0"]))
     sys.exit(suite.run())
 
-Every suite has a shared-memory directory of its own, so what its programs leave behind can be seen.
+Every suite has a separate shared-memory directory, so that the files its programs leave behind can be seen.
 """
 import contextlib
 import json
@@ -36,7 +36,7 @@ class Skip(Exception):
 
 
 class Finished:
-    """What a program did: exit status, standard output, standard error, seconds that it took."""
+    """The result of a program: exit status, standard output, standard error, seconds that it took."""
 
     def __init__(self, command, status, out, err, seconds):
         self.command, self.status, self.out, self.err, self.seconds = command, status, out, err, seconds
@@ -59,7 +59,7 @@ class Finished:
 
 
 class Program:
-    """A started program in a process group of its own; finish() waits for it, and kills it when it takes too long."""
+    """A started program in a separate process group; finish() waits for it, and kills it when it takes too long."""
 
     def __init__(self, command, environment, cwd="/"):
         self.command, self.started = command, time.monotonic()
@@ -112,7 +112,7 @@ def free_port():
 
 
 def listening(port, pid="self"):
-    """Does anybody in this process's network namespace listen on this TCP port? Asked without connecting, which the server
+    """Returns true if a process in this network namespace listens on this TCP port. Checks without connecting, which the server
     would notice."""
     for table in (f"/proc/{pid}/net/tcp", f"/proc/{pid}/net/tcp6"):
         with contextlib.suppress(FileNotFoundError), open(table, encoding="ascii") as lines:
@@ -154,8 +154,8 @@ def serve(server_command, client_command, port, environment, timeout=60, client_
 
 
 class Earlier:
-    """What ran before, in the file $SOFTVERBS_TEST_EARLIER, so that a suite goes on where it was stopped: a line for each test, (outcome,
-    name, seconds, what was said). What has passed does not run again."""
+    """The results of earlier runs, in the file $SOFTVERBS_TEST_EARLIER, so that a suite goes on where it was stopped: a line for
+    each test, (outcome, name, seconds, message). A test that has passed does not run again."""
 
     def __init__(self, path):
         self.path, self.passed = path, set()

@@ -1,6 +1,6 @@
-/* What the client programs share: a device with its objects, queue pairs and how they connect, and waiting for
- * completions. Only the public interface of libibverbs is used. Whatever fails ends the program with a sentence on
- * standard error. */
+/* The code that the client programs share: a device with its objects, queue pairs and how they connect, and waiting for
+ * completions. Only the public interface of libibverbs is used. A function that fails ends the program with a sentence
+ * on standard error. */
 #ifndef CLIENTS_ENDPOINT_H
 #define CLIENTS_ENDPOINT_H
 
@@ -17,7 +17,7 @@ struct endpoint {
     union ibv_gid gid;
 };
 
-/* What a peer must be told to talk to one of our queue pairs, and to read and write our memory. */
+/* The data that a peer needs to talk to one of our queue pairs, and to read and write our memory. */
 struct address {
     union ibv_gid gid;
     uint32_t qp_num;
@@ -37,12 +37,12 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 
 double now_seconds(void);
 
-/* Of two processes that share `stages`, the one with the index `self` says that it has come to this stage, and waits for
- * the other, for so many seconds; then it dies. */
+/* Of two processes that share `stages`, the one with the index `self` says that it has come to this stage, and waits
+ * for the other, for so many seconds; then it dies. */
 void endpoint_meet(atomic_uint stages[2], int self, unsigned stage, double seconds);
 
-/* Onto the host of that name, a network namespace of ip-netns(8), with a directory of its own as on another machine:
- * before anything of verbs. */
+/* Moves the process onto the host of that name, a network namespace of ip-netns(8), with a separate directory as on
+ * another machine. Call it before any function of verbs. */
 void endpoint_go_to(const char *host);
 
 /* From now on the kernel refuses this system call with EPERM, to all threads. */

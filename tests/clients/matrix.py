@@ -39,7 +39,7 @@ def memory(script):
 
 
 def results(script):
-    """Of each test that ran the last outcome: (outcome, seconds, what was said)."""
+    """The last outcome of each test that ran: (outcome, seconds, message)."""
     found = {}
     if os.path.exists(memory(script)):
         with open(memory(script), encoding="utf-8") as lines:

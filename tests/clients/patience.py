@@ -1,7 +1,7 @@
-"""How long tests wait for what must come, and how often they try what chance may spoil: src/base/testing/patience.h for scripts.
+"""The time that tests wait for an event, and how often they try a step that chance may spoil: src/base/testing/patience.h for scripts.
 
-The variable TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. What a script's own limits are stays
-in place; clients.py and cases.py pass them through `patience` where they wait.
+The variable TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. A script's own limits stay in
+place; clients.py and cases.py pass them through `patience` where they wait.
 """
 import os
 import time
@@ -20,8 +20,9 @@ def until(seconds):
 
 
 def tries(what, most, why, once, failures):
-    """What `once` returns, called until it raises none of `failures`, but not more than `most` times. `why` says what spoils a try though
-    nothing is wrong. A line in TAP says how many were needed, if more than one; the end of `make check` shows it."""
+    """Calls `once` until it raises no exception of `failures`, at most `most` times, and gives its result. `why` names the
+    circumstance that spoils a try though nothing is wrong. A line in TAP counts the tries, if more than one was needed; the end
+    of `make check` shows it."""
     for number in range(1, most + 1):
         try:
             result = once()

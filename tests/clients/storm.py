@@ -24,7 +24,7 @@ import time
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 TSAN = os.path.join(os.path.dirname(BUILD), "build-tsan")
 LONGEST = 400  # seconds
-STOP_MOST, RUN_MOST = 0.04, 0.06  # seconds that a process stands still, and that nobody does
+STOP_MOST, RUN_MOST = 0.04, 0.06  # seconds that a process is stopped, and that all processes run
 
 # name: program below the build, arguments (SEED is a new number each time), circumstances that are beyond it
 API = {"open_batches": ["none"], "fork_and_exit": ["none"], "open_close": ["none"], "events": ["none"], "builders": ["none"], "batches": ["none"],
@@ -159,7 +159,7 @@ def describe(output):
 
 
 class Table:
-    """What became of the runs."""
+    """The results of the runs."""
 
     def __init__(self):
         self.runs, self.failed, self.longest, self.stops = (collections.Counter() for _ in range(4))

@@ -1,7 +1,7 @@
 """The rows of `make clients` once under the checker: `main.py --checked`, which writes docs/evidence/clients-checked.md.
 
-What the checker says of a row goes through a file; each finding must stand in a file of suppressions, where somebody has looked at it, or the row
-has an open finding. A row that has a result is left out, so that a run goes on where it was stopped; rows that are
+The checker's findings of a row go through a file; each must stand in a file of suppressions, where a person has looked at it, or the row has an
+open finding. A row that has a result is left out, so that a run goes on where it was stopped; rows that are
 named run again.
 """
 import collections

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Of main.py: which verdict follows from what a row does. Of checked.py: what is said of a row's findings."""
+"""Tests of main.py: the verdict that follows from the result of a row. Tests of checked.py: the text about a row's findings."""
 import json
 import sys
 import time
@@ -29,7 +29,7 @@ def finding(rule, function):
 
 
 def reports(*findings):
-    """What stands for the run of a row, whose programs find this; the last line is the count of one that came again."""
+    """Replaces the run of a row whose programs have these findings; the last line is the count of one that came again."""
     def apart(_, environment):
         with open(environment["SOFTVERBS_CHECK_REPORT"], "w", encoding="utf-8") as file:
             file.write("".join(json.dumps(each) + "\n" for each in (*findings, {"program": "client", "rule": "a-rule", "count": 7})))

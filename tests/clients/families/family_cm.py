@@ -1,4 +1,5 @@
-"""What connects through librdmacm: rdmacm-utils, fio, qperf, rsockets, iSER, QEMU's migration. The tests are those of rdmacm.py and applications.py."""
+"""The rows that connect through librdmacm: rdmacm-utils, fio, qperf, rsockets, iSER, QEMU's migration. The tests are those of
+rdmacm.py and applications.py."""
 
 from row import Row, TwoHosts, on_infiniband
 from librdmacm import applications

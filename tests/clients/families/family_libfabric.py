@@ -15,7 +15,7 @@ BY_PROGRAM = "the program compares"
 MOST, TOO_EARLY = 8, "DAT_SUB_INTERRUPTED|!conn established: 0x4003"  # what the client then says
 EARLY = Fault(TOO_EARLY, "dtestx's server tells where it listens before it does, and DAPL's second request to a port that refused the first has two bytes more "
               "(154) than the server reads by the length in it (148 and 4); where the server was quick enough all is right", "dapl/openib_scm/cm.c")
-HOST = "10.93.0.1"  # of a card of its own: DAPL's scm takes no address of the loopback
+HOST = "10.93.0.1"  # of a separate card: DAPL's scm takes no address of the loopback
 ADAPTERS = '''softverbs-scm u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "soft0 1" ""
 softverbs-cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "127.0.0.1 0" ""
 '''
@@ -37,8 +37,8 @@ class TooEarly(Failure):
 
 
 def passes(place, adapter, program):
-    """dtestx's server tells its client an address before it listens there. DAPL tries again then, but its second request has two bytes more
-    than it says (154 sent, 148 and 4 read), which the server takes for the next message."""
+    """dtestx's server sends its client an address before it listens there. DAPL tries again then, but its second request has two
+    bytes more than it says (154 sent, 148 and 4 read), which the server takes for the next message."""
     make_adapters(place)
     def once():
         client, answer = exchange(place, adapter, program)

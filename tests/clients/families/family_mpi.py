@@ -27,7 +27,7 @@ def must_be_fine(done, ranks=ucx.RANKS):
 
 
 def launcher(ranks=ucx.RANKS):
-    """Open MPI refuses root and more ranks than processors unless it is told."""
+    """Open MPI refuses root and more ranks than processors unless an option allows them."""
     return ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
 
 

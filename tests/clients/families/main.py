@@ -60,14 +60,14 @@ def judge(row, run):
 
 
 def run_here(name):
-    """In the process of its own that a row has."""
+    """Runs in the separate process of a row."""
     row = next(row for row in all_rows() if row.name == name)
     place = TwoHosts() if row.name.endswith("two hosts") else Place()
     print("\n" + MARK + json.dumps(judge(row, lambda: row.run(place))), flush=True)
 
 
 def run_apart(row, command, extra=None):
-    """Runs a row in a process of its own, which is killed with all that it has started. `extra` is added to its environment."""
+    """Runs a row in a separate process, which is killed with all that it has started. `extra` is added to its environment."""
     absent = missing(row)
     if absent:
         return SKIPPED, f"not installed: {' '.join(absent)}"

@@ -1,4 +1,4 @@
-"""What `make clients` runs: a row is one client in one form, with how it is seen that its data arrived as it was."""
+"""The rows that `make clients` runs: a row is one client in one form, with the check that its data arrived unchanged."""
 import os
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ class Row(NamedTuple):
     family: str
     name: str
     packages: tuple  # of Debian; the first is the client's, whose version the page has
-    verified: str  # how the data is compared, and by whom
+    verified: str  # how the data is compared, and by which program
     run: Callable
     fault: Optional[Fault] = None
     seconds: int = 120  # then all that it has started is killed

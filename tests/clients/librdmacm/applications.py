@@ -235,7 +235,7 @@ def target(suite, directory, size):
 
 
 def stores_blocks(suite, pieces=16, size=256 * 1024):
-    """What is written to the disk stands in its file, and what stands there is read; in pieces, as libiscsi takes no more than
+    """Data written to the disk stands in its file, and reads return the file's data; in pieces, as libiscsi takes no more than
     512 KiB at once over iSER."""
     need("qemu-io")
     with scratch() as directory, target(suite, directory, 2 * pieces * size) as (portal, name):
@@ -266,7 +266,7 @@ def inquires(suite):
 # --- QEMU's migration
 
 class Machine:
-    """A virtual machine, whose memory and whereabouts its monitor tells."""
+    """A virtual machine; its monitor reports its memory and on which host it runs."""
 
     def __init__(self, suite, directory, name, *options):
         self.path = f"{directory}/{name}.monitor"

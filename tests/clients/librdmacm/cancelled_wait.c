@@ -1,7 +1,6 @@
 /* Threads that are cancelled where the program waits for events, and in calls that are no cancellation points. Exit
- * status 0 when no descriptor is left behind and the process is nobody's on the host any more: the library's thread has
- * ended.
- */
+ * status 0 when no descriptor is left behind and the host's table does not list the process any more: the library's
+ * thread has ended. */
 #include <dirent.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -65,7 +64,7 @@ static void *wait_for_errors(void *context)
     return NULL;
 }
 
-/* What was made is in *made when the thread ends. */
+/* When the thread ends, *made has the object that was made. */
 static void *make_channel(void *made)
 {
     pthread_cancel(pthread_self());

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What other hosts get from the cleanup process of a program that has ended (src/gsi/cleanup): an answer to the DREQ of a connection
-that the program had, for 5 s, and nothing else. Between the namespaces of wire.py."""
+"""The datagrams that other hosts get from the cleanup process of a program that has ended (src/gsi/cleanup): an answer to the
+DREQ of a connection that the program had, for 5 s, and nothing else. Between the namespaces of wire.py."""
 import collections
 import contextlib
 import os
@@ -42,7 +42,7 @@ def told(packet):
 
 
 class Sniffer:
-    """What the server's host sends by UDP and IPv4."""
+    """The datagrams that the server's host sends by UDP and IPv4."""
 
     def __init__(self):
         self.socket = socket_on(CLIENT, socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
@@ -99,7 +99,7 @@ def ended(suite, sniffer, count):
 
 @contextlib.contextmanager
 def more_addresses():
-    """A stranger's on the client's host, and another one of the server's host."""
+    """Adds an address of a third party on the client's host, and a second one on the server's host."""
     for host, address in ((CLIENT, STRANGER[4]), (SERVER, ANOTHER)):
         ip("-n", host, "address", "add", f"{address}/24", "dev", "eth0")
     try:

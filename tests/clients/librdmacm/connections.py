@@ -26,7 +26,7 @@ class Hosts(Wire):
 
 
 def others_listen(suite):
-    """Somebody must be there to say that nobody listens."""
+    """A refusal is sent only if a process of the host runs; so another server runs, and the client's port has no listener."""
     other = suite.start_server(["rping", "-s", "-P", "-a", suite.address, "-p", (port := choose_port())])
     try:
         pings_until_listening(suite, port)

@@ -1,6 +1,6 @@
 /* A thread asks for events while its program ends: there are none, and that is no error. The streams of stdio are
- * written when all libraries have ended, so a stream's writer is where the program looks at what the thread was told.
- * Exit status 0 when a descriptor that does not wait said EAGAIN, and one that waits said nothing. */
+ * written when all libraries have ended, so the program checks the thread's results in a stream's writer. Exit status 0
+ * when a descriptor that does not wait returned EAGAIN, and one that waits did not return. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,8 +18,8 @@ enum { STEP = 1000 /* microseconds */, STEPS_AT_REST = 100 };
 
 static struct rdma_event_channel *channel;
 static atomic_bool ended;
-static atomic_int told = -1; /* errno of who did not want to wait */
-static atomic_bool returned; /* who waited did not */
+static atomic_int told = -1; /* errno of the call that does not wait */
+static atomic_bool returned; /* whether the call that waits has returned, which it must not */
 
 static void *ask(void *unused)
 {

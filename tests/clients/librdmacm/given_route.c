@@ -127,7 +127,7 @@ static void connect_and_part(struct rdma_event_channel *channel, struct rdma_cm_
     rdma_destroy_ep(passive);
 }
 
-/* What librdmacm does with a route of rdma_getaddrinfo, which the program frees with rdma_freeaddrinfo. */
+/* The use that librdmacm makes of a route of rdma_getaddrinfo, which the program frees with rdma_freeaddrinfo. */
 static void make_endpoint(struct rdma_addrinfo *to, const struct ibv_path_data *path)
 {
     struct rdma_cm_id *id;

@@ -1,13 +1,12 @@
 /* A connection that stays idle until one of its ends ends.
  *
- *     ending client ADDRESS PORT          connects, says "connected", and "disconnected" when it hears that; on SIGUSR1
- *                                         it disconnects
- *     ending server ADDRESS PORT HOW      says "listens", and "connected" for each client; on SIGUSR1 it ends
- *     ending stream|streams ADDRESS PORT  the same over rsockets: "closed" when the stream is at its end; streams
- * serves
+ *     client ADDRESS PORT          connects, prints "connected", and "disconnected" at that event; on SIGUSR1 it
+ *                                  disconnects
+ *     server ADDRESS PORT HOW      prints "listens", and "connected" for each client; on SIGUSR1 it ends
+ *     stream|streams ADDRESS PORT  the same over rsockets: "closed" when the stream is at its end; streams serves
  *
  * HOW: _exit, return; exec: becomes another program; fork: with a child that lives on; close: closes all descriptors
- * and lives on; wait: says "childless" if it has no child and has never been told of one; limit: may start no process,
+ * and lives on; wait: prints "childless" if it has no child and has never got a SIGCHLD; limit: may start no process,
  * as of RLIMIT_NPROC; filter: a seccomp filter kills it if it starts a program. */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -32,7 +32,8 @@ static struct rdma_cm_id *listen_at(const char *port)
     return listener;
 }
 
-/* The identifier of who asks, when the listener is closed; its port can be had again. */
+/* Returns the identifier of a connection request after the listener is destroyed; another listener can have the port
+ * then. */
 static struct rdma_cm_id *take_request(const char *port)
 {
     struct rdma_cm_id *listener = listen_at(port);

@@ -44,7 +44,7 @@ def streams(suite, program, tests, size="65536", extra=None):
 
 
 def matches_at(suite, program, *options):
-    """As rdmacm.matches, where the server is told its address: else it would listen at those of IPv4."""
+    """As rdmacm.matches, with the server's address on its command line: without it the server would listen at those of IPv4."""
     port = [] if program == "udaddy" else ["-p", choose_port()]
     for side in exchange(suite, [program, *port, "-b", suite.address, *options], [program, *port, "-s", suite.address, *options], 290):
         side.find("return status 0")
@@ -133,7 +133,7 @@ def add_one_place(suite, place):
 
 
 def add_losses(suite):
-    """What is unreliable loses data with them, and the goodbyes of two ends may both get lost."""
+    """Unreliable services lose data with these faults, and the DREQs of both ends may get lost."""
     suite.add("cmtime -c 1000 with 5 % lost and 5 % reordered", lambda: times(suite, 1000, BAD))
     suite.add("ucmatose -c 20 with 5 % lost and 5 % reordered", lambda: serves_on(
         suite, ["ucmatose", "-p", (port := choose_port()), "-c", "20", "-C", "20"],

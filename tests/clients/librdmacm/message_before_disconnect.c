@@ -106,7 +106,7 @@ static void take_refusal(struct end *end)
     ibv_ack_async_event(&event);
 }
 
-/* Did it hear of what came behind the message alone? */
+/* Returns true if the event that follows the message was reported while the message was not. */
 static bool hear(struct end *end, int ready)
 {
     int other = wrong_key ? end->id->verbs->async_fd : end->events->fd;
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
         check(read(listening[0], &byte, 1) == 1, "read");
         return listen_to((struct sockaddr *)&server, ready[1], atoi(argv[4]));
     }
-    close(ready[1]); /* so that the child's death is heard of */
+    close(ready[1]); /* so that the child's death ends the read */
     struct end end = {.events = rdma_create_event_channel()};
     check(end.events && !rdma_create_id(end.events, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
     check(!rdma_bind_addr(listener, (struct sockaddr *)&server) && !rdma_listen(listener, 1), "rdma_listen");

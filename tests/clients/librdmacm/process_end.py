@@ -45,7 +45,7 @@ def wait_until(is_so, what, seconds=LEFT):
 
 
 def lead_astray():
-    """What the server's host sends to the client's goes to a station that is not there."""
+    """Sends all packets from the server's host to the client's to a station that is not there."""
     ip("-n", SERVER, "neighbor", "replace", ADDRESSES[CLIENT][0], "lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
 
 
@@ -115,7 +115,7 @@ def hears_of(suite, number, how="", before=()):
 
 
 def client_is_killed(suite):
-    """The active end is heard of, too; the server's program says so by disconnecting."""
+    """The server learns of the end of the active side, too; its program shows that by disconnecting."""
     settle()
     with Pair(suite, "", client="client", extra={"SOFTVERBS_LOG": "debug"}) as pair:
         os.kill(named(CLIENT, "idle_connection")[0], signal.SIGKILL)
@@ -186,7 +186,7 @@ def rping_ends(suite):
 
 
 def pipe_ends(suite):
-    """What reads the program's output sees its end at once: the cleanup process has none of its descriptors."""
+    """A reader of the program's output sees its end at once: the cleanup process keeps no descriptor of the program."""
     port = choose_port()
     command = f"{ENDING} server {suite.address} {port} _exit | cat; echo ended"
     server = suite.start_server(["/bin/sh", "-c", command])

@@ -43,7 +43,7 @@ def end_well(client, server):
 
 
 def exchange(suite, server_command, client_command, timeout=60, extra=None, right=end_well):
-    """Runs a server and a client of it, which is tried again while nobody listens yet; both must end as `right` says."""
+    """Runs a server and a client of it, and tries again while the server does not listen yet; both must end as `right` says."""
     deadline = until(timeout)
     server = suite.start_server(server_command, extra)
     try:
@@ -64,10 +64,10 @@ def exchange(suite, server_command, client_command, timeout=60, extra=None, righ
     return answer, client
 
 
-# What a client of rping says, no more and no less, whose main thread came too late to see that it was connected: it has heard of the end
-# (state 10), and then waits for its thread of completions, which nobody ends, as rdma_disconnect is left out (rping_run_client, err3).
+# The exact output of a client of rping whose main thread came too late to see that it was connected: it has seen the end (state 10), and
+# then waits for its thread of completions, which never ends, as rdma_disconnect is left out (rping_run_client, err3).
 OVERTAKEN = b"client DISCONNECT EVENT...\nwait for CONNECTED state 10\nconnect error -1\n"
-# riostream's server listens before it says how much of its memory the other end may map: who connects in between may map none.
+# riostream's server listens before it says how much of its memory the other end may map: a client that connects in between may map none.
 HASTY = "riomap: Cannot allocate memory"
 
 
@@ -285,7 +285,7 @@ def wait_for_listener(suite, server):
 
 
 def exchange_one(suite, common, server):
-    """Who is refused came when the server had heard of the death at last."""
+    """A client that is refused came when the server had learned of the death at last."""
     done = suite.start([*common[:-1], "1", "-c", "-v"]).finish(until(20))
     if done.status and RACE not in done.err and wait_for_end(server.process, 1) is None:
         raise Failure(str(done))
@@ -414,7 +414,7 @@ def nobody_listens(suite):
 
 
 def shown(suite):
-    """What each process says of its connections, where the servers are: lists of them, by process id."""
+    """The report of each process about its connections, where the servers are: lists of them, by process id."""
     done = suite.start_server(suite.softverbs("show", "--json")).finish(until(20))
     done.check()
     return {report["pid"]: report.get("connections", []) for report in json.loads(done.out)}

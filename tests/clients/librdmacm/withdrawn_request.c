@@ -45,7 +45,7 @@ static int ask(struct rdma_event_channel *channel, struct rdma_cm_id *id, struct
     check(rdma_destroy_id(id), "rdma_destroy_id");
     puts("withdrawn");
     fflush(stdout);
-    usleep(4 * UNTIL_WITHDRAWN_US); /* its end would tell the server, too */
+    usleep(4 * UNTIL_WITHDRAWN_US); /* the end of the process would notify the server, too */
     return 0;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""attacked_server.py GID-INDEX PORT [SERVER]: one side of two that talk over RC, UC and UD while somebody attacks the server. The server
-prints its numbers as JSON. The client then reads commands, "NUMBER LENGTH SERVICE...": sends so many messages of that length
-over each service, and prints "fine" when the server got them whole and in order, nothing else has arrived, its queue pairs
+"""attacked_server.py GID-INDEX PORT [SERVER]: one side of two that talk over RC, UC and UD while an attacker sends to the server.
+The server prints its numbers as JSON. The client then reads commands, "NUMBER LENGTH SERVICE...": sends so many messages of that
+length over each service, and prints "fine" when the server got them whole and in order, nothing else has arrived, its queue pairs
 are in RTS, and the memory that its peers could write to is as it was; else what is wrong. Needs pyverbs."""
 import json
 import socket
@@ -109,7 +109,7 @@ class Side:
         return self.completions(count)
 
     def calm(self):
-        """Is everything as it was, in spite of all? What is not, or None."""
+        """Returns None if everything is as it was, in spite of the attack, else what differs."""
         if self.queue.poll(1)[0]:
             return "a completion that nobody expected"
         if self.vault.read(VAULT, 0) != b"\x5a" * VAULT:

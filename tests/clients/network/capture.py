@@ -43,7 +43,8 @@ def tshark(path, *fields, checksums=True):
 
 
 def has_no_complaint(path):
-    """tshark finds every packet well-formed; only comments, and those are who it was. The comment and flags of each packet."""
+    """tshark finds every packet well-formed; its only remarks are the comments that name the process. Returns the comment and
+    flags of each packet."""
     packets = tshark(path, "infiniband.bth.opcode", "_ws.malformed", "_ws.expert.severity", "frame.comment", "frame.packet_flags")
     for number, (opcode, malformed, severity, comment, _) in enumerate(packets, 1):
         worst = max(int(value) for value in severity.split(","))
@@ -60,13 +61,13 @@ def decodes(path):
 
 
 def names_of_opcodes(path):
-    """What softverbs decode calls each packet."""
+    """The name that softverbs decode gives each packet."""
     lines = decodes(path).splitlines()[:-1]
     return [line.split(" > ")[1].split(" qp ")[0].split(" ", 1)[1] for line in lines]
 
 
 def captured(path, about):
-    """(pid, direction) -> name of the operation -> packets, of which has_no_complaint told this."""
+    """(pid, direction) -> name of the operation -> packets, as has_no_complaint returned them."""
     counts = collections.defaultdict(collections.Counter)
     names = names_of_opcodes(path)
     if len(about) != len(names):

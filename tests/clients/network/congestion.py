@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Marks of congestion between two hosts (the namespaces of wire.py): who gets a marked packet tells the sender, who sends less
-at a time."""
+"""Marks of congestion between two hosts (the namespaces of wire.py): the receiver of a marked packet notifies the sender, which
+sends less at a time."""
 import contextlib
 import json
 import os
@@ -91,7 +91,8 @@ def slows_down(suite):
 
 
 def is_right_on_the_wire(suite):
-    """tshark has no complaint about what others would see, and marks on the way harm no ICRC. Who looks on may miss some of it."""
+    """tshark has no complaint about the packets on the wire, and marks on the way harm no ICRC. The sniffer may miss some
+    packets."""
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/wire.pcap"
         with running("ip", "netns", "exec", SERVER, sys.executable, SNIFF, "eth0", path):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""destroy_after_receive.py GID-INDEX PORT [SERVER]: one side of many short connections between two hosts. The server destroys its queue pair
-as soon as it was told of the only message; the client must still see that message acknowledged, as from an adapter, which has
-acknowledged before it tells. Exit status 0: it was, each time. Needs pyverbs."""
+"""destroy_after_receive.py GID-INDEX PORT [SERVER]: one side of many short connections between two hosts. The server destroys its
+queue pair as soon as the only message has completed; the client must still see that message acknowledged, as from an adapter,
+which acknowledges before it completes the receive. Exit status 0: it was, each time. Needs pyverbs."""
 import json
 import socket
 import sys

@@ -13,7 +13,7 @@ ROCE, UDP, CONGESTED = 4791, 17, 3
 
 
 def attach(interface):
-    """What it gives and takes has a header with which the kernel says what it has left to the adapter (checksums)."""
+    """Each packet read and written has a header with which the kernel says what it has left to the adapter (checksums)."""
     end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
     end.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)

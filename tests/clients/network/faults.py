@@ -39,8 +39,9 @@ def measures_in_spite(suite, program, options, sizes):
 
 
 def finds_its_data(suite, size):
-    """Nothing gets lost here, since the ping-pongs do not say goodbye: who has received the last message leaves, and if the
-    ACK of it was lost, the other repeats it to nobody. Data on lossy links is looked at in tests/api, data over lossy."""
+    """Nothing gets lost here, since the ping-pongs do not say goodbye: the side that has received the last message leaves, and if
+    the ACK of it was lost, the other side sends it again with no process to receive it. Data on lossy links is looked at in
+    tests/api, data over lossy."""
     def exchange(extra):
         for done in suite.pair(["ibv_rc_pingpong", "-g", "0", "-c", "-s", str(size), "-n", "500"], extra=extra):
             done.find("^500 iters in ")
@@ -94,7 +95,8 @@ def repeats_from_the_seed(suite):
 
 
 def ignores_a_bad_list(suite):
-    """The library without a run that checks it: told whatever the level, and the program goes on."""
+    """Starts the library without `softverbs run`, which checks the list: it logs the bad list at any level, and the program goes
+    on."""
     for side in suite.pair(["env", "SOFTVERBS_FAULT=drop=never", "ibv_rc_pingpong", "-g", "0", "-c", "-n", "100"]):
         if side.err.count("SOFTVERBS_FAULT ignored") != 1 or "drop=never" not in side.err:
             raise Failure(str(side))

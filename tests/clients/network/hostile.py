@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Hostile datagrams: what somebody with a socket sends to a running program is counted by its reason, never changes anything, and
-the program's own traffic goes on. The attacker may have the address and the knowledge of the peer; what he then may do as
-the protocol has it (a request that breaks a rule ends the connection) ends that queue pair and no other."""
+"""Hostile datagrams: a datagram that an attacker with a socket sends to a running program is counted by its reason, never changes
+anything, and the program's own traffic goes on. The attacker may have the address and the knowledge of the peer; if the protocol
+lets such a peer end the connection (by a request that breaks a rule), that queue pair ends and no other."""
 import contextlib
 import ctypes
 import json
@@ -62,7 +62,7 @@ class Attacker:
         self.port = self.socket.getsockname()[1]
 
     def below(self, length):
-        """What the ICRC covers below the BTH (RoCEv2 annex, A17.3.3): what routers may change counts as ones."""
+        """The bytes that the ICRC covers below the BTH (RoCEv2 annex, A17.3.3): fields that routers may change count as ones."""
         source, target = [socket.inet_pton(self.family, address) for address in (self.source, self.target)]
         udp = struct.pack(">HHHH", self.port, ROCE, 8 + length, 0xffff)
         if self.version == 4:
@@ -90,7 +90,7 @@ def socket_on(host, *kind):
 
 
 def counted_on_server(suite):
-    """What each process of the server's host has counted. One that waits for a processor of a busy machine is asked again."""
+    """The counts of each process of the server's host. One that waits for a processor of a busy machine is asked again."""
     command, deadline = [f"{suite.root}/softverbs", "stat", "--once", "--json"], until(20)
     while True:
         done = subprocess.run(command, env=suite.host_environment(SERVER), capture_output=True, check=True)
@@ -322,7 +322,8 @@ def wrong_rkey_of_an_unreliable_write(attacked, attacker):
 
 
 def nonsense_for_queue_pair_1(attacked, attacker):
-    """A wrong Q_Key, another service, too short, of another class, a message that RoCE does not have (LAP), replies that nobody asked for."""
+    """A wrong Q_Key, another service, too short, of another class, a message that RoCE does not have (LAP), replies without a
+    request."""
     def management(attribute, request=0, head=b"\1\7\2\3", length=256, qkey=0x80010000):
         payload = head + bytes(12) + struct.pack(">HHII", attribute, 0, 0, request)
         return transport(UD | SEND_ONLY, 1, 0, struct.pack(">II", qkey, 1), payload + bytes(length - len(payload)))
@@ -354,7 +355,8 @@ KINDS = (wrong_icrc, truncated, right_but_from_a_stranger, ahead_of_the_window, 
 
 @contextlib.contextmanager
 def captured(suite):
-    """Two programs, and then the address of a stranger on the client's host; they must still end well when all is over."""
+    """Runs two programs, and then adds the address of a third party on the client's host; the programs must still end well when
+    all is over."""
     address = [f"{STRANGER[suite.version]}/{24 if suite.version == 4 else 64}", "dev", "eth0"]
     attacked, well = Attacked(suite), False
     try:
@@ -380,8 +382,8 @@ def are_counted(suite, kind):
 
 
 def ends_its_own_connection(suite):
-    """A peer who breaks a rule: each of these ends the queue pair that it came to, as the specification has it, and the others
-    go on."""
+    """A peer breaks a rule: each of these ends the queue pair that it came to, as the specification has it, and the others go
+    on."""
     with captured(suite) as attacked:
         attacker, numbers = Attacker(suite.version), attacked.numbers
         target = write_headers(numbers["vault"], numbers["rkey"], 64)
@@ -399,7 +401,7 @@ def ends_its_own_connection(suite):
 
 
 def are_captured(suite):
-    """What can't be decoded is in the capture as it came, with what is wrong with it."""
+    """The capture has a datagram that can't be decoded unchanged, with a comment that says what is wrong with it."""
     with captured(suite) as attacked:
         attacker, sent = Attacker(suite.version), []
         for kind in (wrong_icrc, truncated, cut_behind_its_headers, another_version, reserved_operations):
@@ -420,7 +422,7 @@ def are_captured(suite):
 
 
 def questions_have_an_end(suite):
-    """Each answer goes to whom the question names as its sender. All of them are answered or counted."""
+    """Each answer goes to the address that the question names as its sender. All of them are answered or counted."""
     with captured(suite) as attacked:
         attacker, before, count = Attacker(suite.version), attacked.dropped(), 5000
         question = attacker.seal(transport(UD | SEND_ONLY, 1, 0, struct.pack(">II", 0x80010000, 1),

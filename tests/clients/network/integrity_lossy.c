@@ -1,8 +1,8 @@
-/* What arrives is what was sent: two processes on two hosts, which are network namespaces, exchange messages of a
- * service over a network that may lose, repeat, reorder and corrupt them. Usage: faithful HOST HOST rc|uc|ud MESSAGES
- * (hosts: names for ip-netns(8)). rc: everything arrives once, in order, with SENDs, WRITEs, READs and atomics mixed.
- * uc and ud: what arrives is whole and of one message; what does not, completes nothing. Prints what came; exit status
- * 0 when all was right. */
+/* Data arrives unchanged: two processes on two hosts, which are network namespaces, exchange messages of a service over
+ * a network that may lose, repeat, reorder and corrupt them. Usage: integrity_lossy HOST HOST rc|uc|ud MESSAGES (hosts:
+ * names for ip-netns(8)). rc: everything arrives once, in order, with SENDs, WRITEs, READs and atomics mixed. uc and
+ * ud: each message that arrives is whole and of one message; a lost one completes nothing. Prints the number that came;
+ * exit status 0 when all was right. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -217,7 +217,7 @@ static unsigned check_arrival(struct side *side, const struct ibv_wc *wc)
     return number;
 }
 
-/* What WRITEs brought that completed nothing: each byte is the right one, or was not written. */
+/* The memory of WRITEs that completed nothing: each byte is the right one, or was not written. */
 static unsigned check_rest(const struct side *side)
 {
     unsigned whole = 0;
@@ -285,7 +285,7 @@ static uint64_t operand(unsigned number)
     return mix(number);
 }
 
-/* What the last SWAP before this one has left. */
+/* The value that the SWAP before this one has left. */
 static uint64_t swapped_before(unsigned number)
 {
     return number < KINDS ? 0 : operand(number - KINDS);
@@ -447,7 +447,7 @@ static int live(struct meeting *meeting, int self, const char *host, enum ibv_qp
     side.longest = type == IBV_QPT_UD ? endpoint_mtu(&side.endpoint) : LONGEST;
     connect_both(&side);
     work(&side);
-    meet(&side, 3); /* who leaves sends nothing again */
+    meet(&side, 3); /* a process that leaves retransmits nothing */
     if ((side.ah && ibv_destroy_ah(side.ah)) || ibv_destroy_qp(side.qp) || ibv_dereg_mr(side.mr))
         die("something is still in use");
     endpoint_close(&side.endpoint);

@@ -60,7 +60,7 @@ class Follower:
         return state, int(mtu), dict(gid.split("=") for gid in gids)
 
     def await_state(self, *expected):
-        """What comes by netlink comes within a moment."""
+        """A change that the kernel reports by netlink is seen within a moment."""
         deadline, state = until(5), None
         while time.monotonic() < deadline:
             state = self.state()
@@ -182,7 +182,7 @@ def serves_later_addresses(suite):
 
 
 def lets_an_address_float(suite):
-    """An address moves from one host to the other, and back: whoever listens at all addresses there serves it."""
+    """An address moves from one host to the other, and back: a listener at all addresses of a host serves it there."""
     port = free_port()
     with followers(Follower(suite, SERVER), Follower(suite, CLIENT)) as pair:
         for one in pair:
@@ -201,7 +201,7 @@ def lets_an_address_float(suite):
 
 
 def binds_to_what_is_reached(suite):
-    """Not to an address that no device has as its own: nobody on another host could reach what listens there."""
+    """rdma_bind_addr refuses an address that no device has as its own: no process on another host could reach a listener there."""
     many = [f"10.91.1.{number}" for number in range(1, 21)]
     lone = Follower(suite, SERVER, environment={"SOFTVERBS_LOG": "info"})
     beside = Follower(suite, SERVER, environment={"SOFTVERBS_DEVICES": "2", "SOFTVERBS_LOG": "info"})  # soft1 is on no network

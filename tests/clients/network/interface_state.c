@@ -1,4 +1,5 @@
-/* What a program sees of the network interface below its device, for interface_changes.py, which changes the interface.
+/* Prints the state of the network interface below a program's device, for interface_changes.py, which changes the
+ * interface.
  * Each line of the standard input is a command, answered by one line:
  *
  *     state                 state of the port, active MTU in bytes, and the GIDs with their places

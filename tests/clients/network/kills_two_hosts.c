@@ -1,6 +1,6 @@
 /* Many processes on each of two hosts, which are network namespaces, in pairs that exchange checked messages while
  * others are killed. All of a host share its UDP port. Survivors whose partner lives must not see an error. Usage:
- * crowd HOST HOST PAIRS SECONDS KILLS (hosts: names for ip-netns(8)). Exit status 0 when all was right. */
+ * kills_two_hosts HOST HOST PAIRS SECONDS KILLS (hosts: names for ip-netns(8)). Exit status 0 when all was right. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ struct talker {
     unsigned char memory[2][LONGEST];
 };
 
-/* Nobody waits for the dead. */
+/* No process waits for the dead. */
 static void leave_if_alone(const struct talker *talker)
 {
     if (talker->partner->killed)
@@ -210,7 +210,7 @@ static void wait_until_all_talk(const struct meeting *meeting, unsigned pairs)
         }
 }
 
-/* Which of those that nobody killed ended badly. */
+/* Returns how many of the processes that were not killed ended badly. */
 static unsigned reap(const struct meeting *meeting, unsigned pairs)
 {
     unsigned bad = 0;

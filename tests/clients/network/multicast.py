@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Multicast between hosts: three network namespaces on a bridge that learns from IGMP and MLD who wants what, with two
+"""Multicast between hosts: three network namespaces on a bridge that learns the members of each group from IGMP and MLD, with two
 processes on each."""
 import contextlib
 import ipaddress
@@ -46,7 +46,7 @@ def make_hosts():
 
 
 class Member:
-    """A process on a host that does as it is told."""
+    """A process on a host that runs the commands of this test."""
 
     def __init__(self, suite, host, version):
         directory = f"{suite.directory}/{host}"
@@ -88,7 +88,7 @@ class Member:
 
 
 def came(members):
-    """What each of them was sent since this was last asked: group to number."""
+    """The messages that each of them was sent since the last call: group to number."""
     for member in members:
         member.tell("count")
     counts = [dict(part.rsplit("=", 1) for part in member.answer().split()) for member in members]
@@ -96,7 +96,7 @@ def came(members):
 
 
 def is_member(host, group):
-    """Does the host's kernel tell the network that somebody there is in the group?"""
+    """Returns true if the host's kernel reports to the network that a process there is in the group."""
     with subprocess.Popen(["ip", "netns", "exec", host, "cat", "/proc/net/igmp" if group.version == 4 else "/proc/net/igmp6"],
                           stdout=subprocess.PIPE, text=True) as tables:
         words = tables.stdout.read().lower().split()
@@ -206,7 +206,7 @@ def takes_many_groups(suite, version):
 
 
 def is_not_bothered(suite, version):
-    """Who has joined nothing, on a host where another has, is not even woken by what comes."""
+    """A process that has joined nothing, on a host where another has, is not even woken by a message to the group."""
     group = GROUPS[version]
     with crowd(suite, version) as (a1, a2, b1, b2, c1, c2):
         b1.attach(group)

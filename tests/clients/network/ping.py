@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""softverbs ping between two hosts with a router between them: network namespaces joined by veth pairs. What is asked is our
-own programs on the network; questions that no honest asker sends are made here, with a codec of their own."""
+"""softverbs ping between two hosts with a router between them: network namespaces joined by veth pairs. Our own programs on the
+network answer; requests that no honest sender makes are built here, with a separate codec."""
 import json
 import os
 import re
@@ -32,7 +32,8 @@ REQUEST, REPLY, ALTERNATE = 0x17, 0x18, 0x19
 
 
 def meet(host, address):
-    """Their first packet waits for the neighbours' answers; this one ends with what says that nobody listens."""
+    """The first packet between two hosts waits for the neighbours' answers; this one is sent first, and ends with the ICMP error
+    of a port without a listener."""
     program = "import socket, sys; s = socket.socket(socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM); " \
               "s.settimeout(5); s.connect((sys.argv[1], 9)); s.send(b''); s.recv(1)"
     subprocess.run(["ip", "netns", "exec", host, sys.executable, "-c", program, address], capture_output=True, check=False)
@@ -101,7 +102,7 @@ class Crowd:
 
 
 class Ping(Suite):
-    """Each host has a shared-memory directory of its own."""
+    """Each host has a separate shared-memory directory."""
 
     def host_environment(self, host):
         directory = f"{self.directory}/{host}"
@@ -112,7 +113,7 @@ class Ping(Suite):
         return ["ip", "netns", "exec", host, *self.softverbs(*arguments)]
 
     def ask(self, host, *arguments, status=0):
-        """What the command prints on this host; the status must be that."""
+        """The output of the command on this host; it must end with that status."""
         done = Program(self.on(host, *arguments), self.host_environment(host)).finish(until(60))
         if done.status != status:
             raise Failure(f"status {status} was expected: {done}")
@@ -122,7 +123,7 @@ class Ping(Suite):
         return self.ask(host, "ping", "-c", str(count), *QUICKLY, *options, address, status=status)
 
     def told(self, host):
-        """What each process on the host counts."""
+        """The counts of each process on the host."""
         return json.loads(self.ask(host, "stat", "--once", "--json").out)
 
 
@@ -169,7 +170,7 @@ def asks_about_a_port(suite):
 
 
 def answers_once(suite):
-    """Whoever of the processes gets it answers, and nobody else."""
+    """The process that gets the request answers, and no other."""
     with Crowd(suite, SERVER, 5):
         for _ in range(3):
             lacks(has(suite.ping(ADDRESSES[SERVER][0], count=10), "10 sent, 10 answered"), "again")
@@ -230,7 +231,8 @@ def reaches_its_neighbour(suite):
 
 
 def is_no_endpoint_itself(suite):
-    """While the server's host pings, it has the port: nobody is there nevertheless, and those who are answer all the same."""
+    """While the server's host pings, it has the port: without other processes it answers nothing, and with one the process
+    answers."""
     command = suite.on(SERVER, "ping", "-c", "0", *QUICKLY, ADDRESSES[CLIENT][0])
     other = Program(command, suite.host_environment(SERVER))
     try:
@@ -272,7 +274,7 @@ def works_for_anybody(suite):
 
 
 def maps_others():
-    """Are there other users, as there are not in a user namespace that was made for one?"""
+    """Returns true if the namespace has other users. A user namespace that was made for one user has none."""
     with open("/proc/self/uid_map", encoding="ascii") as lines:
         return any(int(line.split()[2]) > 65534 for line in lines)
 
@@ -345,7 +347,7 @@ for line in sys.stdin:
 
 
 def asked(datagrams, silence=0.3):
-    """What comes back for each from the server."""
+    """The reply of the server to each datagram."""
     command = ["ip", "netns", "exec", CLIENT, sys.executable, "-c", ASKER, os.path.dirname(os.path.abspath(__file__)),
                ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], str(silence)]
     done = subprocess.run(command, input="".join(f"{each.hex()}\n" for each in datagrams), capture_output=True, text=True,
@@ -390,7 +392,7 @@ def drops_what_is_wrong(suite):
 
 
 def believes_no_stranger(suite):
-    """Replies that nobody asked for, whatever number they name, do not reach who pings."""
+    """Replies without a request, whatever number they name, do not reach the pinging program."""
     with Crowd(suite, SERVER, 1):
         pinging = Program(suite.on(SERVER, "ping", "-c", "0", *QUICKLY, NOWHERE), suite.host_environment(SERVER))
         try:

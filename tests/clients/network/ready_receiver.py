@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""ready_receiver.py GID-INDEX ADDRESS: has a reliable queue pair that is ready to receive from whom is at this address; prints its number
-and stays until there is a line on its standard input. Needs pyverbs."""
+"""ready_receiver.py GID-INDEX ADDRESS: has a reliable queue pair that is ready to receive from the peer at this address; prints
+its number and stays until there is a line on its standard input. Needs pyverbs."""
 import socket
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a program hears of a host that is not there, and that a host behind a router is reached whatever hop limit the program
-asks for: two hosts with a router between them (the namespaces of ping.py)."""
+"""The errors that a program gets for a host that is not there, and that a host behind a router is reached whatever hop limit the
+program asks for: two hosts with a router between them (the namespaces of ping.py)."""
 import os
 import re
 import subprocess
@@ -58,7 +58,7 @@ def told(lines, *parts):
 
 
 def goes_to_rtr(suite, version):
-    """(reason 359) for one who answers no ARP and no neighbour discovery; a router, and who is behind it, is found at once."""
+    """(reason 359) for a host that answers no ARP and no neighbour discovery; a router, and a host behind it, is found at once."""
     there = ADDRESSES[SERVER][version == 6]
     lines, log = suite.reach("rtr", GID_INDEX[version], MISSING[version], there)
     expect(lines[0], rf"{MISSING[version]}: Connection timed out, (\d+) ms, hop limit 0", 990)
@@ -141,7 +141,7 @@ def stays_within_the_host(suite):
 
 
 def resolves(suite, version):
-    """(reason 616) ADDR_ERROR after the program's timeout, as Linux has it; who is there answers at once."""
+    """(reason 616) ADDR_ERROR after the program's timeout, as Linux has it; a host that is there answers at once."""
     there = ADDRESSES[SERVER][version == 6]
     lines, log = suite.reach("resolve", 700, MISSING[version], there)
     expect(lines[0], rf"{MISSING[version]}: RDMA_CM_EVENT_ADDR_ERROR, status -110, (\d+) ms", 690, 1500)

@@ -31,7 +31,8 @@ READY_RECEIVER, FORGED_SEND, LISTENER, DESTROYER, SNIFF = [
 
 
 def enter_namespaces():
-    """Starts this script again with a network and mounts of its own; as an ordinary user also as its own root."""
+    """Starts this script again with a separate network and separate mounts; as an ordinary user also as root of a user
+    namespace."""
     for option in ([], ["--user", "--map-root-user"]):
         unshare = ["unshare", *option, "--net", "--mount"]
         if subprocess.run([*unshare, "sh", "-c", TRIAL], capture_output=True, check=False).returncode == 0:
@@ -74,7 +75,7 @@ def set_mtu(mtu):
 
 
 class Wire(Suite):
-    """Pairs of programs on two hosts. Each host has a shared-memory directory of its own."""
+    """Pairs of programs on two hosts. Each host has a separate shared-memory directory."""
 
     def __init__(self):
         super().__init__()
@@ -156,9 +157,9 @@ def exchanges_among_processes(suite, size):
 
 
 def is_right_on_the_wire(suite):
-    """What another implementation would see: our packets as they leave, cut up by the kernel, with the identifications that
-    it gives them; each has the ICRC that it should. There a message asks for its ACK even if nobody waits for its end, as
-    nearly nobody does for those of ib_send_bw."""
+    """The packets that another implementation would see: ours as they leave, cut up by the kernel, with the identifications that
+    it gives them; each has the ICRC that it should. There a message asks for its ACK even if no program waits for its end, as is
+    so for nearly all messages of ib_send_bw."""
     path = f"{suite.directory}/wire.pcap"
     for host in ADDRESSES:  # the kernel cuts them up before they reach the interface, as for an adapter that can't
         ip("-n", host, "link", "set", "eth0", "gso_max_segs", "1")
@@ -185,7 +186,7 @@ def is_right_on_the_wire(suite):
 
 
 def a_crowd_survives(suite):
-    """100 processes on each host share its port in pairs, and 30 are killed; nobody whose partner lives sees an error."""
+    """100 processes on each host share its port in pairs, and 30 are killed; no process whose partner lives sees an error."""
     return on_both(suite, "kills_two_hosts", SERVER, CLIENT, "100", "5", "30", seconds=200)
 
 
@@ -210,7 +211,7 @@ def keeps_to_itself(suite):
 
 
 def must_agree_on_the_path_mtu(suite):
-    """Who cuts messages otherwise than the other end expects is told, as by adapters."""
+    """A sender that cuts messages otherwise than the other end expects gets an error, as from adapters."""
     port = free_port()
     command = ["ibv_rc_pingpong", "-g", suite.gid, "-s", "4096", "-n", "10", "-p", str(port)]
     try:
@@ -243,8 +244,8 @@ def refused(suite, counted, reason=BAD_SOURCE):
 
 
 def prefers_only_peers(suite):
-    """Of two processes that share the port, either gets some of what is for the other and passes it on. Then the other one opens
-    a socket for that sender; but not if it is somebody who makes up addresses."""
+    """Of two processes that share the port, either gets some of the other's datagrams and passes them on. Then the other one
+    opens a socket for that sender, unless the sender uses made-up addresses."""
     (one, first), (other, second) = [stays(suite, READY_RECEIVER, GID_INDEX[4], ADDRESSES[CLIENT][0]) for _ in range(2)]
     ip("-n", CLIENT, "address", "add", f"{STRANGER}/24", "dev", "eth0")
     forge = ["ip", "netns", "exec", CLIENT, sys.executable, FORGED_SEND]
@@ -270,7 +271,7 @@ def prefers_only_peers(suite):
 
 
 def parts_in_peace(suite):
-    """A message that the receiver was told of is acknowledged, even if the queue pair ends at once."""
+    """A message whose receive has completed is acknowledged, even if the queue pair ends at once."""
     port = free_port()
     command = ["/usr/bin/python3", DESTROYER, suite.gid, str(port)]
     serve(suite.on(SERVER, command), [*suite.on(CLIENT, command), ADDRESSES[SERVER][0]], port, suite.host_environment(SERVER),
@@ -288,7 +289,7 @@ def on_both(suite, program, *arguments, seconds):
 
 
 def exchanges_with_losses(suite, program, size, option):
-    """The side that ends first leaves at once; when the ACK of the other's last message was lost, nobody is there to send it
+    """The side that ends first leaves at once; when the ACK of the other's last message was lost, no process is left to send it
     again, and the other, which has all its data, sees its retries run out. Nothing else may go wrong."""
     try:
         exchanges(suite, program, size, 200, option)
@@ -316,7 +317,7 @@ def add_lossy_pingpongs(suite, mtu, version):
 
 
 class Collection(Matrix):
-    """What of it a network with this MTU and IP version can do."""
+    """The tests of the matrix that a network with this MTU and IP version can do."""
 
     def __init__(self, mtu, version):
         largest = DATAGRAM[mtu]

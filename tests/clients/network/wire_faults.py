@@ -28,7 +28,7 @@ SESSIONS = (
 
 
 class Network(Wire):
-    """Its pairs take variables of their own."""
+    """Pairs of programs that take environment variables."""
 
     more = {}
 
@@ -42,8 +42,8 @@ class Network(Wire):
 
 
 def catches_what_is_corrupted(suite):
-    """Of 65536 corrupted datagrams over IPv4 one has an ICRC that fits another identification; here, some hundreds. One or
-    two may come when nobody is there any more."""
+    """Of 65536 corrupted datagrams over IPv4 one has an ICRC that fits another identification; here, some hundreds. One or two
+    may come when the receiver has already ended."""
     with tempfile.NamedTemporaryFile() as file:
         suite.more = {"SOFTVERBS_FAULT": "corrupt=5%,seed=7", "SOFTVERBS_COUNTERS": file.name}
         measures(suite, "ib_write_bw", ["-s", "20000"], [20000], 200)
@@ -94,8 +94,8 @@ def introduce(host, to):
 
 
 def without_its_address(suite, program):
-    """A server and a client of ibverbs-utils. The client's first GID follows from its interface's MAC, whether or not that has the
-    address (yet), and it has not, but a route."""
+    """A server and a client of ibverbs-utils. The client's first GID follows from its interface's MAC, whether or not the
+    interface has the address (yet); here it has no address, only a route."""
     ip("-n", CLIENT, "address", "flush", "dev", "eth0", "scope", "link")
     ip("-n", CLIENT, "-6", "route", "replace", "fe80::/64", "dev", "eth0")
     introduce(CLIENT, SERVER)
@@ -109,7 +109,7 @@ def without_its_address(suite, program):
 
 
 def counts_what_the_kernel_refuses(suite):
-    """Who sends into nothing sees why in its counters and in the log."""
+    """A program that sends without reaching a peer sees the cause in its counters and in the log."""
     programs = without_its_address(suite, "ibv_uc_pingpong")
     try:
         wait_for_counter(suite, programs[1], lambda report: report["traffic"][0]["dropped"] == {"32": 1} and
@@ -134,7 +134,7 @@ def does_not_blame_the_peer(suite):
 
 
 def counts_refused_messages(suite):
-    """A client whose request nobody answers, as no device is open there; its repeat has no source address any more."""
+    """A client whose request gets no reply, as no device is open there; its retransmission has no source address any more."""
     suite.more = {"SOFTVERBS_LOG": "info"}
     mine = f"{ADDRESSES[CLIENT][0]}/24"
     client = Program(suite.on(CLIENT, ["rping", "-c", "-a", ADDRESSES[SERVER][0], "-p", "20000"]), suite.host_environment(CLIENT))
@@ -152,7 +152,7 @@ def counts_refused_messages(suite):
 
 
 def wait_for_counter(suite, program, holds):
-    """What its process tells `softverbs stat`."""
+    """The counters of its process in `softverbs stat`."""
     deadline, reports = until(30), {}
     while time.monotonic() < deadline and program.process.poll() is None:
         done = subprocess.run([f"{suite.root}/softverbs", "stat", "--once", "--json"], env=suite.host_environment(CLIENT), capture_output=True,

@@ -17,7 +17,7 @@ enum { MOST = 128, LONGEST = 20000, GRH = 40 };
 static const unsigned rc_sizes[] = {1, 17, 4096, LONGEST};
 static const unsigned ud_sizes[] = {1, 17, 1024};
 
-/* What the processes share. */
+/* The memory that the processes share. */
 struct meeting {
     pthread_barrier_t barrier;
     struct address rc[MOST][MOST]; /* [of][towards] */

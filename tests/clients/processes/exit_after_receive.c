@@ -1,9 +1,10 @@
-/* A process ends as soon as it was told of a message, without destroying anything; whoever sent the message must still
- * see it acknowledged, as from an adapter, which acknowledges before it tells. Usage: leaving HOST HOST ROUNDS
- * (hosts: names for ip-netns(8)), or leaving here here ROUNDS: both on this host, and they end with _exit; or leaving
- * quietly quietly ROUNDS, or leaving suddenly suddenly ROUNDS: both on this host, and nobody waits for the end of the
- * message, so that the receiver need not acknowledge it before it ends, with exit or _exit. Each round is a process on
- * each host. Prints how long the last message took to be acknowledged; exit status 0 when it was, each time. */
+/* A process ends as soon as it has received a message, without destroying anything; the sender of the message must
+ * still see it acknowledged, as from an adapter, which acknowledges before it completes the receive. Usage:
+ * exit_after_receive HOST HOST ROUNDS (hosts: names for ip-netns(8)), or exit_after_receive here here ROUNDS: both on
+ * this host, and they end with _exit; or exit_after_receive quietly quietly ROUNDS, or exit_after_receive suddenly
+ * suddenly ROUNDS: both on this host, and the sender does not wait for the end of the message, so that the receiver
+ * need not acknowledge it before it ends, with exit or _exit. Each round is a process on each host. Prints how long the
+ * last message took to be acknowledged; exit status 0 when it was, each time. */
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static void wait_until_drained(struct side *side)
         die("%s", ibv_event_type_str(event.event_type));
 }
 
-/* The fast path of a program: nobody sleeps. */
+/* The fast path of a program: no thread sleeps. */
 static void poll_for_completion(struct side *side)
 {
     struct ibv_wc wc;

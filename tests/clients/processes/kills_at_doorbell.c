@@ -1,9 +1,9 @@
 /* A server that sleeps, two clients that ping it for as long as the test lasts (one polls, one sleeps), and others that
  * are killed, one after the other: at a random moment, or inside the wake-up that they were just about to send to the
  * server, before or after it (some are stopped there for a while first). No ping of the two may take longer than a
- * second. Usage: kills ROUNDS [SEED [stops]]; with "stops" somebody is stopped for some milliseconds now and then,
- * which does not count. Nor does what the scheduler keeps them waiting for a processor. Exit status 0
- * when all was right. */
+ * second. Usage: kills_at_doorbell ROUNDS [SEED [stops]]; with "stops" one of the processes is stopped for some
+ * milliseconds now and then, which does not count. Neither does the time that the scheduler keeps them waiting for a
+ * processor. Exit status 0 when all was right. */
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -120,7 +120,7 @@ static void say(struct ibv_qp *qp)
     uint64_t word = 0;
     struct ibv_sge sge = {(uintptr_t)&word, sizeof word, 0};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE}, *bad;
-    ibv_post_send(qp, &wr, &bad); /* to somebody who was killed it may fail */
+    ibv_post_send(qp, &wr, &bad); /* to a process that was killed it may fail */
 }
 
 /* ------------------------------------------------------------------ the server */
@@ -320,7 +320,7 @@ static double waited_for_processor(pid_t process)
     return (double)sum / 1e9;
 }
 
-/* What does not count of the time that a ping takes. */
+/* The part of a ping's time that does not count. */
 static double excused(void)
 {
     return shared->stopped + waited_for_processor(getpid()) + waited_for_processor(shared->server);
@@ -407,7 +407,7 @@ static pid_t start_client(struct play *play, unsigned number, uint32_t *qp_num)
     return process;
 }
 
-/* Has each survivor made a ping since? */
+/* Returns true if each survivor has made a ping since. */
 static bool all_go_on(const unsigned long *since)
 {
     for (unsigned i = 0; i < SURVIVORS; i++)
@@ -484,7 +484,7 @@ static void begin(struct play *play)
         play->survivors[i] = start_client(play, i, &qp_num);
 }
 
-/* Whoever comes next sweeps what the dead have left. */
+/* The next process that comes sweeps what the dead have left. */
 static void end(struct play *play)
 {
     struct endpoint endpoint;

@@ -15,7 +15,7 @@
 
 enum { LIMIT = 8 << 20 };
 
-/* Who may lock memory as much as it likes is asked to do without. */
+/* Drops the capability to lock memory without limit, which root has. */
 static void give_up_privileges(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -3,7 +3,7 @@
  *
  *   unlocked  the writer closes all descriptors, among them that of its lock in the host's table, and so looks as if it
  *             were dead: no byte changes once ibv_dereg_mr has returned
- *   many      80 writers at once: ibv_dereg_mr returns, also of memory where nobody writes
+ *   many      80 writers at once: ibv_dereg_mr returns, also of memory that no writer writes to
  *   computes  a signal handler of the writer interrupts it, mostly within the WRITE, and computes for as long as the
  *             test lasts: ibv_dereg_mr returns, and no byte changes then
  *   claims    the writer says for ever that it is within WRITEs, and computes: ibv_dereg_mr returns
@@ -27,7 +27,7 @@
 
 enum { WRITERS = 80, LENGTH = 1 << 20, TIMEOUT = 8 };
 
-/* What all processes see of each other, besides verbs. */
+/* The memory that all processes share besides verbs. */
 static struct stage {
     struct address owner[WRITERS], writer[WRITERS];
     atomic_uint told[WRITERS], connected, writing;
@@ -182,7 +182,7 @@ static int own_unlocked(void)
     return 0;
 }
 
-/* Processes of their own for each round, as a writer has no descriptors afterwards. */
+/* New processes for each round, as a writer has no descriptors afterwards. */
 static int run_unlocked(unsigned rounds)
 {
     int status = 0;
@@ -209,7 +209,7 @@ static int run_many(void)
     return 0;
 }
 
-/* A process of its own for each round, which takes its writer along. */
+/* A new process for each round, which takes its writer along. */
 static int own_computing(enum mode mode)
 {
     struct endpoint endpoint;

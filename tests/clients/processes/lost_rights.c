@@ -1,6 +1,6 @@
 /* A process loses the right to read its peer's memory while they are connected: by a filter of system calls, or because
- * it becomes another user. What was to be fetched by it goes through the ring then, and nothing fails or is lost.
- * Usage: sandboxed filter|user. Two processes that poll; the one that receives is the one that loses. */
+ * it becomes another user. Payloads that it was to fetch go through the ring then, and nothing fails or is lost. Usage:
+ * lost_rights filter|user. Two processes that poll; the one that receives is the one that loses. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -36,7 +36,7 @@ struct side {
     bool own_rkey, kills, kills_early, stops, resets, two_contexts, acknowledges_wrongly, secret, own_qpn, second_key,
         careless;                                   /* the last: it looks at no result until it has posted */
     enum { CONNECTS, STAYS_IN_INIT, DESTROYS } end; /* what becomes of its queue pair before the first message */
-    bool elsewhere;                                 /* it meets in a directory of its own */
+    bool elsewhere;                                 /* it meets in a separate directory */
     bool sends_too;                                 /* the second one */
     const char *host;                               /* a network namespace, whose interface is eth0; NULL: this one */
     uint64_t offset, iova;                          /* of the region, 0: its own address */
@@ -117,7 +117,7 @@ static void foreign_gid(struct side *side)
     memcpy(side->theirs.gid.raw, (uint8_t[16]){[10] = 0xff, 0xff, 10, 9, 8, 7}, 16);
 }
 
-/* What an address vector holds that was never set to zero. */
+/* The contents of an address vector that was never set to zero. */
 static void left_over_rate(struct side *side)
 {
     side->path.static_rate = 0xcd;
@@ -528,7 +528,7 @@ static void play(const struct mistake *mistake, struct side *side, int fd, pid_t
         usleep(200000);
     if (getenv("MISTAKES_THEN") && system(getenv("MISTAKES_THEN")))
         die("what was to be run in the end fails");
-    ibv_destroy_qp(side->qp); /* before the other ends: that would be told, too */
+    ibv_destroy_qp(side->qp); /* before the other side ends: its end would be reported, too */
 }
 
 static void await(const struct mistake *mistake, struct side *side, int fd)

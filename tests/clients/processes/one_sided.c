@@ -1,12 +1,13 @@
-/* What a requester does by itself in another process's memory, against what ends it there. The parent owns the memory,
+/* A requester accesses another process's memory by itself, and the owner ends the access. The parent owns the memory,
  * its child writes. Usage: one_sided MODE [ROUNDS]
  *
  *   ended    the owner deregisters, changes the access, moves or destroys the queue pair while it is written: once the
  *            call has returned no byte changes
  *   order    a WRITE behind a SEND and a SEND behind a WRITE are seen in that order
  *   killed   the writer is killed in the midst; the owner's calls return all the same
- *   stopped  the writer is stopped in the midst, mostly within a WRITE; the owner does not wait until it goes on, and
- * no byte changes afterwards refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
+ *   stopped  the writer is stopped in the midst, mostly within a WRITE; the owner does not wait until it goes on, and no
+ *            byte changes afterwards
+ *   refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
  *
  * Exit status 0, or 1 with a sentence. */
 #include <errno.h>
@@ -28,7 +29,7 @@
 
 enum { WRITER, OWNER, TIMEOUT = 8, LOOKS = 2000, RECEIVES = 64, SLOT = 64 };
 
-/* What both processes see of each other, besides verbs. */
+/* The memory that both processes share besides verbs. */
 static struct stage {
     struct address addresses[2];
     atomic_uint told[2], connected[2], round, done, failed;
@@ -54,7 +55,7 @@ static void wait_until(atomic_uint *word, unsigned least)
     }
 }
 
-/* Tells the own address, and connects with the one told there; then both are ready to receive. */
+/* Sends the own address, and connects with the address received; then both are ready to receive. */
 static void meet(int me, unsigned round)
 {
     stage->addresses[me] = endpoint_address(&side.endpoint, side.qp, side.mr);

@@ -19,7 +19,7 @@ def run(suite, name, *arguments, timeout=120, before=()):
 
 
 def start_elsewhere(suite, name, *arguments):
-    """In a directory of its own, where nothing else wakes it."""
+    """In a separate directory, where nothing else wakes it."""
     directory = tempfile.mkdtemp(prefix="softverbs-test-")
     suite.cleanup.append(directory)
     return suite.start([os.path.join(BUILD, "tests/clients", name), *map(str, arguments)], {"SOFTVERBS_DIR": directory})
@@ -35,7 +35,7 @@ def kill_clients(suite, *arguments, before=()):
 
 
 def take_turns(suite, extra, enough):
-    """How many ACKs there are, where nearly none of the messages is signalled and each is answered by one."""
+    """Counts the ACKs where nearly all messages are unsignalled and each is answered by a message."""
     if len(os.sched_getaffinity(0)) < 2:
         raise Skip("on one processor the helper threads do the work, and acknowledge at once")
     return tries("few ACKs", 3, "helper threads of a busy machine send some", lambda: count_acks(suite, extra, enough), Failure)

@@ -1,7 +1,7 @@
-/* One sender and many receivers, each a process that sleeps until something comes; some of them are stopped. What is
- * sent to the others reaches them nevertheless, whether they were sent to before or not; the sender does not work
- * itself hot over those who don't read; and once they go on they get theirs. Usage: sleepers [RECEIVERS]. Exit status 0
- * when all was right. */
+/* One sender and many receivers, each a process that sleeps until something comes; some of them are stopped. Messages
+ * to the others reach them nevertheless, whether they were sent to before or not; the sender does not take processor
+ * time for those that don't read; and once those go on they get their messages. Usage: sleeping_receivers [RECEIVERS].
+ * Exit status 0 when all was right. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 #include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { MOST = 1000, ROUNDS = 2, TIMEOUT = 16 /* 268 ms, for a crowd on few processors */ };
+enum { MOST = 1000, ROUNDS = 2, TIMEOUT = 16 /* 268 ms, for many processes on few processors */ };
 static const double observed = 1; /* s */
 
 struct receiver {
@@ -168,7 +168,7 @@ static void play_round(struct ibv_qp **qps, unsigned stopped, unsigned round)
         stopped, members, others, all, used / observed);
 }
 
-/* Whoever comes next sweeps what the dead have left. */
+/* The next process that comes sweeps what the dead have left. */
 static void end(struct endpoint *endpoint)
 {
     for (unsigned i = 0; i < members; i++)
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     start_all();
     endpoint_open(&endpoint, (int)(2 * ROUNDS * members));
     connect_all(&endpoint, qps);
-    play_round(qps, members * 2 / 5, 1); /* who has no ring yet */
+    play_round(qps, members * 2 / 5, 1); /* to receivers that have no ring yet */
     play_round(qps, members * 9 / 10, 2);
     for (unsigned i = 0; i < ROUNDS * members; i++)
         if (!endpoint_wait(&endpoint, &wc, 1, PATIENCE_SECONDS) || wc.status != IBV_WC_SUCCESS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that address by LID only, as they are, on ports of InfiniBand (--link-layer ib): none of them is given a GID."""
+"""Programs that address by LID only, unchanged, on ports of InfiniBand (--link-layer ib): no program is given a GID."""
 import os
 import re
 import struct
@@ -76,7 +76,7 @@ def a_face_of_an_hca(suite):
 
 
 def with_last_byte_changed(suite, path):
-    """What decode says of the file when the last packet's VCRC is wrong: it stands before padding and the options."""
+    """The output of decode for the file when the last packet's VCRC is wrong: it stands before padding and the options."""
     with open(path, "rb") as file:
         capture = bytearray(file.read())
     block = capture.rindex(struct.pack("<I", 6), 0, len(capture) - 64)

@@ -30,7 +30,7 @@ def numbers(line):
 
 
 def rows(finished):
-    """The table of results: message size to number of iterations. What was measured must not be 0; it may be "inf" where
+    """The table of results: message size to number of iterations. The measured rate must not be 0; it may be "inf" where
     perftest, on a busy machine, could not make out the processor's frequency."""
     table = {}
     for line in finished.out.splitlines():
@@ -79,7 +79,8 @@ def sends_all_datagrams(suite, program):
 
 
 def begins_directly(suite, program):
-    """perftest posts 128 at once to a peer that has told nothing yet. Only the first needs packets, which make it tell."""
+    """perftest posts 128 at once to a peer that has reported nothing yet. Only the first needs packets, which make the peer
+    report."""
     path, count = f"{suite.directory}-{program}", 1000
     suite.pair([program, "-F", "-s", "4096", "-n", str(count)], extra={"SOFTVERBS_COUNTERS": path})
     with open(path, encoding="utf-8") as lines:
@@ -162,7 +163,8 @@ def service(case):
 
 
 def features(case):
-    """What a case shows: its program over its service; and its options for bandwidth or latency, -e with each program."""
+    """The features that a case shows: its program over its service; and its options for bandwidth or latency, -e with each
+    program."""
     program, options = case[:2]
     flags = tuple(word.split("=")[0] for word in options if word.startswith("-") and word not in ("-c", "-s"))
     if "-a" in flags:

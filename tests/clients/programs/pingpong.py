@@ -87,7 +87,8 @@ def add_pingpong(suite, program, size):
 
 
 def sizes(suite, program):
-    """All; for an ordinary user, to whom files and other processes' memory may be closed, one that is inline and one that is fetched."""
+    """All cases; for an ordinary user, whose rights to files and other processes' memory may be missing, one that is inline and one that
+    is fetched."""
     if suite.user:
         return (64,) if program == "ud" else (64, MIB)
     return (1, 64, 1024) if program == "ud" else (1, 64, 4096, 65536, MIB)

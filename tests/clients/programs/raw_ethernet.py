@@ -23,7 +23,7 @@ TIMEOUT = 30
 
 
 def is_ready(suite, pid, receives):
-    """Has the program posted its receives? It makes its flow rule before."""
+    """Returns true if the program has posted its receives, which it does after making its flow rule."""
     shown = subprocess.run(suite.softverbs("show", "--json"), env=suite.environment(), capture_output=True, check=True)
     return any(process["pid"] == pid and qp["recv_posted"] >= receives
                for process in json.loads(shown.stdout) for qp in process.get("qps", []))

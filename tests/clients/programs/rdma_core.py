@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """rdma-core's own suite, all of it in one run, as the distribution ships it with pyverbs.
 
-Its tests count here by module. What it skips counts as skipped once for each reason, or once for each vendor;
+Its tests count here by module. A test that it skips counts as skipped once for each reason, or once for each vendor;
 those lines name the tests.
 """
 import collections

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""UCX, and MPICH on top of it, as they come: no variable tells them which GID or transport to take. Also with the transports
-over verbs alone, as within a host UCX takes shared memory otherwise."""
+"""UCX, and MPICH on top of it, unchanged: no variable names the GID or the transport to take. Also with the transports over verbs
+alone, as within a host UCX takes shared memory otherwise."""
 import functools
 import os
 import subprocess
