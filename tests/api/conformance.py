@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """docs/evidence/conformance.md: every function and operation of <infiniband/verbs.h>, and the test that shows it.
 
-    conformance.py BUILD HEADER SYMBOLS PAGE            is the page true? Prints TAP
+    conformance.py BUILD HEADER SYMBOLS PAGE            checks that the page is true; prints TAP
     conformance.py BUILD HEADER SYMBOLS PAGE --write    runs the tests of the API, and writes the page anew
 
-What there is to be said about comes from the header and from the list of symbols, what is refused from `softverbs missing`,
-and who calls what from running the tests: they record it. The check runs but the tests that the page names.
+The functions and operations come from the header and from the list of symbols, the refused ones from `softverbs missing`,
+and the callers from running the tests, which record them. The check runs only the tests that the page names.
 """
 import collections
 import os
@@ -106,7 +106,8 @@ def check_later(interface):
 
 
 def check_lists(interface):
-    """What the page calls supported is made from calls/verbs.def, and so passes through layers, and the other way round."""
+    """Each operation that the page calls supported is built from calls/verbs.def, and so passes through layers, and the other way
+    round."""
     listed = {f"{table}.{member}" for table, member in declared.listed_members(VERBS)}
     supported = {operation for operation in interface.operations() if operation not in interface.missing and interface.callers(operation)}
     yield from (f"{name} is supported, but not in verbs.def" for name in sorted(supported - listed))

@@ -1,4 +1,4 @@
-/* Addresses of who has sent; what is acknowledged when; forks. All in this process. */
+/* Address handles for the sender of a datagram; the acknowledgement of events; forks. All in this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -84,7 +84,7 @@ static void ibv_init_ah_from_wc_finds_the_sender(const void *row)
     EXPECT(attr.sl, ==, 0);
     EXPECT(attr.grh.sgid_index, ==, 0);
     EXPECT(memcmp(&attr.grh.dgid, &self.grh.dgid, sizeof self.grh.dgid), ==, 0);
-    memset((char *)datagram.grh + 20, 7, 20); /* to none of our addresses */
+    memset((char *)datagram.grh + 20, 7, 20); /* the destination is not one of our addresses */
     EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &datagram.wc, datagram.grh, &attr), ==, -1);
     datagram.wc.wc_flags &= ~(unsigned)IBV_WC_GRH;
     EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &datagram.wc, datagram.grh, &attr), ==, 0);
@@ -186,7 +186,7 @@ static void ibv_get_async_event_forgets_those_of_what_is_destroyed(const void *r
     struct ibv_srq_attr attr = {.srq_limit = 4};
     struct ibv_async_event event;
     EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), ==, 0);
-    EXPECT(ibv_destroy_srq(srq), ==, 0); /* nobody has fetched it, so nobody need acknowledge it */
+    EXPECT(ibv_destroy_srq(srq), ==, 0); /* no thread has fetched it, so no thread need acknowledge it */
     local_no_event(fixture.context);
     fcntl(fixture.context->async_fd, F_SETFL, O_NONBLOCK);
     EXPECT(ibv_get_async_event(fixture.context, &event), ==, -1);

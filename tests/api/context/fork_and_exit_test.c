@@ -1,5 +1,5 @@
-/* A process that opens, closes, forks or ends at a bad moment: neither it nor its child ever hangs or is refused. What
- * happens by chance is tried for as long as API_ENDS_SECONDS says, each; by default for a moment. */
+/* A process that opens, closes, forks or ends at a bad moment: neither it nor its child ever hangs or is refused. Each
+ * test that depends on chance is tried for as long as API_ENDS_SECONDS says; by default for a moment. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -125,9 +125,9 @@ static void a_child_that_was_forked_while_a_device_closed_opens_it(const void *r
     EXPECT(doors.refused, ==, 0);
 }
 
-/* What the child makes of its copy of the parent's context could reach nobody: (reason 355), whether or not the copy
- * has queue pairs. A queue pair was made all the same where there had been one, and what was posted to it never ended.
- */
+/* Objects that the child makes of its copy of the parent's context could reach no peer: (reason 355), whether or not
+ * the copy has queue pairs. A queue pair was made all the same where there had been one, and work that was posted to it
+ * never ended. */
 static void a_child_makes_queue_pairs_of_a_context_of_its_own(const void *row)
 {
     if (!THREADS_IN_CHILDREN)
@@ -283,7 +283,7 @@ static void destructors_that_run_behind_ours_may_destroy(const void *row)
 
 /* -- the child of a fork */
 
-/* What a program has that destroys all in its destructors, in whatever process they run. */
+/* The objects of a program that destroys all in its destructors, in whatever process they run. */
 struct estate {
     struct fixture fixture;
     struct ibv_comp_channel *channel;

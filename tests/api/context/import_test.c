@@ -53,7 +53,7 @@ static void an_imported_region_has_the_same_keys(const void *row)
     write_to(&pair, pair.near.rkey, pair.near.memory + LENGTH);
 }
 
-/* What is made in an imported domain belongs to the domain, whatever it is called. */
+/* An object that is made in an imported domain belongs to the domain, by whichever name the domain is reached. */
 static void regions_of_both_names_of_a_domain_serve_its_queue_pairs(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
@@ -140,7 +140,7 @@ static void objects_outlive_the_context_that_made_them(const void *row)
     EXPECT(ibv_close_device(second), ==, 0);
 }
 
-/* What another process, this program anew, makes of the descriptor: its exit status. */
+/* Another process, this program anew, uses the descriptor; returns its exit status. */
 static int import_elsewhere(int fd)
 {
     char number[16];

@@ -471,7 +471,7 @@ static void ibv_post_srq_recv_names_the_bad_one(const void *row)
     fixture_close(&fixture);
 }
 
-/* Tag matching has tests of its own, tests/tags. */
+/* Tag matching has separate tests, tests/tags. */
 static void ibv_post_srq_ops_is_for_lists_of_tags(const void *row)
 {
     struct fixture fixture = fixture_open();

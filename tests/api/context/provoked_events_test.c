@@ -1,4 +1,4 @@
-/* Events that `softverbs event` provokes: who hears of them, and what traffic does while a port is down. */
+/* Events that `softverbs event` provokes: the processes that get them, and the traffic while a port is down. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -112,7 +112,7 @@ static void a_port_that_is_back_in_time_costs_nothing(const void *row)
     hear_both(&pair, IBV_EVENT_PORT_ACTIVE);
 }
 
-/* What comes for the one is lost, too. */
+/* Messages to the end whose port is down are lost, too. */
 static void one_end_alone_can_be_cut_off(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
@@ -134,7 +134,7 @@ static void send_one(struct pair *pair, uint64_t id, bool arrives)
         EXPECT(end_received(&pair->far).status, ==, IBV_WC_SUCCESS);
 }
 
-/* Unreliable messages are lost and nobody is told; the receive takes the first that comes afterwards. */
+/* Unreliable messages are lost without an error; the receive takes the first that comes afterwards. */
 static void unreliable_messages_are_lost_while_a_port_is_down(const void *row)
 {
     struct pair pair = pair_open(*(const enum ibv_qp_type *)row);
@@ -164,7 +164,7 @@ static void a_device_that_fails_takes_its_queue_pairs_along(const void *row)
     pair_ping(&pair, &pair.near, &pair.far);
 }
 
-/* Whoever did it: a process of the same user could. Nobody shares anything with the others then. */
+/* Any process of the same user could truncate it. No process shares anything with the others then. */
 static void a_table_that_is_truncated_fails_the_device(const void *row)
 {
     char path[512];

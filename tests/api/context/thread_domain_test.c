@@ -9,7 +9,7 @@
 
 enum { RESOURCES = 8 };
 
-/* What the allocators were told, and how they shall answer. */
+/* The arguments that the allocators got, and the results that they shall return. */
 struct allocator {
     struct ibv_pd *pd;
     int taken[RESOURCES], given_back[RESOURCES];

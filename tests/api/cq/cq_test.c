@@ -221,7 +221,7 @@ static void an_overrun_is_an_event_and_fatal_for_the_queue_pairs(const void *row
     EXPECT(end_state(far), ==, IBV_QPS_ERR);
 }
 
-/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the oldest entries give way to newer ones, and nobody fails. */
+/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the oldest entries give way to newer ones, and no queue pair fails. */
 static void an_overrun_that_is_ignored_harms_nobody(const void *row)
 {
     struct pair pair = pair_make(cq_wishes());
@@ -258,7 +258,7 @@ static struct pair open_with_sends_that_overrun(void)
     return pair;
 }
 
-/* Completions that nobody will ever see have ended work all the same. */
+/* Completions that no thread will ever poll have ended work all the same. */
 static void an_overrun_that_is_ignored_frees_the_send_queue(const void *row)
 {
     struct pair pair = open_with_sends_that_overrun();
@@ -382,10 +382,10 @@ static int wait_and_poll(struct end *end, int wanted, int *entries)
 }
 
 /* Why that program hangs now and then. Both its queues report to one channel, and it takes any event for that of the
- * queue it waits for. When the answer comes before the completion of what it answers, it looks for the latter too
- * early, never comes back to it, and then the work request that nobody polled still has its place in the send queue:
- * asked for one place, its ibv_post_send was ENOMEM, it ended, and its peer waited for ever. A queue has two, so it
- * goes on. */
+ * queue it waits for. When the answer comes before the completion of the request, it looks for that completion too
+ * early and never comes back to it; then the work request that was not polled still has its place in the send queue:
+ * with one place, its ibv_post_send was ENOMEM, it ended, and its peer waited for ever. A queue has two, so it goes on.
+ */
 static void who_takes_the_event_of_another_CQ_misses_an_entry(const void *row)
 {
     struct wishes wishes = pair_wishes(IBV_QPT_RC);

@@ -152,7 +152,8 @@ static void what_is_held_comes_when_moderation_ends(const void *row)
         EXPECT_TRUE(tries("the event that was held", ends_early, &(struct early){&pair, count}));
 }
 
-/* Poll, arm, poll again, wait, as in the manual page of ibv_get_cq_event: whatever is held, nobody waits for ever. */
+/* Poll, arm, poll again, wait, as in the manual page of ibv_get_cq_event: whichever events are held, no thread waits
+ * for ever. */
 static void who_arms_and_polls_again_loses_nothing(const void *row)
 {
     struct pair pair = open_with_channel();

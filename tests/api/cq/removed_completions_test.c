@@ -176,7 +176,7 @@ static void a_batch_goes_on_behind_what_was_withdrawn(const void *row)
     fixture_close(&of.fixture);
 }
 
-/* -- while somebody polls */
+/* -- while another thread polls */
 
 struct stream {
     struct counter of;

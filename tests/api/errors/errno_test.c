@@ -1,5 +1,5 @@
 /* errno and the answer agree: each function that answers an error number, or says -1, is called with a wrong argument.
- * What succeeds leaves errno alone; every case of every program here looks at that, too (record.h). */
+ * A call that succeeds leaves errno alone; every case of every program here checks that, too (record.h). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@ struct errno_row {
     int64_t (*wrong)(void); /* its answer; NULL: it can't fail, or only when the process has lost its descriptors */
 };
 
-/* What the rows use. */
+/* The objects that the rows use. */
 static struct fixture fixture;
 static struct ibv_qp *qp, *datagram, *frames;
 static struct ibv_srq *srq;

@@ -91,7 +91,7 @@ static void send_another(struct scene *scene, struct row *seen)
     EXPECT(wc.status, ==, IBV_WC_SUCCESS);
 }
 
-/* Has the receive completed? One that must fail may still be about to. */
+/* Returns true if the receive has completed. One that must fail may still be about to. */
 static void look_at_receive(struct scene *scene, struct row *seen)
 {
     struct ibv_wc wc;

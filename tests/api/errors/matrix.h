@@ -1,4 +1,4 @@
-/* What every fault does: one row a case. The rows stand in error_matrix.def; this is the language in which they are
+/* The effect of each fault: one row a case. The rows stand in error_matrix.def; this is the language in which they are
  * written. */
 #ifndef API_MATRIX_H
 #define API_MATRIX_H

@@ -1,5 +1,5 @@
-/* The handle of an object is what a kernel knows it by. Whoever overwrites it has an object that no call of control
- * knows: made with it, changed, asked or destroyed, the answer is ENOENT, and nothing has happened. */
+/* A kernel knows an object by its handle. When a program overwrites the handle, no call of control knows the object:
+ * made with it, changed, asked or destroyed, the answer is ENOENT, and nothing has happened. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct handle_row {
     int64_t (*make)(void);     /* an error number, or what it made: 0 and errno when it made nothing */
 };
 
-/* What the rows use. */
+/* The objects that the rows use. */
 static struct fixture fixture;
 static struct ibv_qp *qp, *datagram, *frames;
 static struct ibv_srq *srq;
@@ -252,7 +252,7 @@ static void what_another_context_made_is_unknown(const void *row)
     fixture_close(&fixture);
 }
 
-/* Both contexts have opened the same domain, so nothing but whose the handle is tells them apart. */
+/* Both contexts have opened the same domain, so only the handle's context distinguishes them. */
 static void another_contexts_xrc_domain_is_unknown(const void *row)
 {
     open_all();

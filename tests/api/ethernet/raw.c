@@ -132,7 +132,8 @@ struct got raw_gets(struct receiver *receiver)
 {
     return raw_receive_on(receiver->cq);
 }
-/* What was sent before a frame that everybody gets has arrived or is lost, since links keep the order. */
+/* When the witness has got this frame, each frame sent before it has arrived or is lost, since links keep the
+ * order. */
 void raw_flush_to(struct pair *pair, struct receiver *witness)
 {
     static const uint8_t witness_mac[6] = {2, 0, 0, 0, 0, 0x77};

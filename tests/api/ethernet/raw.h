@@ -58,8 +58,8 @@ bool raw_poll_once(struct ibv_cq_ex *cq, struct got *got);
 /* The next completion, which must come and be a success. */
 struct got raw_receive_on(struct ibv_cq_ex *cq);
 struct got raw_gets(struct receiver *receiver);
-/* What was sent before has arrived or is lost when this returns, since links keep the order. The witness has a rule for
- * everything. */
+/* When this returns, each frame sent before has arrived or is lost, since links keep the order. The witness has a rule
+ * for everything. */
 void raw_flush_to(struct pair *pair, struct receiver *witness);
 void raw_gets_nothing(struct receiver *receiver);
 /* A rule for an address, or for everything, with actions; NULL and errno. */

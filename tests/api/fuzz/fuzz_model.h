@@ -1,6 +1,6 @@
-/* What programs may expect of the verbs, as a model that runs beside them; and the random calls. There are two
- * programs, the ends of the link, and every object is of one of them: those in even places are the near end's, those in
- * odd places the far one's. Objects are the numbers that remote ends give them, NOBODY where there is none. */
+/* The results that programs may expect of the verbs, as a model that runs beside them; and the random calls. There are
+ * two programs, the ends of the link, and every object is of one of them: those in even places are the near end's,
+ * those in odd places the far one's. Objects are the numbers that remote ends give them, NOBODY where there is none. */
 #ifndef API_FUZZ_MODEL_H
 #define API_FUZZ_MODEL_H
 
@@ -19,9 +19,9 @@ enum {
     QPS = 8,
     DEPTH = 8,
     CQE = 1024, /* none overruns: that is tested elsewhere */
-    /* Each queue pair and each SRQ has memory of its own, so that the program does not race with itself: at the start
-     * of a queue pair's what it sends from and reads into, then what its peer's memory is for it, then what it receives
-     * into. */
+    /* Each queue pair and each SRQ has separate memory, so that the program does not race with itself: at the start of
+       a queue pair's is the part that it sends from and reads into, then the part that its peer accesses, then the part
+       that it receives into. */
     OWN = 512,
     TARGET = 128,
     RECEIVED = 256,

@@ -251,8 +251,8 @@ void model_destroy(struct model *model)
     }
 }
 
-/* A handle that was overwritten is an error, and nothing is harmed. Of this process; of another's objects nobody here
- * has the handle. */
+/* A call with an overwritten handle is an error, and nothing is harmed. Objects of this process only: it has no handles
+ * of the other's objects. */
 void model_spoil_handle(struct model *model)
 {
     int qp = (int)model_random(model, QPS), cq = (int)model_random(model, CQS), mr = (int)model_random(model, MRS);

@@ -33,7 +33,7 @@ struct ibv_qp *builder_make_qp(struct builder *builder, enum ibv_qp_type type, u
 struct builder builder_open(enum ibv_qp_type type, uint64_t operations);
 /* With one of RC, with all operations, connected with itself. */
 struct builder builder_open_connected(void);
-/* What is left is destroyed with it. */
+/* Objects that are left are destroyed with it. */
 void builder_close(struct builder *builder);
 /* Into the target, with wr_id ID. */
 void builder_post_receive(struct builder *builder, uint32_t length);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an end can do. Objects are named by small numbers of their kind, NOBODY where there is none. */
+/* The calls that an end can make. Objects are named by small numbers of their kind, NOBODY where there is none. */
 enum verb {
     VERB_OPEN,
     VERB_CLEAR,  /* destroys everything, in order; error: the first errno that a destroy gave */
@@ -56,8 +56,8 @@ enum { NOBODY = -1, SGES = 32, PAYLOAD_MAX = 1 << 17, OBJECTS = 256 };
 
 struct call {
     int verb;
-    int result; /* what the function returned; for what makes an object: its number, NOBODY when it failed */
-    int error;  /* the errno of what failed, however the function tells it */
+    int result; /* the function's result; if it makes an object: the object's number, NOBODY when it failed */
+    int error;  /* the errno of a call that failed, however the function reports it */
     int id[6];
     int64_t number[6];
     uint32_t payload; /* bytes that go along: struct send, struct receive, struct ibv_wc, struct extended */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What <infiniband/verbs.h> declares and the library exports, read from the header, the list of symbols and src/calls/verbs.def.
+"""The functions that <infiniband/verbs.h> declares and the library exports, read from the header, the list of symbols and src/calls/verbs.def.
 
     declared.py HEADER SYMBOLS VERBS OUTPUT     writes the C header that records which of the functions a test calls
 """
@@ -98,7 +98,7 @@ def answers(header, symbols, verbs):
 
 
 def recorded_call(name, answer):
-    """A call that is noted, and looked at: does errno agree with its answer? record.h has the functions."""
+    """A call that is recorded, and checked: its errno must agree with its answer. record.h has the functions."""
     call = MACROS.get(name, f"{name}(__VA_ARGS__)")
     if answer in FAILING:
         return f'record("{name}"), record_{answer}({call})'

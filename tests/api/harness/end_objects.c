@@ -257,7 +257,7 @@ static void clear_kind(struct end_objects *objects, struct call *call, enum kind
     }
 }
 
-/* What was lost in its midst may belong to somebody else by now. */
+/* The part that was lost may belong to another mapping by now, so it stays. */
 static void unmap_around(char *address, size_t length, const char *lost, size_t lost_length)
 {
     size_t before = (uintptr_t)lost - (uintptr_t)address;

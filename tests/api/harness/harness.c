@@ -90,7 +90,7 @@ static long size_of_log(void)
     return stat(path, &log) ? 0 : (long)log.st_size;
 }
 
-/* What the library said last, in any process of the case; "" when it said nothing. */
+/* The last line that the library logged, in any process of the case; "" when it logged nothing. */
 static void find_last_reason(char *to, size_t size)
 {
     char path[128], line[1024];
@@ -218,8 +218,8 @@ static void on_alarm(int signal)
     _exit(1);
 }
 
-/* What is left in the host's directory when every process has gone: nothing but the table, the file in which XRC
- * domains are locked, and the last lines of processes (diag/last_lines.h). */
+/* The files that are left in the host's directory when every process has gone: nothing but the table, the file in which
+ * XRC domains are locked, and the last lines of processes (diag/last_lines.h). */
 static void nothing_is_left(const void *row)
 {
     DIR *directory = opendir(harness.directory);
@@ -250,7 +250,7 @@ static void remove_directory(void)
     rmdir(harness.directory);
 }
 
-/* A directory of its own: other tests of this machine run at the same time, perhaps of another version. */
+/* A separate directory: other tests of this machine run at the same time, perhaps of another version. */
 static void make_directory(void)
 {
     char path[128];

@@ -3,7 +3,7 @@
  *
  *   none    no second end: one process, calls of the verbs without remote ends
  *   self    both ends in this process
- *   shm     the far end in a process of its own
+ *   shm     the far end in a separate process
  *   pieces  the same, and payloads are never pulled by reference: SOFTVERBS_NO_PULL=1
  *   packets as shm, and READs and WRITEs go as packets: SOFTVERBS_DIRECT=0
  *   lossy   as shm, with frames that get lost, come twice, overtake each other: SOFTVERBS_FAULT
@@ -27,8 +27,8 @@ struct remote_end *harness_near(void);
 struct remote_end *harness_far(void);
 enum link_kind harness_link(void);
 
-/* Do messages on queue pairs of this type (enum ibv_qp_type) arrive once and in order? Where frames get lost or come
- * twice, only on reliable ones. */
+/* Returns true if messages on queue pairs of this type (enum ibv_qp_type) arrive once and in order. Where frames get
+ * lost or come twice, only those on reliable ones do. */
 bool harness_promises(int type);
 
 /* Runs one case, unless its name is not among those wanted. Afterwards both ends are cleared; what can't be destroyed

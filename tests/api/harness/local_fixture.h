@@ -13,7 +13,7 @@ struct fixture {
     char *memory;
 };
 
-/* What is left when it closes is destroyed with it. */
+/* Objects that are left when it closes are destroyed with it. */
 struct fixture fixture_open(void);
 void fixture_close(struct fixture *);
 

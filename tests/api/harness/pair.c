@@ -4,8 +4,8 @@
 
 enum { PORT = 1, PING_SPACE = 4096, PING_LENGTH = 64, PING_ID = 0x70696e67 };
 
-/* What a faulty link holds back or loses is sent by threads of the other end, which on a busy machine may take longer
- * than all retries of 4 ms, and longer still in a sanitized program. */
+/* Frames that a faulty link holds back or loses are sent by threads of the other end, which on a busy machine may take
+ * longer than all retries of 4 ms, and longer still in a sanitized program. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { SLOW_TIMEOUT = 14, LOSSY_TIMEOUT = 12 };
 #else
@@ -167,7 +167,7 @@ static void connect_end(struct end *end, const struct wishes *wishes, const stru
     EXPECT(end->ah, !=, NOBODY);
 }
 
-/* Both can receive before one can send, as programs have it who say hello before they go on. */
+/* Both ends can receive before one can send, as in programs that say hello before they go on. */
 void pair_connect(struct pair *pair)
 {
     connect_end(&pair->near, &pair->wishes, &pair->far);

@@ -16,7 +16,7 @@ struct end {
     int cqe; /* true size of the send CQ */
 };
 
-/* What a pair shall be like. pair_wishes() gives: RC, 64 work requests, 4 SGEs, 64 bytes inline, CQs of 256 (one for
+/* The properties of a pair. pair_wishes() gives: RC, 64 work requests, 4 SGEs, 64 bytes inline, CQs of 256 (one for
  * sending and one for receiving), 64 KiB of memory with all access, timeout 10 (4 ms), 2 retries, rnr_retry 7. */
 struct wishes {
     enum ibv_qp_type type;
@@ -79,7 +79,8 @@ struct ibv_wc end_received(struct end *);
 /* It must come and be this. */
 void end_expect_sent(struct end *, uint64_t id, enum ibv_wc_status);
 void end_expect_received(struct end *, uint64_t id, enum ibv_wc_status, uint32_t length);
-/* There is no completion now. What could still be on its way must have been waited for by other means. */
+/* There is no completion now. The caller must have waited by other means for messages that could still be on their way.
+ */
 void end_expect_nothing(struct end *);
 
 /* A SEND of so many bytes from one end to the other that must arrive; shows that the pair still works and that whatever

@@ -10,7 +10,7 @@
 
 #include "end_objects.h"
 
-static _Thread_local char payload[PAYLOAD_MAX]; /* a test may tell two remote ends something at once */
+static _Thread_local char payload[PAYLOAD_MAX]; /* a test may give commands to two remote ends at once */
 
 static bool read_all(int fd, void *to, size_t size)
 {

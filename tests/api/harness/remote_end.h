@@ -1,8 +1,8 @@
 /* One end of a test. It lives in this process, or in a child that was started anew from this program's file (the
- * library's threads don't survive a fork) and is told over a socket what to do; between two calls such a child sleeps
- * in read(2). Every function makes one call of the verbs there. Those that make an object return its number, NOBODY
- * when it failed; the others what the verbs return. remote->error is the errno of the last call, 0 when it succeeded.
- */
+ * library's threads don't survive a fork) and gets its commands over a socket; between two calls such a child sleeps in
+ * read(2). Every function makes one call of the verbs there. Those that make an object return its number, NOBODY when
+ * it failed; the others return the result of the verb. remote->error is the errno of the last call, 0 when it
+ * succeeded. */
 #ifndef API_REMOTE_END_H
 #define API_REMOTE_END_H
 
@@ -25,7 +25,7 @@ void remote_kill(struct remote_end *);            /* SIGKILL, and waits until th
 void remote_stop(struct remote_end *, bool stop); /* SIGSTOP and SIGCONT */
 int remote_serve(int fd);                         /* the child's whole life; its exit status */
 
-int remote_open(struct remote_end *, int gid_index); /* also tells the GID in remote->call.about.gid */
+int remote_open(struct remote_end *, int gid_index); /* also gives the GID in remote->call.about.gid */
 int remote_clear(struct remote_end *);
 uint64_t remote_memory(struct remote_end *, size_t length);
 /* Whole pages, of what remote_memory gave; a test loses one range at a time. */

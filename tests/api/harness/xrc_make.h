@@ -1,10 +1,11 @@
-/* What tests of XRC make. Each is the call with the attributes that it needs: NULL and errno when it is refused. */
+/* Functions that make the objects of tests of XRC. Each is the call with the attributes that it needs: NULL and errno
+ * when it is refused. */
 #ifndef API_XRC_MAKE_H
 #define API_XRC_MAKE_H
 
 #include <infiniband/verbs.h>
 
-/* The domain of the file, -1 for one of its own; the flags are open's. */
+/* The domain of the file, -1 for a private one; the flags are open's. */
 struct ibv_xrcd *xrc_make_domain(struct ibv_context *, int fd, int flags);
 
 /* Of so many receives of one SGE. */

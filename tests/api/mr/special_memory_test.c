@@ -193,7 +193,7 @@ static int make_file(size_t length)
     return fd;
 }
 
-/* Whoever maps the file, too, sees what a peer writes; the region outlives the descriptor. */
+/* Another process that maps the file sees a peer's writes, too; the region outlives the descriptor. */
 static void a_file_is_a_region(const void *row)
 {
     enum { IOVA = 0x7000000 + 100 };
@@ -336,8 +336,8 @@ static void memory_that_only_the_processor_reaches_is_EFAULT(const void *row)
     munmap(memory, 3 * PAGE);
 }
 
-/* What the program can't read either is registered as before: for writing only, or with its file cut off. Of what was
- * never touched the first and the last page come to be, and no more. */
+/* Memory that the program itself can't read is registered as before: for writing only, or with its file cut off. Of
+ * memory that was never touched, registration makes only the first and the last page present. */
 static void memory_that_is_not_there_yet_is_registered(const void *row)
 {
     enum { PAGES = 64 };

@@ -153,7 +153,7 @@ static void without_retries_it_is_the_same(const void *row)
     expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
 }
 
-/* No timer tells of it. */
+/* The error is reported without a timer, too. */
 static void without_a_time_out_it_is_the_same(const void *row)
 {
     for (size_t i = 0; i < 2; i++) {

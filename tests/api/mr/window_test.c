@@ -1,5 +1,5 @@
-/* Memory windows of both types: what they open, to whom, until when, and what can't be bound. The windows are the near
- * end's, the accesses through them the far end's. */
+/* Memory windows of both types: the memory that they open, the peers that may use them and until when, and the binds
+ * that are refused. The windows are the near end's, the accesses through them the far end's. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -113,7 +113,7 @@ static const struct mistake mistakes[] = {
     {"a large send on a connection", segments_on_a_connection, EINVAL},
 };
 
-/* ibv_wr_post(3): an error of any builder is told by ibv_wr_complete, and then nothing of the batch was posted. */
+/* ibv_wr_post(3): ibv_wr_complete returns an error of any builder, and then nothing of the batch was posted. */
 static void one_mistake_spoils_the_batch(const void *row)
 {
     const struct mistake *mistake = row;

@@ -103,7 +103,7 @@ static void ibv_wr_atomic_write_writes_eight_bytes(const void *row)
     builder_close(&builder);
 }
 
-/* What release 45 has added, by value; its builder is the last member of ibv_qp_ex, behind wr_atomic_write of 44. */
+/* The builder that release 45 has added, by value; it is the last member of ibv_qp_ex, behind wr_atomic_write of 44. */
 enum {
     FLUSH = 14,
     COMPLETES_FLUSH = 8,
@@ -245,7 +245,7 @@ static void ibv_wr_bind_mw_opens_and_ibv_wr_local_inv_closes(const void *row)
     builder_close(&builder);
 }
 
-/* What has no opcode on the wire, and what the device does not say that it can. */
+/* An operation without an opcode on the wire, and one that the device does not claim to have. */
 static void what_a_service_lacks_is_not_supported(const void *row)
 {
     struct builder builder = builder_open_connected();
@@ -401,7 +401,7 @@ static void ibv_wr_set_ud_addr_says_to_whom(const void *row)
     EXPECT(wc.byte_len, ==, GRH + 11);
     EXPECT(wc.src_qp, ==, builder.qp->qp_num);
     EXPECT(strcmp(builder.memory + TARGET + GRH, "a datagram"), ==, 0);
-    ibv_wr_send(builder_start(&builder)); /* to nobody */
+    ibv_wr_send(builder_start(&builder)); /* without a destination */
     builder_set_source(&builder, "lost");
     EXPECT(ibv_wr_complete(builder.ex), ==, EINVAL);
     builder_close(&builder);

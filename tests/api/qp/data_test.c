@@ -117,7 +117,7 @@ static void data_arrives(const void *argument)
     check_target(target, row, seed, TO);
 }
 
-/* Whoever sees the SEND sees all of the WRITE before it, whichever way each of them travels. */
+/* A receiver that sees the SEND sees all of the WRITE before it, whichever way each of them travels. */
 static void a_send_comes_after_the_write_before_it(const void *argument)
 {
     const struct row *row = argument;

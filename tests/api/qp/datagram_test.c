@@ -46,7 +46,7 @@ static void the_GRH_stands_before_the_payload(const void *argument)
     EXPECT(remote_peek(far->remote, far->memory + GRH + 16), ==, 0xa5a5a5a5a5a5a5a5);
 }
 
-/* What would be lost is sent; then a good datagram, which must be the only one that arrives, in the receive after
+/* A datagram that must be lost is sent; then a good one, which must be the only one that arrives, in the receive after
  * `used` others. */
 static void only_the_good_one_arrives(struct pair *pair, struct send lost, uint64_t receives)
 {
@@ -140,7 +140,7 @@ static struct send to_group(struct pair *pair, const union ibv_gid *group)
     return send;
 }
 
-/* Every queue pair that joined gets a copy, the sender's too when it joined; who left gets none. */
+/* Every queue pair that joined gets a copy, the sender's too when it joined; one that left gets no copy. */
 static void a_multicast_reaches_all_members(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_UD), second = pair;
@@ -222,7 +222,7 @@ static void a_burst_to_a_group_reaches_all_its_members(const void *row)
     leave(&pair, &group);
 }
 
-/* What both processes count as dropped because a member had no room. */
+/* The number of messages that both processes count as dropped because a member had no room. */
 static int count_missed(void)
 {
     char text[1 << 16], name[16];
@@ -248,8 +248,8 @@ static int count_received(struct end *end)
     return count;
 }
 
-/* Who takes nothing holds up the others for a moment, once, misses what it has no room for, and is a member again as
- * soon as it goes on. */
+/* A member that takes nothing holds up the others for a moment, once, misses the messages that it has no room for, and
+ * is a member again as soon as it goes on. */
 static void a_member_that_takes_nothing_misses_what_it_has_no_room_for(const void *row)
 {
     union ibv_gid group = group_gid(11);

@@ -1,5 +1,6 @@
-/* Work that nobody waits for is acknowledged late by a peer that polls (src/transport/rc/late_test.c): soon enough for
- * all who can tell, whatever that peer does next. The time-out is 0, so nothing but its ACK ends such work. */
+/* A peer that polls acknowledges late if no thread waits for the work (src/transport/rc/late_test.c): soon enough for
+ * every program that can observe it, whatever that peer does next. The time-out is 0, so only its ACK ends such work.
+ */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -131,9 +132,9 @@ static struct pair open_with_time_out(void)
     return pair;
 }
 
-/* A killed process says nothing any more. What it had got ends well, unless it was killed between its completions and
- * its word that their places in the ring are free, when it also may look as if it had not got them. That is a moment,
- * which three kills do not all meet. */
+/* A killed process sends nothing any more. Messages that it had got end well, unless it was killed between completing
+ * them and reporting that their places in the ring are free, when it also may look as if it had not got them. That is a
+ * moment, which three kills do not all meet. */
 static unsigned ended_well;
 
 static void what_a_killed_peer_had_got_ends(const void *row)
@@ -157,8 +158,8 @@ static void it_has_ended_well(const void *row)
     EXPECT_TRUE(ended_well > 0);
 }
 
-/* It stays behind in the ring with what it had got and not told of: then that may fail, and all behind it is flushed.
- */
+/* The message stays in the ring behind those that the peer had got without reporting it: then it may fail, and all
+ * behind it is flushed. */
 static void what_is_posted_to_a_killed_peer_fails(const void *row)
 {
     struct pair pair = open_with_time_out();
@@ -173,7 +174,8 @@ static void what_is_posted_to_a_killed_peer_fails(const void *row)
     end_expect_nothing(&pair.near);
 }
 
-/* A reply is not there before the request has ended: a program that tears down then finds none of its work flushed. */
+/* A reply does not arrive before the request has ended: a program that tears down then finds that its work was not
+ * flushed. */
 static void a_request_has_ended_when_its_reply_comes(const void *row)
 {
     for (int i = 0; i < ROUNDS; i++) {

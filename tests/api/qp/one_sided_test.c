@@ -1,4 +1,4 @@
-/* READs and WRITEs by the requester itself: they need nobody's processor on the other side. */
+/* READs and WRITEs by the requester itself: they need no processor of the other side. */
 #include "local_end.h"
 
 /* After these each process has the other's ring and what it publishes. */
@@ -48,7 +48,8 @@ static void a_stopped_process_is_written_and_read(const void *argument)
     EXPECT(remote_compare(pair.far.remote, pair.far.memory, 32768, 7, 0), ==, -1);
 }
 
-/* What was sent before has to arrive before, so this waits in spite of all. */
+/* A SEND that was posted before has to arrive before, so the WRITE waits although the requester could do it by itself.
+ */
 static void a_WRITE_behind_a_SEND_waits_for_it(const void *argument)
 {
     struct ibv_wc wc;
@@ -85,7 +86,7 @@ static void packets_go_on_behind_what_went_without_them(const void *argument)
     }
 }
 
-/* What stands before the wrong one is done, in its order; nothing behind it is. */
+/* The requests before the wrong one are done, in their order; nothing behind it is. */
 static void a_list_of_WRITEs_is_done_up_to_the_wrong_one(const void *row)
 {
     enum { ALL = 40, NONE = ALL };
@@ -140,7 +141,7 @@ static void a_refusal_is_the_responders(const void *row)
     EXPECT(remote_peek(pair.far.remote, pair.far.memory), ==, 5);
 }
 
-/* The number that the far end got in RTR stays the most that it keeps, whatever it is told later. */
+/* The number that the far end got in RTR stays the most that it keeps, whatever number a later ibv_modify_qp gives. */
 static void tell_far_to_keep(struct pair *pair, uint8_t reads)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD};
@@ -176,7 +177,7 @@ static void READs_beyond_max_dest_rd_atomic_are_refused(const void *row)
         end_expect_sent(&pair.near, i, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* What counts is how many are outstanding, and not how many might be. */
+/* The number of outstanding requests counts, and not the number that might be. */
 static void READs_one_by_one_are_within_any_max_dest_rd_atomic(const void *argument)
 {
     struct wishes wishes = pair_wishes(IBV_QPT_RC);

@@ -1,6 +1,6 @@
-/* What the interface lets a program hold: a batch of completions between ibv_start_poll and ibv_end_poll, a batch of
- * work requests between ibv_wr_start and ibv_wr_complete. Every other verb goes on meanwhile, in this thread and in
- * others, as with adapters, where such a batch is a matter of one queue only. All in this process. */
+/* The batches that the interface lets a program hold: completions between ibv_start_poll and ibv_end_poll, work
+ * requests between ibv_wr_start and ibv_wr_complete. Every other verb goes on meanwhile, in this thread and in others,
+ * as with adapters, where such a batch is a matter of one queue only. All in this process. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -388,7 +388,7 @@ static void a_batch_of_work_requests_holds_up_no_deregistration(const void *row)
     builder_close(&builder);
 }
 
-/* What was posted before goes its way, with packets for this very queue pair. */
+/* Work that was posted before is sent, with packets for this very queue pair. */
 static void within_a_batch_of_work_requests_earlier_work_completes(const void *row)
 {
     struct builder builder = builder_open_connected();
@@ -443,7 +443,7 @@ static void a_queue_pair_fails_within_its_batch_of_work_requests(const void *row
     builder_close(&builder);
 }
 
-/* What was begun before the reset is gone with it, even if the queue pair can send again. */
+/* A batch that was begun before the reset is gone with it, even if the queue pair can send again. */
 static void a_queue_pair_is_reset_within_its_batch_of_work_requests(const void *row)
 {
     struct builder builder = builder_open_connected();

@@ -137,7 +137,7 @@ static void posting_in_ERR_ends(const void *row)
     fixture_close(&loop.fixture);
 }
 
-/* Completions of a queue pair that is reset or destroyed are never told. */
+/* Completions of a queue pair that is reset or destroyed are never polled. */
 static void what_is_withdrawn_has_no_place(const void *row)
 {
     const struct kind *kind = row;
@@ -205,7 +205,7 @@ static void the_limit_is_reached_when_receives_are_taken(const void *row)
     fixture_close(&loop.fixture);
 }
 
-/* What is overwritten where overruns are ignored will not be polled either. */
+/* An entry that is overwritten where overruns are ignored will not be polled either. */
 static void an_entry_that_was_overwritten_has_no_place(const void *row)
 {
     const struct kind *kind = row;

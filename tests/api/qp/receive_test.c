@@ -77,7 +77,7 @@ static void a_full_receive_queue_is_ENOMEM(const void *row)
     EXPECT(post_list(far, &extra, 1, &bad), ==, ENOMEM);
 }
 
-/* What stands before the bad one is posted, what stands behind it is not. */
+/* The receives before the bad one are posted, those behind it are not. */
 static void a_list_of_receives_stops_at_the_first_that_fails(const void *row)
 {
     struct pair pair = open_kind();
@@ -213,7 +213,7 @@ static void a_solicited_and_an_immediate_arrive_with_the_message(const void *row
         EXPECT(wc.src_qp, ==, pair.near.number);
 }
 
-/* RC waits for a receive with rnr_retry 7, the others drop; either way nobody is harmed. */
+/* RC waits for a receive with rnr_retry 7, the others drop; either way no queue pair is harmed. */
 static void a_message_without_receive_waits_on_RC_and_is_dropped_otherwise(const void *row)
 {
     struct pair pair = open_kind();

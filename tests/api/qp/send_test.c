@@ -269,7 +269,7 @@ static void compare_and_swap_swaps_when_equal_and_tells_the_old_value(const void
     EXPECT(remote_peek(far->remote, far->memory + 64), ==, 9);
 }
 
-/* Both ends add to one word of the far end's memory, many at a time: no addition is lost, and none is done twice. */
+/* Both ends add to one word of the far end's memory, many at a time: each addition is done exactly once. */
 static void additions_from_both_ends_all_count(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);

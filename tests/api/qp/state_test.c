@@ -117,7 +117,7 @@ static void SQD_without_notification_is_silent(const void *row)
     pair_ping(&pair, &pair.near, &pair.far);
 }
 
-/* What was posted in SQD is flushed with the rest. */
+/* Work that was posted in SQD is flushed with the rest. */
 static void SQD_to_ERR_flushes_what_was_posted(const void *row)
 {
     struct pair pair = open_now();

@@ -118,7 +118,7 @@ static void an_SRQ_in_use_is_EBUSY_and_goes_on(const void *row)
     EXPECT(remote_destroy(far->remote, KIND_SRQ, far->srq), ==, 0);
 }
 
-/* A queue pair that dies takes none of the shared receives along, and says once that it takes no more. */
+/* A queue pair that dies takes no shared receive along, and reports once that it takes no more. */
 static void the_last_work_request_is_reported_once(const void *row)
 {
     struct pair pair = open_on_srq();
@@ -138,7 +138,7 @@ static void the_last_work_request_is_reported_once(const void *row)
     EXPECT(remote_get_async_event(far->remote, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* Whoever gets a message takes the oldest receive, whichever queue pair it came to. */
+/* A message takes the oldest receive, whichever queue pair it came to. */
 static void queue_pairs_share_the_receives(const void *row)
 {
     struct pair first = open_on_srq(), second = first;

@@ -1,5 +1,5 @@
 /* XRC between processes: a domain of one file is open in several, the queue pair is in one, the SRQs are in all. This
- * process sends; each end is this program started anew, and does what it is told over a socket. */
+ * process sends; each end is this program started anew, and gets its commands over a socket. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -59,7 +59,7 @@ struct end {
     char *memory;
 };
 
-/* What it tells of itself. */
+/* The numbers and addresses that an end sends to this process. */
 struct about {
     uint32_t qp, srq, stranger, rkey; /* the SRQ `stranger` is of another domain */
     uint64_t address;
@@ -117,7 +117,8 @@ static int connect_from(struct ibv_qp *qp, uint32_t number)
     return 0;
 }
 
-/* What the library writes here it tells the peer of, and only the peer this thread: ThreadSanitizer can't see that. */
+/* The library writes this memory and reports that to the peer, and only the peer reports it to this thread:
+ * ThreadSanitizer can't see that order. */
 #define UNSEEN __attribute__((no_sanitize("thread")))
 
 UNSEEN static void look_at(const volatile char *memory, struct answer *answer)
@@ -470,7 +471,7 @@ static void an_srq_of_another_domain_is_refused(const void *row)
     close_room(&room);
 }
 
-/* The queue pair fails without an event: the receive's completion tells (IBA 9.9.3). */
+/* The queue pair fails without an event: the receive's completion has the error (IBA 9.9.3). */
 static void what_is_wrong_with_the_receive_is_told_to_both(const void *argument)
 {
     bool is_short = *(const bool *)argument;
@@ -509,8 +510,8 @@ static void a_destroyed_srq_is_unknown(const void *row)
     close_room(&room);
 }
 
-/* The queue pair goes on (reason 217): others are still reached; who names its SRQ is told that there is none (reason
- * 380). */
+/* The queue pair goes on (reason 217): others are still reached; a sender that names its SRQ gets the error that there
+ * is none (reason 380). */
 static void a_process_that_dies_takes_its_srq_along(const void *row)
 {
     struct room room = open_room(3, 7);

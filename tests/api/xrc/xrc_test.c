@@ -66,8 +66,8 @@ static void bad_domain_attributes_are_refused(const void *row)
     EXPECT(ibv_close_device(context), ==, 0);
 }
 
-/* What another process, this program anew, finds about a domain that its parent has, or the other way round; its exit
- * status tells. */
+/* Another process, this program anew, tries a domain that its parent has, or the other way round; its exit status is
+ * the result. */
 static int open_elsewhere(int fd, int flags, int told)
 {
     struct ibv_context *context = local_open();
