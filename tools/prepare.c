@@ -19,6 +19,7 @@
 #include "record/recorder.h"
 #include "print/screen.h"
 #include "profile/profile.h"
+#include "script/rule.h"
 #include "settings.h"
 #include "share.h"
 #include "tap/capture.h"
@@ -231,9 +232,10 @@ static int begin_recording(const struct command *command, enum setting setting, 
 
 static int set_faults(const struct command *command, enum setting setting, const char *list)
 {
-    struct fault_plan plan;
+    static struct script script;
     char why[512];
-    if (!fault_parse(list, &plan, why, sizeof why))
+    script.count = 0;
+    if (!fault_parse(list, &script, why, sizeof why))
         return command_misused(command, "%s", why);
     return set_text(command, setting, list);
 }

@@ -120,13 +120,12 @@ static bool is_script(bool (*read)(const char *, struct script *, char *, size_t
 /* What a value of this setting needs beyond what its reader looks at. */
 static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
 {
-    struct fault_plan plan;
     struct adverse_plan adverse;
     uint64_t seed;
     struct rule_choice choice;
     switch (setting_lines[setting].type) {
     case SETTING_TYPE_FAULTS:
-        return fault_parse(text, &plan, why, size);
+        return is_script(fault_parse, text, why, size);
     case SETTING_TYPE_ADVERSE:
         return adverse_parse(text, &adverse, why, size);
     case SETTING_TYPE_SCHEDULE:

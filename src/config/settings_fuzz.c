@@ -7,7 +7,7 @@
 #include "adverse/plan.h"
 #include "config/config.c" /* what reads them is not public, and runs once in a process */
 #include "config/settings.c"
-#include "tap/fault.h"
+#include "tap/scripted.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -28,20 +28,23 @@ bool config_network(struct device *device, const char *interface)
 
 static void fuzz_faults(const char *text)
 {
-    struct fault_plan plan;
+    static struct script script;
     char why[128] = "", words[48];
-    bool read = fault_parse(text, &plan, why, sizeof why);
+    script.count = 0;
+    bool read = fault_parse(text, &script, why, sizeof why);
     require(read == !*why);
-    if (!read)
-        return;
-    for (unsigned kind = 0; kind < FAULT_KINDS; kind++) {
-        const struct fault_amount *amount = &plan.of[kind];
-        require(amount->share <= FAULT_ALWAYS && amount->range <= amount->time && amount->time <= 10 * NANOS_SECOND);
+    for (unsigned i = 0; read && i < script.count; i++) {
+        const struct script_rule *rule = &script.rules[i];
+        require(!rule->line && rule->draw.seeded && rule->draw.share <= SCRIPT_ALWAYS &&
+                rule->draw.spread <= rule->delay && rule->delay <= 10 * NANOS_SECOND);
     }
-    for (uint64_t number = 0; number < 4; number++) {
-        struct fault fault = fault_draw(&plan, plan.seed, number);
+    for (uint64_t number = 1; read && number < 5; number++) {
+        struct script_verdict verdict = script_decide(
+            &script, &(struct script_event){.call = SCRIPT_packet, .opcode = -1, .stream = 1, .number = number});
+        struct fault fault = fault_draw(1, number);
+        scripted_add(&verdict, &fault);
         const char *shown = fault_describe(&fault, words, sizeof words);
-        require(fault.delay <= plan.of[FAULT_DELAY].time + plan.of[FAULT_DELAY].range && fault.behind >= 1);
+        require(fault.delay <= 20 * NANOS_SECOND && fault.behind >= 1);
         require(!shown || (shown == words && strlen(words) < sizeof words));
     }
 }

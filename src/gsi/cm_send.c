@@ -5,7 +5,6 @@
 #include "gsi/cm.h"
 #include "ipc/ports.h"
 #include "process/port.h"
-#include "script/meet.h"
 #include "tap/taps.h"
 #include "wire/cm_ip.h"
 #include "wire/grh.h"
@@ -79,14 +78,7 @@ static struct cm_counts *counts_of(struct process *process)
 static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame,
                         enum cm_attribute attribute)
 {
-    struct fault fault = taps_disturb(traffic_taps(&process->traffic));
-    if (meet_wants(SCRIPT_message)) {
-        struct script_verdict verdict =
-            meet_event((struct script_event){.call = SCRIPT_message, .name = cm_name(attribute)});
-        fault_add(&fault, &(struct fault_wish){.drop = verdict_has(&verdict, SCRIPT_DROP),
-                                               .duplicate = verdict_has(&verdict, SCRIPT_DUPLICATE),
-                                               .corrupt = verdict_has(&verdict, SCRIPT_CORRUPT)});
-    }
+    struct fault fault = taps_disturb(traffic_taps(&process->traffic), cm_name(attribute));
     struct frame changed = *frame;
     cm_note_faults(counts_of(process), &fault);
     taps_managed(traffic_taps(&process->traffic), peer, link, frame, &fault);

@@ -48,10 +48,11 @@ static bool is_such_packet(const struct script_rule *rule, const struct script_e
 }
 
 /* The same for the same seed, rule and call. Whose packets come first is a matter of time, so those of a queue pair
- * have numbers of their own. */
+ * have numbers of their own. A seed in a list of faults decides alone, whatever else the list or the script has. */
 static uint32_t roll(const struct script_rule *rule, const struct script_event *event, uint64_t nth, uint64_t die)
 {
-    const uint64_t words[] = {rule->draw.seeded ? rule->draw.seed : event->seed, rule->place,
+    uint64_t place = rule->draw.seeded ? (unsigned)SCRIPT_RULES_MOST + rule->draw.fault : rule->place;
+    const uint64_t words[] = {rule->draw.seeded ? rule->draw.seed : event->seed, place,
                               event->stream ? event->number : nth, event->stream, die};
     return start_fold(start_mix(14695981039346656037ull, words, sizeof words));
 }
@@ -127,6 +128,12 @@ static void add_packet(struct script_verdict *verdict, const struct script_rule 
     verdict->cut |= rule->packet.cut;
 }
 
+/* The first that is no share of all packets is what a log tells. */
+static const struct script_rule *choose_rule(const struct script_rule *before, const struct script_rule *rule)
+{
+    return before && (before->line || !rule->line) ? before : rule;
+}
+
 struct script_verdict script_decide(struct script *script, const struct script_event *event)
 {
     struct script_verdict verdict = {0};
@@ -135,7 +142,7 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         if (!acts(rule, event) || only_notes(rule))
             continue;
         remember(rule, event);
-        verdict.rule = verdict.rule ? verdict.rule : rule;
+        verdict.rule = choose_rule(verdict.rule, rule);
         verdict.delay += draw_delay(rule, event) + take_bandwidth(rule, event);
         verdict.stop += rule->process.stop;
         verdict.freeze = verdict.freeze > rule->process.freeze ? verdict.freeze : rule->process.freeze;
@@ -145,6 +152,7 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         verdict.signal = verdict.signal ? verdict.signal : rule->signal;
         verdict.raised = verdict.raised ? verdict.raised : rule->raised;
         verdict.fates |= rule->fates & ~(unsigned)SCRIPT_NOTE;
+        verdict.faults |= rule->draw.fault ? 1u << (rule->draw.fault - 1) : 0;
         verdict.rejection = verdict.rejection ? verdict.rejection : rule->rejection.wanted ? rule : NULL;
         for (unsigned n = 0; n < rule->changes.count && verdict.changing < SCRIPT_CHANGING_MOST; n++)
             verdict.changes[verdict.changing++] = &rule->changes.list[n];

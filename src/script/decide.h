@@ -21,20 +21,22 @@ struct script_event {
     const char *name; /* of a packet's operation or of a message; NULL: it is neither */
     const char *peer; /* whom a packet is for; NULL: nobody knows */
     uint32_t peer_qp, bytes;
-    uint64_t stream, number; /* of a packet: of a queue pair's requests or responses, from 1 on, and which of them */
-    unsigned from;           /* rules that stand before this place, from 1 on, are left out */
-    nanos age;               /* of the process */
+    uint64_t stream,
+        number;    /* of a packet: of a queue pair's requests or responses, from 1 on, and which of them; 0: none */
+    unsigned from; /* rules that stand before this place, from 1 on, are left out */
+    nanos age;     /* of the process */
     uint64_t seed;
 };
 
 struct script_verdict {
-    const struct script_rule *rule;      /* that acts, the first of several; NULL: none */
+    const struct script_rule *rule;      /* that acts, the first of several, of SOFTVERBS_FAULT the last; NULL: none */
     const struct script_raised *raised;  /* asynchronous event; NULL: none */
     const struct script_rule *rejection; /* that has its reason and data; NULL: none */
     nanos delay, stop, freeze;
     int error, signal;
     bool completes;
-    unsigned fates; /* SCRIPT_DROP and so on */
+    unsigned fates;  /* SCRIPT_DROP and so on */
+    unsigned faults; /* of the short form: a bit for each enum fault_kind */
     uint8_t status;
     uint16_t vendor;
     const struct script_rule *hiding; /* devices that match its pattern; NULL: none */

@@ -133,8 +133,10 @@ static bool read_list(struct reader *reader, struct list *list)
             return false;
     while (reader_take(reader, ','));
     for (unsigned i = list->first; i < list->script->count; i++) {
-        list->script->rules[i].draw.seeded = list->seen >> FAULT_KINDS & 1;
-        list->script->rules[i].draw.seed = list->seed;
+        struct script_rule *rule = &list->script->rules[i];
+        rule->draw.seeded = list->alone || list->seen >> FAULT_KINDS & 1;
+        rule->draw.seed = list->seed;
+        rule->line = list->alone ? 0 : rule->line;
     }
     return reader_is_at_end(reader) || reader_refuse(reader, reader->at, "The rule has ended here, and more follows.");
 }

@@ -8,8 +8,8 @@
 /* Behind the word `fault`, for whose first item the reader has begun a rule. Each item but the seed is a rule. */
 bool faults_read(struct reader *, struct script *);
 
-/* The same list alone, as SOFTVERBS_FAULT has it: its rules, behind those that the script has, and its seed, which may
- * be all that it says. False: `fault` says where it is wrong and why. */
+/* The same list alone, as SOFTVERBS_FAULT has it: its rules, which have line 0, behind those that the script has, and
+ * its seed, 0 where it has none, which may be all that it says. False: `fault` says where it is wrong and why. */
 bool faults_parse(const char *text, struct script *, uint64_t *seed, struct script_fault *fault);
 
 #endif

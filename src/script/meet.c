@@ -25,6 +25,7 @@ static struct {
     struct script *_Atomic script; /* NULL: there never were rules */
     uint64_t seed;
     nanos began;
+    pid_t owner; /* the process that began the rules, or, of a child of its fork, its parent */
     atomic_bool used;
 } meeting;
 
@@ -65,6 +66,7 @@ void meet_begin(struct script *script, uint64_t seed)
 {
     meeting.seed = seed;
     meeting.began = now();
+    meeting.owner = getpid();
     meeting.script = script;
     look_anew();
 }
@@ -95,6 +97,11 @@ void meet_clear(void)
     for (unsigned i = 0; meeting.script && i < meeting.script->count; i++)
         atomic_store(&meeting.script->rules[i].so_far.ended, true);
     look_anew();
+}
+
+bool meet_is_own(void)
+{
+    return meeting.script && meeting.owner == getpid();
 }
 
 bool meet_is_used(void)
@@ -156,9 +163,16 @@ static const char *name_deed(const struct script_verdict *verdict)
     return verdict->cut ? " is cut" : verdict->changing ? " is changed" : "";
 }
 
+/* What SOFTVERBS_FAULT alone does to packets is so much that it would leave no room for all else. */
+static bool is_quiet(const struct script_verdict *verdict)
+{
+    return !verdict->rule->line;
+}
+
 static void log_verdict(const struct script_event *event, const struct script_verdict *verdict)
 {
-    char name[96], late[48] = "", signal[32] = "";
+    char name[96], late[48] = "", signal[32] = "", by[48] = "SOFTVERBS_FAULT";
+    bool quiet = is_quiet(verdict);
     const char *value = verdict->error       ? script_error_name(verdict->error)
                         : verdict->completes ? script_status_name(verdict->status)
                         : verdict->raised    ? verdict->raised->name
@@ -170,48 +184,50 @@ static void log_verdict(const struct script_event *event, const struct script_ve
         snprintf(late, sizeof late, " begins %llu us late,", (unsigned long long)(verdict->delay / NANOS_MICROSECOND));
     if (verdict->signal)
         snprintf(signal, sizeof signal, " signal %d is sent,", verdict->signal);
-    log_cause((enum log_level)event_level(EVENT_SCRIPTED_ERROR), REASON_SCRIPTED,
-              "%s:%s%s%s%s by line %u of the script", name, late, signal, name_deed(verdict), value,
-              verdict->rule->line);
+    if (!quiet)
+        snprintf(by, sizeof by, "line %u of the script", verdict->rule->line);
+    log_cause(quiet ? LOG_INFO : (enum log_level)event_level(EVENT_SCRIPTED_ERROR), REASON_SCRIPTED,
+              "%s:%s%s%s%s by %s", name, late, signal, name_deed(verdict), value, by);
     if (verdict->error)
         refusal_told();
 }
 
-static void note_deed(const struct script_event *event, enum event what)
+static void note_deed(const struct script_event *event, const struct script_verdict *verdict, enum event what)
 {
     call_note(what, REASON_SCRIPTED);
-    process_events_note(what, 0, REASON_SCRIPTED, (uintptr_t)title_of(event));
+    if (!is_quiet(verdict))
+        process_events_note(what, 0, REASON_SCRIPTED, (uintptr_t)title_of(event));
 }
 
 static void note_verdict(const struct script_event *event, const struct script_verdict *verdict)
 {
     if (verdict->delay)
-        note_deed(event, EVENT_SCRIPTED_DELAY);
+        note_deed(event, verdict, EVENT_SCRIPTED_DELAY);
     if (verdict->signal)
-        note_deed(event, EVENT_SCRIPTED_SIGNAL);
+        note_deed(event, verdict, EVENT_SCRIPTED_SIGNAL);
     if (verdict->error)
-        note_deed(event, EVENT_SCRIPTED_ERROR);
+        note_deed(event, verdict, EVENT_SCRIPTED_ERROR);
     if (verdict->completes)
-        note_deed(event, EVENT_SCRIPTED_COMPLETE);
+        note_deed(event, verdict, EVENT_SCRIPTED_COMPLETE);
     for (unsigned fate = 0; fate < SCRIPT_FATES; fate++)
         if (verdict->fates >> fate & 1)
-            note_deed(event, fates[fate].event);
+            note_deed(event, verdict, fates[fate].event);
     if (verdict->changing)
-        note_deed(event, EVENT_SCRIPTED_SET);
+        note_deed(event, verdict, EVENT_SCRIPTED_SET);
     if (verdict->stop)
-        note_deed(event, EVENT_SCRIPTED_STOP);
+        note_deed(event, verdict, EVENT_SCRIPTED_STOP);
     if (verdict->freeze)
-        note_deed(event, EVENT_SCRIPTED_FREEZE);
+        note_deed(event, verdict, EVENT_SCRIPTED_FREEZE);
     if (verdict->hiding)
-        note_deed(event, EVENT_SCRIPTED_HIDE);
+        note_deed(event, verdict, EVENT_SCRIPTED_HIDE);
     if (verdict->cut)
-        note_deed(event, EVENT_SCRIPTED_CUT);
+        note_deed(event, verdict, EVENT_SCRIPTED_CUT);
     if (verdict->forged)
-        note_deed(event, EVENT_SCRIPTED_FORGE);
+        note_deed(event, verdict, EVENT_SCRIPTED_FORGE);
     if (verdict->raised)
-        note_deed(event, EVENT_SCRIPTED_RAISE);
+        note_deed(event, verdict, EVENT_SCRIPTED_RAISE);
     if (verdict->rejection)
-        note_deed(event, EVENT_SCRIPTED_REJECT);
+        note_deed(event, verdict, EVENT_SCRIPTED_REJECT);
     log_verdict(event, verdict);
 }
 

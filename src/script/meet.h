@@ -42,6 +42,9 @@ bool meet_is_for(enum script_call);
  * else are the caller's. errno stays. Thread-safe, under any lock. */
 struct script_verdict meet_event(struct script_event);
 
+/* Are there rules that began in this process, and not in one whose fork it is? */
+bool meet_is_own(void);
+
 /* Has this process asked for devices, as each program that uses verbs does? Thread-safe. */
 bool meet_is_used(void);
 

@@ -42,7 +42,7 @@ enum script_forged {
 
 struct script_rule {
     char text[SCRIPT_TEXT]; /* its beginning, as it was written */
-    unsigned line;          /* of the script, from 1 on */
+    unsigned line;          /* of the script, from 1 on; 0: it is of SOFTVERBS_FAULT */
     unsigned place;         /* among all rules, from 1 on */
 
     /* Conditions; a call counts when it meets all of the first group. */

@@ -15,8 +15,7 @@
 #include "script/meet.h"
 #include "script/parse.h"
 
-static struct script *script; /* NULL: there is none, and its memory is not needed */
-static pid_t owner;           /* the process that began the script; a child of its fork reports nothing */
+static unsigned begun; /* so many rules has the script with which the process began; those behind them came later */
 
 /* --- reading */
 
@@ -86,17 +85,28 @@ bool script_read_file(const char *path, struct script *into, char *why, size_t s
 
 /* --- this process */
 
-static void report_unmet(void)
+static void report_rule(const struct script_rule *rule, bool is_first)
 {
-    for (unsigned i = 0; i < script->count; i++)
-        if (!atomic_load(&script->rules[i].so_far.met))
-            log_always("The rule in line %u of the script has met no call of this process.", script->rules[i].line);
+    if (!rule->line)
+        log_always("The rule \"%s\" of SOFTVERBS_FAULT has met no packet of this process.", rule->text);
+    else if (is_first)
+        log_always("The rule in line %u of the script has met no call of this process.", rule->line);
+    else
+        log_always("The rule \"%s\", which came later, has met no call of this process.", rule->text);
 }
 
+static void report_unmet(const struct script *script)
+{
+    for (unsigned i = 0; i < script->count; i++)
+        if (!atomic_load(&script->rules[i].so_far.met) && !atomic_load(&script->rules[i].so_far.ended))
+            report_rule(&script->rules[i], i < begun);
+}
+
+/* A child of a fork reports nothing. */
 __attribute__((destructor)) static void end(void)
 {
-    if (script && owner == getpid() && meet_is_used())
-        report_unmet();
+    if (meet_is_own() && meet_is_used())
+        report_unmet(meet_rules());
 }
 
 static bool is_set(const char *text)
@@ -123,11 +133,11 @@ bool script_start(void)
     if (!is_set(path) && !is_set(rules))
         return false;
     log_start();
-    script = read_script(path, rules);
+    struct script *script = read_script(path, rules);
     if (!script)
         return false;
     script_choose(script, program_invocation_short_name);
-    owner = getpid();
+    begun = script->count;
     if (script->count)
         meet_begin(script, start_draw("script", 0));
     return script->count;

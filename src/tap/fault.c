@@ -1,8 +1,6 @@
 #include "tap/fault.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "script/faults.h"
 
@@ -10,13 +8,8 @@ enum { BEHIND_MOST = 3 };
 
 /* --- the text */
 
-enum form { SHARE, TIME };
-
-static const struct {
-    const char *word, *done;
-    enum form form;
-} lines[FAULT_KINDS] = {
-#define FAULT(name, word, form, example, done, meaning) {word, done, form},
+static const char *const words_done[FAULT_KINDS] = {
+#define FAULT(name, word, form, example, done, meaning) done,
 #include "events/events.def"
 };
 
@@ -35,24 +28,11 @@ static void fault_refuse(char *why, size_t why_size, const char *text, const str
              fault->why, list);
 }
 
-static void plan_fault(const struct script_rule *rule, struct fault_plan *plan)
+bool fault_parse(const char *text, struct script *script, char *why, size_t why_size)
 {
-    enum fault_kind kind = rule->draw.fault - 1;
-    plan->of[kind] = (struct fault_amount){.time = rule->delay, .range = rule->draw.spread};
-    if (lines[kind].form == SHARE)
-        plan->of[kind].share = rule->draw.share;
-}
-
-/* It is read as a line of a script is, whose rules have the amounts. */
-bool fault_parse(const char *text, struct fault_plan *plan, char *why, size_t why_size)
-{
-    struct script_fault fault = {.column = 1, .why = "There is no memory to read it."};
-    struct script *script = calloc(1, sizeof *script);
-    memset(plan, 0, sizeof *plan);
-    bool read = script && faults_parse(text, script, &plan->seed, &fault);
-    for (unsigned i = 0; read && i < script->count; i++)
-        plan_fault(&script->rules[i], plan);
-    free(script);
+    struct script_fault fault;
+    uint64_t seed;
+    bool read = faults_parse(text, script, &seed, &fault);
     if (!read)
         fault_refuse(why, why_size, text, &fault);
     return read;
@@ -73,46 +53,21 @@ static uint64_t next(uint64_t *state)
     return mix(*state += 0x9e3779b97f4a7c15ull);
 }
 
-static bool happens(uint64_t *state, uint64_t share)
+struct fault fault_draw(uint64_t stream, uint64_t number)
 {
-    return (next(state) & (FAULT_ALWAYS - 1)) < share;
+    uint64_t state = mix(mix(stream + 1)) + mix(number + 0x51ed270bull);
+    uint64_t bit = next(&state), behind = next(&state);
+    return (struct fault){.bit = (uint32_t)(bit >> 34) + 1, .behind = (uint32_t)(behind % BEHIND_MOST) + 1};
 }
 
-static void draw_shares(const struct fault_plan *plan, uint64_t *state, struct fault *fault)
+void fault_add(struct fault *fault, unsigned kinds, nanos delay)
 {
-    for (unsigned kind = 0; kind < FAULT_KINDS; kind++)
-        if (lines[kind].form == SHARE)
-            fault->kinds |= (unsigned)happens(state, plan->of[kind].share) << kind;
-}
-
-/* As many draws for every frame, so that one share doesn't change what another does. */
-struct fault fault_draw(const struct fault_plan *plan, uint64_t stream, uint64_t number)
-{
-    uint64_t state = mix(plan->seed + mix(stream + 1)) + mix(number + 0x51ed270bull);
-    const struct fault_amount *delay = &plan->of[FAULT_DELAY];
-    struct fault fault = {.kinds = 0};
-    draw_shares(plan, &state, &fault);
-    uint64_t bit = next(&state), behind = next(&state), jitter = next(&state);
-    fault.corrupt = fault_has(&fault, FAULT_CORRUPT) ? (uint32_t)(bit >> 34) + 1 : 0;
-    fault.behind = (uint32_t)(behind % BEHIND_MOST) + 1;
-    fault.delay = delay->time - delay->range + (delay->range ? jitter % (2 * delay->range + 1) : 0);
-    fault.kinds |= (unsigned)(fault.delay != 0) << FAULT_DELAY;
-    if (fault_has(&fault, FAULT_DROP)) /* and meets nothing else */
-        fault.kinds = 1u << FAULT_DROP;
-    return fault;
-}
-
-void fault_add(struct fault *fault, const struct fault_wish *wish)
-{
-    fault->kinds |= (unsigned)wish->duplicate << FAULT_DUPLICATE | (unsigned)wish->reorder << FAULT_REORDER |
-                    (unsigned)wish->corrupt << FAULT_CORRUPT | (unsigned)(wish->delay != 0) << FAULT_DELAY;
-    fault->delay += wish->delay;
-    if (wish->corrupt && !fault->corrupt)
-        fault->corrupt = fault->behind * 97; /* some bit, of the headers or behind them */
-    if (wish->drop || fault_has(fault, FAULT_DROP)) {
+    fault->delay += delay;
+    fault->kinds |= kinds & ~(1u << FAULT_DELAY);
+    fault->kinds |= (unsigned)(fault->delay != 0) << FAULT_DELAY;
+    if (fault_has(fault, FAULT_DROP))
         fault->kinds = 1u << FAULT_DROP;
-        fault->corrupt = 0;
-    }
+    fault->corrupt = fault_has(fault, FAULT_CORRUPT) ? fault->bit : 0;
 }
 
 const char *fault_describe(const struct fault *fault, char *to, size_t room)
@@ -120,7 +75,7 @@ const char *fault_describe(const struct fault *fault, char *to, size_t room)
     size_t used = (size_t)snprintf(to, room, "fault:");
     for (unsigned kind = 0; kind < FAULT_KINDS && used < room; kind++)
         if (fault_has(fault, kind))
-            used += (size_t)snprintf(to + used, room - used, " %s", lines[kind].done);
+            used += (size_t)snprintf(to + used, room - used, " %s", words_done[kind]);
     if (fault_has(fault, FAULT_DELAY) && used < room)
         snprintf(to + used, room - used, " (%.3f ms)", (double)fault->delay / NANOS_MILLISECOND);
     return fault->kinds ? to : NULL;

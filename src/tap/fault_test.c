@@ -1,4 +1,4 @@
-#include "tap/fault.h"
+#include "tap/scripted.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,27 +9,46 @@
 
 static char why[512];
 
-static bool parses(const char *text, struct fault_plan *plan)
+static bool parses(const char *text, struct script *script)
 {
     *why = 0;
-    return fault_parse(text, plan, why, sizeof why);
+    script->count = 0;
+    return fault_parse(text, script, why, sizeof why);
+}
+
+/* The rule of this kind; there must be one. */
+static const struct script_rule *rule_of(const struct script *script, enum fault_kind kind)
+{
+    for (unsigned i = 0; i < script->count; i++)
+        if (script->rules[i].draw.fault == kind + 1)
+            return &script->rules[i];
+    fail_msg("there is no such rule");
+    return NULL;
 }
 
 static void a_list_is_read(void **state)
 {
-    struct fault_plan plan;
-    assert_true(parses("drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=100%,seed=7", &plan));
-    assert_int_equal(plan.of[FAULT_DROP].share, FAULT_ALWAYS / 100);
-    assert_int_equal(plan.of[FAULT_DUPLICATE].share, FAULT_ALWAYS / 1000);
-    assert_int_equal(plan.of[FAULT_REORDER].share, FAULT_ALWAYS / 50);
-    assert_int_equal(plan.of[FAULT_CORRUPT].share, FAULT_ALWAYS);
-    assert_int_equal(plan.of[FAULT_DELAY].time, NANOS_MILLISECOND);
-    assert_int_equal(plan.of[FAULT_DELAY].range, NANOS_MILLISECOND / 2);
-    assert_int_equal(plan.seed, 7);
-    assert_true(parses("delay=10us+-1us", &plan));
-    assert_int_equal(plan.of[FAULT_DELAY].time, 10 * NANOS_MICROSECOND);
-    assert_int_equal(plan.of[FAULT_DELAY].range, NANOS_MICROSECOND);
-    assert_int_equal(plan.of[FAULT_DROP].share, 0);
+    static struct script script;
+    assert_true(parses("drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=100%,seed=7", &script));
+    assert_int_equal(script.count, FAULT_KINDS);
+    assert_int_equal(rule_of(&script, FAULT_DROP)->draw.share, SCRIPT_ALWAYS / 100);
+    assert_int_equal(rule_of(&script, FAULT_DUPLICATE)->draw.share, SCRIPT_ALWAYS / 1000);
+    assert_int_equal(rule_of(&script, FAULT_REORDER)->draw.share, SCRIPT_ALWAYS / 50);
+    assert_int_equal(rule_of(&script, FAULT_CORRUPT)->draw.share, SCRIPT_ALWAYS);
+    assert_int_equal(rule_of(&script, FAULT_DELAY)->delay, NANOS_MILLISECOND);
+    assert_int_equal(rule_of(&script, FAULT_DELAY)->draw.spread, NANOS_MILLISECOND / 2);
+    for (unsigned i = 0; i < script.count; i++) {
+        assert_true(script.rules[i].draw.seeded && script.rules[i].draw.seed == 7 && !script.rules[i].line);
+        assert_true(script.rules[i].calls[SCRIPT_packet]);
+        assert_int_equal(script.rules[i].calls[SCRIPT_message], script.rules[i].draw.fault != FAULT_DELAY + 1 &&
+                                                                    script.rules[i].draw.fault != FAULT_REORDER + 1);
+    }
+    assert_string_equal(rule_of(&script, FAULT_DROP)->text, "fault drop=1%");
+    assert_true(parses("delay=10us+-1us", &script));
+    assert_int_equal(script.count, 1);
+    assert_int_equal(script.rules[0].delay, 10 * NANOS_MICROSECOND);
+    assert_int_equal(script.rules[0].draw.spread, NANOS_MICROSECOND);
+    assert_true(script.rules[0].draw.seeded && !script.rules[0].draw.seed); /* the same in each run */
 }
 
 /* In the forms that the list has had from the first day on. */
@@ -44,24 +63,24 @@ static void all_forms_are_read(void **state)
                                         "delay=1µs",
                                         "delay=1µs±1ns",
                                         "dup=100.00%,delay=1s+-0s"};
-    struct fault_plan plan;
+    static struct script script;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (!parses(lists[i], &plan))
+        if (!parses(lists[i], &script))
             fail_msg("%s", why);
-    assert_true(parses("seed=010,delay=1.5µs±1µs", &plan));
-    assert_int_equal(plan.seed, 10);
-    assert_int_equal(plan.of[FAULT_DELAY].time, 1500);
-    assert_int_equal(plan.of[FAULT_DELAY].range, 1000);
+    assert_true(parses("seed=010,delay=1.5µs±1µs", &script));
+    assert_int_equal(script.rules[0].draw.seed, 10);
+    assert_int_equal(script.rules[0].delay, 1500);
+    assert_int_equal(script.rules[0].draw.spread, 1000);
 }
 
 static void the_place_of_what_is_wrong_is_named(void **state)
 {
-    struct fault_plan plan;
-    assert_false(parses("dup=1%,drop=xx", &plan));
+    static struct script script;
+    assert_false(parses("dup=1%,drop=xx", &script));
     assert_non_null(strstr(why, "The fault \"dup=1%,drop=xx\", column 13: \"xx\" is no percentage"));
-    assert_false(parses("drop=1%;dup=1%", &plan));
+    assert_false(parses("drop=1%;dup=1%", &script));
     assert_non_null(strstr(why, "column 8: The list has ended here, and more follows."));
-    assert_false(parses("drop=1%#", &plan));
+    assert_false(parses("drop=1%#", &script));
 }
 
 static void what_is_wrong_is_refused_with_a_sentence(void **state)
@@ -94,9 +113,9 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
         "delay=1ms±1ms,x",
         "delay=99999999999999999999s",
     };
-    struct fault_plan plan;
+    static struct script script;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        if (parses(wrong[i], &plan))
+        if (parses(wrong[i], &script))
             fail_msg("\"%s\" was accepted", wrong[i]);
         assert_non_null(strstr(why, "drop=1%"));
     }
@@ -107,11 +126,21 @@ struct sums {
     nanos least, most;
 };
 
-static struct sums draw_many(const struct fault_plan *plan, uint64_t stream, unsigned count)
+/* What the rules do to this packet of a queue pair. */
+static struct fault fault_of(struct script *script, uint64_t stream, uint64_t number)
+{
+    struct script_verdict verdict = script_decide(
+        script, &(struct script_event){.call = SCRIPT_packet, .opcode = -1, .stream = stream + 1, .number = number});
+    struct fault fault = fault_draw(stream, number);
+    scripted_add(&verdict, &fault);
+    return fault;
+}
+
+static struct sums draw_many(struct script *script, uint64_t stream, unsigned count)
 {
     struct sums sums = {.least = NANOS_NEVER};
-    for (unsigned i = 0; i < count; i++) {
-        struct fault fault = fault_draw(plan, stream, i);
+    for (unsigned i = 1; i <= count; i++) {
+        struct fault fault = fault_of(script, stream, i);
         sums.drop += fault_has(&fault, FAULT_DROP);
         sums.duplicate += fault_has(&fault, FAULT_DUPLICATE);
         sums.reorder += fault_has(&fault, FAULT_REORDER);
@@ -127,9 +156,9 @@ static struct sums draw_many(const struct fault_plan *plan, uint64_t stream, uns
 static void faults_are_as_frequent_as_asked_for(void **state)
 {
     enum { COUNT = 200000 };
-    struct fault_plan plan;
-    assert_true(parses("drop=1%,dup=10%,reorder=50%,corrupt=0.1%,delay=1ms±0.5ms,seed=3", &plan));
-    struct sums sums = draw_many(&plan, 5, COUNT);
+    static struct script script;
+    assert_true(parses("drop=1%,dup=10%,reorder=50%,corrupt=0.1%,delay=1ms±0.5ms,seed=3", &script));
+    struct sums sums = draw_many(&script, 5, COUNT);
     assert_in_range(sums.drop, COUNT / 100 - COUNT / 500, COUNT / 100 + COUNT / 500);
     assert_in_range(sums.duplicate, COUNT / 10 - COUNT / 200, COUNT / 10 + COUNT / 200);
     assert_in_range(sums.reorder, COUNT / 2 - COUNT / 100, COUNT / 2 + COUNT / 100);
@@ -140,20 +169,23 @@ static void faults_are_as_frequent_as_asked_for(void **state)
 
 static void nothing_and_everything_are_exact(void **state)
 {
-    struct fault_plan plan;
-    assert_true(parses("seed=1", &plan));
-    struct sums sums = draw_many(&plan, 0, 10000);
+    static struct script script;
+    assert_true(parses("seed=1", &script));
+    struct sums sums = draw_many(&script, 0, 10000);
     assert_int_equal(sums.drop + sums.duplicate + sums.reorder + sums.corrupt + sums.most, 0);
-    assert_true(parses("drop=100%,corrupt=100%", &plan));
-    sums = draw_many(&plan, 0, 10000);
+    assert_true(parses("drop=100%,corrupt=100%", &script));
+    sums = draw_many(&script, 0, 10000);
     assert_int_equal(sums.drop, 10000);
+    assert_int_equal(sums.corrupt, 0); /* what is lost meets nothing else */
+    assert_true(parses("corrupt=100%", &script));
+    sums = draw_many(&script, 0, 10000);
     assert_int_equal(sums.corrupt, 10000);
 }
 
-static bool same_drops(const struct fault_plan *a, uint64_t stream_a, const struct fault_plan *b, uint64_t stream_b)
+static bool same_drops(struct script *a, uint64_t stream_a, struct script *b, uint64_t stream_b)
 {
-    for (unsigned i = 0; i < 1000; i++) {
-        struct fault one = fault_draw(a, stream_a, i), other = fault_draw(b, stream_b, i);
+    for (unsigned i = 1; i <= 1000; i++) {
+        struct fault one = fault_of(a, stream_a, i), other = fault_of(b, stream_b, i);
         if (fault_has(&one, FAULT_DROP) != fault_has(&other, FAULT_DROP))
             return false;
     }
@@ -162,22 +194,22 @@ static bool same_drops(const struct fault_plan *a, uint64_t stream_a, const stru
 
 static void the_seed_and_the_stream_decide(void **state)
 {
-    struct fault_plan plan, other, more;
-    assert_true(parses("drop=10%,seed=7", &plan));
+    static struct script first, other, more;
+    assert_true(parses("drop=10%,seed=7", &first));
     assert_true(parses("drop=10%,seed=8", &other));
-    assert_true(parses("drop=10%,dup=50%,reorder=3%,delay=1ms±1ms,corrupt=1%,seed=7", &more));
-    assert_true(same_drops(&plan, 1, &plan, 1));
-    assert_true(same_drops(&plan, 1, &more, 1)); /* other faults change nothing about this one */
-    assert_false(same_drops(&plan, 1, &other, 1));
-    assert_false(same_drops(&plan, 1, &plan, 2));
+    assert_true(parses("dup=50%,reorder=3%,delay=1ms±1ms,corrupt=1%,drop=10%,seed=7", &more));
+    assert_true(same_drops(&first, 1, &first, 1));
+    assert_true(same_drops(&first, 1, &more, 1)); /* other faults change nothing about this one */
+    assert_false(same_drops(&first, 1, &other, 1));
+    assert_false(same_drops(&first, 1, &first, 2));
 }
 
 static const char *described(const char *list)
 {
     static char words[96];
-    struct fault_plan plan;
-    assert_true(parses(list, &plan));
-    struct fault fault = fault_draw(&plan, 0, 0);
+    static struct script script;
+    assert_true(parses(list, &script));
+    struct fault fault = fault_of(&script, 0, 1);
     return fault_describe(&fault, words, sizeof words);
 }
 
@@ -192,15 +224,15 @@ static void what_happened_is_said(void **state)
 /* What refuses a list shows one that is right, and so does the help. */
 static void the_example_is_right(void **state)
 {
-    struct fault_plan plan;
+    static struct script script;
     char list[256];
     size_t used = 0;
     for (const char *at = fault_example; *at; at++)
         if (*at != ' ')
             list[used++] = *at;
     list[used] = 0;
-    assert_true(parses(list, &plan));
-    assert_false(parses("loss=1%", &plan));
+    assert_true(parses(list, &script));
+    assert_false(parses("loss=1%", &script));
     assert_non_null(strstr(why, list));
     assert_non_null(strstr(why, "is none of drop, dup, reorder, delay, corrupt, and seed"));
 }

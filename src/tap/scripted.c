@@ -8,6 +8,21 @@
 #include "wire/psn.h"
 #include "wire/wire.h"
 
+void scripted_add(const struct script_verdict *verdict, struct fault *fault)
+{
+    static const struct {
+        unsigned fate;
+        enum fault_kind kind;
+    } both[] = {{SCRIPT_DROP, FAULT_DROP},
+                {SCRIPT_DUPLICATE, FAULT_DUPLICATE},
+                {SCRIPT_REORDER, FAULT_REORDER},
+                {SCRIPT_CORRUPT, FAULT_CORRUPT}};
+    unsigned kinds = verdict->faults;
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        kinds |= (unsigned)verdict_has(verdict, both[i].fate) << both[i].kind;
+    fault_add(fault, kinds, verdict->delay + verdict_has(verdict, SCRIPT_HOLD));
+}
+
 /* What stands before the BTH stays. False: it has none, or none that can be read. */
 static bool read_headers(const struct frame *frame, struct packet *packet)
 {

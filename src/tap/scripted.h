@@ -13,6 +13,9 @@ struct scripted_frame {
     struct iovec pieces[PAYLOAD_PIECES_MAX];
 };
 
+/* What the rules want to happen to the frame on its way. */
+void scripted_add(const struct script_verdict *, struct fault *);
+
 /* The frame as the rules have it, in `to` where they change it. */
 const struct frame *scripted_change(const struct script_verdict *, const struct frame *, struct scripted_frame *to);
 

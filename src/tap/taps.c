@@ -14,6 +14,7 @@
 #include "runtime/clock.h"
 #include "script/meet.h"
 #include "tap/delay.h"
+#include "tap/scripted.h"
 #include "tap/traffic.h"
 #include "wire/bytes.h"
 #include "wire/grh.h"
@@ -36,15 +37,23 @@ static struct capture *open_capture(const char *name)
     return capture;
 }
 
-static bool read_faults(const char *text, struct fault_plan *plan)
+static void add_faults(const char *text, struct script *script)
 {
-    char why[512];
-    if (!text || !*text)
-        return false;
-    bool read = fault_parse(text, plan, why, sizeof why);
-    if (!read)
+    char why[512] = "there is no memory for its rules, or they are too many.";
+    if (!script || !fault_parse(text, script, why, sizeof why) || (script->count && !meet_add(script)))
         log_always("SOFTVERBS_FAULT ignored: %s", why);
-    return read;
+}
+
+/* Once: its rules stay when the process closes its devices, and a child of a fork has them. */
+static void begin_faults(const char *text)
+{
+    static bool begun;
+    if (begun || !text || !*text)
+        return;
+    struct script *script = calloc(1, sizeof *script);
+    add_faults(text, script);
+    free(script);
+    begun = true;
 }
 
 static struct taps *make(struct node *node, struct schedule *schedule, const atomic_bool *closed)
@@ -63,12 +72,12 @@ static struct taps *make(struct node *node, struct schedule *schedule, const ato
 
 struct taps *taps_open(struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
-    struct fault_plan plan = {.seed = 0};
-    bool planned = read_faults(setting_text(SETTING_FAULT), &plan), scripted = meet_wants(SCRIPT_packet);
+    begin_faults(setting_text(SETTING_FAULT));
+    bool faulty = meet_wants(SCRIPT_packet);
     struct capture *capture = open_capture(setting_text(SETTING_CAPTURE));
     bool adverse = adverse_begin(setting_text(SETTING_ADVERSE));
     bool recorded = recorder_begin(setting_text(SETTING_RECORD), clock_now());
-    bool wanted = capture || planned || scripted || adverse || recorded || meet_wants(SCRIPT_message);
+    bool wanted = capture || faulty || adverse || recorded || meet_wants(SCRIPT_message);
     struct taps *taps = wanted ? make(node, schedule, closed) : NULL;
     if (!taps) {
         if (capture)
@@ -76,10 +85,7 @@ struct taps *taps_open(struct node *node, struct schedule *schedule, const atomi
         return NULL;
     }
     taps->capture = capture;
-    taps->faulty = planned || scripted;
-    taps->scripted = scripted;
-    if (planned)
-        taps->plan = plan;
+    taps->faulty = faulty;
     return taps;
 }
 
@@ -88,7 +94,7 @@ struct taps *taps_script(struct taps *taps, struct node *node, struct schedule *
     if (!taps)
         taps = make(node, schedule, closed);
     if (taps && meet_wants(SCRIPT_packet))
-        taps->faulty = taps->scripted = true;
+        taps->faulty = true;
     return taps;
 }
 
@@ -230,13 +236,16 @@ void taps_managed(const struct taps *taps, const struct peer *peer, const struct
     capture_roce(taps->capture, &way, frame->headers + GRH_LENGTH, frame->headers_length - GRH_LENGTH, &frame->payload);
 }
 
-struct fault taps_disturb(struct taps *taps)
+struct fault taps_disturb(struct taps *taps, const char *name)
 {
     static const uint64_t stream = UINT64_MAX; /* no queue pair's */
-    if (!taps->faulty)
-        return (struct fault){.kinds = 0};
-    struct fault fault = fault_draw(&taps->plan, stream, atomic_fetch_add(&taps->managed, 1) + 1);
-    fault.kinds &= 1u << FAULT_DROP | 1u << FAULT_DUPLICATE | 1u << FAULT_CORRUPT; /* nothing delays or reorders them */
+    uint64_t number = atomic_fetch_add(&taps->managed, 1) + 1;
+    struct fault fault = fault_draw(stream, number);
+    if (!meet_wants(SCRIPT_message))
+        return fault;
+    struct script_verdict verdict =
+        meet_event((struct script_event){.call = SCRIPT_message, .name = name, .stream = stream, .number = number});
+    scripted_add(&verdict, &fault);
     return fault;
 }
 

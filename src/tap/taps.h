@@ -17,9 +17,7 @@ TAILQ_HEAD(delayed_list, delayed);
 
 struct taps {
     struct capture *capture;  /* NULL: none */
-    atomic_bool faulty;       /* frames of queue pairs may meet faults */
-    atomic_bool scripted;     /* and rules of a script */
-    struct fault_plan plan;   /* of SOFTVERBS_FAULT; nothing where there is none */
+    atomic_bool faulty;       /* frames of queue pairs may meet rules of a script, or of SOFTVERBS_FAULT */
     _Atomic uint64_t streams; /* given to queue pairs */
     struct node *node;
     struct schedule *schedule;
@@ -54,9 +52,9 @@ void taps_responded(const struct taps *, const struct packet *request, const str
 /* A packet of queue pair 1, whose frame has a GRH, and what happens to it; `peer` as above. */
 void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *,
                   const struct fault *);
-/* What happens to the next message of queue pair 1 that this process sends on its own account: it is lost, repeated or
- * corrupted. Thread-safe. */
-struct fault taps_disturb(struct taps *);
+/* What happens to the next message of queue pair 1 of this name that this process sends on its own account: it is lost,
+ * repeated or corrupted. Thread-safe. */
+struct fault taps_disturb(struct taps *, const char *name);
 /* `route` NULL: it came from this host. `flow` NULL: it is nobody's. */
 void taps_received(const struct taps *, const struct traffic_flow *flow, const struct packet *,
                    const struct datagram_route *route);

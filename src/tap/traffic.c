@@ -265,7 +265,7 @@ static void name_peer(const struct traffic_flow *flow, const struct peer *peer, 
         inet_ntop(ipv4 ? AF_INET : AF_INET6, gid.raw + (ipv4 ? sizeof mapped : 0), text, (socklen_t)size);
 }
 
-/* The rules, besides what SOFTVERBS_FAULT has drawn: what is a fault is added to that. */
+/* What the rules make of it: what is a fault is added to those that it has. */
 static struct script_verdict meet_packet(const struct traffic_flow *flow, const struct peer *peer,
                                          const struct frame *frame, uint64_t number, uint64_t stream,
                                          struct fault *fault)
@@ -283,12 +283,7 @@ static struct script_verdict meet_packet(const struct traffic_flow *flow, const 
         .number = number,
         .bytes = frame->headers_length + frame->payload.length,
         .peer_qp = flow->service == SERVICE_UD ? 0 : flow->attr->dest_qp_num});
-    nanos held = verdict_has(&verdict, SCRIPT_HOLD);
-    fault_add(fault, &(struct fault_wish){.drop = verdict_has(&verdict, SCRIPT_DROP),
-                                          .duplicate = verdict_has(&verdict, SCRIPT_DUPLICATE),
-                                          .reorder = verdict_has(&verdict, SCRIPT_REORDER),
-                                          .corrupt = verdict_has(&verdict, SCRIPT_CORRUPT),
-                                          .delay = verdict.delay + held});
+    scripted_add(&verdict, fault);
     return verdict;
 }
 
@@ -315,7 +310,7 @@ static void lose_or_reorder(const struct traffic_flow *flow, struct fault *fault
     bool reorder = flow->service == SERVICE_UD && !adverse_draw(&dice, REORDERED_IN - 1);
     if (drop || reorder)
         adverse_note(ADVERSE_UNRELIABLE);
-    fault_add(fault, &(struct fault_wish){.drop = drop, .reorder = reorder && !drop});
+    fault_add(fault, (unsigned)drop << FAULT_DROP | (unsigned)reorder << FAULT_REORDER, 0);
 }
 
 cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
@@ -334,10 +329,10 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     bool answer = is_response(frame);
     struct delay_way way = {taps, peer, link, flow->stream * 2 + answer, atomic_load(&taps->releases)};
     uint64_t number = ++flow->stream_frames[answer];
-    struct fault fault = fault_draw(&taps->plan, way.stream, number);
+    struct fault fault = fault_draw(way.stream, number);
     if (is_adverse_to(flow))
         lose_or_reorder(flow, &fault);
-    if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
+    if (taps->faulty && !frame->payload.by_reference) /* which is of before the rules */
         verdict = meet_packet(flow, peer, frame, number, way.stream, &fault);
     if (verdict_has(&verdict, SCRIPT_RELEASE)) {
         delay_release_held(taps);

@@ -35,8 +35,8 @@ class _Program:
 
 
 @contextlib.contextmanager
-def _running():
-    with subprocess.Popen([SOFTVERBS, "run", "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+def _running(*options):
+    with subprocess.Popen([SOFTVERBS, "run", *options, "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=cases.environment()) as process:
         try:
             yield _Program(process)
@@ -102,6 +102,35 @@ def a_share_of_the_packets_of_a_live_process_is_lost():
         done = softverbs("inject", "--list", "--json", program.pid)
         rules = {rule["rule"]: rule["done"] for rule in json.loads(expect(done, out=None).stdout)["rules"]}
         assert rules["fault drop=0%"] == 0 and rules["fault dup=50%"] > 5 and rules["fault delay=0.1ms+-0.1ms"] >= 20, rules
+
+
+def rules_of_the_option_fault_are_rules_as_well():
+    with _running("--fault", "drop=100%", "--inject", "when ibv_reg_mr: note") as program:
+        done = softverbs("inject", "--list", "--json", program.pid)
+        rules = [(rule["rule"], rule["done"]) for rule in json.loads(expect(done, out=None).stdout)["rules"]]
+        assert rules == [("when ibv_reg_mr: note", 1), ("fault drop=100%", 0)], rules
+        assert program.send() == RETRY_EXC
+        done = softverbs("inject", "--list", "--json", program.pid)
+        rule = json.loads(expect(done, out=None).stdout)["rules"][1]
+        assert rule["rule"] == "fault drop=100%" and rule["met"] == rule["done"] >= 8, rule
+        shown = json.loads(expect(softverbs("show", "--json"), out=None).stdout)
+        calls = next(each["calls"]["scripted"] for each in shown if each["pid"] == program.process.pid)
+        assert calls == {"drop": rule["done"]}, (calls, rule)
+        story = softverbs("why", "--json", "--qp", str(program.qp)).stdout
+        assert b"fault drop=100%" in story, story
+    with _running("--fault", "drop=100%") as program:
+        expect(softverbs("inject", "--clear", program.pid), out=b"The process has no rules.\n")
+        assert program.send() == SUCCESS
+        expect(softverbs("inject", program.pid, "fault drop=100%"), out=None)
+        assert program.send() == RETRY_EXC
+    with _running("--fault", "drop=100%", "--log", "warn") as program:
+        assert program.send() == RETRY_EXC
+        program.process.stdin.close()
+        assert b"reason 700" not in program.process.stderr.read(), "a line for each packet"
+    with _running("--fault", "drop=1%", "--inject", "when packet, nth 99: drop; ibv_reg_mr:error=EIO:when=9", "--log", "warn") as program:
+        program.process.stdin.close()
+        told = program.process.stderr.read().decode()
+        assert 'The rule "fault drop=1%" of SOFTVERBS_FAULT has met no packet' in told and "The rule in line 1 of the script has met no call" in told, told
 
 
 def what_is_held_leaves_when_the_rules_are_taken_back():

@@ -46,15 +46,17 @@ int main(void)
 """
 FAULT_USE = """#include <stdio.h>
 
+#include "script/faults.h"
 #include "tap/fault.h"
 
 int main(void)
 {
-    struct fault_plan plan;
+    static struct script script;
     char why[256], words[96];
-    if (!fault_parse("spice=100%", &plan, why, sizeof why))
+    if (!fault_parse("spice=100%", &script, why, sizeof why) || script.count != 1)
         return 1;
-    struct fault fault = fault_draw(&plan, 1, 1);
+    struct fault fault = fault_draw(1, 1);
+    fault_add(&fault, 1u << (script.rules[0].draw.fault - 1), 0);
     return !fault_has(&fault, FAULT_SPICE) || puts(fault_describe(&fault, words, sizeof words)) < 0;
 }
 """

@@ -178,12 +178,16 @@ def a_completion_is_held_back_with_those_behind_it():
 
 
 def an_event_is_lost_late_or_comes_twice():
-    good = "event 1 more 0 late 0"
-    assert _disturbed("when event, nth 2: drop", "events")[0] == [good, "event 0 more 0 late 0", good]
-    assert _disturbed("when event, nth 2: duplicate", "events")[0] == [good, "event 1 more 1 late 0", good]
-    late = _disturbed("when event, nth 2: delay 0.3s", "events")[0]
-    assert late[0] == good and re.match("event 1 more 0 late [3-9]", late[1]) and late[2] == good, late
-    assert _disturbed("when event, nth 9: drop", "events")[0] == [good] * 3
+    good = ("1", "0")
+
+    def _events(rule):  # on a machine that is busy each may be late
+        out, _ = _disturbed(rule, "events")
+        return [re.match(r"event (\d) more (\d) late (\d+)$", line).groups() for line in out]
+    for rule, other in ("nth 2: drop", ("0", "0")), ("nth 2: duplicate", ("1", "1")), ("nth 9: drop", good):
+        shown = _events(f"when event, {rule}")
+        assert [each[:2] for each in shown] == [good, other, good], (rule, shown)
+    late = _events("when event, nth 2: delay 0.3s")
+    assert [each[:2] for each in late] == [good] * 3 and int(late[1][2]) >= 3, late
 
 
 def _packets(rule):
