@@ -133,7 +133,8 @@ def rules_of_the_option_fault_are_rules_as_well():
         assert 'The rule "fault drop=1%" of SOFTVERBS_FAULT has met no packet' in told and "The rule in line 1 of the script has met no call" in told, told
 
 
-def what_is_held_leaves_when_the_rules_are_taken_back():
+def _held_and_released():
+    """How the work ended whose packet was held until the rules were taken back."""
     with _running() as program:
         expect(softverbs("inject", program.pid, "when packet, opcode SEND_ONLY: hold"), out=None)
         program.process.stdin.write(b"\n")
@@ -141,8 +142,15 @@ def what_is_held_leaves_when_the_rules_are_taken_back():
         while b"(met 0," in softverbs("inject", "--list", program.pid).stdout:
             pass
         expect(softverbs("inject", "--clear", program.pid), out=None)
-        lines = [program.process.stdout.readline().split() for _ in range(2)]
-        assert sorted(int(line[3]) for line in lines) == [SUCCESS, SUCCESS], lines
+        return sorted(int(program.process.stdout.readline().split()[3]) for _ in range(2))
+
+
+def what_is_held_leaves_when_the_rules_are_taken_back():
+    for _ in range(8):  # on a machine that is busy the sender may have given up before
+        ends = _held_and_released()
+        if ends != [FLUSHED, RETRY_EXC]:
+            break
+    assert ends == [SUCCESS, SUCCESS], ends
 
 
 def completions_of_a_live_process_are_held_back():

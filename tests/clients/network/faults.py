@@ -8,6 +8,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import Failure, Suite, tail
+from network.fates import are_those_of_the_seed, within_a_host
 from programs.perftest import measures
 
 BAD = "drop=5%,reorder=5%,dup=1%,seed=7"
@@ -119,6 +120,8 @@ def main():
         suite.add(f"{program} with the example of docs/user/faults.md", lambda program=program: the_example_ends_well(suite, program))
     suite.add(f"packets stay in their order with {JITTER}", lambda: keeps_the_order(suite))
     suite.add("the same seed loses the same number of frames", lambda: repeats_from_the_seed(suite))
+    suite.add("with the same seed a script does the same to each packet of each queue pair",
+              lambda: are_those_of_the_seed(lambda command, more: Suite.pair(suite, command, extra=more), within_a_host))
     suite.add("a list of faults that can't be read is ignored, and said", lambda: ignores_a_bad_list(suite))
     suite.add_tidiness()
     return suite.run()

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Program, free_port, listening
 from network.capture import session
+from network.fates import are_those_of_the_seed, on_a_network
 from network.wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, SERVER, Wire, enter_namespaces, ip, make_hosts
 from patience import until
 from programs.perftest import measures
@@ -39,6 +40,9 @@ class Network(Wire):
         if extra:
             self.more = extra
         return super().pair(command, server_options, client_options, timeout)
+
+    def pair_with(self, command, more):
+        return self.pair(command, extra=more)
 
 
 def catches_what_is_corrupted(suite):
@@ -179,6 +183,7 @@ def main():
         suite.at(1500, 4, f"{program} with 5 % loss, 5 % reordering and 1 % duplication",
                  lambda program=program, options=options, size=size: measures_in_spite(suite, program, options, size))
     add_faithful(suite)
+    suite.at(1500, 4, "with the same seed a script does the same to each packet of each queue pair", lambda: are_those_of_the_seed(suite.pair_with, on_a_network))
     suite.at(1500, 4, "a message of the connection manager that the kernel refuses is counted (reason 613)", lambda: counts_refused_messages(suite))
     suite.at(1500, 6, "a datagram that the kernel refuses is counted (reason 32)", lambda: counts_what_the_kernel_refuses(suite))
     suite.at(1500, 6, "work of which nothing leaves the host fails for that (reason 119)", lambda: does_not_blame_the_peer(suite))
