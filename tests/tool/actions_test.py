@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every action of the language of scripts: it happens to an unmodified program, is counted, logged, captured and part of the story, and a rule that
-does not fit does none of that. The actions are those of src/script/words.def; one without a row fails."""
+"""Every action of the language of scripts: it happens to an unmodified program, is counted, logged, captured and part of the
+story, and a rule that does not fit does nothing of that. The actions are those of src/script/words.def; one without a row
+fails."""
 import contextlib
 import json
 import os
@@ -58,7 +59,7 @@ MORE = {
 
 
 def _rules(pid):
-    """What each rule has met and done, or None where nobody answers."""
+    """The packets that each rule has met and changed, or None where no process answered."""
     done = softverbs("inject", "--list", "--json", str(pid))
     return [(rule["met"], rule["done"]) for rule in json.loads(done.stdout)["rules"]] if not done.returncode else None
 

@@ -18,7 +18,7 @@
 
 enum { ROOM = 64, PSN = 7, FIRST_DESCRIPTOR = 3, QUESTIONS_MOST = 4 };
 
-/* What both see. */
+/* The memory that both processes share. */
 static struct meeting {
     atomic_uint stage; /* of the server */
     atomic_uint go;    /* to the server */

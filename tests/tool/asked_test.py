@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What becomes of a request whose queue pair asks the peer's process about its error (asked.c), and what the log says of it."""
+"""A request whose queue pair asks the peer's process about its error (asked.c): its outcome, and the lines of the log about it."""
 import re
 import sys
 

@@ -61,8 +61,8 @@ def softverbs(*arguments, tool=SOFTVERBS, user=None, env=None, **options):
 
 
 def at_terminal(command, env, columns=None):
-    """Status and text of a program at a terminal, which is not its controlling one: when the leader of a terminal's
-    session ends, the kernel hangs up and drops what nobody has read yet."""
+    """Status and text of a program at a terminal, which is not its controlling one: when the leader of a terminal's session ends,
+    the kernel hangs up and drops the text that has not been read yet."""
     ours, theirs = pty.openpty()
     if columns:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
@@ -82,7 +82,7 @@ def run(*arguments, **options):
 
 
 def python(source, *arguments, **options):
-    """What a Python program prints under softverbs run; it must end well."""
+    """The output of a Python program under softverbs run; it must end well."""
     done = run(PYTHON, "-c", source, *arguments, **options)
     assert done.returncode == 0, told(done)
     return done.stdout.decode()
@@ -150,14 +150,14 @@ def stop(pid):
 
 
 def tell_meson(text):
-    """What a test in TAP prints stands in no report of meson's; what is on stderr does. Not twice on one screen."""
+    """The output of a test in TAP stands in no report of meson's; its stderr does. Not twice on one screen."""
     if not os.path.sameopenfile(1, 2):
         print(text, end="", file=sys.stderr, flush=True)
 
 
 def _own_network():
-    """A network namespace for this process and its children, where UDP port 4791 of `lo` is nobody else's. Where that
-    is refused, the suites that run at the same time wait for each other here."""
+    """A network namespace for this process and its children, where no other process uses UDP port 4791 of `lo`. Where that is
+    refused, the suites that run at the same time wait for each other here."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not libc.unshare(CLONE_NEWNET):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:

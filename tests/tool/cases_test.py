@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What this directory's tests print when they fail."""
+"""The output of this directory's tests when they fail."""
 import os
 import subprocess
 import sys

@@ -18,7 +18,7 @@ def _read(name):
 
 
 def _tarball():
-    """What is built, laid out as the tarball of `make packages` is."""
+    """The built files, laid out as in the tarball of `make packages`."""
     path = f"{TEMPORARY}/softverbs.tar.gz"
     if not os.path.exists(path):
         cases.installed(f"{TEMPORARY}/softverbs-0-x")

@@ -1,6 +1,6 @@
-/* A connection of librdmacm between two processes that is not as it must be: connected CAUSE. It prints the numbers of
- * the client's process and the server's, and the port, when that has happened, and ends with its input. What `softverbs
- * why --id` must say of each cause stands in connection_story_test.py. */
+/* A connection of librdmacm between two processes that fails or ends: connected CAUSE. It prints the numbers of the
+ * client's process and the server's, and the port, when that has happened, and ends with its input. The text of
+ * `softverbs why --id` for each cause stands in connection_story_test.py. */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 enum { MOST_SECONDS = 40, RESOLVES = 2000 };
 
-/* What the server does with the request, and who ends what was made. */
+/* The server's action upon the request, and the side that destroys the objects. */
 struct cause {
     const char *name;
     enum { ACCEPTS, REJECTS, DESTROYS, FETCHES, WAITS, DIES_ASKED, STOPS, LISTENS_NOT, ELSEWHERE } server;
@@ -43,9 +43,9 @@ static const struct cause causes[] = {
     {.name = "killed", .server = ACCEPTS, .end = SERVER_DIES, .answered = true},
 };
 
-/* What both processes see. */
+/* The memory that both processes share. */
 static struct meeting {
-    atomic_int port; /* -1: nobody listens */
+    atomic_int port; /* -1: there is no listener */
     atomic_bool asked, over;
 } * meeting;
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`softverbs why --id` tells why a connection of librdmacm is not made, or has ended, from both ends: of live processes, and afterwards."""
+"""`softverbs why --id` explains why a connection of librdmacm is not made, or has ended, from both ends: of live processes, and
+afterwards."""
 import contextlib
 import json
 import os
@@ -47,7 +48,7 @@ LIVE = {
     "connected": [IN_STATE.format("established"), "Its other end is identifier N of S, in state established.",
                   "It is connected for N seconds, with queue pair N."],
 }
-# What differs once both have ended, and what leaves nothing: connections that stood, and ended as they should.
+# The texts that differ once both have ended, and the causes that leave nothing: connections that stood, and ended as they should.
 NOT_ANSWERED = [IDLE, "Its other end is identifier N of S, in state REQ rcvd.", REJECTED]
 ENDED = {
     "other-port": [*NOBODY, NOBODY_EXPLAINED],
@@ -100,7 +101,7 @@ def _ask(identifier, numbers, *options):
 
 
 def _ask_until(name, identifier, numbers, wanted):
-    """What the other end does may take a moment."""
+    """The other end may take a moment to act."""
     end = cases.until(20)
     while (said := _plain(_ask(identifier, numbers), numbers)) != wanted and time.monotonic() < end:
         time.sleep(0.1)

@@ -20,7 +20,7 @@ os.environ["MALLOC_ARENA_MAX"] = "1"  # gdb writes what other arenas have only r
 
 
 def _gdb(*commands, program=PROGRAM, symbols="off"):
-    """What gdb prints; the commands of softverbs are there."""
+    """The output of gdb; the commands of softverbs are there."""
     if not shutil.which("gdb"):
         raise Skip("gdb is not installed")
     arguments = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-iex", f"set auto-solib-add {symbols}",
@@ -87,7 +87,7 @@ def a_core_file_tells_what_the_process_tells():
 
 
 def _rounded(end):
-    """Without what differs: when it was told, whether it was kept, and by how little two clocks have moved apart."""
+    """Without the parts that differ: the time of the report, whether it was kept, and the small distance of two clocks."""
     def round_times(said):
         if isinstance(said, dict):
             return {key: value // 10**9 // 60 if key in ("time", "posted") else round_times(value) for key, value in said.items()}

@@ -36,7 +36,7 @@ def _running(messages):
 
 
 def _counted(pid):
-    """What stat --json says of the device."""
+    """The part of stat --json about the device."""
     report = next(report for report in json.loads(expect(softverbs("stat", "--once", "--json")).stdout) if report["pid"] == pid)
     return next(traffic for traffic in report["traffic"] if traffic["device"] == "soft0")
 
@@ -101,7 +101,7 @@ def an_exporter_answers_on_this_host_alone():
                 except urllib.error.HTTPError as error:
                     assert error.code == code, error
             with socket.create_connection(("127.0.0.1", int(address.split(":")[2].split("/")[0]))):
-                assert "softverbs_sent_total" in _get(address)  # who says nothing keeps nobody waiting for ever
+                assert "softverbs_sent_total" in _get(address)  # a client that sends nothing keeps no other client waiting for ever
         finally:
             exporter.kill()
 

@@ -32,7 +32,7 @@ def _refusing(call):
         raise Skip(f"the number of {call} on {platform.machine()} is not known to this test")
     program = b"".join(struct.pack("HBBI", *line) for line in (
         (0x20, 0, 0, 0),             # load the number of the system call
-        (0x15, 0, 1, number),        # is it this one?
+        (0x15, 0, 1, number),        # compare it with `number`
         (0x06, 0, 0, 0x00050001),    # then SECCOMP_RET_ERRNO with EPERM
         (0x06, 0, 0, 0x7FFF0000)))   # else SECCOMP_RET_ALLOW
     text = ctypes.create_string_buffer(program)
@@ -190,7 +190,7 @@ def a_script_is_looked_at_by_its_interpreter():
 
 
 def a_text_that_names_no_interpreter_is_the_shells():
-    """As it is to who runs it."""
+    """The result as this user gets it."""
     path = f"{TEMPORARY}/text"
     with open(path, "w", encoding="ascii") as script:
         script.write("echo from the shell\n")
@@ -222,7 +222,7 @@ def _theirs():
 
 
 def an_rpath_that_leads_elsewhere_gives_way_to_what_is_preloaded():
-    """What doctor says, and what then happens."""
+    """The findings of doctor, and the behaviour of a program then."""
     there = _theirs()
     options = [there, f"-Wl,-rpath,{os.path.dirname(there)}"]
     for name, option, phrases in (("rpath", "--disable-new-dtags", ("preloaded", "RPATH", os.path.dirname(there))),
@@ -297,7 +297,7 @@ def damaged_files_are_refused():
 
 
 def _in_a_network(*commands):
-    """`softverbs doctor --net one` behind these commands, in a network of its own with a veth pair "one", "two"."""
+    """`softverbs doctor --net one` behind these commands, in a new network namespace with a veth pair "one", "two"."""
     made = ["ip link add one type veth peer name two", "ip link set lo up", *commands, f"exec {SOFTVERBS} doctor --net one"]
     for option in ([], ["--user", "--map-root-user"]):
         done = subprocess.run(["unshare", *option, "--net", "--mount", "sh", "-ec", "; ".join(made)], capture_output=True, check=False,
@@ -327,7 +327,7 @@ def a_strict_path_filter_is_a_warning():
 
 
 def _with_rules(rules):
-    """The check's answer where /usr/sbin holds nothing but an nft that prints these rules; None: not even that."""
+    """The check's answer where /usr/sbin holds only an nft that prints these rules; None: it is empty."""
     folder = tempfile.mkdtemp(dir=cases.TEMPORARY)
     if rules is not None:
         with open(f"{folder}/nft", "w", encoding="ascii") as file:
@@ -361,7 +361,7 @@ def whoever_has_the_port_is_named():
                           _holder("0.0.0.0", before="s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)"))
     assert found["port 4791"][0] == "ok" and "A program of this user" in found["port 4791"][1], found
     if os.geteuid() == 0 and not subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode:
-        # in a user namespace there would be nobody else
+        # a user namespace would have no other user
         found = _in_a_network("ip link set two up", "ip link set one up",
                               "setpriv --reuid=65534 --clear-groups " + holder)
         assert found["port 4791"][0] == "problem" and "65534" in found["port 4791"][1], found

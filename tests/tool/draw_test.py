@@ -169,7 +169,7 @@ def a_run_with_losses_is_as_its_capture_says():
 
 
 def _happened(data, word):
-    """The rows that tell of this, with their words."""
+    """The rows of this happening, with their words."""
     return [(index, data["strings"][row[NOTE]]) for index, row in enumerate(data["packets"]) if row and data["happenings"][row[HAPPENING]][0] == word]
 
 

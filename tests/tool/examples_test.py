@@ -46,7 +46,7 @@ def those_of_go_pass():
 
 
 def _scripted(name, *command, options=()):
-    """What a client of verbs prints under the script of this name."""
+    """The output of a client of verbs under the script of this name."""
     if not shutil.which(command[0]):
         raise Skip(f"{command[0]} is not installed")
     with open(f"{EXAMPLES}/scripts/{name}.script", encoding="utf-8") as script:

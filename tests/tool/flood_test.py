@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a stranger sends to a device on a network fills neither a log nor a disk."""
+"""Datagrams from an unknown host to a device on a network fill neither a log nor a disk."""
 import os
 import re
 import socket

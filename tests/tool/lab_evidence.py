@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What runs on the hosts of a lab, how four streams share a crowded core, and what many hosts cost: writes docs/evidence/lab.md.
+"""Writes docs/evidence/lab.md: the programs that run on the hosts of a lab, the shares of four streams on a busy core, the cost of many hosts.
 
 By hand (`make lab`), after a build; the programs that are not installed are named as such."""
 import datetime
@@ -94,7 +94,7 @@ def slurm():
 
 
 def parsers():
-    """What docker-compose and the models of Kubernetes say of examples/cluster, by tests/tool/cluster_test.py."""
+    """The verdict of docker-compose and of the models of Kubernetes on examples/cluster, by tests/tool/cluster_test.py."""
     said = subprocess.run([f"{HERE}/cluster_test.py"], capture_output=True, text=True, check=False, timeout=600, env={**os.environ, "SOFTVERBS_BUILD": BUILD}).stdout
     for name, case in (("docker-compose config, of compose.yaml", "compose itself takes the file"),
                        ("models of python3-kubernetes, of pod.yaml", "the pods fields are those of kubernetes")):

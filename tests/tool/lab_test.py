@@ -16,7 +16,7 @@ from patience import until
 USER = "nobody"
 PINGPONG = "softverbs on {there} -- ibv_{program} -g 1 -n 50 & sleep 0.1; for i in 1 2 3 4 5 6 7 8 9; do " \
            "ibv_{program} -g 1 -n 50 {there} && break; sleep 0.3; done; status=$?; wait && exit $status"
-# A system that has no user namespaces, and a root who may not make others.
+# A system that has no user namespaces, and where root may not make others.
 WITHOUT_RIGHTS = ["unshare", "--user", "--map-root-user", "sh", "-c",
                   'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --bounding-set=-all "$@"', "sh"]
 
@@ -114,7 +114,7 @@ def _with(word):
 
 
 def _begin(word, *options):
-    """A lab of which each host has a process in a session of its own; it says when all are there."""
+    """A lab of which each host has a process in a separate session; it says when all are there."""
     script = "for h in h1 h2 h3; do setsid softverbs on $h -- sh -c 'echo up; exec -a $0 sleep 1000' $0 & done; wait"
     begun = subprocess.Popen([cases.SOFTVERBS, "lab", "--hosts", "3", *options, "--", "bash", "-c", script.replace("sh -c", "bash -c"), word],  # pylint: disable=consider-using-with
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cases.environment())
@@ -220,7 +220,7 @@ def a_lab_is_reached_from_outside_by_its_name():
             done = softverbs("on", "--lab", name, "h2", "--", "sh", "-c", "hostname; pwd; exit 5", user=user, cwd="/tmp")
             assert done.returncode == 5 and done.stdout == b"h2\n/tmp\n", told(done)
             expect(softverbs("lab", "--name", name, "link", "h1>h2", "delay=3ms", user=user))
-            # The count is free, as the kernel sends frames of its own on a link (multicast listener reports of IPv6).
+            # The count is free, as the kernel also sends its frames on a link (multicast listener reports of IPv6).
             shown = expect(softverbs("lab", "--name", name, "link", user=user), 0, None)
             assert re.fullmatch(rb"h1>h2: delay=3000us jitter=0us, \d+ frames, 0 lost, 0 marked\n", shown.stdout), told(shown)
             expect(softverbs("on", "--lab", name, "h7", "--", "true", user=user), 2, b"", [b'no host "h7"'])

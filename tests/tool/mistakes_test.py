@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What stands on the screen when a program makes one of the usual mistakes: the line must name what to change."""
+"""The text on the screen when a program makes one of the usual mistakes: the line must name what to change."""
 import json
 import os
 import re

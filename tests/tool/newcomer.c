@@ -1,7 +1,7 @@
 /* A first RC program, as a student writes it after the manual, with one mistake: newcomer MISTAKE. A server and a
- * client exchange what they must know of each other, go to RTS, send a message each; then the client reads and writes
- * the server's memory. What each of them chooses is a number of its plan, and a mistake is another number in the plan
- * of one of them. The first line says which process is which; newcomer_test.py reads what else is on the screen. */
+ * client exchange their addresses and keys, go to RTS, send a message each; then the client reads and writes the
+ * server's memory. Each choice is a number of the side's plan, and a mistake is another number in the plan of one of
+ * them. The first line says which process is which; newcomer_test.py reads the rest of the screen. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -19,7 +19,8 @@
 enum { SIZE = 4096, REMOTE = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE, LOCAL = IBV_ACCESS_LOCAL_WRITE };
 enum { YES = 1, FIRST = 0x5a0000 };
 
-/* What a side chooses. `forgets`: bits that no attr_mask has. What begins with add_ is added to the right number. */
+/* The choices of a side. `forgets`: bits that no attr_mask has. A member whose name begins with add_ is added to the
+ * right number. */
 struct plan {
     long access, other_pd, null_memory;                                 /* ibv_reg_mr */
     long cq_entries, channel, arms, acknowledges;                       /* of completions */
@@ -179,7 +180,7 @@ static const struct mistake {
     {"opcode", CLIENT, AT(opcode), 99},
 };
 
-/* What a side tells the other, in network order. */
+/* The data that a side sends the other, in network order. */
 struct about {
     uint64_t address;
     uint32_t rkey, qpn, psn;
@@ -336,7 +337,7 @@ static int post_send(long opcode)
     return error;
 }
 
-/* Whoever has waited for so long looks at the screen. */
+/* After so long a wait a user looks at the screen. */
 static void give_up(void)
 {
     fprintf(stderr, "nothing comes\n");
@@ -478,7 +479,7 @@ static void play(enum side side)
     destroy_objects();
 }
 
-/* What the row alone does not say: both must agree on it, or the other side shows the mistake. */
+/* The part that the row alone does not have: both sides must agree on it, or the other side shows the mistake. */
 static void complete(const char *name, enum side side)
 {
     if (!strcmp(name, "no-receive-rnr-3"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What stands on the screen, without an option, of a student's first program with each of its classic mistakes (newcomer.c): the
-call, the object, the numbers and the bound. Left to the checker: MTUs and address families that differ within a host, a
-buffer that was freed, objects that are left at the end."""
+"""The text on the screen, without an option, of a student's first program with each of its classic mistakes (newcomer.c): the
+call, the object, the numbers and the bound. Left to the checker: MTUs and address families that differ within a host, a buffer
+that was freed, objects that are left at the end."""
 import concurrent.futures
 import os
 import pty
@@ -18,7 +18,7 @@ PROGRAM = f"{BUILD}/tests/tool/newcomer"
 
 SERVER, CLIENT = "server", "client"
 
-# Mistake: lines, each of which stands on the screen once or more, told by this side. % is a number.
+# Mistake: lines, each of which this side prints once or more. % is a number.
 MODIFY = "qp 0x%: ibv_modify_qp "
 ENDS = "qp 0x%: send of wr_id 2 ends in IBV_WC_"
 REFUSED = ": process % (newcomer) refused it: qp 0x%: "
@@ -121,7 +121,7 @@ ROWS = {
 
 
 def _stands(parts, pid, lines):
-    """Does a line of this process have all parts?"""
+    """Returns true if a line of this process has all parts."""
     patterns = [re.escape(part).replace("%", "[0-9a-f]+") for part in parts]
     return any(f"newcomer[{pid}] " in line and all(re.search(pattern, line) for pattern in patterns) for line in lines)
 
@@ -136,7 +136,7 @@ def _missing(rows, text):
 
 
 def _screen(mistake, rows):
-    """What a terminal shows until all rows stand there, or the program ends."""
+    """The lines of a terminal until all rows stand there, or the program ends."""
     ours, theirs = pty.openpty()
     text, deadline = "", time.monotonic() + patience(30)
     with subprocess.Popen([SOFTVERBS, "run", "--", PROGRAM, mistake], env=cases.environment(), stdin=theirs, stdout=theirs,

@@ -265,7 +265,7 @@ def many_at_once_make_one_tree():
 
 
 def realpath_gives_the_kernel_s_paths():
-    """findings/newcomer.md: NCCL printed a path of ours. What it gives leads to the same file again."""
+    """findings/newcomer.md: NCCL printed a path of ours. The path that realpath gives leads to the same file again."""
     source = ("import ctypes, os; libc = ctypes.CDLL(None); libc.realpath.restype = ctypes.c_char_p\n"
               "for path in ('/sys/class/infiniband/soft0', '/sys/class/infiniband/soft0/device', '/dev/infiniband/uverbs0', '/usr'):\n"
               "    found = libc.realpath(path.encode(), ctypes.create_string_buffer(4096)).decode(); print(found, os.path.exists(found))")
@@ -277,7 +277,7 @@ def realpath_gives_the_kernel_s_paths():
 
 
 def trees_that_nobody_uses_are_removed():
-    """findings/newcomer.md, 20: one stayed for each set of options. In a /dev/shm of its own."""
+    """findings/newcomer.md, 20: one stayed for each set of options. In a separate /dev/shm."""
     script = """mount -t tmpfs none /dev/shm
         name=softverbs-$(id -u)-$(stat -Lc %i /proc/self/ns/user)-paths-
         for i in $(seq 10 39); do mkdir -m 755 /dev/shm/$name$i; touch -d '2 days ago' /dev/shm/$name$i; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Where the processes of a user meet: what other users, user namespaces and a small /dev/shm do to that. Each case has a fresh
-/dev/shm in a mount namespace of its own."""
+"""The directory where the processes of a user meet: what other users, user namespaces and a small /dev/shm do to it. Each case
+has a fresh /dev/shm in a new mount namespace."""
 import contextlib
 import os
 import pwd
@@ -46,7 +46,7 @@ def _fresh(*options):
 
 @contextlib.contextmanager
 def _gone_later():
-    """The directories that softverbs makes in /tmp meanwhile are removed; nobody else's."""
+    """The directories that softverbs makes in /tmp meanwhile are removed, and no others."""
     own = re.compile(rf"softverbs-({pwd.getpwnam(USER).pw_uid}|{os.geteuid()})-[0-9]+-")
     before = set(os.listdir("/tmp"))
     try:
@@ -210,7 +210,7 @@ def another_user_neither_enters_the_place_nor_sees_its_processes():
 
 
 def _user_namespace(user):
-    """What comes before a command so that it is root of a user namespace that the user made."""
+    """The words in front of a command that make it root of a user namespace that the user made."""
     prefix = [*cases.identity(user), "unshare", "--user", "--map-root-user", "--"]
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
         raise Skip("this machine allows no user namespaces")

@@ -94,7 +94,7 @@ def what_an_ended_program_has_left_ends_with_the_session():
     end = until(20)
     while os.path.exists(f"/proc/{pid}/stat") and time.monotonic() < end:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            if file.read().rpartition(")")[2].split()[0] == "Z":  # nobody waits for it
+            if file.read().rpartition(")")[2].split()[0] == "Z":  # its parent does not wait for it
                 break
         time.sleep(0.01)
     assert time.monotonic() < end

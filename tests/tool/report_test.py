@@ -48,7 +48,7 @@ SECRETS = {"HOME": HOME, "USER": "karla-secretova", "LOGNAME": "karla-secretova"
 
 
 def the_name_of_the_host_is_not_in_it():
-    """Planted: `unshare --uts` gives this command a name of its own."""
+    """Planted: `unshare --uts` gives this command a separate host name."""
     script = f"hostname planted-host.example && exec {SOFTVERBS} report --json"
     options = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     done = subprocess.run(["unshare", *options, "--uts", "sh", "-c", script], capture_output=True, check=False,

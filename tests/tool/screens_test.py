@@ -23,7 +23,7 @@ REPORT = f"{TEMPORARY}/checks.report"
 RECORDING = f"{TREE}/tests/golden/remote-range.rec"
 CAPTURE = f"{TREE}/tests/golden/rc_pingpong.pcap"
 
-# Each command as it prints something; "run" prints nothing of its own, and its help stands for it.
+# Each command as it prints something; "run" by itself prints nothing, and its help stands for it.
 COMMANDS = {
     "run": [["run", "--help"]],
     "env": [["env"], ["env", "--help"]],
@@ -105,7 +105,7 @@ def _pair():
 
 
 def _screen(columns, command):
-    """What a terminal of so many columns shows, by lines."""
+    """The picture on a terminal of so many columns, by lines."""
     return cases.at_terminal([SOFTVERBS, *command], cases.environment(COLUMNS=None), columns)[1].splitlines()
 
 
@@ -196,7 +196,7 @@ PLAIN = {"string": str, "integer": int, "boolean": bool, "number": (int, float)}
 
 
 def _check(value, said, forms, at):
-    """Is the value what is said of it? Each field must be known, and there unless it is optional."""
+    """Asserts that the value has the documented form. Each field must be known, and there unless it is optional."""
     if said.endswith(" or null"):
         return None if value is None else _check(value, said.removesuffix(" or null"), forms, at)
     if said.startswith("list of "):

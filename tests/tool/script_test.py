@@ -319,7 +319,7 @@ def a_peer_is_out_of_reach():
 
 
 def _rping(server, client, **options):
-    """What a server and a client of rping with these rules print, and the client's status."""
+    """The output of a server and a client of rping with these rules, and the client's status."""
     if not os.path.exists("/usr/bin/rping"):
         raise Skip("rping is not installed")
     port = str(20000 + os.getpid() % 10000)
@@ -328,7 +328,7 @@ def _rping(server, client, **options):
         try:
             for _ in range(100):
                 done = softverbs("run", "--log", "warn", "--inject", client, "--", "rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "1", "-V")
-                if not re.search(rb"(status|error) 8\b", done.stdout + done.stderr):  # nobody listens yet
+                if not re.search(rb"(status|error) 8\b", done.stdout + done.stderr):  # there is no listener yet
                     break
                 time.sleep(0.1)
         finally:

@@ -251,7 +251,7 @@ static void slow(void)
     show_asyncs();
 }
 
-/* How many devices there are, as often as somebody asks. */
+/* Prints the number of devices, three times. */
 static void lists(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -336,7 +336,7 @@ static void events(void)
     }
 }
 
-/* What the port, the device and the GIDs are, as programs look at them before they begin. */
+/* Queries the port, the device and the GIDs, as programs do before they begin. */
 static void asks(void)
 {
     struct ibv_port_attr port;

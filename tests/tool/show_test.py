@@ -37,7 +37,7 @@ def _started(*command):
 
 
 def _shown():
-    """What --json tells, by process."""
+    """The output of --json, by process."""
     return {process["pid"]: process for process in json.loads(expect(softverbs("show", "--json")).stdout)}
 
 
@@ -45,7 +45,7 @@ def nobody_is_shown_when_nobody_is_there():
     os.mkdir(f"{TEMPORARY}/empty", 0o700)
     expect(softverbs("show", "--dir", f"{TEMPORARY}/empty"), out=b"No process has a softverbs device open.\n")
     expect(softverbs("show", "--dir", f"{TEMPORARY}/empty", "--json"), out=b"[]\n")
-    expect(softverbs("show", env={"SOFTVERBS_DIR": None}))  # the directory that nobody named may not be there yet
+    expect(softverbs("show", env={"SOFTVERBS_DIR": None}))  # the default directory may not be there yet
 
 
 def a_directory_that_was_named_and_is_not_there_is_told():

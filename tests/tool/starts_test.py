@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keys and queue pair numbers begin at random, so that nobody guesses them and a program that mixes them up fails as on an
+"""Keys and queue pair numbers begin at random, so that they can't be guessed and a program that mixes them up fails as on an
 adapter; or with a seed always the same, where no network is."""
 import contextlib
 import os

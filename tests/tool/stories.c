@@ -1,6 +1,6 @@
 /* Two processes, and an error of a queue pair between them: stories CAUSE [WR_ID]. It prints the numbers of the
- * client's process and queue pair, then those of the server, when the error has happened, and ends with its input. What
- * `softverbs why --qp` must say of each cause stands in story_test.py. */
+ * client's process and queue pair, then those of the server, when the error has happened, and ends with its input. The
+ * text of `softverbs why --qp` for each cause stands in story_test.py. */
 #include <infiniband/verbs.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -71,7 +71,7 @@ static const struct cause causes[] = {
     {.name = "own-end", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 7, .hangs = true, .moves_itself = true},
 };
 
-/* What both processes see. */
+/* The memory that both processes share. */
 struct meeting {
     struct end {
         atomic_uint stage;

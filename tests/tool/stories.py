@@ -1,4 +1,4 @@
-"""The causes of tests/tool/stories.c, and what must be said of each: for the tests of stories."""
+"""The causes of tests/tool/stories.c, and the text of each: for the tests of stories."""
 import contextlib
 import re
 import subprocess
@@ -6,8 +6,8 @@ import subprocess
 import cases
 from cases import BUILD, SOFTVERBS
 
-# What is said of each cause, line by line: C and S are the processes of client and server, c and s their queue pairs,
-# K a key, A an address, N a number; a time stands in front where one is known.
+# The text of each cause, line by line: C and S are the processes of client and server, c and s their queue pairs, K a key, A an address, N
+# a number; a time stands in front where one is known.
 OWN_ERROR = "Queue pair c of C is RC in ERR, connected with s of S."
 SENT = "T C posted IBV_WR_SEND of 8 bytes, wr_id 7."
 WRITTEN = "T C posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id 7, to address A with rkey K."
@@ -105,7 +105,7 @@ CAUSES = {
 }
 # Nothing failed, and nothing is under way: an ended process leaves no story.
 LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetched", "not-polled", "server-waits", "both")
-# What an ended process leaves differs only where nothing of the other end is worth to be kept.
+# The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
          for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled")}
 ENDED["deaf"] = [

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`softverbs why --qp` tells why a queue pair failed, from both ends: of live processes, and when they have ended."""
+"""`softverbs why --qp` explains why a queue pair failed, from both ends: of live processes, and when they have ended."""
 import contextlib
 import json
 import os
@@ -68,7 +68,7 @@ def the_other_end_tells_the_same():
 
 
 def no_work_is_posted_before_its_time():
-    """What fails within its post: the clock of posts is a little ahead of the one of errors."""
+    """A request that fails within its post: the clock of posts is a little ahead of the one of errors."""
     for _ in range(3):
         with failed("send-key") as (numbers, end):
             error = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)["ends"][0]["error"]
@@ -106,7 +106,7 @@ def _holders(pid, sought):
 
 
 def no_peer_maps_a_record():
-    """What a peer can map is mapped here as shared; wr_id is never sent, so that it stands in records and queues only."""
+    """Memory that a peer can map is mapped here as shared; wr_id is never sent, so that it stands in records and queues only."""
     first = 0x51c0ffee7a11c0de
     with failed("remote-range", first=first) as (numbers, end):
         said = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)

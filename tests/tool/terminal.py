@@ -1,4 +1,4 @@
-"""A program in a real terminal: tmux of its own server, with keys that are sent and a screen that is read."""
+"""A program in a real terminal: a separate server of tmux, with keys that are sent and a screen that is read."""
 import os
 import shutil
 import subprocess

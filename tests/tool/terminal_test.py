@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What shows programs while they run, in a real terminal."""
+"""The commands that show programs while they run, in a real terminal."""
 import os
 import re
 import shutil

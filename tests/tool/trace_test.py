@@ -193,7 +193,7 @@ def signals_do_in_the_program_what_they_did():
 
 
 def a_query_that_fails_shows_pointers():
-    """What it would have filled may hold anything."""
+    """The struct that the query would have filled may hold anything."""
     def query(**env):
         done = expect(softverbs("trace", "-e", "query_qp", "--", PROGRAM, "asyncs", env=env), out=None, err=None)
         return _lines(done.stderr.decode())[0][1:3]

@@ -88,7 +88,7 @@ def a_send_queue_that_nobody_empties():
 
 
 def _happened(pid, kind):
-    """What `softverbs why` tells of the process's only object of this kind, as text and as JSON."""
+    """The output of `softverbs why` for the process's only object of this kind, as text and as JSON."""
     shown = [process for process in json.loads(expect(softverbs("show", "--json")).stdout) if process["pid"] == pid]
     number = str(shown[0][kind + "s"][0]["handle"])
     text = b" ".join(expect(softverbs("why", f"--{kind}", number, str(pid))).stdout.split())
