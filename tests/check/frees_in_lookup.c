@@ -1,5 +1,5 @@
-/* Frees the buffers of receives that wait, so that their memory is what the next one to allocate gets: libz, when the
- * checker looks for the line of the library's post. What libz frees then is no finding, and nothing waits. */
+/* Frees the buffers of receives that wait, so that the next allocation gets their memory: that of libz, when the
+ * checker looks for the line of the library's post. Memory that libz frees then is no finding, and nothing waits. */
 #include <errno.h>
 #include <stdlib.h>
 

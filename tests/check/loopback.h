@@ -9,7 +9,7 @@ enum { LOOPBACK_MEMORY = 1 << 16, LOOPBACK_DEPTH = 16, LOOPBACK_ENDS = 2 };
 
 enum loopback_variant { FAULTY, TWIN, NEIGHBOUR };
 
-/* What differs from the usual. */
+/* The options that differ from the usual. */
 struct loopback_options {
     int entries; /* of the CQ; 0: enough for all */
     bool timeout_zero, retry_zero, rnr_endless;

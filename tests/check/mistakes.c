@@ -308,7 +308,7 @@ static void unmap_in_flight(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* What realloc moves; what munmap takes of a receive. */
+/* Memory of a receive that realloc moves, or that munmap takes away. */
 static void move_memory(enum loopback_variant variant)
 {
     enum { SIZE = 300, MUCH = 100000, PAGE = 4096, PAGES = 3 };

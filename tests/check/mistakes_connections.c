@@ -259,7 +259,7 @@ static void leave_either_qp(enum loopback_variant variant)
 
 /* -- of no rule by itself: rules_test.py */
 
-/* What librdmacm refuses is no rule's but refused-call's; and an identifier is destroyed once. */
+/* A call that librdmacm refuses is a finding of refused-call only; and an identifier is destroyed once. */
 static void be_refused(enum loopback_variant variant)
 {
     struct connection connection;

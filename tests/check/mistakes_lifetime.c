@@ -41,7 +41,7 @@ static void send_to(struct loopback *loopback, struct ibv_ah *ah)
     MUST(qp && ibv_post_send(qp, &wr, &rest) == EINVAL && rest == &wr && !ibv_destroy_qp(qp));
 }
 
-/* Each is told: what a program names in lists, attributes and structs, too. */
+/* Each use is reported: also of objects that a program names in lists, attributes and structs. */
 void use_what_is_gone(enum loopback_variant variant)
 {
     struct loopback loopback;

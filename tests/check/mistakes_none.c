@@ -1,4 +1,4 @@
-/* What breaks no rule, but that calls are refused. */
+/* Programs that break no rule, but have calls that are refused. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -57,7 +57,7 @@ void do_what_is_allowed(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* What is found before a call that is refused then. */
+/* Findings that are made before a call that is then refused. */
 void be_too_busy(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -183,7 +183,7 @@ void post_empty_element(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* What the program asks for on purpose, to see whether it is there. */
+/* Objects that the program asks for on purpose, to see whether they are there. */
 void be_refused_often(enum loopback_variant variant)
 {
     enum { UNKNOWN = 777 };

@@ -1,4 +1,4 @@
-/* What breaks no rule: queue pairs of one shared receive queue. */
+/* Programs that break no rule: queue pairs of one shared receive queue. */
 #include <string.h>
 
 #include "mistakes.h"
@@ -15,7 +15,7 @@ static void send_from(const struct loopback *loopback, struct ibv_qp *qp, struct
     MUST(!loopback_poll(&sender, 1));
 }
 
-/* A queue pair with a CQ of its own that takes its receives from the SRQ, and its peer, whose CQ is the loopback's. */
+/* A queue pair with a separate CQ that takes its receives from the SRQ, and its peer, whose CQ is the loopback's. */
 static void make_receiver(const struct loopback *loopback, struct ibv_qp *qps[2], struct ibv_cq *cq)
 {
     const struct loopback_options usual = {0};

@@ -1,6 +1,6 @@
-/* A program with an allocator of its own that has no malloc_usable_size(3). The C library's is not to be asked about
- * its memory, which has no sizes before it. The library frees the buffer of a receive that waits, and one that none
- * uses. */
+/* A program with a private allocator that has no malloc_usable_size(3). The C library's must not be asked about its
+ * memory, which has no sizes before it. The library frees the buffer of a receive that waits, and one that is not in
+ * use. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ void *calloc(size_t count, size_t size)
     return take(ALIGNMENT, count * size); /* nothing is used twice */
 }
 
-/* What lies behind the old memory comes along, where that was smaller. */
+/* When the old block was smaller, the bytes behind it are copied as well. */
 void *realloc(void *memory, size_t size)
 {
     char *larger = take(ALIGNMENT, size);

@@ -35,7 +35,7 @@ def _rules():
         return re.findall(r'^RULE\(\w+, "([\w-]+)", (\w+), (\w+),', file.read(), re.M)
 
 
-# What says it instead when the rule is off.
+# The rules that report it instead when the rule is off.
 INSTEAD = {"inline-missing": ("send-buffer-changed",)}
 
 
@@ -62,7 +62,7 @@ def _program(case):
 
 
 def _findings(rule, variant, words):
-    """What the program's report says; it must end well."""
+    """The program's report; it must end well."""
     path = f"{TEMPORARY}/{rule}-{variant}.json"
     done = softverbs("run", f"--check={words}", f"--check-report={path}", "--", _program(rule), rule, variant)
     assert done.returncode == 0, told(done)
