@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do the tests exist that a page names row by row? Prints TAP.
+"""Checks that the tests exist that a page names row by row. Prints TAP.
 
 Usage: rows.py DIRECTORY PAGE
 
@@ -29,13 +29,13 @@ def read(path):
 
 
 def listed(text):
-    """What a program's main function hands to cmocka."""
+    """The tests that a program's main function passes to cmocka."""
     array = re.search(r"^int main\(void\)\n\{.*?CMUnitTest tests\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL)
     return LISTED.findall(array[1]) if array else []
 
 
 def cases(text):
-    """What a script may run: its functions that are not private, and the names that it gives to its cases."""
+    """The tests that a script may run: its functions that are not private, and the names that it gives to its cases."""
     tree = ast.parse(text)
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
@@ -43,7 +43,7 @@ def cases(text):
 
 
 def is_built(folder, program):
-    """Does meson know it? By its file or, in a list, by its name."""
+    """Returns true if meson knows it, by its file or, in a list, by its name."""
     path = os.path.join(folder, "meson.build")
     while not os.path.exists(path) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)

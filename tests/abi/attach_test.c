@@ -1,5 +1,5 @@
-/* Attaching to librdmacm beside threads that load libraries. What is taken for librdmacm here is lazy.c, which is bound
- * lazily, as rdma-core's own build does it; the distribution's is not. */
+/* Attaching to librdmacm beside threads that load libraries. The library taken for librdmacm here is lazy.c, which is
+ * bound lazily, as rdma-core's own build does it; the distribution's is not. */
 #include <infiniband/verbs.h>
 
 #include <dlfcn.h>
@@ -144,7 +144,7 @@ static int call_what_is_not_for_the_device(void)
     return written ? 0 : 1;
 }
 
-/* In a process of its own, in which nothing was attached to before. What hangs is ended by SIGALRM. */
+/* Runs in new child processes, in which nothing was attached to before. SIGALRM ends a child that hangs. */
 static void in_children(int runs, int (*work)(void))
 {
     for (int i = 0; i < runs; i++) {

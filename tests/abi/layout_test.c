@@ -1,5 +1,5 @@
-/* What programs compiled in and our library therefore must keep: sizes and offsets, and how an open device looks from
- * outside. Linked against the library itself. */
+/* The sizes and offsets that programs compiled in and our library therefore must keep, and the look of an open device
+ * from outside. Linked against the library itself. */
 #include <infiniband/verbs.h>
 
 #include <setjmp.h>

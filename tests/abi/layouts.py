@@ -4,7 +4,7 @@
     layouts.py RELEASE=DIRECTORY... >layouts.def
 
 DIRECTORY holds infiniband/verbs.h of that release and what it includes, and each release stands there: where one is left out,
-what came with it is said to have come with the next. Needs clang, whose record layouts these are, on x86-64.
+its additions are listed as those of the next. Needs clang, whose record layouts these are, on x86-64.
 """
 import collections
 import re

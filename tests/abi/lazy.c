@@ -6,9 +6,9 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Is what the name stands for a character device, which takes no bytes that are not a command? */
+/* Returns true if the name is that of a character device that refuses bytes that are not a command. */
 EXPORTED bool lazy_opens_a_device(const char *name);
-/* Does a file hold what was written to it? */
+/* Returns true if a file holds the bytes that were written to it. */
 EXPORTED bool lazy_writes_a_file(const char *name);
 
 bool lazy_opens_a_device(const char *name)

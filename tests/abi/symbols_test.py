@@ -41,7 +41,7 @@ def needed_of(library):
 
 
 def listed(path):
-    """What the list promises, as name@node, and which of them are the default."""
+    """The symbols that the list promises, as name@node, and which of them are the default."""
     every, newest = set(), set()
     with open(path, encoding="ascii") as lines:
         for line in lines:
@@ -78,7 +78,7 @@ ERRNO_IS_NOT_TOUCHED = {"ibv_get_device_name", "ibv_get_device_index", "ibv_qp_t
 
 
 def without_errno(promised):
-    """Exported functions that tell of failure, and are not wrapped as base/result.h has it."""
+    """Exported functions that report failure, and are not wrapped as base/result.h has it."""
     with open(promised, encoding="ascii") as lines:
         rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     failing = {row[0] for row in rows if row[2] in FAILING} - ERRNO_IS_NOT_TOUCHED

@@ -19,7 +19,7 @@ ROWS = ("ibv_rc_pingpong -c -s 4096", "ibv_rc_pingpong -c -e", "ibv_uc_pingpong 
 
 
 def _judge(row, command):
-    """The row under each seed: the worst verdict, and what was said to it."""
+    """The row under each seed: the worst verdict, and its text."""
     for seed in SEEDS:
         verdict, said = families.run_apart(row, command, {"SOFTVERBS_ADVERSE": f"seed={seed}"})
         if verdict in (FAILED, SKIPPED):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What docs/evidence/adverse.md says: `make adverse`. Stopped, it goes on where it was.
+"""Writes docs/evidence/adverse.md: `make adverse`. Stopped, it goes on where it was.
 
-    evidence.py [litmus|rows|page] [WORDS]    one part, of it what holds the words; without a part all. Behind each the page
+    evidence.py [litmus|rows|page] [WORDS]    one part, and of it the tests whose names hold the words; without a part all. Behind each the page
 
 Part `litmus`: a million trials of each outcome that must never be, in processes that live for 50,000 of them, and each
 allowed one under up to 1,000 seeds. Part `rows`: the rows of `make clients`, each under 3 seeds, and ping-pongs, perftest
@@ -45,7 +45,7 @@ def recall():
 
 
 def remember(part, key, value):
-    """Several at a time may run, each with words of its own."""
+    """Several at a time may run, each with different words."""
     with open(MEMORY + ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         results = recall()
@@ -105,7 +105,7 @@ FEW, MANY = 3, 100
 
 
 def _list_of(name, seed):
-    """What has no answer to a lost message is run without losses."""
+    """Programs that have no answer to a lost message run without losses."""
     datagrams = any(word in name for word in ("UD", "UC", "_ud_", "_uc_", "ud_v", "uc_", "udaddy", "mckey", "dgram", "ofi_rxd"))
     return f"seed={seed}" + ("" if datagrams else ",with=unreliable")
 

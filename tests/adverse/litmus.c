@@ -12,7 +12,7 @@
 
 static const struct loopback_options options = {.entries = 256};
 
-/* Places in the memory, each in a line of the cache of its own. */
+/* Places in the memory, each in a separate line of the cache. */
 enum { R = 0, X = 64, Y = 128, WIDE_SOURCE = 4096, WIDE = 8192 };
 
 static volatile uint64_t *at(struct litmus *litmus, unsigned place)

@@ -8,13 +8,13 @@
 
 #include "loopback.h"
 
-/* What a test works with: at the requester r, at the target x and y, all 0 at the beginning of a trial. The queue pairs
+/* The objects of a test: at the requester r, at the target x and y, all 0 at the beginning of a trial. The queue pairs
  * of `back` end where those of `forth` begin. */
 struct litmus {
     struct loopback ends;
     struct ibv_qp *more[2]; /* a second pair, connected with each other */
     struct ibv_comp_channel *channel;
-    struct ibv_cq *armed; /* of its own channel */
+    struct ibv_cq *armed; /* of `channel` */
     struct ibv_qp *on_armed, *to_armed;
     volatile uint64_t *r, *x, *y, *wide; /* WIDE bytes */
     volatile uint64_t *wide_source;

@@ -1,4 +1,4 @@
-/* Litmus tests with queue pairs of their own. */
+/* Litmus tests with separate queue pairs. */
 #include "litmus.h"
 
 #include <sched.h>

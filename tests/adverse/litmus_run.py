@@ -10,7 +10,7 @@ EXTRA = "with=write-order,with=no-inline,with=unreliable"  # what the tests need
 
 
 class Row(NamedTuple):
-    """What came of one test."""
+    """The result of one test."""
     verdict: str
     behaviour: str
     seen: int

@@ -1,5 +1,5 @@
-/* Runs litmus tests: main [-THREADS] [TRIALS [NAME...]], all of them without a name. Each of the threads has objects of
- * its own, and its share of the trials. A line for each test:
+/* Runs litmus tests: main [-THREADS] [TRIALS [NAME...]], all of them without a name. Each thread has separate objects
+ * and its share of the trials. A line for each test:
  *     NAME VERDICT BEHAVIOUR SEEN TRIALS OUTCOME
  * The exit status is 1 when an outcome was seen that must never be. */
 #include "litmus.h"

@@ -29,7 +29,7 @@ NEAR, FAR = "meddle0", "meddle1"  # a cable between the bridge and the forwarder
 
 
 class Side:
-    """Who runs a program: this machine, or the guest."""
+    """The machine that runs a program: this one, or the guest."""
 
     def __init__(self, suite, here):
         self.suite, self.is_here = suite, here
@@ -131,8 +131,8 @@ def makes_many(suite, setting, where, count):
 
 
 def measures_named(suite, setting, where, program, *options):
-    """perftest's server begins to listen for the second connection when it has answered over the first. The kernel refuses who comes
-    before, and an emulated processor takes long."""
+    """perftest's server begins to listen for the second connection when it has answered over the first. The kernel refuses a
+    client that comes before, and an emulated processor takes long."""
     command = [program, "-R", "-F", "-n", "20", "-p", choose_port(), *options]
     with meddler(f"hold={SECOND_CONNECTION}") if where == SERVER_THERE else contextlib.nullcontext():
         client = meet(suite, where, command, [*command, server_address(setting, where)])[1]
@@ -222,8 +222,8 @@ def meddler(*rules):
 
 
 def gives_up(suite, setting):
-    """The kernel takes a repeated SIDR_REQ for another request once it has answered the first, and udaddy looks at one only: so nobody
-    answers our repeats, and the program is told so."""
+    """The kernel takes a repeated SIDR_REQ for another request once it has answered the first, and udaddy looks at one only: so
+    our repeats get no reply, and the program gets an error."""
     address = server_address(setting, SERVER_THERE)
     server = Side(suite, False).serve(["udaddy", "-c", "1", "-C", "3", "-b", address], WITH_LOSSES)
     try:

@@ -36,12 +36,12 @@ def obstacle():
 
 
 def hears(port):
-    """A command that succeeds in the guest when somebody listens at this TCP port."""
+    """A command that succeeds in the guest when a process listens at this TCP port."""
     return f"grep -qi ':{port:04x} .* 0A ' /proc/net/tcp /proc/net/tcp6"
 
 
 class Guest:
-    """Guest A, or $QGUEST. Nobody else may use it meanwhile."""
+    """Guest A, or $QGUEST. No other program may use it meanwhile."""
 
     def __init__(self):
         self.mtu = None
@@ -70,7 +70,7 @@ class Guest:
         return [f"{LAB}/guest.sh", "exec", NAME, "-t", str(seconds), text]
 
     def ask(self, text, seconds=60):
-        """What a command in the guest prints."""
+        """The output of a command in the guest."""
         done = Program(self.command(text, seconds), dict(os.environ)).finish(until(seconds + NEARLY))
         return done.check().out
 

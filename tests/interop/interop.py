@@ -79,7 +79,7 @@ class Interop(Suite):
                 write_section(setting, rows, self.packets[setting], kernel)
 
     def row(self, setting, name, test):
-        """Adds a test for each way round; `test` gets who serves."""
+        """Adds a test for each way round; `test` gets the side that serves."""
         mtu, version = setting
         self.rows.append((setting, name))
         for where in (SERVER_THERE, SERVER_HERE):
@@ -116,7 +116,7 @@ def exchanges(suite, setting, where, program, size, count, options):
 
 
 def measures(suite, setting, where, program, size, count, options):
-    """The client's table has the row. What was measured does not matter: this is about right or wrong."""
+    """The client's table has the row. The measured values do not matter: this is about right or wrong."""
     port = free_port()
     command = [program, "-F", "-x", GID_INDEX[setting[1]], "-n", str(count), "-u", TIMEOUT_CODE, "-p", str(port), *options]
     if "atomic" not in program:
@@ -142,7 +142,7 @@ def moves(suite, setting, where, service, operation):
 
 def is_found(suite, where):
     """Connection managers answer each other: softverbs ping here, and there a program that asks for a service by the kernel's,
-    which must hear that nobody offers it (status 1)."""
+    which must get the answer that the service has no listener (status 1)."""
     if where == SERVER_THERE:
         command = ["ip", "netns", "exec", NAMESPACE, f"{suite.root}/softverbs", "ping", "-c", "5", "-i", "0.3", GUEST_ADDRESS]
         done = Program(command, suite.environment()).finish(until(SECONDS)).check()

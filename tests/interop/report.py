@@ -25,7 +25,7 @@ def in_brief(text):
 
 
 def section(heading, rows, packets, kernel):
-    """`rows`: name -> who serves -> "ok" or why not."""
+    """`rows`: name -> the side that serves -> "ok" or why not."""
     columns = list(dict.fromkeys(where for result in rows.values() for where in result))
     cells = [result[where] for result in rows.values() for where in result]
     yield f"{heading}\n{datetime.date.today()}, the library as of commit {library()}, rxe of Linux {kernel}: "

@@ -92,7 +92,7 @@ def last_numbers(text):
 
 
 def datagrams(guest):
-    """What programs that do nothing but send and receive a datagram take."""
+    """The time that programs take which only send and receive a datagram."""
     server = "ip netns exec s1 /share/softverbs/round_trip serve 9999"
     return last_numbers(guest.ask(f"{server} & sleep 0.5; ip netns exec s2 /share/softverbs/round_trip {OURS[0]} 9999 500; kill $!"))
 

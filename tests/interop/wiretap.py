@@ -11,7 +11,7 @@ SNIFF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients/net
 # Over IPv6 rxe leaves the checksum of UDP out, which the annex allows (A17.9.1) and tshark does not. We send it.
 RXE_WITHOUT_CHECKSUM = (GUEST_MAC, "Illegal checksum value (0)")
 WARNING = 0x600000  # tshark's severity; below it are notes, such as that the ping-pongs ask for a hop limit of 1
-ROCE = "udp.dstport == 4791 and not icmp and not icmpv6"  # those quote what nobody took any more
+ROCE = "udp.dstport == 4791 and not icmp and not icmpv6"  # those quote packets that were not delivered
 # Guesses at what a program's data might be. They take a single byte for a protocol that then is cut short.
 GUESSES = ("mellanox_eoib", "eth_over_ib", "rpcrdma_infiniband", "sdp_infiniband", "smb_direct_infiniband", "smcr_infiniband",
            "iser_infiniband", "lnet_ib", "fc_infiniband", "nvme_rdma")

@@ -15,7 +15,8 @@ OPTIONS = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--disa
 
 
 class Browser:
-    """One page of a Chromium of its own, whose profile goes with it. What the page complains of stands in `complaints`, what it asked for in `requests`."""
+    """One page of a new Chromium, whose profile is removed with it. The page's complaints stand in `complaints`, the addresses it
+    requested in `requests`."""
 
     def __init__(self, width=1280, height=800):
         self.profile = tempfile.TemporaryDirectory(prefix="look-", ignore_cleanup_errors=True)

@@ -68,7 +68,7 @@ def shown(browser):
 
 
 def clicks_filters_and_searches(browser):
-    """What a reader does first; the page must answer by itself."""
+    """The first actions of a reader; the page must answer by itself."""
     every = shown(browser)
     browser.ask("draw.choose(-1); draw.scrollTo(0)")
     browser.write("#filter", "is:packet")

@@ -35,8 +35,8 @@ static void check(const volatile void *address, bool writes)
         schedule_violation("writes static data that statics.c does not know, at %p", (const void *)(uintptr_t)address);
 }
 
-/* Can another thread notice what happens here? A ring that nobody else has mapped yet can't be looked at before it is.
- */
+/* Returns true if another thread can notice this access. A ring that no other process has mapped yet can't be looked at
+ * before it is. */
 static bool is_visible(const volatile void *address)
 {
     const struct model_region *region = memory_region(address);
@@ -170,7 +170,7 @@ static bool compare(volatile void *address, unsigned size, uint64_t *expected, u
     return same;
 }
 
-/* What is published may be read while it is written anew. */
+/* Published memory may be read while it is written anew. */
 static void step_if_published(const volatile void *address)
 {
     const struct model_region *region = memory_region(address);

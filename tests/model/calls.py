@@ -12,7 +12,7 @@ import sys
 
 HARMLESS = """__errno_location __isoc23_sscanf __isoc23_strtol __isoc23_strtoul __isoc99_sscanf _GLOBAL_OFFSET_TABLE_ memcmp pthread_setcancelstate snprintf strchr strcmp strcspn strerror
 strlen strncmp strnlen strrchr strtol strtoul""".split()
-# What distributions' compilers put in the place of calls, and where a function returns.
+# The functions that distributions' compilers put in the place of calls, and where a function returns.
 HARMLESS += "__memcpy_chk __memmove_chk __memset_chk __snprintf_chk __stack_chk_fail __vsnprintf_chk".split()
 NEVER_REACHED = ["fclose", "fread"]  # model_fopen opens nothing
 OURS = re.compile(r"(__tsan|model|schedule|host|memory|trace)_")

@@ -12,7 +12,7 @@ import sys
 
 # name, source below src/, scenario, ((old, new), ...)
 MUTANTS = [
-    # P1: who dies between the mark and the message takes the wake-up along
+    # P1: a process that dies between the mark and the message takes the wake-up along
     ("mark-before-message", "link/doorbell.c", "doorbell", (
         ("""    int error = doorbell_insist(doorbell);
     if (!error)

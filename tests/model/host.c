@@ -222,7 +222,7 @@ int model_close(int descriptor)
     return 0;
 }
 
-/* The kernel tells of robust futexes before record locks go. */
+/* The kernel handles robust futexes before it releases record locks. */
 void host_process_ends(unsigned process)
 {
     host_robust_list_dies(process);
@@ -277,8 +277,8 @@ uid_t model_user(void)
     return 0;
 }
 
-/* What the code under test logs is no part of any protocol. */
-/* Nobody truncates the model's table. */
+/* The log of the code under test is no part of any protocol. */
+/* No process truncates the model's table. */
 struct guard_region;
 bool model_guard_region_add(struct guard_region *);
 bool model_guard_region_add(struct guard_region *region)

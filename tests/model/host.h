@@ -51,7 +51,7 @@ struct host_fd {
 
 struct host_message {
     uint8_t from;      /* the socket */
-    uint8_t sender;    /* the process; the receiver is told, as with SO_PASSCRED */
+    uint8_t sender;    /* the process; the receiver gets its number, as with SO_PASSCRED */
     uint8_t memfds[2]; /* + 1 */
     uint8_t length;
     uint8_t bytes[HOST_LETTER];
@@ -139,9 +139,10 @@ uint64_t host_hash(void);
 void host_process_ends(unsigned process);
 /* Which calls may be refused (enum host_refusal) to which processes (a bit each). */
 void host_refuse(unsigned refusals, unsigned processes);
-/* Is there membarrier on this host? (At first there is.) */
+/* Sets whether this host has membarrier. (At first it has.) */
 void host_membarrier(bool);
-/* Do processes of this host ask for what they may do in each other's memory by themselves? (At first they don't.) */
+/* Sets whether processes of this host ask for the accesses that they may make in each other's memory by themselves. (At
+ * first they don't.) */
 void host_direct(bool);
 /* Letters that a queue holds, and that a socket may have unread. */
 void host_limit(unsigned queue, unsigned send_buffer);
@@ -151,7 +152,7 @@ nanos host_next_timer(void);
 int host_messages(const char *path);
 /* The number of the file with this path, as memory_file has it; -1: there is none. */
 int host_file_number(const char *path);
-/* Which process holds a record lock on the byte of the file with this path; -1: nobody. */
+/* The process that holds a record lock on the byte of the file with this path; -1: none. */
 int host_lock_holder(const char *path, unsigned byte);
 
 /* --- for host*.c */
@@ -168,7 +169,7 @@ int host_open_fd(enum fd_kind, unsigned number);
 struct host_fd *host_fd(int fd, enum fd_kind);
 struct host_name *host_find_name(const char *path);
 struct host_name *host_add_name(const char *path, enum name_kind, unsigned number);
-/* Is a refusal of this kind offered, and chosen? */
+/* Returns true if a refusal of this kind is offered, and chosen. */
 bool host_refuses(enum host_refusal);
 int host_error(int error);
 __attribute__((noreturn)) void host_unknown(const char *call);

@@ -1,5 +1,5 @@
-/* What a process does in another one, and sees of it: process_vm_readv, process_vm_writev, robust futexes, and
- * /proc/PID/task. */
+/* The calls by which a process acts in another one, and looks at it: process_vm_readv, process_vm_writev, robust
+ * futexes, and /proc/PID/task. */
 #include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
@@ -149,8 +149,7 @@ ssize_t model_process_vm_writev(pid_t pid, const struct iovec *local, unsigned l
     return done;
 }
 
-/* --- a list of one robust futex, of which the kernel tells when its thread dies. All of a process have the same
- * number.
+/* --- a list of one robust futex, which the kernel marks when its thread dies. All of a process have the same number.
  */
 
 long host_robust_list(long call, void *head)
@@ -295,7 +294,8 @@ static int describe_stat(const struct thread_seen *seen, char *to, size_t size)
     return snprintf(to, size, "1 (a name) of a thread) %c 1", states[seen->place]);
 }
 
-/* Who is within a call may look as if it ran; that it is seen there is the more telling answer. */
+/* A thread within a call may look as if it ran; the model always shows its call, from which the reader concludes more.
+ */
 static int describe_syscall(const struct thread_seen *seen, char *to, size_t size)
 {
     if (seen->place == THREAD_RUNS)
@@ -318,7 +318,7 @@ ssize_t host_read_thread(unsigned number, char *to, size_t size)
     return length;
 }
 
-/* --- ipc/elsewhere_runs.c as a whole: the kernel's clocks are not modelled, but what they may tell */
+/* --- ipc/elsewhere_runs.c as a whole: the kernel's clocks are not modelled, only the answers that they may give */
 
 bool model_elsewhere_runs(pid_t pid, long call)
 {

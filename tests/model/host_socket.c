@@ -59,7 +59,7 @@ int model_bind(int descriptor, const struct sockaddr *address, socklen_t size)
     return 0;
 }
 
-/* NULL and errno: nobody is there. */
+/* NULL and errno: there is no receiver. */
 static struct host_socket *find_socket(const char *path)
 {
     struct host_name *name = host_find_name(path);

@@ -21,7 +21,7 @@ enum {
 
 enum line_flag { LINE_DIRTY = 1, LINE_FREED = 2, LINE_VARIABLE = 4 };
 
-/* What else is restored with the memory. */
+/* The state that is restored with the memory. */
 struct state {
     uint64_t hash;
     uint32_t heap_used[HEAPS];
@@ -129,7 +129,7 @@ void memory_restore(void)
     now = then;
 }
 
-/* The image, which is of the scenario before, is cleared line by line: all that it has of its own is in `kept`. */
+/* The image, which is of the scenario before, is cleared line by line: the lines that differ are in `kept`. */
 void memory_begin(void)
 {
     memory_restore();
@@ -237,7 +237,7 @@ void memory_clear(void *address, size_t size)
 void *memory_allocate(unsigned process, size_t size)
 {
     uint32_t used = now.heap_used[process];
-    size = (size + LINE - 1) / LINE * LINE + LINE; /* a line between two blocks belongs to nobody */
+    size = (size + LINE - 1) / LINE * LINE + LINE; /* a line between two blocks belongs to neither */
     if (used + size > MEMORY_REGION)
         return NULL;
     now.heap_used[process] = used + (uint32_t)size;

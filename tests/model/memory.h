@@ -62,23 +62,23 @@ struct model_region *memory_file(unsigned number);
 /* Mappings are counted for each process. */
 void memory_map(const struct model_region *, unsigned process);
 void memory_unmap(const struct model_region *, unsigned process);
-/* May the kernel store there for another process, which names the address? MEMORY_LOST: the heap's memory was given
- * back, and something else may lie there. */
+/* The result of the kernel's store there for another process, which names the address. MEMORY_LOST: the heap's memory
+ * was given back, and something else may lie there. */
 enum memory_stores { MEMORY_STORES, MEMORY_FAULTS, MEMORY_LOST };
 enum memory_stores memory_stores(const volatile void *address, unsigned process);
 /* How many processes map it, or may come to. */
 unsigned memory_mappers(const struct model_region *);
 
-/* May the process touch it? NULL, or what is wrong with it. */
+/* NULL if the process may touch it, else what is wrong with it. */
 const char *memory_fault(const volatile void *address, unsigned process);
 
-/* Somebody is about to write there without an atomic operation. */
+/* A thread is about to write there without an atomic operation. */
 void memory_touch(const volatile void *address, size_t size);
 /* Writes 1, 2, 4 or 8 aligned bytes. */
 void memory_store(volatile void *address, unsigned size, uint64_t value);
 uint64_t memory_load(const volatile void *address, unsigned size);
-/* From the snapshot on nobody writes to files but to what is named variable: so loads of the rest need no step. Who
- * does is reported. */
+/* From the snapshot on only memory that is named variable is written in files: so loads of the rest need no step.
+ * Another write is reported. */
 void memory_constant_files(void);
 void memory_variable(const volatile void *address, size_t size);
 bool memory_is_constant(const volatile void *address);

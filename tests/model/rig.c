@@ -65,7 +65,7 @@ static void open_node(unsigned i)
         schedule_violation("%s can't join: %s", process_names[i], why);
     atomic_store(&notes->nodes[i]->host.rings, 1000); /* small ones from now on */
     atomic_store(&notes->nodes[i]->host.asked,
-                 true); /* permission to read is one word of the process, and no protocol */
+                 true); /* permission to read is a single store of the process, and no protocol */
 }
 
 void rig_join(unsigned count)

@@ -31,10 +31,10 @@ struct notes *rig_notes(void);
 void rig_join(unsigned count);
 /* In the set-up: `from` sends to `to` once and is heard, so that the ring is there. */
 void rig_attach(unsigned from, unsigned to);
-/* In the set-up: frames that nobody takes yet. */
+/* In the set-up: frames that no process takes yet. */
 void rig_fill(unsigned from, unsigned to, const uint32_t *lengths, unsigned count);
 
-/* From now on nobody joins, leaves or sweeps: most of the table is constant, which spares the search many steps. */
+/* From now on no process joins, leaves or sweeps: most of the table is constant, which spares the search many steps. */
 void rig_keep_members(void);
 
 /* Sends a frame of so many payload bytes; false: no room. */
@@ -42,7 +42,7 @@ bool rig_send(unsigned from, unsigned to, uint32_t length);
 /* One round of what the owner of a node does. Returns how many frames came. */
 unsigned rig_turn(unsigned process);
 unsigned rig_turn_with(unsigned process, node_take *);
-/* What the helper does between two looks: sleeps until there is something to do. False: the time has come. */
+/* The helper's wait between two looks: sleeps until there is something to do. False: the time has come. */
 bool rig_sleep(unsigned process, int milliseconds);
 
 /* Bodies; the argument is the process's number. */
@@ -53,7 +53,8 @@ static inline unsigned rig_process(const void *argument)
     return (unsigned)(uintptr_t)argument;
 }
 
-/* Has everything that was sent come to who lives and isn't stopped? */
+/* NULL if every process that lives and isn't stopped has received everything that was sent to it, else what is missing.
+ */
 const char *rig_all_received(void);
 
 static inline void *rig_number(unsigned number)

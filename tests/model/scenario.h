@@ -1,4 +1,4 @@
-/* What is modelled: a few processes, what they do, and what must hold whatever happens. */
+/* The modelled scenarios: a few processes, their actions, and the conditions that must hold in every execution. */
 #ifndef MODEL_SCENARIO_H
 #define MODEL_SCENARIO_H
 

@@ -27,7 +27,8 @@ static void send_reference(void)
     node_put(notes->nodes[A], peer);
 }
 
-/* What a queue pair that is reset does: revokes what it shipped; then the memory is the program's again. */
+/* The actions of a queue pair that is reset: it revokes the references that it sent; then the memory is the program's
+ * again. */
 static void send_and_revoke(void *argument)
 {
     struct notes *notes = rig_notes();

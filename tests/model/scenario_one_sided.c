@@ -113,7 +113,7 @@ static bool has_landed(unsigned region, unsigned self)
     return is_all(plan()->targets[region] + self * LENGTH, LENGTH, WRITTEN);
 }
 
-/* What is done has landed: at the latest when the owner took the memory back. */
+/* A WRITE that is done has landed: at the latest when the owner took the memory back. */
 static void expect_landed(unsigned self, unsigned region)
 {
     if (!(plan()->taken[region] ? plan()->landed[region][self] : has_landed(region, self)))
@@ -194,7 +194,7 @@ static void deregister(unsigned region)
     reuse(region);
 }
 
-/* Another region comes to the place of the first, in memory that nobody may read. */
+/* Another region comes to the place of the first, in memory that no peer may read. */
 static void register_another(void)
 {
     struct mr *mr = plan()->regions[0];
@@ -320,7 +320,7 @@ static void begin_requester(unsigned i)
     schedule_process_at(i)->may_die = schedule_process_at(i)->may_stop = true;
 }
 
-/* The requester's ring may be in the owner's mail still. */
+/* The control message with the requester's ring may still be unread by the owner. */
 static void join(unsigned count, bool mapped)
 {
     host_direct(true);

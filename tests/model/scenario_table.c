@@ -131,7 +131,7 @@ static bool are_others_through(const void *nothing)
     return through;
 }
 
-/* Whoever joins last finds nothing of the others. */
+/* The process that joins last finds nothing of the others. */
 static void come_last(void *argument)
 {
     unsigned process = rig_process(argument);

@@ -156,7 +156,8 @@ unsigned schedule_threads(void)
 struct thread_seen schedule_look(unsigned i)
 {
     const struct model_thread *thread = &threads[i];
-    const struct model_process *process = thread->process; /* of one that is dying or stopping: who is not in a call */
+    const struct model_process *process =
+        thread->process; /* of a process that is dying or stopping: the threads that are not in a call */
     enum thread_place place = thread->call                            ? THREAD_CALLS
                               : thread->finished || process->dying    ? THREAD_ENDED
                               : process->stopped || process->stopping ? THREAD_STOPPED
@@ -209,7 +210,7 @@ void schedule_violation(const char *format, ...)
 static const char *check(const char *(*what)(void))
 {
     struct model_process *before = running;
-    become(NULL); /* nobody's memory is out of bounds */
+    become(NULL); /* without a process no memory is out of bounds */
     checking = true;
     const char *answer = what();
     checking = false;
@@ -254,7 +255,7 @@ static uint64_t state_key(unsigned refusing)
     return bounded && current ? memory_mix(key + (uint64_t)(current - threads)) : key;
 }
 
-/* --- who goes on */
+/* --- the choice of the next thread */
 
 static bool is_present(const struct model_process *process)
 {
@@ -342,7 +343,7 @@ static bool is_within_call(const struct model_process *process)
     return any;
 }
 
-/* What was to happen to the process happens when no call keeps it from that. */
+/* The pending death or stop of the process happens when no call prevents it. */
 static void settle(struct model_process *process)
 {
     if (is_within_call(process))
@@ -400,7 +401,7 @@ static bool continue_stopped(void)
     return any;
 }
 
-/* Nobody can go on. While something is wrong, deadlines may mend it; then, who was stopped goes on. */
+/* No thread can go on. While something is wrong, deadlines may mend it; then a stopped process goes on. */
 static void rest(void)
 {
     trace_line(NULL, "-- all are at rest");

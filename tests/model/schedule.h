@@ -1,5 +1,5 @@
 /* Modelled processes and their threads: coroutines of which one runs at a time, up to its next step that another could
- * notice. There it asks the search who goes on; or who dies, is stopped, or hears its clock early. */
+ * notice. There it asks the search which thread goes on, or which process dies, is stopped, or gets its timer early. */
 #ifndef MODEL_SCHEDULE_H
 #define MODEL_SCHEDULE_H
 
@@ -16,7 +16,7 @@ enum {
     SCHEDULE_STEPS = 20000,
 };
 
-/* What may go wrong in one execution. */
+/* The number of faults of each kind that one execution may have. */
 struct budget {
     unsigned preemptions; /* a thread that could go on loses the processor */
     unsigned deaths;      /* of processes that may_die */
@@ -32,7 +32,7 @@ struct model_process {
     const char *name;
     bool may_die, may_stop;
     bool dead, stopped;
-    bool dying, stopping; /* once none of its threads is within a call of schedule_call_begin */
+    bool dying, stopping; /* takes effect once no thread of it is within a call of schedule_call_begin */
     unsigned threads;
     uint8_t statics[SCHEDULE_STATICS];
 };
@@ -44,7 +44,7 @@ typedef void model_body(void *argument);
 
 struct model_process *schedule_process(const char *name);
 void schedule_thread(struct model_process *, const char *name, model_body *, void *argument);
-/* What is run until the next call, outside of threads, is done by this process and asks nothing. NULL: by nobody. */
+/* Code that runs until the next call, outside of threads, is this process's and asks nothing. NULL: no process's. */
 void schedule_as(struct model_process *);
 /* Stores are held back by the processor that made them, as on x86-64 (otherwise all is sequentially consistent). */
 void schedule_hold_stores(bool);
@@ -63,7 +63,7 @@ void schedule_snapshot(void);
 
 /* NULL in the set-up and in checks. */
 struct model_thread *schedule_thread_now(void);
-/* NULL: nobody's code runs. */
+/* NULL: the running code is no process's. */
 struct model_process *schedule_process_now(void);
 struct model_process *schedule_process_at(unsigned number);
 unsigned schedule_processes(void);
@@ -73,7 +73,7 @@ const char *schedule_who(void);
 uint64_t schedule_execution(void);
 nanos schedule_clock(void);
 
-/* Where a thread is, for whoever looks from outside. */
+/* The place of a thread, for an observer from outside. */
 enum thread_place { THREAD_RUNS, THREAD_WAITS, THREAD_STOPPED, THREAD_ENDED, THREAD_CALLS };
 struct thread_seen {
     unsigned process;
@@ -107,7 +107,7 @@ __attribute__((noreturn, format(printf, 1, 2))) void schedule_violation(const ch
 
 /* True: held back. */
 bool schedule_hold(volatile void *address, unsigned size, uint64_t value);
-/* What the thread itself sees there, if it has written it and the others don't see it yet. */
+/* The value that the thread itself sees there, if it has written it and the others don't see it yet. */
 bool schedule_held(const volatile void *address, unsigned size, uint64_t *value);
 /* A fence: all of it becomes visible before the thread goes on. */
 void schedule_flush(void);

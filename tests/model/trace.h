@@ -1,4 +1,4 @@
-/* What a failing execution did, step by step, for a reader. */
+/* The steps of a failing execution, for a reader. */
 #ifndef MODEL_TRACE_H
 #define MODEL_TRACE_H
 
@@ -8,7 +8,7 @@
 /* Only while a found execution is done once more. */
 extern bool trace_on;
 
-/* A line: who, and what; `at` is the address in the code where it happened, or NULL. */
+/* A line: the process, and its step; `at` is the address in the code where it happened, or NULL. */
 __attribute__((format(printf, 2, 3))) void trace_write(const void *at, const char *format, ...);
 #define trace_line(...) (trace_on ? trace_write(__VA_ARGS__) : (void)0)
 

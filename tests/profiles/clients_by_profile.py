@@ -105,7 +105,7 @@ def names():
 
 
 def first_refusal(path, name):
-    """What the profile refused first, in the words of the log without the program's number."""
+    """The first refusal of the profile, in the words of the log without the program's number."""
     with contextlib.suppress(FileNotFoundError):
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:

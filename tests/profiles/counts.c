@@ -1,4 +1,4 @@
-/* Does the device make as many objects as its profile says, and refuse one more with the error number of that? Run by
+/* The device makes as many objects as its profile says, and refuses one more with the error number of that. Run by
  * profiles_test.py under `softverbs run --profile`, with the profile as argument. Prints TAP: a case for each kind of
  * object of which the profile lets this program reach the limit. */
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Does the device refuse what its profile lacks, as that says, and have the rest? Run by profiles_test.py under
- * `softverbs run --profile`, with the profile as argument and a log in $SOFTVERBS_LOG_FILE. Prints TAP: a case for each
- * thing that this profile lacks or bounds. */
+/* The device refuses the features that its profile lacks, with the error that the profile says, and has the rest. Run
+ * by profiles_test.py under `softverbs run --profile`, with the profile as argument and a log in $SOFTVERBS_LOG_FILE.
+ * Prints TAP: a case for each feature that this profile lacks or bounds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -41,7 +41,7 @@ static void report(bool holds, const char *what, const char *why)
     failures += !holds;
 }
 
-/* What the log got since the last time. */
+/* The lines that the log got since the last call. */
 static const char *news(void)
 {
     static char text[1 << 16];

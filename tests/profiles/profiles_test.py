@@ -14,7 +14,7 @@ from rdmacm import Host, choose_port, exchange  # pylint: disable=wrong-import-p
 
 PROFILES = os.path.join(HERE, "../../profiles")
 NAMES = sorted(name.removesuffix(".profile") for name in os.listdir(PROFILES) if name.endswith(".profile"))
-# What each machine has of its own.
+# The lines that differ from machine to machine.
 OWN = (re.compile(r"(node_guid|sys_image_guid):.*"), re.compile(r"(GID\[ *\d+\]):.*(?=, )"))
 
 

@@ -162,7 +162,7 @@ bool reject_with(uint32_t id, uint8_t length, uint8_t reason)
 
 /* -- identifiers */
 
-/* The next of that kind: what was refused before may have told its peer. */
+/* The next event of that kind: a command that was refused before may have sent its peer an event. */
 static uint32_t take_event(enum rdma_cm_event_type kind)
 {
     do {

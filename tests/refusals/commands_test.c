@@ -1,6 +1,6 @@
 /* No command of librdmacm is refused without its line, and no line has two causes: writes each command of
- * calls/ucma.def with each argument wrong in turn, as the library's functions write it and as none of them does, and
- * reads what the log says. Prints TAP. A row of commands.def:
+ * calls/ucma.def with each argument wrong in turn, as the library's functions write it and as they never do, and
+ * reads the log. Prints TAP. A row of commands.def:
  *
  *   ROW(COMMAND, "what is wrong", REASON, errno, call)   the expression is true when the command was refused; its one
  *                                                        line names the function of librdmacm and has this reason
@@ -80,7 +80,7 @@ struct place {
     enum every every;
 };
 
-/* RESOLVE_IB_SERVICE is looked at from its number on; a membership has rows of its own, and so has MIGRATE_ID. */
+/* RESOLVE_IB_SERVICE is checked from its number on; a membership has separate rows, and so has MIGRATE_ID. */
 static bool applies(const struct place *place)
 {
     const struct command *command = &commands[place->command];

@@ -9,12 +9,12 @@
 
 enum { LINE = 700, LINES = 4096 };
 
-/* Before any call of the library: lines go to a file in a directory of its own, which is the host's directory, too.
- * False: there is none. Lines of the level info are written as log_threshold has it, which is LOG_WARN from here on. */
+/* Before any call of the library: lines go to a file in a new directory, which is the host's directory, too. False:
+ * there is none. Lines of the level info are written as log_threshold has it, which is LOG_WARN from here on. */
 bool lines_start(void);
 void lines_end(void);
 
-/* What was written since the last look. */
+/* The lines that were written since the last call. */
 void lines_read(char text[LINES]);
 
 /* How many lines of the text have a reason; `line` is the last, without what every line begins with. */

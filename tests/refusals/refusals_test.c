@@ -32,7 +32,7 @@
         was_refused;                                                                                                   \
     })
 
-/* The expression on a device that allows none of these objects. */
+/* The expression on a device that allows no such objects. */
 #define WITH_LIMIT(member, call)                                                                                       \
     __extension__({                                                                                                    \
         uint32_t *limit = &((struct device *)(uintptr_t)context_of(on.context)->device)->limits.member, most = *limit; \
@@ -192,7 +192,7 @@ static bool each_verb_has_a_row(void)
     return fine;
 }
 
-/* What the C library and the kernel refuse has no check of ours, and its line all the same. */
+/* A refusal of the C library or the kernel has no check of ours, and its line all the same. */
 static bool tells(bool refused, const char *name, enum reason reason)
 {
     char text[LINES], line[LINE];

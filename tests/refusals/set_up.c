@@ -244,14 +244,14 @@ static struct ibv_qp *to_rts(struct ibv_qp *qp)
     return qp;
 }
 
-/* Two WRITEs of no bytes, signalled, whose completions nobody polls. */
+/* Two WRITEs of no bytes, signalled, whose completions are never polled. */
 static void fill_sends(struct ibv_qp *qp)
 {
     struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
     MUST(!ibv_post_send(qp, &wr, &bad) && !ibv_post_send(qp, &wr, &bad));
 }
 
-/* Its sends complete in the CQ that nobody polls. */
+/* Its sends complete in the CQ that is never polled. */
 static struct ibv_qp *make_full(void)
 {
     struct ibv_qp_init_attr attr = {
@@ -319,7 +319,7 @@ static void bind_region(void)
         found = ibv_poll_cq(on.cq, 1, &wc);
     MUST(wc.status == IBV_WC_SUCCESS);
     while (cq_ring_count(&((struct cq *)on.full_cq)->ring) < 2)
-        ibv_poll_cq(on.cq, 1, &wc); /* who polls makes the others' progress, too */
+        ibv_poll_cq(on.cq, 1, &wc); /* a polling thread makes the others' progress, too */
 }
 
 static void make_raw(void)

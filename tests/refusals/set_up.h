@@ -1,5 +1,5 @@
-/* What the rows of objects.def and queues.def make their calls with: an object of each kind, in the states that matter.
- * For refusals_test.c. */
+/* The objects of the calls in the rows of objects.def and queues.def: one of each kind, in the states that matter. For
+ * refusals_test.c. */
 #ifndef REFUSALS_SET_UP_H
 #define REFUSALS_SET_UP_H
 
@@ -68,7 +68,7 @@ void free_nothing(struct ibv_pd *, void *, void *, uint64_t);
 struct ibv_qp *create_qp(struct ibv_qp_init_attr_ex *);
 struct ibv_qp *create_plain_qp(struct ibv_qp_cap);
 
-/* What the call answers between ibv_wr_start and ibv_wr_abort on a queue pair in RTS; between ibv_start_poll and
+/* The result of the call between ibv_wr_start and ibv_wr_abort on a queue pair in RTS; between ibv_start_poll and
  * ibv_end_poll. */
 int in_batch(int (*call)(void));
 int post_in_batch(void);

@@ -33,7 +33,7 @@ nobody_vouches_for_the_dead:robust
 nobody_vouches_after_exec:robust
 who_waits_in_the_call_is_not_elsewhere:call"
 
-# explain STATUS: of the suite that has run; 0 when all that failed is explained, which `explained` then tells.
+# explain STATUS: of the suite that has run; 0 when each failed test is explained; `explained` then names them.
 explain() {
     local failed name need unexplained=
     explained=

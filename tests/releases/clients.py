@@ -40,7 +40,7 @@ def one(*words, must=""):
 
 
 def pair(*words):
-    """Server and client of a program on a port of its own."""
+    """Server and client of a program on a separate port."""
     port = str(next(PORT))
     words = [word.replace("PORT", port) for word in words]
     with tempfile.TemporaryFile() as log:

@@ -1,5 +1,5 @@
-/* What an emulator of processors (qemu-user) lacks of what some tests of the tree are about. One line each, the name
- * and what it did: arm64.sh runs this natively and emulated, and a test that fails emulated is explained where the two
+/* Features that some tests of the tree need and an emulator of processors (qemu-user) may lack. One line each, the name
+ * and the result: arm64.sh runs this natively and emulated, and a test that fails emulated is explained where the two
  * differ. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@ static void multicast_all(void)
     printf("multicast %d\n", setsockopt(udp, IPPROTO_IP, IP_MULTICAST_ALL, &none, sizeof none) ? errno : 0);
 }
 
-/* Of its own memory, which is always allowed. */
+/* Reads the process's own memory, which is always allowed. */
 static void read_memory(void)
 {
     char from = 7, to = 0;
@@ -52,7 +52,7 @@ static void *lock_and_end(void *mutex)
     return NULL;
 }
 
-/* The kernel tells the next one that who held the mutex is dead. */
+/* The kernel reports to the next thread that the holder of the mutex is dead. */
 static void inherit_mutex(void)
 {
     pthread_t thread;
@@ -82,7 +82,7 @@ static void be_traced(void)
     _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) ? errno : 0);
 }
 
-/* Which call a thread waits in, as /proc tells it: the processor's own number, or that of the machine below. */
+/* The call that a thread waits in, as /proc shows it: the processor's own number, or that of the machine below. */
 static void wait_in_call(void)
 {
     pid_t child = fork();

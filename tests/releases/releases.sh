@@ -19,7 +19,7 @@ arm64="gcc-aarch64-linux-gnu qemu-user-static $(printf '%s:arm64 ' libc6-dev lib
 command -v debootstrap >/dev/null || { echo "releases.sh: please install debootstrap." >&2; exit 1; }
 mkdir -p "$cache"
 
-# enter SUITE COMMAND...: in the chroot, with devices, /proc and a network namespace of its own; NETWORK=1: with the host's.
+# enter SUITE COMMAND...: in the chroot, with devices, /proc and a new network namespace; NETWORK=1: with the host's.
 enter() {
     local root=$cache/$1 net=--net
     shift
@@ -58,7 +58,7 @@ copy_of_tree() { # copy_of_tree DIRECTORY
     git ls-files -co --exclude-standard | tar c --verbatim-files-from -T - | tar x -C "$1"
 }
 
-# The lines of packaging/Containerfile, each stage in a system of its own, and at last its command.
+# The lines of packaging/Containerfile, each stage in a separate system, and at last its command.
 follow_containerfile() {
     local suite=$1 word rest stage=0 entry='' program='' environment=''
     while read -r word rest; do
@@ -121,7 +121,7 @@ note() { # note LIBRARY CLIENTS: from standard input, to the results
     tee "$cache/result.$1.$2" | grep --line-buffered -v "^why" || true
 }
 
-# The README's first command, then an installation of its own for the programs of this release and of others.
+# The README's first command, then a separate installation for the programs of this release and of others.
 build() {
     local suite=$1
     copy_tree "$suite"

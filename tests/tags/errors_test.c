@@ -134,14 +134,14 @@ static void a_queue_pair_that_ends_in_the_middle_of_an_eager_message_gives_its_b
         sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
         nothing_is_complete(room);
         end_message(room, end, 50);
-        goes_on(room, 51); /* what nobody took stays posted */
+        goes_on(room, 51); /* an entry that was not taken stays posted */
         sender_sees(room, 9, IBV_WC_SUCCESS, IBV_WC_SEND);
         start_afresh(room, 0);
     }
 }
 
 /* "Matching completion is ... always serialized with respect to other matches and the completion of unexpected
- * messages": who sees a message that was not matched knows of all entries that were taken before. */
+ * messages": a program that sees a message that was not matched knows of all entries that were taken before. */
 static void a_match_is_told_before_what_came_later(void **state)
 {
     struct room *room = *state;
@@ -197,7 +197,7 @@ static void a_rendezvous_with_a_wrong_key_ends_its_buffer_with_that_error(void *
     struct room_event event = next(room);
     assert_int_equal(event.status, IBV_WC_REM_ACCESS_ERR);
     assert_int_equal(event.id, 50);
-    send_rendezvous(room, 1, 3, 5, 100, 9); /* what nobody took stays posted, for the other sender */
+    send_rendezvous(room, 1, 3, 5, 100, 9); /* an entry that was not taken stays posted, for the other sender */
     sees(next(room), 51, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
     sees(next(room), 51, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
 }
@@ -236,7 +236,7 @@ static void a_finish_that_the_sender_refuses_ends_its_rendezvous_with_that_error
     goes_on(room, 51);
 }
 
-/* A rendezvous that can't end, as nobody takes the FIN: the sender has posted no receive. */
+/* A rendezvous that can't end, as its FIN has no receive: the sender has posted none. */
 static void begin_endless(struct room *room)
 {
     add(room, 5, 50, 0, 100);

@@ -363,7 +363,7 @@ static void end_message(int to, uint32_t sequence)
     need(place->busy);
     if (place->data) {
         need(!ibv_dereg_mr(place->mr));
-        memset(place->data, 0xee, 1); /* nobody may look at it any more */
+        memset(place->data, 0xee, 1); /* no rank may look at it any more */
         free(place->data);
     }
     *place = (struct place){0};

@@ -1,4 +1,5 @@
-/* What the ranks agree on: sizes, memory, and what each message is, which follows from its ranks and its number. */
+/* The agreement of the ranks: sizes, memory, and the contents of each message, which follow from its ranks and its
+ * number. */
 #ifndef TAGS_RANKS_H
 #define TAGS_RANKS_H
 
@@ -29,7 +30,7 @@ struct memory {
     uint8_t finished[RANKS_MOST][FINISHES][HEAD]; /* that we receive */
 };
 
-/* What all ranks share: how to reach one another. */
+/* The memory that all ranks share: how to reach one another. */
 struct board {
     pthread_barrier_t barrier;
     union ibv_gid gids[RANKS_MOST];

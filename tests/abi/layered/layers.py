@@ -32,7 +32,7 @@ def of_traffic(options):
 
 
 def before_traffic(options):
-    """What the program does first, with the kind of each call's object."""
+    """The calls that the program makes first, with the kind of each call's object."""
     yield from (("ibv_get_device_list", "-"), ("ibv_open_device", "device"))
     if "-e" in options:
         yield "ibv_create_comp_channel", "context"
