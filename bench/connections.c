@@ -27,7 +27,7 @@ struct usage {
 };
 
 static unsigned connections;
-static int answers[2]; /* a pipe, to who connects */
+static int answers[2]; /* a pipe, to the connecting process */
 
 static void check(bool fine, const char *what)
 {
@@ -105,7 +105,7 @@ static void make_qp(struct end *end, struct rdma_cm_id *id)
         check(!rdma_create_qp(id, end->pd, &attr), "rdma_create_qp");
 }
 
-/* Without a queue pair of its own the number is that of one made elsewhere: each is another's. */
+/* An end without queue pairs gives the number of one made elsewhere: a different number each time. */
 static struct rdma_conn_param parameters(const struct end *end)
 {
     static uint32_t number = 1;

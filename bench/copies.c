@@ -48,7 +48,7 @@ static void *memory_of(size_t size)
     return memory;
 }
 
-/* Both sides do the same. The addresses cross; then each tells that it is connected. */
+/* Both sides do the same. The addresses cross; then each reports that it is connected. */
 static void side_open(struct side *side, size_t size, int to_other)
 {
     char connected = 0;
@@ -97,7 +97,7 @@ static double turn_of_verbs(struct side *side, enum ibv_wr_opcode opcode, size_t
     return now_seconds() - start;
 }
 
-/* The last word apart. */
+/* Copies the last 8 bytes as a separate piece of the same call. */
 static ssize_t copy_in_pieces(struct side *side, pid_t target, bool reads, size_t size)
 {
     char *own = side->mr->addr;

@@ -1,6 +1,6 @@
-/* What it costs to have many: queue pairs, processes of the host, hosts, memory regions, tags. One process, the hub,
- * has so many of one of them; the other ends are processes that it forks. Usage: costs AXIS COUNT [asleep], with an
- * axis of the table below or tags: the peer of queue pairs and regions polls, or sleeps. Or costs limit regions | qps |
+/* The cost of many objects: queue pairs, processes of the host, hosts, memory regions, tags. One process, the hub, has
+ * so many of one kind; the other ends are processes that it forks. Usage: costs AXIS COUNT [asleep], with an axis of
+ * the table below or tags: the peer of queue pairs and regions polls, or sleeps. Or costs limit regions | qps |
  * processes, which makes them until that is refused. Each line of the output is a measurement: a name, then a number.
  * See costs.py. */
 #include <dirent.h>
@@ -25,7 +25,7 @@ enum { BURSTS = 20, BURST = 50, EMPTY_POLLS = 64, KEYS = 256, BYTES = 8, SENDS =
 static const struct axis {
     const char *name;
     bool peers, qps, regions;
-    bool hosts; /* each process is in a network namespace of its own: h0, h1, ... */
+    bool hosts; /* each process is in a separate network namespace: h0, h1, ... */
 } axes[] = {
     {"qps", .qps = true},
     {"regions", .regions = true},
@@ -33,7 +33,7 @@ static const struct axis {
     {"hosts", .peers = true, .hosts = true},
 };
 
-/* What the processes share. */
+/* The memory that the processes share. */
 struct peer {
     union ibv_gid gid;
     pid_t pid;
@@ -515,7 +515,7 @@ static unsigned limit_of_qps(struct endpoint *endpoint)
     return count;
 }
 
-/* Each of them opens the device, tells by the pipe how that went, and stays. */
+/* Each of them opens the device, reports the result by the pipe, and stays. */
 static void stay(int to)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -3,9 +3,9 @@
 
 Usage: costs.py SOFTVERBS [ROUNDS [DIRECTORY]]
 
-Every point is measured ROUNDS times over (3), in turn, by a program of its own (costs.c), those of a million once; medians
+Every point is measured ROUNDS times over (3), in turn, by a separate program (costs.c), those of a million once; medians
 are shown, and their ratios to the first point. With gnuplot each axis is drawn as DIRECTORY/AXIS.svg (build/costs). Nothing here passes or
-fails; what can't be reached is shown with what the program said. docs/evidence/costs.md explains the numbers.
+fails; a count that can't be reached is shown with the program's message. docs/evidence/costs.md explains the numbers.
 """
 import os
 import shutil
@@ -31,7 +31,7 @@ SIZES = {"memory": "memory, KiB", "together": "memory of all processes, KiB", "s
 
 
 class Axis:
-    """What is counted along it, the counts, what is shown, and how the program is run."""
+    """The objects counted along it, the counts, the values shown, and how the program is run."""
 
     def __init__(self, name, title, counts, shown, environment=DIRECT, options=(), command=(SOFTVERBS, "run"), drawn=("memory",)):
         self.name, self.title, self.counts, self.shown = name, title, counts, shown

@@ -1,11 +1,11 @@
-/* What the kernel alone carries between two hosts: datagrams of one size from a constant buffer, cut and joined by the
- * kernel (UDP_SEGMENT, UDP_GRO) as the wire's are, with no checksum, header or queue pair of ours.
- * Usage: datagrams receive PORT | datagrams send ADDRESS PORT BYTES SECONDS. The sender prints the 10^9 bytes each
- * second that the receiver took.
+/* The throughput of the kernel alone between two hosts: datagrams of one size from a constant buffer, cut and joined by
+ * the kernel (UDP_SEGMENT, UDP_GRO) as the wire's are, with no checksum, header or queue pair of ours. Usage: datagrams
+ * receive PORT | datagrams send ADDRESS PORT BYTES SECONDS. The sender prints the 10^9 bytes each second that the
+ * receiver took.
  *
- * The receiver tells after each system call how much it has taken, and the sender has at most WINDOW on the way, so
- * that the receiver's buffer never overflows. What is lost all the same is given up after LOST milliseconds. The TCP
- * connection on the same port only tells the receiver when it is over. */
+ * The receiver reports after each system call how much it has taken, and the sender has at most WINDOW on the way, so
+ * that the receiver's buffer never overflows. Datagrams that are lost all the same are given up after LOST
+ * milliseconds. The TCP connection on the same port only notifies the receiver of the end. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -73,7 +73,7 @@ static int accept_one(const struct sockaddr_in *own)
     return fd;
 }
 
-/* Takes what is there, up to one joined batch, and tells its sender how much there has been in all. */
+/* Takes the datagrams that are there, up to one joined batch, and reports the total to their sender. */
 static void take_and_tell(int fd, uint64_t *taken)
 {
     static char batch[1 << 16];

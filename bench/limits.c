@@ -1,6 +1,6 @@
-/* What this machine itself can do, measured between two processes on two processors: the bounds of any implementation.
- * Usage: limits line | ring | word | look | words | memcpy BYTES | readv BYTES | writev BYTES | pieces BYTES. Prints
- * one number:
+/* The limits of this machine itself, measured between two processes on two processors: the bounds of any
+ * implementation. Usage: limits line | ring | word | look | words | memcpy BYTES | readv BYTES | writev BYTES | pieces
+ * BYTES. Prints one number:
  *
  * - line: microseconds that a cache line takes to the other process (half of a round trip)
  * - ring: millions of 64-byte messages each second through a ring in shared memory

@@ -1,7 +1,7 @@
-/* What polling costs, an extended CQ beside a classic one, in this process alone. Completions of unreliable writes wait
- * in a CQ before the clock starts, so only the polling is measured; then polls that find nothing. Each round prints a
- * line for each kind of polling: its name, nanoseconds of the classic and nanoseconds of the extended way. Usage:
- * polling [ROUNDS] */
+/* The cost of polling, an extended CQ beside a classic one, in this process alone. Completions of unreliable writes
+ * wait in a CQ before the clock starts, so only the polling is measured; then polls that find nothing. Each round
+ * prints a line for each kind of polling: its name, nanoseconds of the classic and nanoseconds of the extended way.
+ * Usage: polling [ROUNDS] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +167,7 @@ static double empty(struct source *source)
     return least;
 }
 
-/* One round; who comes first changes. */
+/* One round; the order of the two changes. */
 static void measure(struct source sources[2], struct ibv_cq *idle, int first)
 {
     double spent[2];

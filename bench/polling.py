@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What polling costs: an extended CQ beside a classic one, and instructions of posting and polling.
+"""The cost of polling: an extended CQ beside a classic one, and instructions of posting and polling.
 
 Usage: polling.py SOFTVERBS [ROUNDS]
 

@@ -1,5 +1,5 @@
-/* What callgrind counts (budget.py): each function whose name begins with `count_` does something STEPS times over,
- * between two queue pairs of this process. Usage: post write|send */
+/* The functions that callgrind counts (budget.py): each whose name begins with `count_` does something STEPS times
+ * over, between two queue pairs of this process. Usage: post write|send */
 #include <stdio.h>
 #include <string.h>
 

@@ -92,8 +92,8 @@ static void open_subject(struct subject *subject, uint32_t count, uint64_t mask,
         add(&subject->room, tag, mask);
 }
 
-/* What matched is posted again with a new tag, at the end of the list, so that the place stays what it is. What did not
- * match is put back and reported. */
+/* An entry that matched is posted again with a new tag, at the end of the list, so that the place stays what it is. One
+ * that did not match is put back and reported. */
 static void send_some(struct subject *subject, uint32_t messages)
 {
     struct room *room = &subject->room;
