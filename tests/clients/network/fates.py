@@ -1,4 +1,4 @@
-"""What happened to the packets that a program sent, by queue pair, from its captures."""
+"""The fates of the packets that a program sent, by queue pair, from its captures."""
 import glob
 import os
 import re
@@ -35,7 +35,7 @@ def _options(body):
 
 
 def _sent(path):
-    """What happened to the packets that the process of this capture sent: a list for each of its queue pairs, which are in the order of their numbers."""
+    """The fates of the packets that the process of this capture sent: a list for each of its queue pairs, which are in the order of their numbers."""
     with open(path, "rb") as file:
         blocks = [_options(body) for kind, body in _blocks(file.read()) if kind == ENHANCED]
     queue_pairs = {}

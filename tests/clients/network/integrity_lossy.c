@@ -464,7 +464,7 @@ int main(int argc, char **argv)
     unsigned messages = argc == 5 ? (unsigned)atoi(argv[4]) : 0;
     struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!messages || messages > MESSAGES_MOST || meeting == MAP_FAILED)
-        die("Usage: faithful HOST HOST rc|uc|ud MESSAGES");
+        die("Usage: integrity_lossy HOST HOST rc|uc|ud MESSAGES");
     pid_t sides[2];
     for (int self = 0; self < 2; self++) {
         sides[self] = fork();

@@ -228,7 +228,7 @@ int main(int argc, char **argv)
     unsigned pairs = argc == 6 ? (unsigned)atoi(argv[3]) : 0, kills = argc == 6 ? (unsigned)atoi(argv[5]) : 0;
     struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!pairs || pairs > MOST || kills > pairs || meeting == MAP_FAILED)
-        die("Usage: crowd HOST HOST PAIRS SECONDS KILLS");
+        die("Usage: kills_two_hosts HOST HOST PAIRS SECONDS KILLS");
     for (unsigned i = 0; i < 2 * pairs; i++) {
         pid_t process = fork();
         if (!process)

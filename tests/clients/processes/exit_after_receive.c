@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 {
     struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (argc != 4 || meeting == MAP_FAILED)
-        die("Usage: leaving HOST HOST ROUNDS");
+        die("Usage: exit_after_receive HOST HOST ROUNDS");
     bool suddenly = !strcmp(argv[1], "suddenly");
     meeting->abruptly = !strcmp(argv[1], "here") || suddenly;
     meeting->quietly = !strcmp(argv[1], "quietly") || suddenly;

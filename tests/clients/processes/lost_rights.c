@@ -151,7 +151,7 @@ int main(int argc, char **argv)
     struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status;
     if (argc != 2 || (strcmp(argv[1], "filter") && strcmp(argv[1], "user")) || meeting == MAP_FAILED)
-        die("usage: sandboxed filter|user");
+        die("Usage: lost_rights filter|user");
     pid_t child = fork();
     if (!child) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
