@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "record/record.h"
 #include "record/recorder.h"
 #include "wire/grh.h"
@@ -53,8 +54,8 @@ static uint8_t *reserve(struct recorded *recorded, size_t bytes)
     return buffer + recorded->used;
 }
 
-static void put_record(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
-                       size_t length)
+cold static void put_record(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers,
+                            const void *bytes, size_t length)
 {
     struct record record = {.kind = kind,
                             .process = recorded->process,
@@ -68,8 +69,8 @@ static void put_record(struct recorded *recorded, enum record_kind kind, const u
 }
 
 /* A door begins with its moment. */
-static void add_bytes(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
-                      size_t length)
+cold static void add_bytes(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
+                           size_t length)
 {
     if (!recorded->used) {
         struct timespec now;
