@@ -186,6 +186,8 @@ def _report_memory(layout, memory):
     said = {"key": memory["key"], "address": memory["address"], "length": memory["length"], "access": layout.access(memory["access"])}
     if memory["known"]:
         said.update(base=memory["base"], size=memory["size"], has=layout.access(memory["has"]))
+    if memory["window"]:
+        said["window"] = True
     return said
 
 
@@ -274,6 +276,9 @@ def _report_attributes(layout, qp):
     queue = qp.follow("receives.queue", "receive_queue")
     said["send_posted"] = (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff
     said["recv_posted"] = queue["count"] if queue else 0
+    srq = qp.follow("uses.srq", "srq")
+    if srq:
+        said["srq"] = srq.inner("object", "object")["handle"]
     return said
 
 

@@ -30,6 +30,7 @@ struct story_memory {
     uint64_t address, base, size;
     uint32_t key, length, access, has;
     bool refused, known; /* one was; its key is a region's, which the second halves are of */
+    bool window;         /* that is a memory window */
 };
 
 /* What failed first. */

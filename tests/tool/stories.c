@@ -25,7 +25,13 @@ struct cause {
     unsigned access, flags;    /* what the server's region, and its queue pair, do not allow */
     unsigned receive_key;      /* added to that of the receive */
     unsigned reads, rnr_retry; /* max_rd_atomic of the client */
-    enum { RUNS, INIT, DIES, NOBODY } server;
+    unsigned reads_there;      /* taken from max_dest_rd_atomic of the server, 1 */
+    unsigned psn;              /* sq_psn of the client; the server expects 0 */
+    enum ibv_qp_type type;     /* 0: RC */
+    bool shared, late;         /* the server has a shared receive queue; posts its receive when it is too late */
+    bool window;               /* what the client names is a memory window of a half of the region */
+    /* What the server does before the client posts: STRANGE connects its queue pair with another of its own. */
+    enum { RUNS, INIT, DIES, NOBODY, EXITS, FAILS, MOVES, DESTROYS, STRANGE, STOPS } server;
     unsigned behind;          /* work requests behind the first */
     bool hangs, moves_itself; /* no completion comes; the program itself goes to ERR */
     /* The client waits for an event that never comes, and why; or the server does, which has never armed. */
@@ -52,6 +58,21 @@ static const struct cause causes[] = {
     {.name = "deaf", .opcode = IBV_WR_SEND, .length = 8, .server = INIT},
     {.name = "dead", .opcode = IBV_WR_SEND, .length = 8, .server = DIES},
     {.name = "nobody", .opcode = IBV_WR_SEND, .length = 8, .server = NOBODY},
+    {.name = "atomics-disabled", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8},
+    {.name = "reads-refused", .opcode = IBV_WR_RDMA_READ, .length = 8, .reads = 1, .reads_there = 1},
+    {.name = "empty-srq", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 2, .shared = true},
+    {.name = "short-srq", .opcode = IBV_WR_SEND, .length = 300, .receive = 299, .shared = true},
+    {.name = "late-receive", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .rnr_retry = 1, .late = true},
+    {.name = "window", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .offset = ROOM / 2, .window = true},
+    {.name = "first-psn", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .psn = 1000},
+    {.name = "peer-failed", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .server = FAILS},
+    {.name = "peer-moved", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .server = MOVES},
+    {.name = "destroyed", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .server = DESTROYS},
+    {.name = "strange", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .server = STRANGE},
+    {.name = "exited", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .server = EXITS},
+    {.name = "stopped", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .server = STOPS, .hangs = true},
+    {.name = "uc-key", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .key = 0x100, .type = IBV_QPT_UC},
+    {.name = "uc-receive", .opcode = IBV_WR_SEND, .length = 8, .type = IBV_QPT_UC},
     {.name = "fine", .opcode = IBV_WR_SEND, .length = 8, .receive = 8},
     {.name = "never-armed", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = NEVER_ARMS},
     {.name = "armed-once", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_ONCE},
@@ -89,6 +110,7 @@ static struct ibv_pd *pd;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
+static struct ibv_srq *srq;
 static struct ibv_qp *qp;
 static char *memory;
 static unsigned long first_id = 7;
@@ -120,9 +142,21 @@ static void open_device(unsigned access, bool sleeps)
         fail("no objects");
 }
 
+static void make_srq(void)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = 16, .max_sge = 1}};
+    srq = ibv_create_srq(pd, &init);
+    if (!srq)
+        fail("no shared receive queue");
+}
+
 static void make_qp(int self, unsigned flags)
 {
-    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {16, 16, 1, 1, 0}};
+    struct ibv_qp_init_attr init = {.send_cq = cq,
+                                    .recv_cq = cq,
+                                    .srq = srq,
+                                    .qp_type = cause->type ? cause->type : IBV_QPT_RC,
+                                    .cap = {16, 16, 1, 1, 0}};
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = flags};
     struct end *end = &meeting->ends[self];
     qp = ibv_create_qp(pd, &init);
@@ -134,26 +168,31 @@ static void make_qp(int self, unsigned flags)
     end->memory = (unsigned long)memory;
 }
 
+static void modify(struct ibv_qp_attr *attr, int mask, int mask_of_reliable)
+{
+    if (ibv_modify_qp(qp, attr, mask | (qp->qp_type == IBV_QPT_RC ? mask_of_reliable : 0)))
+        fail("not connected");
+}
+
 static void connect_qp(const struct end *peer, unsigned number)
 {
+    bool serves = peer == &meeting->ends[0];
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
                                .path_mtu = IBV_MTU_1024,
                                .dest_qp_num = number,
-                               .max_dest_rd_atomic = 1,
+                               .max_dest_rd_atomic = (uint8_t)(1 - (serves ? cause->reads_there : 0)),
                                .min_rnr_timer = 1,
                                .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 1}}};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
                               .timeout = 10,
                               .retry_cnt = 2,
                               .rnr_retry = (uint8_t)cause->rnr_retry,
+                              .sq_psn = serves ? 0 : cause->psn,
                               .max_rd_atomic = (uint8_t)cause->reads};
-    if (ibv_modify_qp(qp, &attr,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ||
-        ibv_modify_qp(qp, &rts,
-                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                          IBV_QP_MAX_QP_RD_ATOMIC))
-        fail("not connected");
+    modify(&attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    modify(&rts, IBV_QP_STATE | IBV_QP_SQ_PSN,
+           IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 static void post_receive(void)
@@ -161,7 +200,7 @@ static void post_receive(void)
     struct ibv_sge sge = {(uintptr_t)memory, cause->receive, mr->lkey + cause->receive_key};
     struct ibv_recv_wr *bad, wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
     for (int i = 0; cause->receive && i <= (cause->waits == ARMS_ONCE); i++)
-        if (ibv_post_recv(qp, &wr, &bad))
+        if (srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad))
             fail("no receive");
 }
 
@@ -253,23 +292,98 @@ static void run_client(pid_t server)
     meet(0, 1);
     connect_qp(peer, cause->server == NOBODY ? 0xabcdef : peer->qp);
     meet(0, 2);
-    if (cause->server == DIES) {
+    if (cause->server == DIES)
         kill(server, SIGKILL);
+    if (cause->server == DIES || cause->server == EXITS)
         waitpid(server, NULL, 0);
-    }
+    if (cause->server == STOPS)
+        waitpid(server, NULL, WUNTRACED);
     if (cause->waits != POLLS)
         post_and_wait();
     else
         post_sends();
     if (cause->waits == POLLS)
         wait_for_completions(cause->behind + !cause->hangs);
-    if (cause->hangs)
+    if (cause->hangs || cause->type == IBV_QPT_UC)
         wait_a_little();
+    if (cause->late)
+        meet(0, 3);
     printf("%d %u %d %u\n", (int)getpid(), qp->qp_num, (int)server, peer->qp);
     fflush(stdout);
     if (read(0, &ignored, 1) < 0)
         fail("no input");
+    if (cause->hangs && ibv_destroy_qp(qp)) /* before the server ends, which would be an error */
+        fail("not destroyed");
     atomic_store(&meeting->over, true);
+    if (cause->server == STOPS)
+        kill(server, SIGKILL);
+}
+
+/* A window of the region's first half, whose key the client then has. */
+static void bind_window(void)
+{
+    struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+    struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+    if (!mw)
+        fail("no memory window");
+    wr.bind_mw.mw = mw;
+    wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+    wr.bind_mw.bind_info = (struct ibv_mw_bind_info){mr, (unsigned long)memory, ROOM / 2,
+                                                     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
+    if (ibv_post_send(qp, &wr, &bad))
+        fail("not bound");
+    wait_for_completions(1);
+    meeting->ends[1].rkey = wr.bind_mw.rkey;
+}
+
+/* A send of memory that is not registered. */
+static void fail_itself(void)
+{
+    struct ibv_sge sge = {(uintptr_t)memory, 16, mr->lkey + 0x100};
+    struct ibv_send_wr *bad, wr = {.wr_id = 3, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    if (ibv_post_send(qp, &wr, &bad))
+        fail("no send");
+    wait_for_completions(1);
+}
+
+static void move_itself(void)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+        fail("not to ERR");
+}
+
+/* Its queue pair is connected with another one of its own. */
+static void connect_strangely(void)
+{
+    unsigned number = qp->qp_num, other;
+    struct ibv_qp *kept = qp;
+    make_qp(1, IBV_ACCESS_LOCAL_WRITE);
+    other = qp->qp_num;
+    connect_qp(&meeting->ends[0], number);
+    qp = kept;
+    meeting->ends[1].qp = number;
+    connect_qp(&meeting->ends[0], other);
+}
+
+static void stop_itself(void)
+{
+    atomic_store(&meeting->ends[1].stage, 2);
+    raise(SIGSTOP);
+}
+
+static void spoil(void)
+{
+    if (cause->window)
+        bind_window();
+    if (cause->server == FAILS)
+        fail_itself();
+    if (cause->server == MOVES)
+        move_itself();
+    if (cause->server == DESTROYS && ibv_destroy_qp(qp))
+        fail("not destroyed");
+    if (cause->server == STOPS)
+        stop_itself();
 }
 
 static void run_server(void)
@@ -278,13 +392,27 @@ static void run_server(void)
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     struct ibv_wc wc;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    open_device(all & ~cause->access, cause->server_waits);
+    open_device((all & ~cause->access) | (cause->window ? IBV_ACCESS_MW_BIND : 0), cause->server_waits);
+    if (cause->shared)
+        make_srq();
     make_qp(1, all & ~cause->flags);
     meet(1, 1);
-    if (cause->server != INIT)
+    if (cause->server == STRANGE)
+        connect_strangely();
+    else if (cause->server != INIT)
         connect_qp(&meeting->ends[0], meeting->ends[0].qp);
-    post_receive();
+    if (!cause->late)
+        post_receive();
+    spoil();
     meet(1, 2);
+    if (cause->server == EXITS)
+        return;
+    if (cause->late) {
+        while (atomic_load(&meeting->ends[0].stage) < 3)
+            usleep(1000);
+        post_receive();
+        meet(1, 3);
+    }
     while (!atomic_load(&meeting->over)) {
         if (!cause->server_waits)
             ibv_poll_cq(cq, 1, &wc);

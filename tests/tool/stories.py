@@ -12,6 +12,9 @@ OWN_ERROR = "Queue pair c of C is RC in ERR, connected with s of S."
 SENT = "T C posted IBV_WR_SEND of 8 bytes, wr_id 7."
 WRITTEN = "T C posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id 7, to address A with rkey K."
 UNKNOWN = "key K is that of no memory region of this process: never registered, deregistered, or another process's"
+UNKNOWN_THERE = ("key K is that of no memory region and no bound memory window of this process: never registered or bound, deregistered, "
+                 "invalidated, or another process's")
+GONE = "What the other end saw is not known: its process has ended and left no story, or is not of this directory."
 CONNECTED = "Queue pair c of C is RC in RTS, connected with s of S."
 HANGS = "It had no error: it waits. Its peer answered N times that it has no receive posted (ibv_post_recv), and rnr_retry is 7, for ever."
 SERVER_WAITS = "Completion queue N of S has 1 completion that was not polled, and no event is asked for (ibv_req_notify_cq), which was never called."
@@ -63,7 +66,7 @@ CAUSES = {
         "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).",
         "3 later work requests of C ended with IBV_WC_WR_FLUSH_ERR.", "\"softverbs explain 207\" has causes and cures."],
     "remote-key": [
-        OWN_ERROR, WRITTEN, f"T S refused it: {UNKNOWN} (reason 205).",
+        OWN_ERROR, WRITTEN, f"T S refused it: {UNKNOWN_THERE} (reason 205).",
         "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],
     "remote-permission": [
         OWN_ERROR, WRITTEN, "T S refused it: the region of key K was registered with IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | "
@@ -79,14 +82,66 @@ CAUSES = {
     "dead": [
         "Queue pair c of C is RC in ERR, connected with s of process S.", SENT, SILENCE, "Process S, which had queue pair s, has ended.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 113).",
-        "What the other end saw is not known: its process has ended and left no story, or is not of this directory.",
-        "\"softverbs explain 113\" has causes and cures."],
+        GONE, "\"softverbs explain 113\" has causes and cures."],
     "nobody": [
         "Queue pair c of C is RC in ERR, connected with 0xabcdef.", SENT, SILENCE,
         "No process of this directory has queue pair 0xabcdef or has left its story.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
-        "What the other end saw is not known: its process has ended and left no story, or is not of this directory.",
+        GONE, "\"softverbs explain 105\" has causes and cures."],
+    "atomics-disabled": [
+        OWN_ERROR, "T C posted IBV_WR_ATOMIC_FETCH_AND_ADD of 8 bytes, wr_id 7, to address A with rkey K.",
+        "T C completed it with IBV_WC_LOC_QP_OP_ERR: A READ or atomic was posted, but the queue pair's max_rd_atomic is 0 "
+        "(reason 114).", "\"softverbs explain 114\" has causes and cures."],
+    "reads-refused": [
+        OWN_ERROR, "T C posted IBV_WR_RDMA_READ of 8 bytes, wr_id 7, to address A with rkey K.",
+        "T S refused it: max_dest_rd_atomic of its queue pair is 0, so that it takes no READs and atomics (reason 211).",
+        "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).", "\"softverbs explain 211\" has causes and cures."],
+    "empty-srq": [
+        OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
+        "S has no receive posted to shared receive queue N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "\"softverbs explain 106\" has causes and cures."],
+    "short-srq": [
+        OWN_ERROR, "T C posted IBV_WR_SEND of 300 bytes, wr_id 7.",
+        "T S refused it: the message has 300 bytes, and the receive of wr_id 5 has room for 299 (reason 200).",
+        "S completed the receive of wr_id 5 with IBV_WC_LOC_LEN_ERR.", "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).",
+        "\"softverbs explain 200\" has causes and cures."],
+    "late-receive": [
+        OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_recv); rnr_retry of C is 1.",
+        "S has 1 receive posted to s since.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "\"softverbs explain 106\" has causes and cures."],
+    "window": [
+        OWN_ERROR, WRITTEN, "T S refused it: key K belongs to a memory window of 512 bytes; 8 bytes at offset 512 do not fit (reason 207).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 207\" has causes and cures."],
+    "first-psn": [
+        OWN_ERROR, SENT, SILENCE, "S dropped N packets (reason 31): The peer's first packet has another sequence number than this side's "
+        "rq_psn: one side's rq_psn must be the other's sq_psn.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
+        "\"softverbs explain 31\" has causes and cures."],
+    "peer-failed": [
+        OWN_ERROR, "T S posted IBV_WR_SEND of 16 bytes, wr_id 3.", f"T S completed it with IBV_WC_LOC_PROT_ERR: {UNKNOWN} (reason 101).",
+        WRITTEN, SILENCE, "S has queue pair s in ERR, where it takes nothing.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
+        "\"softverbs explain 101\" has causes and cures."],
+    "peer-moved": [
+        OWN_ERROR, WRITTEN, SILENCE, "S has queue pair s in ERR, where it takes nothing.",
+        "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
+    "strange": [
+        "Queue pair c of C is RC in ERR, connected with s of process S.", WRITTEN, SILENCE,
+        "S has queue pair s, which is connected with another, not with c: its answers go there.",
+        "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
+    "destroyed": [
+        "Queue pair c of C is RC in ERR, connected with s of process S.", WRITTEN, SILENCE,
+        "S lives and has no queue pair s: it was destroyed (ibv_destroy_qp), or never made.",
+        "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
+        "What the other end saw is not known: its queue pair is gone and has left no story.",
         "\"softverbs explain 105\" has causes and cures."],
+    "stopped": [
+        "Queue pair c of C is RC in RTS, connected with s of process S.", "It had no error. \"softverbs why C\" says what its process waits for.",
+        "What the other end saw is not known: process S does not answer: it is stopped (SIGSTOP, a debugger), or ends."],
+    "uc-key": [
+        "Queue pair c of C is UC in RTS, connected with s of S.", "It had no error. \"softverbs why C\" says what its process waits for.",
+        "S dropped N packets (reason 18): An unreliable write named memory that it may not write; it was dropped."],
+    "uc-receive": [
+        "Queue pair c of C is UC in RTS, connected with s of S.", "It had no error. \"softverbs why C\" says what its process waits for.",
+        "S dropped N packets (reason 16): A message found no receive posted and, on this unreliable service, was dropped."],
     "hang": [CONNECTED, HANGS],
     **{name: [CONNECTED, "It had no error.", f"Completion queue N of C has 1 completion that was not polled, and {words}."]
        for name, words in (
@@ -105,15 +160,21 @@ CAUSES = {
 }
 # Nothing failed, and nothing is under way: an ended process leaves no story.
 LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetched", "not-polled", "server-waits", "both")
+# Nor does one whose messages were lost, as unreliable services may; the end that dropped them has it.
+DROPPED = ("uc-key", "uc-receive")
+# Their sentences from core files are those of similar causes; each case takes a second, so these are left out there.
+LIKE_OTHERS = ("reads-refused", "empty-srq", "short-srq", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
 # The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
-         for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled")}
-ENDED["deaf"] = [
-    "Queue pair c of C is RC in ERR, connected with s of process S.", SENT, SILENCE,
-    "No process of this directory has queue pair s or has left its story.",
-    "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
-    "What the other end saw is not known: its process has ended and left no story, or is not of this directory.",
-    "\"softverbs explain 105\" has causes and cures."]
+         for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled", "atomics-disabled")}
+NOT_READY = ("S dropped N packets (reason 8): A packet came for a queue pair that is not yet, or no longer, able to receive; "
+             "it was dropped.")
+for name_of_state in ("deaf", "peer-moved"):
+    ENDED[name_of_state] = [NOT_READY if line.endswith("takes nothing.") else line for line in CAUSES[name_of_state]]
+ENDED["peer-failed"] = [line.replace("has queue", "had queue").replace("takes nothing", "took nothing") for line in CAUSES["peer-failed"]]
+for name_of_end in ("strange", "destroyed"):
+    ENDED[name_of_end] = CAUSES["destroyed"][:3] + ["Process S, which had queue pair s, has ended.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", GONE,
+                                                 "\"softverbs explain 105\" has causes and cures."]
 
 
 @contextlib.contextmanager
@@ -131,11 +192,14 @@ def failed(cause, *options, first=7):
 def plain(text, numbers):
     """The lines with what differs from run to run replaced."""
     client, qp, server, peer = numbers
-    for found, word in ((f"stories ({client})", "C"), (f"stories ({server})", "S"), (f"rocess {server}", "rocess S"),
+    for found, word in ((f"softverbs why {client}", "softverbs why C"), (f"stories ({client})", "C"), (f"stories ({server})", "S"), (f"rocess {server}", "rocess S"),
                         (f"{qp:#x}", "c"), (f"{peer:#x}", "s")):
         text = text.replace(found, word)
     # many answers that nothing is posted push the completion's time out of the records
     text = re.sub(r"^(?:[\d:.]+ )?(Completion queue) \d+", r"\1 N", text, flags=re.M)
+    text = re.sub(r"shared receive queue \d+", "shared receive queue N", text)
+    text = re.sub(r"connected with 0x\w+, not", "connected with another, not", text)
+    text = re.sub(r"dropped \d+ packets?", "dropped N packets", text)
     text = re.sub(r"key 0x\w+", "key K", text)
     text = re.sub(r"address 0x\w+", "address A", text)
     text = re.sub(r"(answered) \d+( times)|(ran out) \d+", lambda found: f"{found[1] or found[3]} N{found[2] or ''}", text)
@@ -144,30 +208,3 @@ def plain(text, numbers):
 
 def compare(name, said, wanted):
     assert said == wanted, f"{name}:\n" + "\n".join(said) + "\nand not\n" + "\n".join(wanted)
-
-
-def _wait_until_told(numbers, lines):
-    """The completion of what was sent comes by itself, and only the program could wait for it."""
-    end = cases.until(20)
-    while True:
-        said = plain(expect(softverbs("why", "--qp", f"{numbers[1]:#x}")).stdout.decode(), numbers)
-        if said == lines or time.monotonic() > end:
-            return said
-        time.sleep(0.1)
-
-
-def a_lost_event_is_told_live():
-    for name in LOST_EVENTS:
-        with failed(name) as (numbers, end):
-            compare(name, _wait_until_told(numbers, CAUSES[name]), CAUSES[name])
-            end()
-
-
-def an_event_that_a_script_loses_or_holds_back_is_told_live():
-    for action, became in (("drop", "was lost"), ("delay 1000s", "is held back")):
-        lines = [CONNECTED, "It had no error.",
-                 f"Completion queue N of C has 1 completion that was not polled, and their event {became} by a rule of the script "
-                 "(softverbs run --script)."]
-        with failed("not-fetched", "--inject", f"when event: {action}") as (numbers, end):
-            compare(action, _wait_until_told(numbers, lines), lines)
-            end()

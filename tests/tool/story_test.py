@@ -5,15 +5,16 @@ import json
 import os
 import re
 import sys
+import time
 from xml.etree import ElementTree
 
 import cases
 from cases import TEMPORARY, expect, softverbs, told
-from stories import CAUSES, ENDED, LOST_EVENTS, compare, failed, plain
+from stories import CAUSES, CONNECTED, DROPPED, ENDED, LOST_EVENTS, compare, failed, plain
 
 
 def every_cause_is_told_live_and_afterwards():
-    for name in CAUSES.keys() - set(LOST_EVENTS):
+    for name in CAUSES.keys() - set(LOST_EVENTS) - set(DROPPED) - {"stopped"}:
         lines = CAUSES[name]
         with failed(name) as (numbers, end):
             live = expect(softverbs("why", "--qp", f"{numbers[1]:#x}"))
@@ -21,6 +22,55 @@ def every_cause_is_told_live_and_afterwards():
             end()
             last = expect(softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0])))
             compare(f"{name}, ended", plain(last.stdout.decode(), numbers), ENDED.get(name, lines))
+
+
+def _wait_until_told(numbers, lines):
+    """The completion of what was sent comes by itself, and only the program could wait for it."""
+    end = cases.until(20)
+    while True:
+        said = plain(expect(softverbs("why", "--qp", f"{numbers[1]:#x}")).stdout.decode(), numbers)
+        if said == lines or time.monotonic() > end:
+            return said
+        time.sleep(0.1)
+
+
+def a_lost_event_is_told_live():
+    for name in LOST_EVENTS:
+        with failed(name) as (numbers, end):
+            compare(name, _wait_until_told(numbers, CAUSES[name]), CAUSES[name])
+            end()
+
+
+def an_event_that_a_script_loses_or_holds_back_is_told_live():
+    for action, became in (("drop", "was lost"), ("delay 1000s", "is held back")):
+        lines = [CONNECTED, "It had no error.",
+                 f"Completion queue N of C has 1 completion that was not polled, and their event {became} by a rule of the script "
+                 "(softverbs run --script)."]
+        with failed("not-fetched", "--inject", f"when event: {action}") as (numbers, end):
+            compare(action, _wait_until_told(numbers, lines), lines)
+            end()
+
+
+def what_unreliable_services_drop_is_told_by_the_end_that_dropped_it():
+    for name in DROPPED:
+        with failed(name) as (numbers, end):
+            compare(name, plain(expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode(), numbers), CAUSES[name])
+            end()
+            last = plain(expect(softverbs("why", "--last", "--qp", str(numbers[3]), str(numbers[2]))).stdout.decode(), numbers)
+            assert last[0].startswith("Queue pair s of S is UC in RTS") and CAUSES[name][2] in last, last
+
+
+def a_peer_that_is_stopped_is_not_said_to_have_ended():
+    with failed("stopped") as (numbers, end):
+        compare("stopped", plain(expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode(), numbers), CAUSES["stopped"])
+        end()
+
+
+def the_peer_of_a_killed_process_tells_for_it():
+    with failed("dead") as (numbers, end):
+        end()
+        last = plain(expect(softverbs("why", "--last", "--qp", str(numbers[3]), str(numbers[2]))).stdout.decode(), numbers)
+        compare("of the killed", last, ["Of queue pair s itself nothing is left: this is the story of its peer."] + CAUSES["dead"])
 
 
 def what_a_fault_loses_is_said_to_be_lost():
@@ -53,7 +103,7 @@ def what_a_fault_does_to_packets_is_in_the_records():
 def a_success_is_no_story():
     with failed("fine") as (numbers, end):
         compare("fine", plain(expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode(), numbers), [
-            "Queue pair c of C is RC in RTS, connected with s of S.", f"It had no error. \"softverbs why {numbers[0]}\" says what its process waits for."])
+            "Queue pair c of C is RC in RTS, connected with s of S.", "It had no error. \"softverbs why C\" says what its process waits for."])
         end()
         expect(softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0])), 1, b"", [b"No process has a queue pair"])
 

@@ -24,11 +24,6 @@ static bool is_state(const json_t *end, const char *state)
     return !strcmp(tale_text(identifier_of(end), "state"), state);
 }
 
-static const char *plural(json_int_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* -- its events */
 
 /* The last one of this name, and of this message or type; NULL: any. */
@@ -64,14 +59,6 @@ static json_int_t times_sent(const json_t *end, const char *message)
 
 /* -- who listens */
 
-static const json_t *process_of(const struct tale *tale, json_int_t pid)
-{
-    size_t i;
-    json_t *process;
-    json_array_foreach((json_t *)tale->processes, i, process) if (tale_number(process, "pid") == pid) return process;
-    return NULL;
-}
-
 /* The port of "10.0.0.1:7174". */
 static const char *port_of(const char *place)
 {
@@ -96,7 +83,7 @@ static void tell_listener(struct tale *tale, const json_t *process, const json_t
                  "%s listens at %.60s of port space %.20s, and %" JSON_INTEGER_FORMAT
                  " request%s wait%s that rdma_get_cm_event has not fetched%s.",
                  tale_name(process, name), tale_text(listener, "local"), tale_text(listener, "space"), requests,
-                 plural(requests), requests == 1 ? "s" : "", full);
+                 tale_plural(requests), requests == 1 ? "s" : "", full);
     else
         tale_say(tale, "%s listens at %.60s of port space %.20s.", tale_name(process, name),
                  tale_text(listener, "local"), tale_text(listener, "space"));
@@ -137,13 +124,13 @@ static void tell_faults(struct tale *tale)
         tale_number(json_object_get(json_object_get(process, "messages"), "fault_kinds"), "drop");
     if (lost)
         tale_say(tale, "Faults that were asked for lost %" JSON_INTEGER_FORMAT " message%s of the connection manager.",
-                 lost, plural(lost));
+                 lost, tale_plural(lost));
 }
 
 /* A process that is there and says nothing. */
 static bool is_stopped(const struct tale *tale, json_int_t pid)
 {
-    const json_t *process = pid ? process_of(tale, pid) : NULL;
+    const json_t *process = pid ? tale_process(tale, pid) : NULL;
     return process && !json_is_true(json_object_get(process, "answers"));
 }
 
@@ -160,7 +147,8 @@ static void tell_program(struct tale *tale, const json_t *end)
         tale_say(tale,
                  "%s has fetched RDMA_CM_EVENT_CONNECT_REQUEST and called neither rdma_accept nor rdma_reject for "
                  "%" JSON_INTEGER_FORMAT " second%s.",
-                 name, tale_number(identifier_of(end), "seconds"), plural(tale_number(identifier_of(end), "seconds")));
+                 name, tale_number(identifier_of(end), "seconds"),
+                 tale_plural(tale_number(identifier_of(end), "seconds")));
     else if (!strcmp(state, "REP rcvd"))
         tale_say(tale, "%s has fetched RDMA_CM_EVENT_CONNECT_RESPONSE and not called rdma_establish.", name);
 }
@@ -171,7 +159,7 @@ static void tell_silence(struct tale *tale, const char *message)
     json_int_t times = times_sent(tale->own, message);
     json_int_t pid = tale_number(identifier_of(tale->own), "peer_pid");
     tale_say(tale, "%s sent %s %" JSON_INTEGER_FORMAT " time%s, and no answer came.", tale_name(tale->own, name),
-             message, times, plural(times));
+             message, times, tale_plural(times));
     if (is_stopped(tale, pid))
         tale_say(tale, "Process %d does not answer: it is stopped (SIGSTOP, a debugger), or ends.", (int)pid);
     else if (tale->peer)
@@ -313,7 +301,7 @@ static void tell_established(struct tale *tale)
 {
     json_int_t seconds = tale_number(identifier_of(tale->own), "seconds");
     tale_say(tale, "It is connected for %" JSON_INTEGER_FORMAT " second%s, with queue pair 0x%" PRIx64 ".", seconds,
-             plural(seconds), (uint64_t)tale_number(identifier_of(tale->own), "peer_qp"));
+             tale_plural(seconds), (uint64_t)tale_number(identifier_of(tale->own), "peer_qp"));
 }
 
 static void tell_listening(struct tale *tale)
@@ -323,11 +311,11 @@ static void tell_listening(struct tale *tale)
     tale_say(tale,
              "It listens, with a backlog of %" JSON_INTEGER_FORMAT ", and %" JSON_INTEGER_FORMAT
              " request%s wait%s to be fetched (rdma_get_cm_event).",
-             tale_number(own, "backlog"), requests, plural(requests), requests == 1 ? "s" : "");
+             tale_number(own, "backlog"), requests, tale_plural(requests), requests == 1 ? "s" : "");
     if (dropped)
         tale_say(tale,
                  "%" JSON_INTEGER_FORMAT " request%s came while the backlog was full, and %s dropped (reason %u).",
-                 times, plural(times), times == 1 ? "was" : "were", (unsigned)tale_number(dropped, "reason"));
+                 times, tale_plural(times), times == 1 ? "was" : "were", (unsigned)tale_number(dropped, "reason"));
 }
 
 /* What the program has to do next. */
@@ -449,7 +437,7 @@ json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t
         tell_state(&tale);
     if (waiting && !is_state(own, "REQ rcvd") && !is_state(own, "REP rcvd"))
         tale_say(&tale, "%" JSON_INTEGER_FORMAT " event%s of it wait%s that rdma_get_cm_event has not fetched.",
-                 waiting, plural(waiting), waiting == 1 ? "s" : "");
+                 waiting, tale_plural(waiting), waiting == 1 ? "s" : "");
     tell_events(&tale, own);
     tell_events(&tale, peer);
     return tale.list;

@@ -159,15 +159,30 @@ static json_t *find_peer(const struct sources *sources, const json_t *own, bool 
     return peer || ask ? peer : find(sources, &wanted, true);
 }
 
+/* What has the peer's number and is connected with another. */
+static json_t *find_stranger(const struct sources *sources, const json_t *own)
+{
+    struct wanted wanted = {number_of(own, "peer_qp"), number_of(own, "peer_pid"), 0};
+    bool itself = wanted.qp == number_of(own, "qp");
+    return wanted.qp && !itself ? find(sources, &wanted, true) : NULL;
+}
+
 static json_t *join(const struct sources *sources, json_t *own, bool ask)
 {
+    char why[256];
     json_t *peer = find_peer(sources, own, ask), *ends = json_array();
+    bool alone = !peer && sources->directory && number_of(own, "peer_qp");
+    json_t *stranger = alone ? find_stranger(sources, own) : NULL;
+    json_t *processes = alone && !stranger ? reports_collect(sources->directory, why, sizeof why) : NULL;
+    struct story_ends known = {own, peer, stranger, processes};
     json_array_append(ends, own);
     if (peer)
         json_array_append(ends, peer);
-    json_t *story = json_pack("{s:o, s:o, s:i}", "ends", ends, "sentences", story_sentences(own, peer), "reason",
+    json_t *story = json_pack("{s:o, s:o, s:i}", "ends", ends, "sentences", story_sentences(&known), "reason",
                               (int)story_reason(own, peer));
     json_decref(peer);
+    json_decref(stranger);
+    json_decref(processes);
     return story;
 }
 
@@ -199,6 +214,27 @@ static void join_all(const struct sources *sources, int pid, json_t *stories)
     }
 }
 
+/* Of a process that was killed before it could write: the story of the other end, which begins with a sentence that
+ * says so, if there is one. */
+static void add_of_peer(const struct sources *sources, const struct wanted *wanted, json_t *stories)
+{
+    size_t i;
+    char text[128];
+    json_t *line, *best = NULL, *list = json_array();
+    json_array_extend(list, sources->named);
+    json_array_extend(list, sources->kept);
+    json_array_foreach(list, i, line) if (number_of(line, "peer_qp") == wanted->qp &&
+                                          (!wanted->pid || number_of(line, "peer_pid") == wanted->pid)) best = line;
+    if (best) {
+        json_t *story = join(sources, best, false);
+        snprintf(text, sizeof text, "Of queue pair 0x%x itself nothing is left: this is the story of its peer.",
+                 (unsigned)wanted->qp);
+        json_array_insert_new(json_object_get(story, "sentences"), 0, json_string(text));
+        json_array_append_new(stories, story);
+    }
+    json_decref(list);
+}
+
 json_t *story_collect(const struct story_question *question)
 {
     struct sources sources = {.directory = question->directory};
@@ -213,6 +249,8 @@ json_t *story_collect(const struct story_question *question)
         json_t *own = find(&sources, &wanted, ask);
         if (own)
             json_array_append_new(stories, join(&sources, own, ask));
+        else
+            add_of_peer(&sources, &wanted, stories);
         json_decref(own);
     } else
         join_all(&sources, question->pid, stories);

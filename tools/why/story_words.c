@@ -5,64 +5,34 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "diag/clean.h"
 #include "diag/diag.h"
 #include "print/emit.h"
 #include "report/lost_event.h"
+#include "why/silence.h"
 #include "why/tale.h"
 
 enum { DETAIL = 512 };
-
-/* "12:01:02.345 ", or nothing. */
-static const char *time_of(json_int_t nanoseconds, char text[TALE_NAME])
-{
-    struct tm parts;
-    time_t seconds = nanoseconds / 1000000000;
-    size_t length = 0;
-    if (nanoseconds > 0 && localtime_r(&seconds, &parts))
-        length = strftime(text, TALE_NAME, "%H:%M:%S", &parts);
-    if (length)
-        snprintf(text + length, TALE_NAME - length, ".%03d ", (int)(nanoseconds / 1000000 % 1000));
-    text[length ? TALE_NAME - 1 : 0] = 0;
-    return text;
-}
-
-static bool has_word(const json_t *object, const char *key, const char *word)
-{
-    return !strcmp(tale_text(object, key), word);
-}
 
 static const json_t *error_of(const json_t *end)
 {
     return json_object_get(end, "error");
 }
 
-static unsigned reason_of(const json_t *end)
-{
-    return (unsigned)tale_number(error_of(end), "reason");
-}
-
-/* The last event of this name; NULL: it is no more, or never was, in the story. */
-static const json_t *event_of(const json_t *end, const char *event)
-{
-    const json_t *events = json_object_get(end, "events");
-    for (size_t i = json_array_size(events); i--;)
-        if (has_word(json_array_get(events, i), "event", event))
-            return json_array_get(events, i);
-    return NULL;
-}
-
 /* -- what was refused, with its numbers. */
+
+static const char *kind_of(const json_t *memory)
+{
+    return json_is_true(json_object_get(memory, "window")) ? "memory window" : "region";
+}
 
 static void describe_bounds(const json_t *memory, char *text)
 {
     uint64_t base = (uint64_t)tale_number(memory, "base"), address = (uint64_t)tale_number(memory, "address");
-    int length =
-        snprintf(text, DETAIL, "key 0x%" PRIx64 " belongs to a region of %" PRIu64 " bytes; %" PRIu64 " bytes ",
-                 (uint64_t)tale_number(memory, "key"), (uint64_t)tale_number(memory, "size"),
-                 (uint64_t)tale_number(memory, "length"));
+    int length = snprintf(text, DETAIL, "key 0x%" PRIx64 " belongs to a %s of %" PRIu64 " bytes; %" PRIu64 " bytes ",
+                          (uint64_t)tale_number(memory, "key"), kind_of(memory), (uint64_t)tale_number(memory, "size"),
+                          (uint64_t)tale_number(memory, "length"));
     snprintf(text + length, DETAIL - (size_t)length, "at offset %s%" PRIu64 " do not fit", address < base ? "-" : "",
              address < base ? base - address : address - base);
 }
@@ -75,23 +45,34 @@ static void describe_key(const json_t *memory, char *text)
              (uint64_t)tale_number(memory, "key"));
 }
 
+static void describe_remote_key(const json_t *memory, char *text)
+{
+    snprintf(text, DETAIL,
+             "key 0x%" PRIx64 " is that of no memory region and no bound memory window of this process: never "
+             "registered or bound, deregistered, invalidated, or another process's",
+             (uint64_t)tale_number(memory, "key"));
+}
+
 static void describe_domain(const json_t *memory, char *text)
 {
-    snprintf(text, DETAIL, "the region of key 0x%" PRIx64 " is of another protection domain than the queue pair",
-             (uint64_t)tale_number(memory, "key"));
+    snprintf(text, DETAIL, "the %s of key 0x%" PRIx64 " is of another protection domain than the queue pair",
+             kind_of(memory), (uint64_t)tale_number(memory, "key"));
 }
 
 static void describe_permission(const json_t *memory, char *text)
 {
-    snprintf(text, DETAIL, "the region of key 0x%" PRIx64 " was registered with %.160s, and this needs %.160s",
-             (uint64_t)tale_number(memory, "key"), tale_text(memory, "has"), tale_text(memory, "access"));
+    snprintf(text, DETAIL, "the %s of key 0x%" PRIx64 " was %s with %.160s, and this needs %.160s", kind_of(memory),
+             (uint64_t)tale_number(memory, "key"),
+             json_is_true(json_object_get(memory, "window")) ? "bound" : "registered", tale_text(memory, "has"),
+             tale_text(memory, "access"));
 }
 
 static const struct {
     enum reason reasons[3]; /* of a send, a receive, a peer's request */
     void (*describe)(const json_t *memory, char *text);
 } memory_lines[] = {
-    {{REASON_LOCAL_KEY_UNKNOWN, REASON_RECEIVE_KEY_UNKNOWN, REASON_REMOTE_KEY_UNKNOWN}, describe_key},
+    {{REASON_LOCAL_KEY_UNKNOWN, REASON_RECEIVE_KEY_UNKNOWN}, describe_key},
+    {{REASON_REMOTE_KEY_UNKNOWN}, describe_remote_key},
     {{REASON_LOCAL_PD, REASON_RECEIVE_PD, REASON_REMOTE_PD}, describe_domain},
     {{REASON_LOCAL_RANGE, REASON_RECEIVE_RANGE, REASON_REMOTE_RANGE}, describe_bounds},
     {{REASON_LOCAL_PERMISSION, REASON_RECEIVE_PERMISSION, REASON_REMOTE_PERMISSION}, describe_permission},
@@ -127,6 +108,8 @@ static const char *describe(const json_t *error, json_int_t sent, char text[DETA
                  (uint64_t)tale_number(error, "limit"));
     else if (reason == REASON_QP_PERMISSION)
         snprintf(text, DETAIL, "qp_access_flags of its queue pair are %.160s", tale_text(error, "flags"));
+    else if (reason == REASON_TOO_MANY_READS && !tale_number(error, "limit"))
+        snprintf(text, DETAIL, "max_dest_rd_atomic of its queue pair is 0, so that it takes no READs and atomics");
     else if (reason == REASON_TOO_MANY_READS)
         snprintf(text, DETAIL,
                  "max_dest_rd_atomic of its queue pair is %" PRIu64 ", and more READs and atomics came at a time",
@@ -160,16 +143,23 @@ static void tell_ends(struct tale *tale)
                  tale_name(tale->own, own), tale_text(tale->own, "type"), tale_text(tale->own, "state"));
 }
 
-static void tell_post(struct tale *tale, const json_t *end)
+/* The clock of posts may be some milliseconds ahead: no work is refused before it was posted. */
+static json_int_t posted_at(const json_t *end, const json_t *other)
+{
+    json_int_t posted = tale_number(error_of(end), "posted"), refused = tale_number(error_of(other), "time");
+    return refused && refused < posted ? refused : posted;
+}
+
+static void tell_post(struct tale *tale, const json_t *end, const json_t *other)
 {
     char name[TALE_NAME], when[TALE_NAME], where[128] = "";
     const json_t *error = error_of(end);
     if (!strstr(tale_text(error, "opcode"), "SEND"))
         snprintf(where, sizeof where, ", to address 0x%" PRIx64 " with rkey 0x%" PRIx64,
                  (uint64_t)tale_number(error, "address"), (uint64_t)tale_number(error, "key"));
-    tale_say(tale, "%s%s posted %s of %" PRIu64 " bytes, wr_id %" PRIu64 "%s.",
-             time_of(tale_number(error, "posted"), when), tale_name(end, name), tale_text(error, "opcode"),
-             (uint64_t)tale_number(error, "length"), (uint64_t)tale_number(error, "wr_id"), where);
+    tale_say(tale, "%s%s posted %s of %" PRIu64 " bytes, wr_id %" PRIu64 "%s.", tale_time(posted_at(end, other), when),
+             tale_name(end, name), tale_text(error, "opcode"), (uint64_t)tale_number(error, "length"),
+             (uint64_t)tale_number(error, "wr_id"), where);
 }
 
 static void tell_refusal(struct tale *tale, const json_t *end, const json_t *sender)
@@ -177,61 +167,45 @@ static void tell_refusal(struct tale *tale, const json_t *end, const json_t *sen
     char name[TALE_NAME], when[TALE_NAME], detail[DETAIL];
     const json_t *error = error_of(end), *receive = json_object_get(error, "receive");
     json_int_t sent = sender ? tale_number(error_of(sender), "length") : tale_number(error, "length");
-    tale_say(tale, "%s%s refused %s: %s (reason %u).", time_of(tale_number(error, "time"), when), tale_name(end, name),
-             sender ? "it" : tale_text(error, "operation"), describe(error, sent, detail), reason_of(end));
+    tale_say(tale, "%s%s refused %s: %s (reason %u).", tale_time(tale_number(error, "time"), when),
+             tale_name(end, name), sender ? "it" : tale_text(error, "operation"), describe(error, sent, detail),
+             tale_reason(end));
     if (receive)
         tale_say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s.", name,
                  (uint64_t)tale_number(receive, "wr_id"), tale_text(receive, "status"));
 }
 
-static const char *plural(json_int_t count)
+/* How receives are posted to an end; NULL: one that is not known. */
+static const char *posting_of(const json_t *end)
 {
-    return count == 1 ? "" : "s";
+    return json_object_get(end, "srq") ? "ibv_post_srq_recv" : "ibv_post_recv";
 }
 
-/* Why no answer came, as far as the other end or its absence shows. */
-static void tell_silence(struct tale *tale, const json_t *end, const json_t *other)
+static void tell_attempts(struct tale *tale, const json_t *end, const json_t *other)
 {
-    char name[TALE_NAME];
-    if (other && *tale_text(other, "state") && !json_is_true(json_object_get(other, "ended")) &&
-        (has_word(other, "state", "RESET") || has_word(other, "state", "INIT") || has_word(other, "state", "ERR")))
-        tale_say(tale, "%s has queue pair 0x%" PRIx64 " in %s, where it takes nothing.", tale_name(other, name),
-                 (uint64_t)tale_number(other, "qp"), tale_text(other, "state"));
-    else if (json_is_true(json_object_get(end, "peer_ended")))
-        tale_say(tale, "Process %d, which had queue pair 0x%" PRIx64 ", has ended.", (int)tale_number(end, "peer_pid"),
-                 (uint64_t)tale_number(end, "peer_qp"));
-    else if (!other && !json_object_get(end, "network"))
-        tale_say(tale, "No process of this directory has queue pair 0x%" PRIx64 " or has left its story.",
-                 (uint64_t)tale_number(end, "peer_qp"));
-    if (tale_number(end, "faults") || tale_number(other, "faults"))
-        tale_say(tale, "Faults that were asked for lost %" PRIu64 " packets of this end and %" PRIu64 " of the other.",
-                 (uint64_t)tale_number(end, "faults"), (uint64_t)tale_number(other, "faults"));
-}
-
-static void tell_attempts(struct tale *tale, const json_t *end)
-{
-    unsigned reason = reason_of(end);
+    unsigned reason = tale_reason(end);
     char name[TALE_NAME];
     json_int_t rnrs = tale_number(end, "rnrs_received"), timeouts = tale_number(end, "timeouts");
     if (reason == REASON_RNR_EXCEEDED)
         tale_say(tale,
-                 "Its peer answered %" PRIu64
-                 " time%s that it has no receive posted (ibv_post_recv); rnr_retry of %s is %" PRIu64 ".",
-                 (uint64_t)rnrs, plural(rnrs), tale_name(end, name), (uint64_t)tale_number(end, "rnr_retry"));
+                 "Its peer answered %" PRIu64 " time%s that it has no receive posted (%s); rnr_retry of %s is %" PRIu64
+                 ".",
+                 (uint64_t)rnrs, tale_plural(rnrs), posting_of(other), tale_name(end, name),
+                 (uint64_t)tale_number(end, "rnr_retry"));
     if (reason == REASON_RETRY_EXCEEDED || reason == REASON_PEER_GONE || reason == REASON_PEER_STALLED ||
         reason == REASON_NOT_SENT)
         tale_say(tale,
                  "No answer came: the ACK timer ran out %" PRIu64 " time%s (timeout is %" PRIu64 ", retry_cnt %" PRIu64
                  ").",
-                 (uint64_t)timeouts, plural(timeouts), (uint64_t)tale_number(end, "timeout"),
+                 (uint64_t)timeouts, tale_plural(timeouts), (uint64_t)tale_number(end, "timeout"),
                  (uint64_t)tale_number(end, "retry_cnt"));
 }
 
 /* The other end says more than the code that came back. */
 static bool is_refused_there(const json_t *end, const json_t *other)
 {
-    unsigned reason = reason_of(end);
-    return other && has_word(error_of(other), "subject", "packet") &&
+    unsigned reason = tale_reason(end);
+    return other && tale_has(error_of(other), "subject", "packet") &&
            (reason == REASON_REMOTE_INVALID_REQUEST || reason == REASON_REMOTE_ACCESS ||
             reason == REASON_REMOTE_OPERATION);
 }
@@ -246,10 +220,10 @@ static void tell_completion(struct tale *tale, const json_t *end, const json_t *
 {
     char name[TALE_NAME], when[TALE_NAME], detail[DETAIL] = "";
     const json_t *error = error_of(end);
-    if (!is_refused_there(end, other) && !is_of_attempts(reason_of(end)))
+    if (!is_refused_there(end, other) && !is_of_attempts(tale_reason(end)))
         describe(error, 0, detail);
-    tale_say(tale, "%s%s completed it with %s%s%s (reason %u).", time_of(tale_number(error, "time"), when),
-             tale_name(end, name), tale_text(error, "status"), *detail ? ": " : "", detail, reason_of(end));
+    tale_say(tale, "%s%s completed it with %s%s%s (reason %u).", tale_time(tale_number(error, "time"), when),
+             tale_name(end, name), tale_text(error, "status"), *detail ? ": " : "", detail, tale_reason(end));
 }
 
 static void tell_flushed(struct tale *tale, const json_t *end)
@@ -258,51 +232,54 @@ static void tell_flushed(struct tale *tale, const json_t *end)
     json_int_t sends = tale_number(end, "flushed_sends"), receives = tale_number(end, "flushed_receives");
     if (sends)
         tale_say(tale, "%" PRIu64 " %swork request%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)sends,
-                 reason_of(end) ? "later " : "", plural(sends), tale_name(end, name));
+                 tale_reason(end) ? "later " : "", tale_plural(sends), tale_name(end, name));
     if (receives)
         tale_say(tale, "%" PRIu64 " receive%s of %s ended with IBV_WC_WR_FLUSH_ERR.", (uint64_t)receives,
-                 plural(receives), tale_name(end, name));
+                 tale_plural(receives), tale_name(end, name));
 }
 
 static void tell_receives(struct tale *tale, const json_t *other)
 {
-    char name[TALE_NAME];
+    char name[TALE_NAME], queue[TALE_NAME] = "";
     json_int_t posted = tale_number(other, "recv_posted");
+    if (json_object_get(other, "srq"))
+        snprintf(queue, sizeof queue, "shared receive queue %u of ", (unsigned)tale_number(other, "srq"));
+    tale_name(other, name);
     if (posted)
-        tale_say(tale, "%s has %" PRIu64 " receive%s posted to 0x%" PRIx64 " since.", tale_name(other, name),
-                 (uint64_t)posted, plural(posted), (uint64_t)tale_number(other, "qp"));
+        tale_say(tale, "%s has %" PRIu64 " receive%s posted to %s0x%" PRIx64 " since.", name, (uint64_t)posted,
+                 tale_plural(posted), queue, (uint64_t)tale_number(other, "qp"));
     else
-        tale_say(tale, "%s has no receive posted to 0x%" PRIx64 ".", tale_name(other, name),
-                 (uint64_t)tale_number(other, "qp"));
+        tale_say(tale, "%s has no receive posted to %s0x%" PRIx64 ".", name, queue, (uint64_t)tale_number(other, "qp"));
 }
 
 static void tell_send(struct tale *tale, const json_t *end, const json_t *other)
 {
-    tell_post(tale, end);
+    tell_post(tale, end, is_refused_there(end, other) ? other : NULL);
     if (is_refused_there(end, other))
         tell_refusal(tale, other, end);
-    tell_attempts(tale, end);
-    if (reason_of(end) == REASON_RNR_EXCEEDED && other)
+    tell_attempts(tale, end, other);
+    if (tale_reason(end) == REASON_RNR_EXCEEDED && other)
         tell_receives(tale, other);
-    if (reason_of(end) == REASON_RETRY_EXCEEDED || reason_of(end) == REASON_PEER_GONE)
-        tell_silence(tale, end, other);
+    if (tale_reason(end) == REASON_RETRY_EXCEEDED || tale_reason(end) == REASON_PEER_GONE)
+        silence_tell(tale, end, other);
     tell_completion(tale, end, other);
 }
 
 static void tell_receive(struct tale *tale, const json_t *end)
 {
-    char name[TALE_NAME], detail[DETAIL];
+    char name[TALE_NAME], when[TALE_NAME], detail[DETAIL];
     const json_t *error = error_of(end), *receive = json_object_get(error, "receive");
-    tale_say(tale, "%s completed the receive of wr_id %" PRIu64 " with %s: %s (reason %u).", tale_name(end, name),
-             (uint64_t)tale_number(receive, "wr_id"), tale_text(receive, "status"),
-             describe(error, tale_number(error, "length"), detail), reason_of(end));
+    tale_say(tale, "%s%s completed the receive of wr_id %" PRIu64 " with %s: %s (reason %u).",
+             tale_time(tale_number(error, "time"), when), tale_name(end, name), (uint64_t)tale_number(receive, "wr_id"),
+             tale_text(receive, "status"), describe(error, tale_number(error, "length"), detail), tale_reason(end));
 }
 
 static void tell_fault(struct tale *tale, const json_t *end)
 {
-    char name[TALE_NAME], detail[DETAIL];
-    tale_say(tale, "The queue pair of %s failed: %s (reason %u).", tale_name(end, name),
-             describe(error_of(end), 0, detail), reason_of(end));
+    char name[TALE_NAME], when[TALE_NAME], detail[DETAIL];
+    tale_say(tale, "%sThe queue pair of %s failed: %s (reason %u).",
+             tale_time(tale_number(error_of(end), "time"), when), tale_name(end, name),
+             describe(error_of(end), 0, detail), tale_reason(end));
 }
 
 /* What an end says of its own error. */
@@ -322,7 +299,7 @@ static void tell_error(struct tale *tale, const json_t *end, const json_t *other
 /* "SEND_ENDED" or "RECEIVE_ENDED" of the newest completion, which may be the one that waits. */
 static const json_t *last_completion(const json_t *end)
 {
-    const json_t *send = event_of(end, "SEND_ENDED"), *receive = event_of(end, "RECEIVE_ENDED");
+    const json_t *send = tale_event(end, "SEND_ENDED"), *receive = tale_event(end, "RECEIVE_ENDED");
     return !send || (receive && tale_number(receive, "time") > tale_number(send, "time")) ? receive : send;
 }
 
@@ -353,38 +330,50 @@ static void tell_completions(struct tale *tale, const json_t *end)
             continue;
         bool sleeps = json_object_get(cq, "event") || tale_number(cq, "asked");
         tale_say(tale, "%sCompletion queue %" PRIu64 " of %s has %" PRIu64 " completion%s that %s not polled%s%s.",
-                 time_of(tale_number(last_completion(end), "time"), when), (uint64_t)tale_number(cq, "handle"),
-                 tale_name(end, name), (uint64_t)waiting, plural(waiting), waiting == 1 ? "was" : "were",
+                 tale_time(tale_number(last_completion(end), "time"), when), (uint64_t)tale_number(cq, "handle"),
+                 tale_name(end, name), (uint64_t)waiting, tale_plural(waiting), waiting == 1 ? "was" : "were",
                  sleeps ? ", and " : " (ibv_poll_cq)", sleeps ? lost_event_words(cq) : "");
     }
+}
+
+/* What did not arrive, of services that do not repeat; or why nothing is answered as yet. */
+static void tell_losses(struct tale *tale)
+{
+    if (!json_object_get(tale->own, "retry_cnt")) {
+        silence_tell_drops(tale, tale->own, 0);
+        silence_tell_drops(tale, tale->peer, 0);
+    } else if (tale_number(tale->own, "send_posted") && !tale_has(tale->own, "state", "ERR"))
+        silence_tell(tale, tale->own, tale->peer);
 }
 
 /* No error: what the program did, or what it waits for. */
 static void tell_flush_or_hang(struct tale *tale)
 {
     char name[TALE_NAME], when[TALE_NAME];
-    const json_t *state = event_of(tale->own, "QP_STATE");
+    const json_t *state = tale_event(tale->own, "QP_STATE");
     json_int_t rnrs = tale_number(tale->own, "rnrs_received"), waits = tale_number(tale->own, "rnrs_sent");
     tale_name(tale->own, name);
-    if (has_word(tale->own, "state", "ERR"))
+    if (tale_has(tale->own, "state", "ERR"))
         tale_say(tale, "%sIt had no error: %s itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
-                 time_of(tale_number(state, "time"), when), name);
+                 tale_time(tale_number(state, "time"), when), name);
     else if (rnrs && tale_number(tale->own, "send_posted"))
         tale_say(tale,
                  "It had no error: it waits. Its peer answered %" PRIu64
-                 " time%s that it has no receive posted (ibv_post_recv), and rnr_retry is %" PRIu64 "%s.",
-                 (uint64_t)rnrs, plural(rnrs), (uint64_t)tale_number(tale->own, "rnr_retry"),
+                 " time%s that it has no receive posted (%s), and rnr_retry is %" PRIu64 "%s.",
+                 (uint64_t)rnrs, tale_plural(rnrs), posting_of(tale->peer),
+                 (uint64_t)tale_number(tale->own, "rnr_retry"),
                  tale_number(tale->own, "rnr_retry") == 7 ? ", for ever" : "");
     else if (waits && !tale_number(tale->own, "recv_posted"))
         tale_say(tale,
-                 "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so "
+                 "It had no error. It has no receive posted (%s) for a message of its peer, and answered so "
                  "%" PRIu64 " time%s.",
-                 (uint64_t)waits, plural(waits));
+                 posting_of(tale->own), (uint64_t)waits, tale_plural(waits));
     else if (has_completions(tale->own) || has_completions(tale->peer))
         tale_say(tale, "It had no error.");
     else
         tale_say(tale, "It had no error. \"softverbs why %d\" says what its process waits for.",
                  (int)tale_number(tale->own, "pid"));
+    tell_losses(tale);
     tell_completions(tale, tale->own);
     tell_completions(tale, tale->peer);
 }
@@ -392,27 +381,44 @@ static void tell_flush_or_hang(struct tale *tale)
 /* Could it know more? Not of what went wrong before anything was sent. */
 static bool is_of_both(const json_t *own)
 {
-    unsigned reason = reason_of(own);
+    unsigned reason = tale_reason(own);
     return !reason || is_of_attempts(reason) || reason == REASON_PEER_STALLED || reason == REASON_BAD_RESPONSE ||
            (reason >= REASON_REMOTE_INVALID_REQUEST && reason <= REASON_REMOTE_OPERATION);
 }
 
 static void tell_missing(struct tale *tale)
 {
-    if (!tale_number(tale->own, "peer_qp") || !is_of_both(tale->own))
-        return;
-    if (!tale->peer && !json_object_get(tale->own, "network"))
-        tale_say(tale,
-                 "What the other end saw is not known: its process has ended and left no story, or is not of this "
-                 "directory.");
-    if (json_object_get(tale->own, "network"))
-        tale_say(tale, "The other end is on another host: \"softverbs why --qp 0x%" PRIx64 "\" there.",
-                 (uint64_t)tale_number(tale->own, "peer_qp"));
+    if (tale_number(tale->own, "peer_qp") && is_of_both(tale->own))
+        silence_tell_missing(tale);
+}
+
+static bool is_of_silence(const json_t *end)
+{
+    return tale_reason(end) == REASON_RETRY_EXCEEDED || tale_reason(end) == REASON_PEER_GONE;
+}
+
+/* The reason that is the cause of the end's error, here or there. */
+static unsigned cause_of(const json_t *end, const json_t *other)
+{
+    unsigned there = 0;
+    if (is_refused_there(end, other))
+        there = tale_reason(other);
+    else if (is_of_silence(end) && other)
+        there = silence_reason(end, other);
+    return there ? there : tale_reason(end);
+}
+
+/* Which of two errors came first is the cause of the other. */
+static bool is_first(const json_t *end, const json_t *other)
+{
+    if (!tale_reason(end) || !tale_reason(other))
+        return tale_reason(end);
+    return tale_number(error_of(end), "time") <= tale_number(error_of(other), "time");
 }
 
 unsigned story_reason(const json_t *own, const json_t *peer)
 {
-    return is_refused_there(own, peer) ? reason_of(peer) : reason_of(own) ? reason_of(own) : reason_of(peer);
+    return tale_reason(own) ? cause_of(own, peer) : cause_of(peer, own);
 }
 
 /* What the user's script has done to it. */
@@ -432,16 +438,33 @@ static void tell_more(struct tale *tale)
         tale_say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
 }
 
-json_t *story_sentences(const json_t *own, const json_t *peer)
+/* The sender's end has the whole of what was refused. Otherwise each end has an error of its own, the first of which
+ * may have led to the other. */
+static void tell_errors(struct tale *tale, const json_t *own, const json_t *peer)
 {
-    struct tale tale = {.own = own, .peer = peer, .list = json_array()};
+    if (is_refused_there(peer, own))
+        tell_error(tale, peer, own);
+    else if (is_refused_there(own, peer))
+        tell_error(tale, own, peer);
+    else if (is_first(own, peer)) {
+        tell_error(tale, own, peer);
+        if (tale_reason(peer))
+            tell_error(tale, peer, own);
+    } else {
+        tell_error(tale, peer, own);
+        if (tale_reason(own))
+            tell_error(tale, own, peer);
+    }
+}
+
+json_t *story_sentences(const struct story_ends *ends)
+{
+    const json_t *own = ends->own, *peer = ends->peer;
+    struct tale tale = {
+        .own = own, .peer = peer, .processes = ends->processes, .stranger = ends->stranger, .list = json_array()};
     tell_ends(&tale);
-    if (is_refused_there(peer, own)) /* the sender's end has the whole of it */
-        tell_error(&tale, peer, own);
-    else if (reason_of(own))
-        tell_error(&tale, own, peer);
-    else if (reason_of(peer))
-        tell_error(&tale, peer, own);
+    if (tale_reason(own) || tale_reason(peer))
+        tell_errors(&tale, own, peer);
     else
         tell_flush_or_hang(&tale);
     tell_flushed(&tale, own);

@@ -4,9 +4,16 @@
 
 #include <jansson.h>
 
-/* An array of sentences, the caller's, of a queue pair and its peer, each as src/verbs/ask/qp_story.c tells of it;
- * `peer` NULL: nothing is known of it. Nothing in them is trusted. */
-json_t *story_sentences(const json_t *own, const json_t *peer);
+/* A queue pair and its peer, each as src/verbs/ask/qp_story.c tells of it. */
+struct story_ends {
+    const json_t *own, *peer; /* peer NULL: nothing is known of it */
+    const json_t *stranger;   /* has the number of the peer, and is connected with another; NULL: none is known */
+    const json_t
+        *processes; /* those of the directory (reports_collect), where the peer is not known; NULL: nor are they */
+};
+
+/* An array of sentences, the caller's. Nothing in the ends is trusted. */
+json_t *story_sentences(const struct story_ends *);
 
 /* The reason that explains most, the one of who refused; 0: nothing failed. */
 unsigned story_reason(const json_t *own, const json_t *peer);

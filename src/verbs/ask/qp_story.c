@@ -10,6 +10,7 @@
 #include "diag/clean.h"
 #include "diag/kept_story.h"
 #include "diag/log.h"
+#include "events/drops.h"
 #include "events/last_events.h"
 #include "events/lines.h"
 #include "script/meet.h"
@@ -21,6 +22,7 @@
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 #include "wire/op.h"
 
 typedef unsigned long long number;
@@ -75,6 +77,7 @@ static struct story_memory look_at(const struct qp *qp, uint32_t key, uint64_t a
         memory.base = region->base;
         memory.size = region->length;
         memory.has = region->access;
+        memory.window = region->kind == REGION_WINDOW;
     }
     return memory;
 }
@@ -244,7 +247,7 @@ static void report_memory(FILE *out, const struct story_memory *memory)
     if (memory->known)
         fprintf(out, ",\"base\":%llu,\"size\":%llu,\"has\":\"%s\"", (number)memory->base, (number)memory->size,
                 words_access(memory->has, words));
-    fputs("}", out);
+    fputs(memory->window ? ",\"window\":true}" : "}", out);
 }
 
 const char *qp_story_subject(unsigned subject)
@@ -313,6 +316,8 @@ static void report_attributes(FILE *out, const struct qp *qp)
                 qp->attr.rnr_retry);
     fprintf(out, ",\"send_posted\":%u,\"recv_posted\":%u", qp->sends.posted - atomic_load(&qp->sends.retired),
             qp->receives.queue ? receive_queue_look(qp->receives.queue).posted : 0);
+    if (qp->uses.srq)
+        fprintf(out, ",\"srq\":%u", qp->uses.srq->object.handle);
 }
 
 /* Those that are one number under their key. */
@@ -425,14 +430,15 @@ void qp_story_keep(struct qp *qp)
     qp_story_log(qp->number, story, flow_at(qp_flow(qp)), (nanos)read_clock(CLOCK_MONOTONIC));
 }
 
-/* A message was told to come later and has not come. */
-static bool refuses_for_want(const struct story *story, uint32_t at)
+/* A message was told to come later, or dropped, and nothing has come since. */
+static bool lets_wait(const struct story *story, uint32_t at)
 {
     for (unsigned back = 1; back <= STORY_RECORDS; back++) {
         const struct story_record *record = story_record(story, at, back);
         if (!record->time || record->event == EVENT_RECEIVE_ENDED)
             return false;
-        if (record->event == EVENT_RNR_SENT)
+        if (record->event == EVENT_RNR_SENT ||
+            (record->event == EVENT_PACKET_DROPPED && drops_lose((unsigned)record->a)))
             return true;
     }
     return false;
@@ -452,6 +458,6 @@ void qp_story_end(struct qp *qp)
         return;
     if (story->kept && story->kept_flushed != flushed(story))
         keep_story(qp, kept_story_renew);
-    else if (!story->kept && (has_work(qp) || refuses_for_want(story, flow_at(qp_flow(qp)))) && kept_story_may(true))
+    else if (!story->kept && (has_work(qp) || lets_wait(story, flow_at(qp_flow(qp)))) && kept_story_may(true))
         keep_story(qp, kept_story_add);
 }
