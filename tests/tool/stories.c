@@ -30,7 +30,8 @@ struct cause {
     enum ibv_qp_type type;     /* 0: RC */
     bool shared, late;         /* the server has a shared receive queue; posts its receive when it is too late */
     bool window;               /* what the client names is a memory window of a half of the region */
-    /* What the server does before the client posts: STRANGE connects its queue pair with another of its own. */
+    /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
+     * server. */
     enum { RUNS, INIT, DIES, NOBODY, EXITS, FAILS, MOVES, DESTROYS, STRANGE, STOPS } server;
     unsigned behind;          /* work requests behind the first */
     bool hangs, moves_itself; /* no completion comes; the program itself goes to ERR */
@@ -353,7 +354,7 @@ static void move_itself(void)
         fail("not to ERR");
 }
 
-/* Its queue pair is connected with another one of its own. */
+/* Its queue pair is connected with another queue pair of the server. */
 static void connect_strangely(void)
 {
     unsigned number = qp->qp_num, other;

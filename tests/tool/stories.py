@@ -14,7 +14,7 @@ WRITTEN = "T C posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id 7, to address A with r
 UNKNOWN = "key K is that of no memory region of this process: never registered, deregistered, or another process's"
 UNKNOWN_THERE = ("key K is that of no memory region and no bound memory window of this process: never registered or bound, deregistered, "
                  "invalidated, or another process's")
-GONE = "What the other end saw is not known: its process has ended and left no story, or is not of this directory."
+GONE = "The part of the other end is not known: its process has ended and left no story, or is not of this directory."
 CONNECTED = "Queue pair c of C is RC in RTS, connected with s of S."
 HANGS = "It had no error: it waits. Its peer answered N times that it has no receive posted (ibv_post_recv), and rnr_retry is 7, for ever."
 SERVER_WAITS = "Completion queue N of S has 1 completion that was not polled, and no event is asked for (ibv_req_notify_cq), which was never called."
@@ -131,11 +131,11 @@ CAUSES = {
         "Queue pair c of C is RC in ERR, connected with s of process S.", WRITTEN, SILENCE,
         "S lives and has no queue pair s: it was destroyed (ibv_destroy_qp), or never made.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
-        "What the other end saw is not known: its queue pair is gone and has left no story.",
+        "The part of the other end is not known: its queue pair is gone and has left no story.",
         "\"softverbs explain 105\" has causes and cures."],
     "stopped": [
         "Queue pair c of C is RC in RTS, connected with s of process S.", "It had no error. \"softverbs why C\" says what its process waits for.",
-        "What the other end saw is not known: process S does not answer: it is stopped (SIGSTOP, a debugger), or ends."],
+        "The part of the other end is not known: process S does not answer: it is stopped (SIGSTOP, a debugger), or ends."],
     "uc-key": [
         "Queue pair c of C is UC in RTS, connected with s of S.", "It had no error. \"softverbs why C\" says what its process waits for.",
         "S dropped N packets (reason 18): An unreliable write named memory that it may not write; it was dropped."],

@@ -206,14 +206,14 @@ void silence_tell_missing(struct tale *tale)
     else if (tale->peer || tale->stranger || tale_number(own, "peer_qp") == tale_number(own, "qp"))
         return;
     else if (json_is_true(json_object_get(process, "answers")))
-        tale_say(tale, "What the other end saw is not known: its queue pair is gone and has left no story.");
+        tale_say(tale, "The part of the other end is not known: its queue pair is gone and has left no story.");
     else if (process)
         tale_say(tale,
-                 "What the other end saw is not known: process %d does not answer: it is stopped (SIGSTOP, a "
+                 "The part of the other end is not known: process %d does not answer: it is stopped (SIGSTOP, a "
                  "debugger), or ends.",
                  (int)tale_number(own, "peer_pid"));
     else
         tale_say(tale,
-                 "What the other end saw is not known: its process has ended and left no story, or is not of this "
+                 "The part of the other end is not known: its process has ended and left no story, or is not of this "
                  "directory.");
 }
