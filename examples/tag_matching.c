@@ -6,7 +6,7 @@
  * messages that come before their buffer reach the program (unexpected()), which must then say how many it has seen,
  * since until it has, the device may not use newer buffers: a message would overtake an older one.
  *
- * docs/user/tag-matching.md has the rules. Errors end the program; a real one would be kinder. */
+ * docs/reference/tag-matching.md has the rules. Errors end the program; a real one would be kinder. */
 #include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>
 

@@ -110,7 +110,7 @@ const struct command devices_command = {
     .name = "devices",
     .arguments = "[--json]",
     .summary = "List the devices that programs see under softverbs run",
-    .help = "  --json            as a list, see docs/user/json.md\n"
+    .help = "  --json            as a list, see docs/reference/json.md\n"
             "\n"
             "SOFTVERBS_DEVICES and SOFTVERBS_CONFIG say which they are; \"softverbs run --\n"
             "ibv_devinfo -v\" tells all of them. Devices that the kernel has are not among\n"

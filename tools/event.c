@@ -229,7 +229,7 @@ const struct command event_command = {
             "                    are only told\n"
             "\n"
             "  --pid PID         only this process\n" MEETING_HELP_DIR
-            "  --json            who was told as an object, see docs/user/json.md\n"
+            "  --json            who was told as an object, see docs/reference/json.md\n"
             "\n"
             "Each context of the device in each live process gets the asynchronous event;\n"
             "ibv_asyncwatch shows it. A port that is down stays so for processes that start\n"

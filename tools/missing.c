@@ -71,6 +71,6 @@ const struct command missing_command = {
     .help = "  --provider        also the interface of vendors' plug-ins, which stays empty\n"
             "                    for good: it is there so that programs linked against such\n"
             "                    plug-ins load\n"
-            "  --json            as a list, see docs/user/json.md\n",
+            "  --json            as a list, see docs/reference/json.md\n",
     .run = missing,
 };

@@ -31,6 +31,6 @@ const struct command version_command = {
     .name = "version",
     .arguments = "[--json]",
     .summary = "Say which softverbs this is and whose interface it offers",
-    .help = "  --json            as an object, see docs/user/json.md\n",
+    .help = "  --json            as an object, see docs/reference/json.md\n",
     .run = version,
 };

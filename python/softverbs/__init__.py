@@ -6,7 +6,7 @@
         done = session.run("ibv_devinfo", rules=["when ibv_open_device: error EIO"])
         assert done.status != 0 and done.acted("ibv_open_device")
 
-Needs nothing but the command `softverbs`. docs/user/testing.md of softverbs is the tutorial, docs/user/scripts.md has the
+Needs nothing but the command `softverbs`. docs/how-to/testing.md of softverbs is the tutorial, docs/reference/scripts.md has the
 language of the rules.
 """
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Result:
         self.out = out
         self.err = err
         self.story = list(story)  #: the lines of the log: what failed, and which rule did what
-        self.counters = list(counters)  #: an object for each of its processes (docs/user/json.md, Counts)
+        self.counters = list(counters)  #: an object for each of its processes (docs/reference/json.md, Counts)
 
     def acted(self, name: str) -> int:
         """How often a rule acted on what has this name, such as "ibv_reg_mr", "work" or "RC SEND_ONLY"."""
@@ -208,16 +208,16 @@ class Session:
         return self.start(*command, rules=rules, capture=capture, env=env).wait(seconds)
 
     def event(self, name: str, device: str = "soft0") -> None:
-        """An asynchronous event such as "port-down" in all its programs: docs/user/events.md."""
+        """An asynchronous event such as "port-down" in all its programs: docs/reference/events.md."""
         self.softverbs("event", name, device)
 
     def counters(self) -> List[Dict[str, Any]]:
-        """What its live programs have counted (docs/user/json.md, Counts)."""
+        """What its live programs have counted (docs/reference/json.md, Counts)."""
         counts: List[Dict[str, Any]] = json.loads(self.softverbs("stat", "--once", "--json"))
         return counts
 
     def show(self) -> List[Dict[str, Any]]:
-        """The objects of its live programs (docs/user/json.md, Process)."""
+        """The objects of its live programs (docs/reference/json.md, Process)."""
         processes: List[Dict[str, Any]] = json.loads(self.softverbs("show", "--json"))
         return processes
 

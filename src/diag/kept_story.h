@@ -1,6 +1,6 @@
 /* The stories of queue pairs that failed, in a file of the directory where processes meet, beside the last lines of the
  * log (last_lines.h): `softverbs why --last --qp` explains by it what happened in a process that has ended. A line of
- * JSON for each (docs/user/json.md). The file has its owner's mode, 0600, and gives way as files of last lines do.
+ * JSON for each (docs/reference/json.md). The file has its owner's mode, 0600, and gives way as files of last lines do.
  * Where the user named a file (SOFTVERBS_STORY), the same lines are appended to that. Thread-safe; what can't be
  * written is not kept. */
 #ifndef DIAG_KEPT_STORY_H

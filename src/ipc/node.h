@@ -2,7 +2,7 @@
  * have died.
  *
  * Processes of one user, network namespace and user namespace meet in a directory (0700), or those that are let in
- * where one is named (docs/user/containers.md): one table file of fixed size (reserved with posix_fallocate when made,
+ * where one is named (docs/how-to/containers.md): one table file of fixed size (reserved with posix_fallocate when made,
  * so a full disk is an error and not a SIGBUS) with a slot for each process and the owner of each block of 256 queue
  * pair numbers; and a datagram socket for each process, which carries doorbells, the memfd of a new ring (SCM_RIGHTS,
  * sealed against shrinking), and requests for a report. Nothing that is read from the table is trusted. Whether a

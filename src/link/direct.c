@@ -19,7 +19,7 @@ static unsigned direct_engage(struct direct_desk *desk)
 }
 
 /* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
- * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/user/choices.md): so
+ * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/reference/choices.md): so
  * that word is a separate piece. Cuts the last piece of a READ's destination, behind which there is room for one more;
  * returns how many pieces there are. */
 static unsigned direct_split(struct iovec *pieces, unsigned count)

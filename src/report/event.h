@@ -1,4 +1,4 @@
-/* Events that a person provokes: what `softverbs event` asks of this process. docs/user/events.md says what each does.
+/* Events that a person provokes: what `softverbs event` asks of this process. docs/reference/events.md says what each does.
  */
 #ifndef REPORT_EVENT_H
 #define REPORT_EVENT_H

@@ -1,4 +1,4 @@
-/* Rules of scripts for a process that runs: what `softverbs inject` asks of it. docs/user/scripts.md has the language.
+/* Rules of scripts for a process that runs: what `softverbs inject` asks of it. docs/reference/scripts.md has the language.
  */
 #ifndef REPORT_INJECT_H
 #define REPORT_INJECT_H

@@ -1,6 +1,6 @@
 /* How a debugger finds the objects and stories of this process, in its memory or in its core file, without debug
  * information: a table in the library's own data (layout.def), which begins with LAYOUT_MAGIC and its own address. The
- * library needs no symbols for it. lib/softverbs-gdb.py reads it; docs/user/stories.md says how. */
+ * library needs no symbols for it. lib/softverbs-gdb.py reads it; docs/how-to/stories.md says how. */
 #ifndef REPORT_LAYOUT_H
 #define REPORT_LAYOUT_H
 

@@ -1,4 +1,4 @@
-/* One rule of a script: when a call meets its conditions, its actions happen. docs/user/scripts.md has the language. */
+/* One rule of a script: when a call meets its conditions, its actions happen. docs/reference/scripts.md has the language. */
 #ifndef SCRIPT_RULE_H
 #define SCRIPT_RULE_H
 

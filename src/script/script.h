@@ -1,5 +1,5 @@
 /* A script that the user gives disturbs the program's calls: SOFTVERBS_SCRIPT names its file, SOFTVERBS_INJECT has one
- * itself. docs/user/scripts.md has the language, script/words.def its words. */
+ * itself. docs/reference/scripts.md has the language, script/words.def its words. */
 #ifndef SCRIPT_SCRIPT_H
 #define SCRIPT_SCRIPT_H
 

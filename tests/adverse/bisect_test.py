@@ -31,8 +31,8 @@ def _found(mistake, *, trials="40", options=QUICK):
 
 
 def _fields(form):
-    """Of docs/user/json.md."""
-    with open(os.path.join(HERE, "../../docs/user/json.md"), encoding="utf-8") as page:
+    """Of docs/reference/json.md."""
+    with open(os.path.join(HERE, "../../docs/reference/json.md"), encoding="utf-8") as page:
         chapter = next(each for each in page.read().split("\n## ") if each.startswith(form + "\n"))
     return set(re.findall(r"^\| `(\w+)` \|", chapter, re.MULTILINE))
 

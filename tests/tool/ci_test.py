@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""action.yml and the snippets of docs/user/ci.md, as far as they go without their hosts: their commands run here."""
+"""action.yml and the snippets of docs/how-to/ci.md, as far as they go without their hosts: their commands run here."""
 import os
 import re
 import shutil
@@ -27,7 +27,7 @@ def _tarball():
 
 
 def _snippet(heading, kind):
-    chapter = _read("docs/user/ci.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    chapter = _read("docs/how-to/ci.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return re.search(f"```{kind}\n(.*?)```", chapter, re.DOTALL).group(1)
 
 
@@ -132,7 +132,7 @@ def a_failed_job_leaves_log_counters_and_capture():
         assert "REMOTE_KEY_UNKNOWN" in counters.read()
     decoded = cases.softverbs("decode", f"{left}/packets.pcapng")
     assert decoded.returncode == 0 and b"WRITE_ONLY" in decoded.stdout, told(decoded)
-    assert "when: on_failure" in _read("docs/user/ci.md") and f"paths: [{path}]" in _read("docs/user/ci.md")
+    assert "when: on_failure" in _read("docs/how-to/ci.md") and f"paths: [{path}]" in _read("docs/how-to/ci.md")
 
 
 def the_image_names_the_directory_of_the_tarball():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files of examples/cluster are what a parser takes them for, and their commands do on hosts of a lab what the page says (docs/user/clusters.md)."""
+"""The files of examples/cluster are what a parser takes them for, and their commands do on hosts of a lab what the page says (docs/how-to/clusters.md)."""
 import json
 import os
 import shlex

@@ -57,13 +57,13 @@ def explain_has_causes_an_example_a_cure_and_a_page_of_each():
     said = expect(softverbs("explain", "105")).stdout.decode()
     for head in ("usual causes", "example", "cure", "page"):
         assert re.search(rf"^ +{head} +\S", said, re.MULTILINE), (head, said)
-    assert "ntohl" not in said and "byte order" in said and "docs/user/debugging.md" in said, said
+    assert "ntohl" not in said and "byte order" in said and "docs/how-to/debugging.md" in said, said
     every = json.loads(expect(softverbs("explain", "--json")).stdout)
     every += json.loads(expect(softverbs("explain", "--json", *(name for _, name, *_ in _words()))).stdout)
     assert len(every) > 300, len(every)
     for one in every:
         assert all(len(one[part]) > 4 for part in ("sentence", "causes", "example", "cure", "page")), one
-        assert os.path.exists(os.path.join(os.path.dirname(__file__), "../../docs/user", one["page"])), one
+        assert os.path.exists(os.path.join(os.path.dirname(__file__), "../../docs", one["page"])), one
         for number in re.findall(r"\b\d{1,3}\b", " ".join(re.findall(r"\(([\d, to]+)\)", one["causes"] + one["cure"]))):
             assert int(number) in {each["number"] for each in every}, one
 

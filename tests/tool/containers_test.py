@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Processes of different containers on one host: namespaces of users, processes and mounts, other users, with and without
-single copy. docs/user/containers.md says the same to people."""
+single copy. docs/how-to/containers.md says the same to people."""
 import contextlib
 import os
 import pwd

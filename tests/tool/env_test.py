@@ -145,7 +145,7 @@ FAULTY = {"SOFTVERBS_FAULT": "drop=xx", "SOFTVERBS_LIMITS": "max_foo=4", "SOFTVE
 
 
 def no_faulty_variable_leaves_a_green_job():
-    """A script with -e, as jobs are, in each way that docs/user/ci.md has."""
+    """A script with -e, as jobs are, in each way that docs/how-to/ci.md has."""
     for name, value in FAULTY.items():
         for shell in ("bash", "sh"):
             for script in (f'eval "$({cases.SOFTVERBS} env)"; true', f"{cases.SOFTVERBS} run -- true", f"{cases.SOFTVERBS} doctor >/dev/null",

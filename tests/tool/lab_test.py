@@ -273,7 +273,7 @@ def mistakes_in_links_have_sentences():
 
 
 # The end of perftest waits for the peer's. That of the ping-pongs does not: where the ACK of the last message is lost, its receiver has gone before
-# the sender repeats it, and that sender ends with RETRY_EXC_ERR, on adapters as here (docs/user/faults.md).
+# the sender repeats it, and that sender ends with RETRY_EXC_ERR, on adapters as here (docs/how-to/faults.md).
 SEND = "softverbs on h2 -- ib_send_lat -x 1 -n 300 >/dev/null & server=$!; for i in 1 2 3 4 5 6 7 8 9; do " \
        "ib_send_lat -x 1 -n 300 h2 && break; sleep 0.3; done; wait $server && softverbs lab link"
 

@@ -91,10 +91,10 @@ def _add(place, path, behind, lines):
 def _tree_with_the_lines(place):
     """A tree of sources and the page, and the lists where the compiler finds them first."""
     shutil.copytree(f"{TREE}/src", f"{place}/tree/src")
-    os.makedirs(f"{place}/tree/docs/user")
+    os.makedirs(f"{place}/tree/docs/reference")
     for folder in ("explain", "interface"):
         shutil.copytree(f"{TREE}/tools/{folder}", f"{place}/tree/tools/{folder}")
-    shutil.copy(f"{TREE}/docs/user/json.md", f"{place}/tree/docs/user/json.md")
+    shutil.copy(f"{TREE}/docs/reference/json.md", f"{place}/tree/docs/reference/json.md")
     _add(place, "base/settings.def", "FOREIGN(NCCL", LINE)
     _add(place, "events/events.def", "\nEVENT(QP_STATE,", EVENT_LINES)
 
@@ -195,7 +195,7 @@ def a_new_event_is_one_line_and_its_use():
         file.write(EVENT_USE + FAULT_USE)
     _check_events(place, "--write")
     assert "not ok" not in _check_events(place), _check_events(place)
-    with open(f"{place}/tree/docs/user/json.md", encoding="utf-8") as file:
+    with open(f"{place}/tree/docs/reference/json.md", encoding="utf-8") as file:
         assert "\n| `flavoured` | integer | A packet had a flavour. |\n" in file.read()
 
 

@@ -137,7 +137,7 @@ def one_that_does_not_end_is_killed():
 def the_tutorial_runs():
     if not shutil.which("ibv_devinfo") or not shutil.which("ibv_asyncwatch"):
         raise Skip("ibverbs-utils is not installed")
-    with open(f"{TOP}/docs/user/testing.md", encoding="utf-8") as page:
+    with open(f"{TOP}/docs/how-to/testing.md", encoding="utf-8") as page:
         example, *_ = re.findall(r"^```python\n(.*?)^```$", page.read(), re.MULTILINE | re.DOTALL)
     done = _python("-c", example)
     assert done.returncode == 0 and not done.stderr, done.stderr

@@ -43,6 +43,22 @@ def the_first_command_works_as_it_is_typed():
     assert done.returncode == 0 and "BW average" in done.stdout, told(done)
 
 
+def it_is_short():
+    with open(f"{TREE}/README.md", encoding="utf-8") as file:
+        text = file.read()
+    cells = [cell.strip() for line in text.splitlines() if line.startswith("|") for cell in line.split("|")]
+    assert len(text.splitlines()) <= 120 and len(text.split()) <= 900, (len(text.splitlines()), len(text.split()))
+    assert not [cell for cell in cells if len(cell) > 100], [cell for cell in cells if len(cell) > 100]
+
+
+def the_lines_on_faults_run():
+    script = _indented(_chapter("Faults on demand"))
+    if not shutil.which("ib_send_bw"):
+        raise Skip("perftest is not installed")
+    done = _command(["bash", "-e", "-c", f"{script}wait"], PATH=f"{BUILD}:{os.environ['PATH']}")
+    assert done.returncode == 0 and done.stdout.count("BW average") == 2 and "216" in done.stdout, told(done)
+
+
 def the_lines_for_CI_run():
     script = _indented(_chapter("In CI"))
     assert "softverbs env" in script, script
@@ -66,7 +82,7 @@ def what_make_installs_has_a_manual_and_can_be_removed():
     assert done.returncode == 0, told(done)
     command = next(f"{folder}/softverbs" for folder, _, names in os.walk(root) if folder.endswith("/bin") and "softverbs" in names)
     pages = os.path.dirname(os.path.dirname(command)) + "/share/doc/softverbs"
-    for page in ("README.md", "docs/user/debugging.md", "examples/first_connection.c"):
+    for page in ("README.md", "docs/how-to/debugging.md", "examples/first_connection.c"):
         assert os.path.exists(f"{pages}/{page}"), page
     links = _command([sys.executable, f"{TREE}/tools/build/links.py", pages])
     assert links.returncode == 0, links.stdout

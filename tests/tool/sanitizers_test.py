@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The promises of docs/user/sanitizers.md: a program of users under valgrind and built with sanitizers, with no variable set."""
+"""The promises of docs/how-to/sanitizers.md: a program of users under valgrind and built with sanitizers, with no variable set."""
 import os
 import re
 import shutil

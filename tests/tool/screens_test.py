@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command at 80 and 200 columns, into a pipe, into a full disk, and with --json in the form of docs/user/json.md."""
+"""Every command at 80 and 200 columns, into a pipe, into a full disk, and with --json in the form of docs/reference/json.md."""
 import contextlib
 import fcntl
 import glob
@@ -55,7 +55,7 @@ COMMANDS = {
     "help": [["help"], *(["help", name] for name in ("run", "stat"))],
 }
 REFUSALS = [["run", "--link-layer", "ib", "--net", "lo", "true"], ["run", "--net", "nowhere0", "true"]]  # sentences on stderr
-AS_JSON = {  # and what docs/user/json.md says that it is
+AS_JSON = {  # and what docs/reference/json.md says that it is
     "devices": ([["devices"]], "list of Device"),
     "show": ([["show"], *(["show", what] for what in ("processes", "qps", "cqs", "srqs", "tags", "mrs", "pds", "connections"))], "list of Process"),
     "why": ([["why"]], "list of Waiting"),
@@ -182,8 +182,8 @@ def a_full_disk_is_an_error_of_every_command():
 
 
 def _forms():
-    """The forms of docs/user/json.md: name to {field: (type, optional)}."""
-    with open(f"{TREE}/docs/user/json.md", encoding="utf-8") as page:
+    """The forms of docs/reference/json.md: name to {field: (type, optional)}."""
+    with open(f"{TREE}/docs/reference/json.md", encoding="utf-8") as page:
         chapters = page.read().split("\n## ")[1:]
     forms = {}
     for chapter in chapters:
@@ -247,7 +247,7 @@ def every_field_that_must_be_there_was_seen():
 
 
 def the_page_has_each_command_with_json():
-    with open(f"{TREE}/docs/user/json.md", encoding="utf-8") as page:
+    with open(f"{TREE}/docs/reference/json.md", encoding="utf-8") as page:
         rows = dict(re.findall(r"^\| `softverbs (.*?)` \| (.*?) \|$", page.read(), re.MULTILINE))
     for name, (_, said) in AS_JSON.items():
         row = [text for command, text in rows.items() if command.startswith(f"{name} ")]

@@ -497,7 +497,7 @@ def without_run_a_wrong_script_is_reported_and_nothing_is_disturbed():
 def the_page_has_every_word():
     with open(f"{TOP}/src/script/words.def", encoding="utf-8") as file:
         words = re.findall(r'^(?:CONDITION|ACTION)\("([^"]+)", "[^"]*", \w+, "([^"]*)", (?:[A-Z| ]+, )?"((?:[^"\\]|\\.)*)"\)', file.read(), re.M)
-    with open(f"{TOP}/docs/user/scripts.md", encoding="utf-8") as file:
+    with open(f"{TOP}/docs/reference/scripts.md", encoding="utf-8") as file:
         page = file.read()
     with open(f"{TOP}/src/script/words.def", encoding="utf-8") as file:
         happenings = re.findall(r'^HAPPENING\((\w+), \w+, "((?:[^"\\]|\\.)*)"\)', file.read(), re.M)

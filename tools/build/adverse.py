@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does docs/user/adverse.md have the behaviours as src/adverse/adverse.def has them? Prints TAP.
+"""Does docs/how-to/adverse.md have the behaviours as src/adverse/adverse.def has them? Prints TAP.
 
 Usage: adverse.py DIRECTORY [--write]
 
@@ -15,7 +15,7 @@ from settings import entries
 from tree import report
 
 FIELDS = ("number", "name", "word", "standard", "meaning", "bound", "shows")
-LIST, PAGE, HEAD = "src/adverse/adverse.def", "docs/user/adverse.md", "## The behaviours\n"
+LIST, PAGE, HEAD = "src/adverse/adverse.def", "docs/how-to/adverse.md", "## The behaviours\n"
 
 
 def behaviours(top):

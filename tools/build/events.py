@@ -4,7 +4,7 @@
 Usage: events.py DIRECTORY [--write]
 
 Each event is noted by the code of one module (MODULES has those of several), and nothing else changes what is counted. The
-table of docs/user/json.md is made of the list: --write makes it anew.
+table of docs/reference/json.md is made of the list: --write makes it anew.
 """
 import os
 import re
@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from settings import entries, read
 from tree import report, strip
 
-LIST, PAGE = "src/events/events.def", "docs/user/json.md"
+LIST, PAGE = "src/events/events.def", "docs/reference/json.md"
 KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT": ("map of integer", None, 1),
         "REASONS": ("map of integer", 1, None), "MESSAGES": ("map of integer", 1, None),
         "REFUSALS": ("map of integer", 1, None), "SCRIPTED": ("map of integer", None, 1), "SUM": ("integer", 1, None), "BY_PEERS": (None, 1, 2)}

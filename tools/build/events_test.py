@@ -28,7 +28,7 @@ PAGE = """# Page
 | `fault_kinds` | map of integer | `drop`: A packet was dropped. |
 """
 BOTH = "void f(void)\n{\n    traffic_note(flow, EVENT_SENT, 1, 2);\n    traffic_note(flow, EVENT_LOST, 1, 0);\n    fault_has(fault, FAULT_DROP);\n}\n"
-FINE = {"src/events/events.def": LIST, "docs/user/json.md": PAGE, "src/a/a.c": BOTH}
+FINE = {"src/events/events.def": LIST, "docs/reference/json.md": PAGE, "src/a/a.c": BOTH}
 
 TREES = {
     "events that are noted and written of": ({}, 0, "ok 1 - each of 3 events"),
@@ -49,8 +49,8 @@ TREES = {
                                         "lost: its lines do not stand together"),
     "events that are not counted": ({"src/events/events.def": LIST + 'EVENT(STATE, QP, DEBUG, NONE, NONE,\n    "It changed.")\n'}, 1,
                                     "STATE: nothing notes it"),
-    "a page that says something else": ({"docs/user/json.md": PAGE.replace("dropped", "lost")}, 1, "not ok 3"),
-    "a page that lacks a key": ({"docs/user/json.md": PAGE.replace("| `bytes`", "| `octets`")}, 1, "--write makes it anew"),
+    "a page that says something else": ({"docs/reference/json.md": PAGE.replace("dropped", "lost")}, 1, "not ok 3"),
+    "a page that lacks a key": ({"docs/reference/json.md": PAGE.replace("| `bytes`", "| `octets`")}, 1, "--write makes it anew"),
 }
 
 

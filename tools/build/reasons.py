@@ -69,8 +69,8 @@ def unexplained(tree, reasons):
     for name in sorted(set(pages) - names):
         yield f"CAUSE({name}, ...) below tools/explain is of no reason of src/diag/diag.def: take it out, or rename it"
     for name, page in sorted(pages.items()):
-        if name in names and not os.path.exists(os.path.join(tree, "docs/user", page)):
-            yield f"CAUSE({name}, ...) names the page docs/user/{page}, which is not there"
+        if name in names and not os.path.exists(os.path.join(tree, "docs", page)):
+            yield f"CAUSE({name}, ...) names the page docs/{page}, which is not there"
 
 
 def main():

@@ -18,14 +18,14 @@ REASON(399, ODD, "It is odd.")
 """
 
 
-EXPLAINED = "".join(f'CAUSE({name},\n    "It (1) is \\"so\\".",\n    "A call.", MACRO " More.", "errors.md")\n' for name in ("CUT", "LATE", "WRONG", "ODD"))
+EXPLAINED = "".join(f'CAUSE({name},\n    "It (1) is \\"so\\".",\n    "A call.", MACRO " More.", "reference/errors.md")\n' for name in ("CUT", "LATE", "WRONG", "ODD"))
 
 
 def judged(test, defined=DEFINED, explained=EXPLAINED):
     """What it prints of a tree with these reasons and this test."""
     with tempfile.TemporaryDirectory() as tree:
         for path, text in (("src/diag/diag.def", defined), ("src/diag/one_test.c", test), ("tests/other_test.py", ""),
-                           ("tools/explain/calls.def", explained), ("tools/explain/words.def", "WORD(ODD)"), ("docs/user/errors.md", "")):
+                           ("tools/explain/calls.def", explained), ("tools/explain/words.def", "WORD(ODD)"), ("docs/reference/errors.md", "")):
             os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)
             with open(f"{tree}/{path}", "w", encoding="utf-8") as file:
                 file.write(text)
@@ -42,7 +42,7 @@ def main():
         ("what has a test is not excused", "# take ODD out" in judged('REASON_CUT REASON_LATE REASON_WRONG REASON_ODD').stdout),
         ("one that explain says nothing of fails", "# reason 2 has no entry below tools/explain: add CAUSE(LATE" in judged("", explained=EXPLAINED.replace("LATE", "SOON")).stdout),
         ("an entry of no reason fails", "# CAUSE(SOON, ...) below tools/explain is of no reason" in judged("", explained=EXPLAINED.replace("LATE", "SOON")).stdout),
-        ("a page that is not there fails", "names the page docs/user/lost.md" in judged("", explained=EXPLAINED.replace("errors", "lost")).stdout),
+        ("a page that is not there fails", "names the page docs/reference/lost.md" in judged("", explained=EXPLAINED.replace("errors", "lost")).stdout),
         ("the next numbers are said", "# next numbers: packets 3, calls 301" in fine.stdout),
     ]
     print(f"1..{len(cases)}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does docs/user/checker.md have the rules as src/check/rules.def has them? Prints TAP.
+"""Does docs/reference/checker.md have the rules as src/check/rules.def has them? Prints TAP.
 
 Usage: rules.py DIRECTORY [--write]
 
@@ -14,7 +14,7 @@ from settings import entries
 from tree import report
 
 FIELDS = ("name", "id", "level", "seen", "what", "why", "bites", "cure")
-PAGE = "docs/user/checker.md"
+PAGE = "docs/reference/checker.md"
 HEAD = "## The rules\n"
 UNSEEN = "\n## What the checker can't see\n\n| mistake | what shows it |\n|---|---|\n"
 LEVELS = {"ERROR": "error", "ADAPTER": "adapter", "NOTE": "note"}

@@ -3,7 +3,7 @@
 
 Usage: settings.py DIRECTORY [--write | --dictionary]
 
-The table of docs/user/settings.md is made of that list: --write makes it anew. No other place of src/ and tools/ names a variable to
+The table of docs/reference/settings.md is made of that list: --write makes it anew. No other place of src/ and tools/ names a variable to
 read or set it: they use `enum setting`. --dictionary prints libFuzzer's dictionary of names, words and limits.
 """
 import os
@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from tree import report, strip
 
 FIELDS = ("variable", "key", "type", "range", "standard", "option", "value", "help", "meaning")
-PAGE = "docs/user/settings.md"
+PAGE = "docs/reference/settings.md"
 # What runs before main in every program under `run`, and has no header of the library's.
 APART = ("tools/shim/paths.c",)
 

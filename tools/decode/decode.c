@@ -145,7 +145,7 @@ const struct command decode_command = {
     .name = "decode",
     .arguments = "[--json] FILE...",
     .summary = "Show the RoCEv2 packets of captures",
-    .help = "  --json            as an object, see docs/user/json.md\n"
+    .help = "  --json            as an object, see docs/reference/json.md\n"
             "\n"
             "Reads pcap and pcapng files, on Ethernet and other links. Each RoCEv2 packet is\n"
             "a line: number, seconds since the first packet, addresses, what it says; so is\n"

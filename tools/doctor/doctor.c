@@ -80,7 +80,7 @@ const struct command doctor_command = {
     .summary = "Say what this machine, a program or a network lacks, and the cure",
     .help = "  --net INTERFACE   looks at this network interface instead of the machine: its\n"
             "                    MTU, who holds UDP port 4791, firewall, path filter, buffers\n"
-            "  --json            as a list, see docs/user/json.md\n"
+            "  --json            as a list, see docs/reference/json.md\n"
             "\n"
             "With the name of a program it says whether \"softverbs run\" reaches it (static,\n"
             "set-uid, RPATH), which libibverbs and librdmacm it will load, and what it will\n"

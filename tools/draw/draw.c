@@ -192,7 +192,7 @@ const struct command draw_command = {
             "acknowledgments, what was lost or sent again and why, and the timers; of a\n"
             "recording also work requests and completions. It can be zoomed, filtered and\n"
             "searched; a click on a packet shows all fields. It has no payload.\n"
-            "docs/user/draw.md\n"
+            "docs/how-to/draw.md\n"
             "\n"
             "Exit status: 0, or 1 when a file cannot be read to its end (what was read is\n"
             "drawn), or has no packet of RoCEv2 or InfiniBand.\n",

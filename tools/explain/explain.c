@@ -58,7 +58,7 @@ static void add_parts(struct table *table, const struct parts *parts)
     add_part(table, "cure", parts->cure);
     table_add(table, "%s", "");
     table_add(table, "%s", "page");
-    table_add(table, "docs/user/%s", parts->page);
+    table_add(table, "docs/%s", parts->page);
 }
 
 static void emit_parts(json_t *object, const struct parts *parts)
@@ -217,7 +217,7 @@ static void add_rule(const struct rule_line *line, struct told *told)
     add_part(&told->table, "why", line->why);
     add_part(&told->table, "devices", line->bites);
     add_part(&told->table, "cure", line->cure);
-    add_part(&told->table, "page", "docs/user/checker.md");
+    add_part(&told->table, "page", "docs/reference/checker.md");
 }
 
 static bool explain_rule(const char *argument, struct told *told)
@@ -302,7 +302,7 @@ const struct command explain_command = {
     .name = "explain",
     .arguments = "[--json] [NUMBER|WORD]...",
     .summary = "Say what a reason, status, event or errno means",
-    .help = "  --json            as a list, see docs/user/json.md\n"
+    .help = "  --json            as a list, see docs/reference/json.md\n"
             "\n"
             "A word is what a program prints: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
             "or its text \"transport retry counter exceeded\", IBV_EVENT_QP_FATAL,\n"

@@ -7,7 +7,7 @@
  *     softverbs_watch(server, "work, opcode RDMA_WRITE, nth 3");
  *     softverbs_wait(server, "work, opcode RDMA_WRITE, nth 3", 1, 5000);
  *
- * docs/user/scripts.md of softverbs has the language of rules. A process is named by its number, 0 is the own one. It
+ * docs/reference/scripts.md of softverbs has the language of rules. A process is named by its number, 0 is the own one. It
  * must have opened a device, or the answer is ESRCH; rules that are to hold sooner are for `softverbs run --script`.
  * Thread-safe; not for signal handlers. */
 #ifndef SOFTVERBS_H

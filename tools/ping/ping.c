@@ -1,4 +1,4 @@
-/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/user/ping.md
+/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/how-to/ping.md
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -486,7 +486,7 @@ const struct command ping_command = {
             "  -p, --port N          does a program of librdmacm listen at this port, too?\n"
             "  -u, --udp             that port is one for datagrams (RDMA_PS_UDP)\n"
             "  -q, --quiet           only what came of it\n"
-            "  --json                only what came of it, an object: docs/user/json.md\n"
+            "  --json                only what came of it, an object: docs/reference/json.md\n"
             "\n"
             "The connection manager of the endpoint is asked for a service that nobody\n"
             "offers, and says so; programs that run there notice nothing. Times are from\n"

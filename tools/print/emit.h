@@ -1,4 +1,4 @@
-/* What commands print with --json; docs/user/json.md has the form of each. */
+/* What commands print with --json; docs/reference/json.md has the form of each. */
 #ifndef TOOLS_EMIT_H
 #define TOOLS_EMIT_H
 

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Is this Connection of a report (docs/user/json.md) of the device? One that listens at all devices is of each; another
+/* Is this Connection of a report (docs/reference/json.md) of the device? One that listens at all devices is of each; another
  * one that has no device yet is of none. */
 bool connection_is_of(const json_t *connection, const char *device);
 

@@ -367,7 +367,7 @@ const struct command replay_command = {
             "  --ends            show no steps, only what failed first in each queue pair\n"
             "  --strip OUT       run nothing; write the recording without payloads to OUT,\n"
             "                    to be given away\n"
-            "  --json            a value of JSON, see docs/user/json.md\n"
+            "  --json            a value of JSON, see docs/reference/json.md\n"
             "\n"
             "Exit status: 0, or 1 when an engine did something else than in the recording,\n"
             "or the recording can't be read to its end.\n",

@@ -111,7 +111,7 @@ static int write_to(const char *path, json_t *all)
         complain("\"%s\" can't be written: %s.", path, strerror(error));
         return EXIT_NEGATIVE;
     }
-    printf("%s has the report. Look through it before you give it away: docs/user/report.md says what is left out.\n",
+    printf("%s has the report. Look through it before you give it away: docs/how-to/report.md says what is left out.\n",
            path);
     return EXIT_OK;
 }
@@ -154,12 +154,12 @@ const struct command report_command = {
     .help = "  --output FILE     to this new file, instead of softverbs-report.json\n"
             "  --capture FILE    with the packets of this capture, without their payload\n"
             "  --json            on standard output instead of into a file; the form is that\n"
-            "                    of the file, see docs/user/json.md\n" MEETING_HELP_DIR "\n"
+            "                    of the file, see docs/reference/json.md\n" MEETING_HELP_DIR "\n"
             "The file has the version, this machine's kernel and distribution, the settings\n"
             "of softverbs, what \"softverbs doctor\", \"show\", \"stat\" and \"why\" say, and the\n"
             "last lines of each process. Names of the user and the host, the home directory\n"
             "and network addresses are replaced, and memory addresses, keys and payload are\n"
-            "left out: docs/user/report.md has the list.\n"
+            "left out: docs/how-to/report.md has the list.\n"
             "\n"
             "Exit status: 0, or 1 when the file can't be written or the capture not be read.\n",
     .letters = "o:",

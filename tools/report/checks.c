@@ -252,7 +252,7 @@ const struct command checks_command = {
     .name = "checks",
     .arguments = "[--json|--sarif|--junit|--github] [FILE]",
     .summary = "Show what \"run --check\" has found, or the rules",
-    .help = "  --json            as a list, see docs/user/json.md\n"
+    .help = "  --json            as a list, see docs/reference/json.md\n"
             "  --sarif           as SARIF 2.1.0, which GitHub and GitLab show beside the code\n"
             "  --junit           as JUnit XML\n"
             "  --github          as annotations of a workflow of GitHub\n"

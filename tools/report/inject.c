@@ -85,9 +85,9 @@ const struct command inject_command = {
     .summary = "Let calls, work and packets of a live process go wrong",
     .help = "  --list            shows the rules of the process, with what they met and did\n"
             "  --clear           takes all of them back\n" MEETING_HELP_DIR
-            "  --json            the rules as an object, see docs/user/json.md\n"
+            "  --json            the rules as an object, see docs/reference/json.md\n"
             "\n"
-            "Rules are those of scripts (docs/user/scripts.md):\n"
+            "Rules are those of scripts (docs/reference/scripts.md):\n"
             "  softverbs inject 4711 'when work, on qp 0x12, once: complete RETRY_EXC_ERR'\n"
             "They hold when the command returns. A process with rules for packets does no\n"
             "READ or WRITE without packets any more, also when they are taken back.\n",

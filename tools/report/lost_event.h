@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 /* "no event is asked for (ibv_req_notify_cq), which was never called": of a queue, a CompletionQueue of
- * docs/user/json.md, that has completions. */
+ * docs/reference/json.md, that has completions. */
 const char *lost_event_words(const json_t *cq);
 
 #endif

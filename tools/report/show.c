@@ -43,7 +43,7 @@ const struct command show_command = {
     .arguments = "[--json] [--dir DIR] [LIST]",
     .summary = "Show the objects of the live processes on this host",
     .help = "  --json            a list with an object for each process: everything, or what\n"
-            "                    was asked for; see docs/user/json.md\n" MEETING_HELP_DIR "\n"
+            "                    was asked for; see docs/reference/json.md\n" MEETING_HELP_DIR "\n"
             "LIST is processes, qps (queue pairs and their peers), cqs, srqs, tags (buffers\n"
             "for tag matching), mrs, pds or connections: what programs of librdmacm listen\n"
             "at, connect to and are connected with. Without it, processes and queue pairs are\n"

@@ -420,7 +420,7 @@ const struct command stat_command = {
             "  --prometheus      all that was counted until now as Prometheus reads it\n"
             "  --listen PORT     the same at http://127.0.0.1:PORT/metrics, until Ctrl-C\n"
             "  --json            a line of JSON each second, or one with --once: a list with\n"
-            "                    an object for each process, see docs/user/json.md\n" MEETING_HELP_DIR "\n"
+            "                    an object for each process, see docs/reference/json.md\n" MEETING_HELP_DIR "\n"
             "Without --once it prints a line each second: what all processes together have\n"
             "added since the line before. Packets are frames of the links: within the host\n"
             "one may carry more than the path MTU. \"nobody's\" are packets that were for no\n"

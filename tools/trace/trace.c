@@ -252,7 +252,7 @@ const struct command trace_command = {
             "                    softverbs run, and of all that it starts\n"
             "  -e, --calls LIST  of these calls only, with commas between: post_send,poll_cq\n"
             "  -o, --output FILE to this file instead of standard error\n" MEETING_HELP_DIR
-            "  --json            each call as a line of JSON, see docs/user/json.md\n"
+            "  --json            each call as a line of JSON, see docs/reference/json.md\n"
             "\n"
             "A line has the time, process and thread, the call with its arguments, its\n"
             "result, and how long it took. Polls that found nothing, one behind the other,\n"

@@ -1,4 +1,4 @@
-/* A line of a trace as text or JSON (docs/user/json.md). */
+/* A line of a trace as text or JSON (docs/reference/json.md). */
 #ifndef TOOLS_TRACE_LINE_H
 #define TOOLS_TRACE_LINE_H
 

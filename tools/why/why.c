@@ -342,7 +342,7 @@ const struct command why_command = {
             "  --junit           likewise, as JUnit XML\n"
             "  --sarif           likewise, as SARIF 2.1.0\n"
             "  --json            a list with an object for each process, see\n"
-            "                    docs/user/json.md\n" MEETING_HELP_DIR "\n"
+            "                    docs/reference/json.md\n" MEETING_HELP_DIR "\n"
             "Looks twice or more, a second apart, at completion queues and queue pairs of\n"
             "the process, or of all: completions that are not polled, sends that were not\n"
             "signalled, peers without receives, in the wrong state or not there, errors.\n"

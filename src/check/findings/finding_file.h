@@ -1,4 +1,4 @@
-/* A finding as a line of JSON, appended to SOFTVERBS_CHECK_REPORT, which several processes may share. docs/user/json.md
+/* A finding as a line of JSON, appended to SOFTVERBS_CHECK_REPORT, which several processes may share. docs/reference/json.md
  * has its form. */
 #ifndef CHECK_FINDINGS_FINDING_FILE_H
 #define CHECK_FINDINGS_FINDING_FILE_H

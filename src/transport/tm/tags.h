@@ -12,7 +12,7 @@
  * rendezvous goes on by itself: tags_work fills a place of the send queue whenever there is one, with the READ and
  * later the FIN; tags_sent takes their ends.
  *
- * The rules, and our answers where the documents are silent: docs/user/tag-matching.md. */
+ * The rules, and our answers where the documents are silent: docs/reference/tag-matching.md. */
 #ifndef TRANSPORT_TM_TAGS_H
 #define TRANSPORT_TM_TAGS_H
 

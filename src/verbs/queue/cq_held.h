@@ -1,4 +1,4 @@
-/* What a script (docs/user/scripts.md) does to the completions of a CQ and to its events: completions are held back,
+/* What a script (docs/reference/scripts.md) does to the completions of a CQ and to its events: completions are held back,
  * with all behind them, events are lost, late, or come twice. Likewise in an adverse process (adverse/adverse.h). A CQ
  * that no rule is for has nothing of this. */
 #ifndef VERBS_QUEUE_CQ_HELD_H

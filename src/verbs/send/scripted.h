@@ -1,4 +1,4 @@
-/* Work that a script lets end as it likes (docs/user/scripts.md): it is never done. Sends keep their place in the queue
+/* Work that a script lets end as it likes (docs/reference/scripts.md): it is never done. Sends keep their place in the queue
  * and the order; a receive takes its message, which then finds no memory, so the peer hears of it, too. */
 #ifndef VERBS_SEND_SCRIPTED_H
 #define VERBS_SEND_SCRIPTED_H

@@ -17,7 +17,7 @@ static void the_page_of_errors_says_what_the_table_says(const void *row)
     bool same = !strcmp(page, committed);
     free(page);
     if (!same)
-        harness_fail(__FILE__, __LINE__, "make it anew: api_error_matrix --page >docs/user/errors.md");
+        harness_fail(__FILE__, __LINE__, "make it anew: api_error_matrix --page >docs/reference/errors.md");
 }
 
 static void no_row_stands_twice(const void *argument)

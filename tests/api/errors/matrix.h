@@ -72,7 +72,7 @@ const char *name_of_event(int);
 /* Plays the row; fails the case when anything is not as it says. */
 void row_play(const void *row);
 
-/* docs/user/errors.md as text, in memory of the caller. */
+/* docs/reference/errors.md as text, in memory of the caller. */
 char *matrix_page(void);
 
 #endif

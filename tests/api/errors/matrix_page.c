@@ -1,4 +1,4 @@
-/* Names, and docs/user/errors.md. */
+/* Names, and docs/reference/errors.md. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -59,7 +59,7 @@ def main():
     suite.add("rdma_xserver and rdma_xclient use XRC",
               lambda: exchange(suite, ["rdma_xserver", "-c", "x", "-p", (port := choose_port())],
                                ["rdma_xclient", "-c", "x", "-s", suite.address, "-p", port]))
-    suite.add("the first program of docs/user/connections.md", lambda: first_program(suite))
+    suite.add("the first program of docs/reference/connections.md", lambda: first_program(suite))
     suite.add("rcopy copies 20 MB", lambda: copies_a_file(suite, 20_000_000))
     suite.add("cmtime makes 500 connections",
               lambda: serves_on(suite, ["cmtime", "-c", "500", "-p", (port := choose_port())],

@@ -530,7 +530,7 @@ def main():
     for faults in ("drop=10%,dup=10%,seed=5", "drop=10%,reorder=10%,seed=8"):
         suite.add(f"ucmatose makes five connections in spite of {faults}",
                   lambda faults=faults: survives_losses(suite, faults, "ucmatose", "-c", "5", "-C", "10", "-S", "100"))
-    suite.add("the first program of docs/user/connections.md", lambda: first_program(suite))
+    suite.add("the first program of docs/reference/connections.md", lambda: first_program(suite))
     suite.add("softverbs show connections says who listens and who is connected with whom", lambda: is_shown(suite))
     suite.add("softverbs event device-removal is heard by identifiers", lambda: is_removed(suite))
     suite.add("a capture has the messages, and decode their names", lambda: is_captured(suite))

@@ -12,7 +12,7 @@ from network.fates import are_those_of_the_seed, within_a_host
 from programs.perftest import measures
 
 BAD = "drop=5%,reorder=5%,dup=1%,seed=7"
-EXAMPLE = "drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=0.01%,seed=7"  # the first one of docs/user/faults.md
+EXAMPLE = "drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=0.01%,seed=7"  # the first one of docs/how-to/faults.md
 JITTER = "delay=1ms±0.9ms,seed=7"
 SLOW = "dup=1%,reorder=5%,delay=100us±50us,seed=7"
 
@@ -117,7 +117,7 @@ def main():
         suite.add(f"ibv_rc_pingpong -c of {size} bytes finds its data with {SLOW}",
                   lambda size=size: finds_its_data(suite, size))
     for program in ("ib_read_bw", "ib_write_bw"):
-        suite.add(f"{program} with the example of docs/user/faults.md", lambda program=program: the_example_ends_well(suite, program))
+        suite.add(f"{program} with the example of docs/how-to/faults.md", lambda program=program: the_example_ends_well(suite, program))
     suite.add(f"packets stay in their order with {JITTER}", lambda: keeps_the_order(suite))
     suite.add("the same seed loses the same number of frames", lambda: repeats_from_the_seed(suite))
     suite.add("with the same seed a script does the same to each packet of each queue pair",

@@ -16,7 +16,7 @@ struct row {
     enum ibv_wr_opcode opcode;
     int loser; /* SENDER or RECEIVER */
     uint32_t length;
-    int status, reason; /* of the sender's work request; its vendor_err, docs/user/errors.md */
+    int status, reason; /* of the sender's work request; its vendor_err, docs/reference/errors.md */
     int receive_status; /* of the receiver's receive; QUIET: it waits */
     int receive_reason;
 };
