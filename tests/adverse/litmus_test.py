@@ -111,10 +111,10 @@ def what_was_shown_is_counted():
             process.kill()
 
 
-def _writes_between(server, client):
-    """How many packets of WRITEs the client sent."""
-    path, port = f"{TEMPORARY}/writes.counters", str(free_port())
-    command = ["ib_write_bw", "-n", "500", "-s", "64", "-p", port, "-F"]
+def _counters_between(server, client, *program):
+    """The counters of the client of two processes of perftest."""
+    path = f"{TEMPORARY}/between.counters"
+    command = [*program, "-p", str(free_port()), "-F"]
     with subprocess.Popen([SOFTVERBS, "run", *server, "--", *command], env=cases.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as other:
         try:
             deadline = cases.until(20)
@@ -127,7 +127,22 @@ def _writes_between(server, client):
             assert done.returncode == 0 and other.wait(patience(20)) == 0, told(done)
         finally:
             other.kill()
-    return sum(count for device in _counters(path)[-1]["traffic"] for name, count in device["sent"].items() if "WRITE" in name)
+    return _counters(path)[-1]
+
+
+def _writes_between(server, client):
+    """The number of packets of WRITEs that the client sent."""
+    counters = _counters_between(server, client, "ib_write_bw", "-n", "500", "-s", "64")
+    return sum(count for device in counters["traffic"] for name, count in device["sent"].items() if "WRITE" in name)
+
+
+def a_long_read_is_executed_twice_and_not_more_often():
+    """Once for each response that is asked for again would repeat the rest of a long READ many times, and take seconds."""
+    if not cases.shutil.which("ib_read_lat"):
+        raise Skip("perftest is not installed")
+    again = ["--adverse=seed=2,only=repeated-reads"]
+    counters = _counters_between(again, again, "ib_read_lat", "-n", "40", "-s", "1048576")
+    assert 1 <= counters["adverse"]["repeated-reads"] <= 40, counters
 
 
 def a_process_under_it_publishes_nothing_and_takes_nothing_directly():

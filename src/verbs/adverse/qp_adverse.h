@@ -21,9 +21,8 @@ struct qp_adverse {
     nanos requests_until;     /* for this time */
     nanos responses_until;    /* before this time nothing leaves while something is owed */
     struct payload carried;   /* of the packet in hand */
-    uint32_t carried_psn;
     enum carried carries;
-    uint32_t again;          /* the PSN behind the response that was asked for once more; 0: none was */
+    uint32_t again;          /* the place in the send queue behind the READ that was executed again last; 0: none was */
     nanos events[QP_EVENTS]; /* when they come; NANOS_NEVER: none waits */
     uint8_t grh[40];
 };

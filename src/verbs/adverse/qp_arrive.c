@@ -85,21 +85,23 @@ static bool keep_response(struct qp_adverse *adverse, uint32_t offset, const str
     return landings_keep(&adverse->kept, &adverse->carried, offset, to, qp_flow(adverse->qp)->now + response_kept);
 }
 
-/* Once for a packet, and never with the last retries: those are for what the network loses. */
+/* Once for a READ, as each repetition sends the rest of a long READ again; and never with the last retries, which are
+ * for losses of the network. */
 static bool wants_it_again(struct qp_adverse *adverse)
 {
     enum { ONE_IN = 4, LEAST = 2 };
-    const struct qp *qp = adverse->qp;
-    bool may = adverse_shows(ADVERSE_REPEATED_READS) && adverse->again != adverse->carried_psn + 1 &&
+    struct qp *qp = adverse->qp;
+    uint32_t behind = engine_queue(qp_engine(qp))->head + 1;
+    bool may = adverse_shows(ADVERSE_REPEATED_READS) && adverse->again != behind &&
                engine_settings_of(qp_engine(qp))->retry_count >= LEAST && engine_has_all_retries(qp_engine(qp));
     if (!may || adverse_draw(&adverse->source, ONE_IN - 1))
         return false;
-    adverse->again = adverse->carried_psn + 1;
+    adverse->again = behind;
     adverse_note(ADVERSE_REPEATED_READS);
     return true;
 }
 
-/* Who can't store an answer asks for it again. */
+/* A requester that can't store an answer asks for it again. */
 static bool carry_response(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     bool again = wants_it_again(adverse);
@@ -196,7 +198,6 @@ const struct packet *qp_adverse_take(struct qp *qp, const struct packet *packet,
     if (!may_be_carried(qp, packet, flags))
         return room->grh ? room : packet;
     adverse->carried = packet->payload;
-    adverse->carried_psn = packet->psn;
     adverse->carries = what_it_carries(flags);
     *room = *packet;
     room->payload =
