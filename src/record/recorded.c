@@ -26,7 +26,8 @@ struct recorded {
     const struct payload *payload; /* of the packet in hand, as it came */
     uint8_t *buffer;               /* records of the door in hand */
     size_t used, room;
-    bool lacking; /* there was no memory for them; the recording of this queue pair ends */
+    bool lacking;  /* there was no memory for them; the recording of this queue pair ends */
+    bool datagram; /* UD: a work request has a destination; of other services these fields are not set */
 };
 
 static inline struct recorded *recorded_of(struct engine_owner *owner)
@@ -92,9 +93,11 @@ static void add_post(struct recorded *recorded, uint32_t position)
     bool inlined = work->flags & IBV_SEND_INLINE;
     const void *bytes = inlined ? (const void *)work->inline_data : work->sge;
     size_t length = inlined ? work->length : work->sge_count * sizeof *work->sge;
+    bool to = recorded->datagram;
     ADD_BYTES(recorded, POST, bytes, length, position, work->id, work->opcode, work->flags, work->sge_count,
               work->length, work->immediate, work->rkey, work->remote_address, work->compare_or_add, work->swap,
-              work->address != NULL, work->remote_qp, work->remote_qkey, work->remote_srq, work->owner_value);
+              to && work->address, to ? work->remote_qp : 0, to ? work->remote_qkey : 0, work->remote_srq,
+              work->owner_value);
 }
 
 /* Posting is seen at the next door: a program's batch enters the send queue without one. */
@@ -332,6 +335,7 @@ struct engine_owner *recorded_owner(struct recorded *recorded)
 
 void recorded_create(struct recorded *recorded, enum service service, const struct send_queue *queue)
 {
+    recorded->datagram = service == SERVICE_UD;
     ADD(recorded, CREATE, service, queue->stride, queue->capacity);
     engine_initialize(recorded->engine, service, recorded_owner(recorded), queue, NULL);
     leave_door(recorded);

@@ -134,7 +134,7 @@ def main():
         page.write(f"""# On hosts of a lab
 
 Written by `tests/tool/lab_evidence.py` (`make lab`) on {datetime.date.today()}, at {commit}, on {os.cpu_count()} processors: unmodified programs of
-Debian 12 on hosts of a [lab](../user/lab.md).
+Debian 12 on hosts of a [lab](../how-to/lab.md).
 
 | client | ends well |
 |---|---|

@@ -11,11 +11,11 @@ import time
 
 import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
-from stories import CAUSES, LOST_EVENTS, failed
+from stories import CAUSES, DROPPED, LOST_EVENTS, failed
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 HEAD = b"SVRECORD" + struct.pack("<I", 1)
-SELDOM = {"dead", "nobody", "hang", "server-waits", "both", "own-end"} | set(LOST_EVENTS)  # whose error is none, or another process's
+SELDOM = {"dead", "nobody", "hang", "server-waits", "both", "own-end", "stopped", *DROPPED, *LOST_EVENTS}  # whose error is none, or another process's
 
 
 def _recorded(name, *options):

@@ -22,7 +22,7 @@ from clients import BUILD
 PAGE = os.path.join(HERE, "../../../docs/evidence/clients-checked.md")
 MEMORY = os.path.join(BUILD, "clients-checked.json")
 KNOWN = [os.path.join(HERE, "../../check", f"{name}.suppressions") for name in ("clients", "rdma-core")]
-FINDINGS = "../user/checker-findings.md"
+FINDINGS = "../reference/checker-findings.md"
 WORDS = "adapter"
 SLOWER = 2  # a checked program may take so many times as long
 HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault, without the checker as well", SKIPPED: "What was skipped"}
