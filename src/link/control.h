@@ -26,8 +26,8 @@ struct control_message {
     uint32_t slot;          /* the sender's */
     uint32_t generation;    /* the sender's */
     uint32_t to_generation; /* the receiver's: a message to the slot's previous owner is thrown away */
-    int32_t
-        pid; /* the sender's as the kernel passes it to the receiver (control_take); 0: of a namespace not seen here */
+    /* The sender's as the kernel passes it to the receiver (control_take); 0: of a namespace not seen here. */
+    int32_t pid;
     uint32_t uid; /* likewise the user that it works for */
     uint32_t unused;
     uint64_t proof_address; /* attach: where in the sender's memory... */

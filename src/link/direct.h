@@ -26,9 +26,8 @@
 #include "link/published.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
-enum {
-    DIRECT_IN_ORDER = 1
-}; /* a thread that sees a later store also sees the earlier ones, also for stores by the kernel */
+/* A thread that sees a later store also sees the earlier ones, also for stores by the kernel. */
+enum { DIRECT_IN_ORDER = 1 };
 #else
 enum { DIRECT_IN_ORDER = 0 };
 #endif

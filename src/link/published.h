@@ -44,8 +44,8 @@ struct published_queue_pair {
     _Alignas(32) atomic_uint number; /* 0: nothing is published here */
     uint32_t peer;                   /* the number that it is connected with */
     uint32_t access;                 /* what it lets the peer do: enum published_access */
-    uint32_t first_psn,
-        peer_psn; /* with which it began to send and expected the peer to; shows whether both are of one connection */
+    /* With which it began to send and expected the peer to; shows whether both are of one connection. */
+    uint32_t first_psn, peer_psn;
     uint32_t max_dest_rd_atomic; /* READs and atomics of the peer that it keeps results for */
     uint64_t domain;
 };

@@ -21,8 +21,8 @@ struct script_event {
     const char *name; /* of a packet's operation or of a message; NULL: it is neither */
     const char *peer; /* whom a packet is for; NULL: nobody knows */
     uint32_t peer_qp, bytes;
-    uint64_t stream,
-        number;    /* of a packet: of a queue pair's requests or responses, from 1 on, and which of them; 0: none */
+    /* Of a packet: of a queue pair's requests or responses, from 1 on, and which of them; 0: none. */
+    uint64_t stream, number;
     unsigned from; /* rules that stand before this place, from 1 on, are left out */
     nanos age;     /* of the process */
     uint64_t seed;
