@@ -36,6 +36,8 @@ leaf h5 h6 h7 h8
 core rate=100Mbit,ecn=32K
 """
 
+VERBS = "rc_v,ud_v,self"  # UCX falls back to TCP without a word where these are missing
+
 
 def lab(hosts, script, *options, seconds=180):
     """Status and what it printed."""
@@ -63,8 +65,10 @@ def multicast():
 
 def message_passing():
     for name, compiler, command in (("Open MPI, 4 hosts", "mpicc.openmpi", "mpirun.openmpi -np 4 --host h1,h2,h3,h4"),
-                                    ("Open MPI with pml ucx, 4 hosts", "mpicc.openmpi", "mpirun.openmpi -np 4 --host h1,h2,h3,h4 --mca pml ucx"),
-                                    ("MPICH, 4 hosts", "mpicc.mpich", "mpiexec.hydra -n 4 -hosts h1,h2,h3,h4")):
+                                    ("Open MPI with pml ucx over verbs alone, 4 hosts", "mpicc.openmpi",
+                                     f"mpirun.openmpi -np 4 --host h1,h2,h3,h4 --mca pml ucx -x UCX_TLS={VERBS}"),
+                                    ("MPICH, 4 hosts", "mpicc.mpich", "mpiexec.hydra -n 4 -hosts h1,h2,h3,h4"),
+                                    ("MPICH over verbs alone, 4 hosts", "mpicc.mpich", f"mpiexec.hydra -n 4 -hosts h1,h2,h3,h4 -genv UCX_TLS {VERBS}")):
         if not shutil.which(compiler):
             yield name, "not installed"
             continue

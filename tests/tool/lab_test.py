@@ -316,6 +316,9 @@ def mpi_starts_its_ranks_on_the_hosts():
     for program in found:
         done = expect(_lab("--hosts", "3", "--", program, *launchers[program], "hostname"), 0, None, None)
         assert sorted(done.stdout.split()) == [b"h1", b"h2", b"h3"], told(done)
+        # Hydra gives its ranks the variables of h1, whose tree of /sys/class/infiniband the other hosts do not have.
+        done = expect(_lab("--hosts", "3", "--", program, *launchers[program], "sh", "-c", "echo $(ls /sys/class/infiniband)"), 0, None, None)
+        assert done.stdout.split() == 3 * [b"soft0"], told(done)
 
 
 def pdsh_starts_on_the_hosts():

@@ -2,9 +2,10 @@
  *
  * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
  * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS; every other path goes to libc as it came,
- * after a look at its first two characters. What realpath(3) finds there is told as a path below /sys or /dev again. It
- * allocates nothing, locks nothing, prints nothing and leaves errno alone, so what is async-signal-safe in libc stays
- * so. Without SOFTVERBS_PATHS it does nothing. */
+ * after a look at its first two characters. What realpath(3) finds there is told as a path below /sys or /dev again.
+ * After its constructor it allocates nothing, locks nothing, prints nothing and leaves errno alone, so functions of
+ * libc that are async-signal-safe stay so. Without SOFTVERBS_PATHS it does nothing. */
+#include "find_tree.h"
 #include "redirect.h"
 
 #include <dlfcn.h>
@@ -78,7 +79,7 @@ static __attribute__((constructor)) void start(void)
         atomic_store_explicit(&next[i], newest_of_libc(function_names[i]), memory_order_relaxed);
     if (length && *value == '/' && length < sizeof root) {
         memcpy(root, value, length + 1);
-        root_length = length;
+        root_length = find_tree(root, sizeof root);
     }
 }
 
