@@ -29,7 +29,7 @@ def _endpoint():
 
 
 def _ask():
-    return softverbs("ping", "-c", "1", "-W", "0.3", "127.0.0.1")
+    return softverbs("ping", "-c", "1", "-W", str(cases.patience(1)), "127.0.0.1")
 
 
 def a_port_that_is_down_is_among_the_reasons_why_nobody_answers():

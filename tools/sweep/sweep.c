@@ -156,7 +156,7 @@ static int sweep(const struct command *command, int argc, char **argv)
         numbers = numbers && ((option != 't' && option != 'm') || read_number(optarg));
     }
     if (!numbers)
-        return command_misused(command, "--timeout and --most need a number above 0.");
+        return command_misused(command, "--timeout and --most need a whole number above 0.");
     if (!is_error(wanted.error))
         return command_misused(command, "\"%s\" is no errno that scripts know, such as ENOMEM.", wanted.error);
     if (optind == argc)
