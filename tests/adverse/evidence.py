@@ -167,7 +167,7 @@ def _row_lines(known):
 OWN = """
 ## The clients' own
 
-What was looked at, and comes of a client that takes more for granted than the rules say. Each ran well with `without=` that behaviour.
+These were examined; in each the client assumes more than the rules say. Each ran well with `without=` that behaviour.
 
 | client | behaviour | why | where |
 |---|---|---|---|

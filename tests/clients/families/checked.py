@@ -29,7 +29,7 @@ HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault, without
 INTRODUCTION = f"""# Clients of Debian 12 under the checker
 
 Written by `main.py --checked` of tests/clients/families, which runs the rows of `make clients` as [clients](clients.md) describes them, with
-`SOFTVERBS_CHECK={WORDS}`: errors and what only an adapter shows. "Known" is a finding that somebody has looked at: it is true, stands in
+`SOFTVERBS_CHECK={WORDS}`: errors and what only an adapter shows. "Known" is a finding that was examined: it is true, stands in
 [findings]({FINDINGS}) with what an adapter does, and in clients.suppressions or rdma-core.suppressions of tests/check. Each other finding is open.
 """
 
