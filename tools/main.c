@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "command.h"
 #include "diag/clean.h"
-#include "near.h"
 #include "print/screen.h"
 
 static const struct command *const commands[] = {
@@ -103,16 +103,12 @@ int command_option(const struct command *command, int argc, char **argv, const s
 /* Says that there is none such, and which was meant if one is like it. */
 static int no_command(const char *name)
 {
-    const char *meant = NULL;
-    size_t least = strlen(name) > 3 ? 3 : 2;
+    struct near near = near_begin(name);
     for (int i = 0; i < COMMANDS; i++)
-        if (near_distance(name, commands[i]->name) < least) {
-            meant = commands[i]->name;
-            least = near_distance(name, meant);
-        }
+        near_try(&near, commands[i]->name);
     const char *what = *name == '-' ? "option" : "command";
-    if (meant)
-        complain("There is no %s \"%s\". Did you mean \"%s\"? See \"softverbs --help\".", what, name, meant);
+    if (near.meant)
+        complain("There is no %s \"%s\". Did you mean \"%s\"? See \"softverbs --help\".", what, name, near.meant);
     else
         complain("There is no %s \"%s\". See \"softverbs --help\".", what, name);
     return EXIT_USAGE;

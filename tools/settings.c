@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "adverse/plan.h"
+#include "base/near.h"
 #include "check/rule.h"
 #include "config/config.h"
 #include "config/settings.h"
-#include "near.h"
 #include "place.h"
 #include "script/script.h"
 #include "tap/capture.h"

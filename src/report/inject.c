@@ -113,11 +113,11 @@ static void add_rules(struct process *process, struct script *more, FILE *out)
         fputs("{\"busy\":true}\n", out);
         return;
     }
-    unsigned before = meet_rules() ? meet_rules()->count : 0;
+    unsigned place = meet_rules() ? script_next_place(meet_rules()) : 1;
     bool added = meet_add(more);
     if (added) {
         prepare(process);
-        meet_open(process, before + 1);
+        meet_open(process, place);
     }
     mutex_release(&process->control);
     if (added)
@@ -129,7 +129,7 @@ static void add_rules(struct process *process, struct script *more, FILE *out)
 static void read_rules(struct process *process, const char *text, FILE *out)
 {
     struct script_fault fault;
-    char why[256] = "There is no memory for the rules.";
+    char why[320] = "There is no memory for the rules.";
     struct script *more = calloc(1, sizeof *more);
     if (more && script_parse(text, more, &fault)) {
         add_rules(process, more, out);

@@ -179,3 +179,8 @@ void script_choose(struct script *script, const char *program)
             memmove(&script->rules[kept++], &script->rules[i], sizeof script->rules[i]);
     script->count = kept;
 }
+
+unsigned script_next_place(const struct script *script)
+{
+    return script->count ? script->rules[script->count - 1].place + 1 : 1;
+}

@@ -62,7 +62,10 @@ unsigned long long script_done(const struct script_rule *);
 /* Has it acted on this queue pair? Of many queue pairs the last ones are known. */
 bool script_did(const struct script_rule *, uint32_t qp);
 
-/* Leaves the rules that are for processes of this name. */
+/* Leaves the rules that are for processes of this name. Their places stay what they are. */
 void script_choose(struct script *, const char *program);
+
+/* The place of a rule that comes behind those that there are: no other rule has it, though some were left out. */
+unsigned script_next_place(const struct script *);
 
 #endif

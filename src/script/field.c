@@ -38,6 +38,20 @@ const struct script_field *field_find(const bool calls[SCRIPT_EVENTS], const cha
     return NULL;
 }
 
+void field_near(const bool calls[SCRIPT_EVENTS], struct near *near)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (calls[fields[i].call])
+            near_try(near, fields[i].word);
+}
+
+void field_near_value(const char *word, struct near *near)
+{
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (!strcmp(values[i].word, word))
+            near_try(near, values[i].name);
+}
+
 bool field_fits(const struct script_rule *rule, enum script_call call)
 {
     for (unsigned i = 0; i < rule->changes.count; i++)
@@ -60,6 +74,15 @@ static uint64_t most_of(const struct script_field *field)
     return field->mask ? field->mask >> __builtin_ctzll(field->mask) : all;
 }
 
+/* An MTU in bytes is not the number that the header has for it. */
+static bool is_named_by_numbers(const char *word)
+{
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (!strcmp(values[i].word, word))
+            return *values[i].name >= '0' && *values[i].name <= '9';
+    return false;
+}
+
 bool field_read(const struct script_field *field, const char *value, struct script_change *change)
 {
     char *end;
@@ -71,6 +94,8 @@ bool field_read(const struct script_field *field, const char *value, struct scri
             change->number = values[i].number;
             return true;
         }
+    if (is_named_by_numbers(field->word))
+        return false;
     errno = 0;
     change->number = strtoull(value, &end, 0);
     return *value >= '0' && *value <= '9' && !*end && !errno && change->number <= most_of(field);

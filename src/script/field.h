@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/near.h"
 #include "script/rule.h"
 
 struct script_field {
@@ -16,6 +17,10 @@ struct script_field {
 
 /* The first field of this word that one of the calls has; NULL: none. */
 const struct script_field *field_find(const bool calls[SCRIPT_EVENTS], const char *word);
+
+/* Tries the words of all fields that the calls have, and the names that a field of this word has for values. */
+void field_near(const bool calls[SCRIPT_EVENTS], struct near *);
+void field_near_value(const char *word, struct near *);
 
 /* Has the call all fields that the rule sets? */
 bool field_fits(const struct script_rule *, enum script_call);

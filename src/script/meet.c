@@ -18,7 +18,7 @@
 #include "events/call_counts.h"
 #include "events/process_events.h"
 #include "events/refusal.h"
-#include "script/parse.h"
+#include "script/names.h"
 #include "script/raised.h"
 
 static struct {
@@ -80,12 +80,12 @@ bool meet_add(const struct script *more)
         meet_begin(none, start_draw("script", 0));
     }
     struct script *script = meeting.script;
-    unsigned count = script->count;
+    unsigned count = script->count, place = script_next_place(script);
     if (more->count > SCRIPT_RULES_MOST - count)
         return false;
     for (unsigned i = 0; i < more->count; i++) {
         memcpy(&script->rules[count + i], &more->rules[i], sizeof more->rules[i]);
-        script->rules[count + i].place = count + i + 1;
+        script->rules[count + i].place = place + i;
     }
     atomic_store(&script->count, count + more->count);
     look_anew();
@@ -173,8 +173,8 @@ static void log_verdict(const struct script_event *event, const struct script_ve
 {
     char name[96], late[48] = "", signal[32] = "", by[48] = "SOFTVERBS_FAULT";
     bool quiet = is_quiet(verdict);
-    const char *value = verdict->error       ? script_error_name(verdict->error)
-                        : verdict->completes ? script_status_name(verdict->status)
+    const char *value = verdict->error       ? names_name(NAMES_ERRORS, verdict->error)
+                        : verdict->completes ? names_name(NAMES_STATUSES, verdict->status)
                         : verdict->raised    ? verdict->raised->name
                                              : "";
     name_event(event, name, sizeof name);

@@ -6,6 +6,7 @@
 
 #include "script/faults.h"
 #include "script/field.h"
+#include "script/meant.h"
 #include "script/raised.h"
 #include "script/values.h"
 
@@ -25,12 +26,13 @@ static bool can_fail(enum script_call call)
 /* A pattern stands for all calls of such a name, and, where the rule refuses, for those of them that can fail. */
 static bool read_calls(struct reader *reader, const char *pattern, const char *at)
 {
+    char meant[READER_MEANT];
     bool any = false;
     for (enum script_call call = 0; call < SCRIPT_EVENTS; call++)
         if (call < SCRIPT_CALLS ? !fnmatch(pattern, script_title(call), 0) : !strcmp(pattern, script_title(call)))
             any = reader->rule->calls[call] = true;
-    return any || reader_refuse(reader, at, "No call of libibverbs or librdmacm that softverbs sees is named \"%s\".",
-                                pattern);
+    return any || reader_refuse(reader, at, "No call of libibverbs or librdmacm that softverbs sees is named \"%s\".%s",
+                                pattern, meant_call(pattern, meant));
 }
 
 static bool read_call_list(struct reader *reader, const char *stops)
@@ -92,16 +94,28 @@ static bool take_action(struct reader *reader, const char *begin, const struct v
                          begin, kinds);
 }
 
-static bool read_item(struct reader *reader, const struct value_word *(*find)(const char *, bool), const char *what)
+/* Conditions or actions. */
+struct item {
+    const struct value_word *(*find)(const char *, bool);
+    const char *(*meant)(const char *, char text[READER_MEANT]);
+    const char *what;
+};
+static const struct item a_condition = {value_condition, meant_condition, "a condition"},
+                         an_action = {value_action, meant_action, "an action"};
+
+static bool read_item(struct reader *reader, const struct item *item)
 {
-    char name[SCRIPT_WORD];
+    char name[SCRIPT_WORD], meant[READER_MEANT];
     reader_skip(reader);
     const char *begin = reader->at;
     if (!reader_word(reader, reader_long_stops, name))
         return false;
-    const struct value_word *word = find(name, false);
+    const struct value_word *word = item->find(name, false);
+    if (!word && !*name)
+        return reader_refuse(reader, begin, "The name of %s is missing.", item->what);
     if (!word)
-        return reader_refuse(reader, begin, "\"%s\" is no %s.", name, what);
+        return reader_refuse(reader, begin, "\"%s\" is no %s.%s", name, strchr(item->what, ' ') + 1,
+                             item->meant(name, meant));
     reader_skip(reader);
     return word->read(reader, reader_long_stops) && take_action(reader, begin, word);
 }
@@ -114,12 +128,12 @@ static bool read_long(struct reader *reader)
     if (!read_call_list(reader, reader_long_stops))
         return false;
     while (reader_take(reader, ','))
-        if (!read_item(reader, value_condition, "condition"))
+        if (!read_item(reader, &a_condition))
             return false;
     if (!reader_take(reader, ':'))
         return reader_refuse(reader, reader->at, "A comma and a condition, or a colon and an action, must stand here.");
     do
-        if (!read_item(reader, value_action, "action"))
+        if (!read_item(reader, &an_action))
             return false;
     while (reader_take(reader, ','));
     return check_calls(reader, begin);
@@ -127,7 +141,7 @@ static bool read_long(struct reader *reader)
 
 static bool read_short_item(struct reader *reader)
 {
-    char name[SCRIPT_WORD];
+    char name[SCRIPT_WORD], meant[READER_MEANT];
     const char *begin = reader->at;
     if (!reader_word(reader, "=:;#", name))
         return false;
@@ -135,8 +149,8 @@ static bool read_short_item(struct reader *reader)
     if (!word)
         word = value_condition(name, true);
     if (!word)
-        return reader_refuse(reader, begin, "\"%s\" is none of error, delay_enter, signal, when and other actions.",
-                             name);
+        return reader_refuse(reader, begin, "\"%s\" is none of error, delay_enter, signal, when and other actions.%s",
+                             name, meant_short_item(name, meant));
     if (!reader_take(reader, '='))
         return reader_refuse(reader, reader->at, "\"%s\" needs a value: %s=...", name, name);
     return word->read(reader, reader_short_stops) && take_action(reader, begin, word);
@@ -182,6 +196,15 @@ static void keep_text(struct script_rule *rule, const char *begin, const char *e
     rule->text[length] = 0;
 }
 
+static bool refuse_more(struct reader *reader)
+{
+    char word[SCRIPT_WORD];
+    const char *at = reader->at;
+    bool another = reader_word(reader, reader_long_stops, word) && value_action(word, false);
+    return reader_refuse(reader, at, "The rule has ended here, and more follows.%s",
+                         another ? " A comma stands between actions." : "");
+}
+
 static bool read_rule(struct reader *reader, struct script *script)
 {
     char word[SCRIPT_WORD];
@@ -198,7 +221,7 @@ static bool read_rule(struct reader *reader, struct script *script)
     keep_text(reader->rule, begin, reader->at);
     reader_skip(reader);
     if (!reader_is_at_end(reader))
-        return reader_refuse(reader, reader->at, "The rule has ended here, and more follows.");
+        return refuse_more(reader);
     return has_action(reader->rule) || reader_refuse(reader, begin, "The rule has no action, such as error or delay.");
 }
 

@@ -9,8 +9,4 @@
  * is of no use then. */
 bool script_parse(const char *text, struct script *script, struct script_fault *fault);
 
-/* The name of an error number as scripts have it, or NULL. Valid for ever. */
-const char *script_error_name(int error);
-const char *script_status_name(int status); /* likewise, of an enum ibv_wc_status */
-
 #endif

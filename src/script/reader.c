@@ -23,6 +23,14 @@ bool reader_refuse(struct reader *reader, const char *at, const char *format, ..
     return false;
 }
 
+const char *reader_meant(const struct near *near, char text[READER_MEANT])
+{
+    *text = 0;
+    if (near->meant)
+        snprintf(text, READER_MEANT, " Did you mean \"%s\"?", near->meant);
+    return text;
+}
+
 static bool is_blank(char letter)
 {
     return letter == ' ' || letter == '\t' || letter == '\r';
@@ -74,6 +82,8 @@ bool reader_number(struct reader *reader, const char *stops, uint64_t most, uint
     const char *begin = reader->at;
     if (!reader_word(reader, stops, word))
         return false;
+    if (!*word)
+        return reader_refuse(reader, begin, "A number is missing.");
     errno = 0;
     *number = strtoull(word, &end, word[0] == '0' && (word[1] | 32) == 'x' ? 16 : 10);
     if (*word < '0' || *word > '9' || *end || errno || *number > most)
@@ -117,13 +127,33 @@ bool reader_duration(const char *word, double plain, nanos *time)
     return true;
 }
 
+const char *reader_join(struct reader *reader, const char *stops, const char *word, char joined[READER_JOINED])
+{
+    char next[SCRIPT_WORD];
+    snprintf(joined, READER_JOINED, "%.20s%.8s", word, reader_word(reader, stops, next) ? next : "");
+    return joined;
+}
+
+static const char *meant_duration(struct reader *reader, const char *stops, const char *word, char text[READER_MEANT])
+{
+    char joined[READER_JOINED];
+    nanos time;
+    struct near near = {0};
+    near.meant = reader_duration(reader_join(reader, stops, word, joined), 0, &time) ? joined : NULL;
+    return reader_meant(&near, text);
+}
+
 bool reader_time(struct reader *reader, const char *stops, double plain, nanos *time)
 {
-    char word[SCRIPT_WORD];
+    char word[SCRIPT_WORD], meant[READER_MEANT];
     const char *begin = reader->at;
-    return reader_word(reader, stops, word) &&
-           (reader_duration(word, plain, time) ||
-            reader_refuse(reader, begin, "\"%s\" is no time up to 1000s with its unit (ns, us, ms or s).", word));
+    if (!reader_word(reader, stops, word))
+        return false;
+    if (!*word)
+        return reader_refuse(reader, begin, "A time is missing, such as 5ms.");
+    return reader_duration(word, plain, time) ||
+           reader_refuse(reader, begin, "\"%s\" is no time up to 1000s with its unit (ns, us, ms or s).%s", word,
+                         meant_duration(reader, stops, word, meant));
 }
 
 bool reader_share(struct reader *reader, const char *stops, uint64_t *share)

@@ -2,7 +2,10 @@
 #ifndef SCRIPT_READER_H
 #define SCRIPT_READER_H
 
+#include "base/near.h"
 #include "script/rule.h"
+
+enum { READER_MEANT = 96, READER_JOINED = 32 };
 
 /* A place in the text, and the rule that is being read. */
 struct reader {
@@ -21,6 +24,12 @@ extern const char reader_long_stops[], reader_short_stops[];
 
 /* The text is wrong at `at`. Answers false. */
 bool reader_refuse(struct reader *, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* " Did you mean \"drop\"?", or "" where no name was like it: what stands behind an error. Returns text. */
+const char *reader_meant(const struct near *, char text[READER_MEANT]);
+
+/* The word that is wrong together with the one behind it: its unit may stand behind a blank. Returns joined. */
+const char *reader_join(struct reader *, const char *stops, const char *word, char joined[READER_JOINED]);
 
 /* Goes to what is no blank. */
 void reader_skip(struct reader *);

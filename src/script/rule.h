@@ -1,4 +1,5 @@
-/* One rule of a script: when a call meets its conditions, its actions happen. docs/reference/scripts.md has the language. */
+/* One rule of a script: when a call meets its conditions, its actions happen. docs/reference/scripts.md has the
+ * language. */
 #ifndef SCRIPT_RULE_H
 #define SCRIPT_RULE_H
 
@@ -121,7 +122,7 @@ struct script {
 /* A text that is no script: where, both from 1 on, and why. */
 struct script_fault {
     unsigned line, column;
-    char why[192];
+    char why[256];
 };
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "script/decide.h"
+#include "script/names.h"
 #include "script/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -27,8 +28,8 @@ static void check_rule(const struct script_rule *rule)
             rule->changes.count || rule->rejection.wanted || rule->raised);
     require(rule->draw.spread <= rule->delay);
     require(rule->changes.count <= SCRIPT_CHANGES_MOST);
-    require(!rule->end.wanted || script_status_name(rule->end.status));
-    require(!rule->error || script_error_name(rule->error));
+    require(!rule->end.wanted || names_name(NAMES_STATUSES, rule->end.status));
+    require(!rule->error || names_name(NAMES_ERRORS, rule->error));
     require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->on.kind, 0, sizeof rule->on.kind));
 }
 

@@ -2,12 +2,12 @@
 
 #include <fnmatch.h>
 #include <infiniband/verbs.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "script/field.h"
-#include "script/parse.h"
+#include "script/names.h"
 #include "script/raised.h"
 #include "wire/cm.h"
 #include "wire/op.h"
@@ -110,14 +110,35 @@ static bool read_index(struct reader *reader, const char *stops)
     return reader_number(reader, stops, UINT32_MAX, &reader->rule->index.number);
 }
 
+static const char *meant_among(enum names names, const char *word, char text[READER_MEANT])
+{
+    struct near near = near_begin(names_behind_prefix(names, word));
+    char *end;
+    unsigned long number = strtoul(word, &end, 10);
+    names_near(names, &near);
+    if (*word >= '0' && *word <= '9' && !*end && number <= INT16_MAX)
+        near.meant = names_name(names, (int)number);
+    return reader_meant(&near, text);
+}
+
+static bool refuse_name(struct reader *reader, const char *at, enum names names, const char *word)
+{
+    char meant[READER_MEANT];
+    return reader_refuse(reader, at, "\"%s\" is no %s that scripts know, such as %s.%s", word, names_kind(names),
+                         names_example(names), meant_among(names, word, meant));
+}
+
 static bool read_on(struct reader *reader, const char *stops)
 {
     uint64_t number;
+    int none;
     const char *begin = reader->at;
     if (!reader_word(reader, stops, reader->rule->on.kind))
         return false;
     if (!*reader->rule->on.kind)
         return reader_refuse(reader, begin, "A kind of object and its number are missing, such as qp 0x12.");
+    if (!names_number(NAMES_OBJECTS, reader->rule->on.kind, &none))
+        return refuse_name(reader, begin, NAMES_OBJECTS, reader->rule->on.kind);
     if (!reader_number(reader, stops, UINT32_MAX, &number))
         return false;
     reader->rule->on.number = (uint32_t)number;
@@ -126,72 +147,67 @@ static bool read_on(struct reader *reader, const char *stops)
 
 /* --- names */
 
-struct named {
-    const char *name;
-    int number;
-};
-
-static const struct named opcodes[] = {
-#define OPCODE(name) {#name, IBV_WR_##name},
-#include "script/words.def"
-};
-
-static const struct named signals[] = {
-#define SIGNAL(name) {#name, SIG##name},
-#include "script/words.def"
-};
-
-static const struct named errors[] = {
-#define ERROR(name) {#name, name},
-#include "script/words.def"
-};
-
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-static bool read_name(struct reader *reader, const char *stops, const struct named *list, size_t count,
-                      const char *prefix, const char *kind, int *number)
+static bool read_name(struct reader *reader, const char *stops, enum names names, int *number)
 {
     char word[SCRIPT_WORD];
+    reader_skip(reader);
     const char *begin = reader->at;
     if (!reader_word(reader, stops, word))
         return false;
-    const char *name = strncmp(word, prefix, strlen(prefix)) ? word : word + strlen(prefix);
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(list[i].name, name)) {
-            *number = list[i].number;
-            return true;
-        }
-    return reader_refuse(reader, begin, "\"%s\" is no %s that scripts know, such as %s.", word, kind, list[0].name);
+    return names_number(names, word, number) || refuse_name(reader, begin, names, word);
 }
 
-static bool names_packet(const char *pattern)
+/* "SEND_ONLY" of "RC SEND_ONLY" */
+static const char *behind_service(const char *operation)
 {
+    const char *blank = strchr(operation, ' ');
+    return blank ? blank + 1 : operation;
+}
+
+static bool names_packet(const char *pattern, struct near *near)
+{
+    bool any = false;
     for (unsigned i = 0; i < 256; i++) {
-        const char *name = op_table[i].name, *behind = name ? strchr(name, ' ') : NULL;
-        if (name && (!fnmatch(pattern, name, 0) || (behind && !fnmatch(pattern, behind + 1, 0))))
-            return true;
+        const char *name = op_table[i].name;
+        if (!name)
+            continue;
+        any = any || !fnmatch(pattern, name, 0) || !fnmatch(pattern, behind_service(name), 0);
+        near_try(near, behind_service(name));
     }
-    return false;
+    return any;
 }
 
-static bool names_message(const char *pattern)
+static bool names_message(const char *pattern, struct near *near)
 {
-    for (unsigned attribute = CM_REQ; attribute <= CM_APR; attribute++)
-        if (!fnmatch(pattern, cm_name((enum cm_attribute)attribute), 0))
-            return true;
-    return false;
+    bool any = false;
+    for (unsigned attribute = CM_REQ; attribute <= CM_APR; attribute++) {
+        any = any || !fnmatch(pattern, cm_name((enum cm_attribute)attribute), 0);
+        near_try(near, cm_name((enum cm_attribute)attribute));
+    }
+    return any;
 }
 
+/* "SEND" stands for no packet, "SEND*" for some. */
 static bool read_operation(struct reader *reader, const char *stops)
 {
+    char *word = reader->rule->operation, wider[SCRIPT_WORD + 1], meant[READER_MEANT];
     const char *begin = reader->at;
-    char *word = reader->rule->operation;
     bool packet = reader->rule->calls[SCRIPT_packet];
+    bool (*names)(const char *, struct near *) = packet ? names_packet : names_message;
     if (!reader_word(reader, stops, word))
         return false;
-    return (packet ? names_packet(word) : names_message(word)) ||
-           reader_refuse(reader, begin, "\"%s\" is no %s that there is.", word,
-                         packet ? "operation of a packet" : "message of the connection manager");
+    struct near near = near_begin(word);
+    if (names(word, &near))
+        return true;
+    snprintf(wider, sizeof wider, "%s*", word);
+    if (*word && names(wider, &(struct near){.name = wider}))
+        near.meant = wider;
+    return reader_refuse(reader, begin, "\"%s\" is no %s.%s", word,
+                         packet ? "operation of a packet, such as SEND_ONLY"
+                                : "message of the connection manager, such as REQ",
+                         reader_meant(&near, meant));
 }
 
 static bool read_opcode(struct reader *reader, const char *stops)
@@ -199,29 +215,24 @@ static bool read_opcode(struct reader *reader, const char *stops)
     const bool *has = reader->rule->calls;
     if (has[SCRIPT_packet] || has[SCRIPT_message])
         return read_operation(reader, stops);
-    return read_name(reader, stops, opcodes, COUNT(opcodes), "IBV_WR_", "opcode", &reader->rule->opcode);
+    return read_name(reader, stops, NAMES_OPCODES, &reader->rule->opcode);
 }
 
 static bool read_signal(struct reader *reader, const char *stops)
 {
-    return read_name(reader, stops, signals, COUNT(signals), "SIG", "signal", &reader->rule->signal);
+    return read_name(reader, stops, NAMES_SIGNALS, &reader->rule->signal);
 }
 
 static bool read_error(struct reader *reader, const char *stops)
 {
-    return read_name(reader, stops, errors, COUNT(errors), "", "errno", &reader->rule->error);
+    return read_name(reader, stops, NAMES_ERRORS, &reader->rule->error);
 }
-
-static const struct named statuses[] = {
-#define STATUS(name) {#name, IBV_WC_##name},
-#include "script/words.def"
-};
 
 static bool read_complete(struct reader *reader, const char *stops)
 {
     int status = 0;
     reader->rule->end.wanted = true;
-    bool read = read_name(reader, stops, statuses, COUNT(statuses), "IBV_WC_", "status", &status);
+    bool read = read_name(reader, stops, NAMES_STATUSES, &status);
     reader->rule->end.status = (uint8_t)status;
     return read;
 }
@@ -254,15 +265,19 @@ const struct script_raised *script_raised(size_t n)
 
 static bool read_raise(struct reader *reader, const char *stops)
 {
-    char word[SCRIPT_WORD];
+    char word[SCRIPT_WORD], meant[READER_MEANT];
     const char *begin = reader->at;
     if (!reader_word(reader, stops, word))
         return false;
-    for (size_t i = 0; i < COUNT(all_raised); i++)
+    struct near near = near_begin(word);
+    for (size_t i = 0; i < COUNT(all_raised); i++) {
+        near_try(&near, all_raised[i].name);
         if (!strcmp(all_raised[i].name, word))
             reader->rule->raised = &all_raised[i];
+    }
     return reader->rule->raised ||
-           reader_refuse(reader, begin, "\"%s\" is no event that can be raised, such as port-down.", word);
+           reader_refuse(reader, begin, "\"%s\" is no event that can be raised, such as port-down.%s", word,
+                         reader_meant(&near, meant));
 }
 
 static bool read_reject(struct reader *reader, const char *stops)
@@ -272,6 +287,25 @@ static bool read_reject(struct reader *reader, const char *stops)
     bool read = reader_number(reader, stops, UINT16_MAX, &reason);
     reader->rule->rejection.reason = (uint16_t)reason;
     return read;
+}
+
+static bool refuse_field(struct reader *reader, const char *at, const char *word)
+{
+    char meant[READER_MEANT], name[SCRIPT_WORD];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    if (strchr(word, '=') && field_find(reader->rule->calls, name))
+        return reader_refuse(reader, at, "A blank stands between \"%s\" and its value.", name);
+    struct near near = near_begin(word);
+    field_near(reader->rule->calls, &near);
+    return reader_refuse(reader, at, "\"%s\" is no field that can be set there.%s", word, reader_meant(&near, meant));
+}
+
+static bool refuse_value(struct reader *reader, const char *at, const char *value, const char *word)
+{
+    char meant[READER_MEANT];
+    struct near near = near_begin(value);
+    field_near_value(word, &near);
+    return reader_refuse(reader, at, "\"%s\" is no value of %s.%s", value, word, reader_meant(&near, meant));
 }
 
 static bool read_set(struct reader *reader, const char *stops)
@@ -285,13 +319,13 @@ static bool read_set(struct reader *reader, const char *stops)
         return reader_refuse(reader, begin, "A rule sets at most %d fields.", SCRIPT_CHANGES_MOST);
     const struct script_field *field = field_find(rule->calls, word);
     if (!field)
-        return reader_refuse(reader, begin, "\"%s\" is no field that can be set there.", word);
+        return refuse_field(reader, begin, word);
     reader_skip(reader);
     begin = reader->at;
     if (!reader_word(reader, stops, value))
         return false;
     return field_read(field, value, &rule->changes.list[rule->changes.count++]) ||
-           reader_refuse(reader, begin, "\"%s\" is no value of %s.", value, word);
+           refuse_value(reader, begin, value, word);
 }
 
 static bool read_stop(struct reader *reader, const char *stops)
@@ -325,59 +359,50 @@ static bool read_cut(struct reader *reader, const char *stops)
     return read;
 }
 
-static const struct named forged[] = {
-#define FORGED(name, syndrome) {#name, SCRIPT_FORGED_##name},
-#include "script/words.def"
-};
-
 static bool read_forge(struct reader *reader, const char *stops)
 {
     int kind = 0;
-    bool read = read_name(reader, stops, forged, COUNT(forged), "", "packet", &kind);
+    bool read = read_name(reader, stops, NAMES_FORGED, &kind);
     reader->rule->packet.forged = (uint8_t)kind;
     return read;
 }
 
 /* "100Mbit", with a fraction, as tc(8) has it. */
-static bool read_bandwidth(struct reader *reader, const char *stops)
+static bool find_rate(const char *word, double *rate)
 {
     static const struct {
         const char *name;
         double bits;
     } units[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
-    char word[SCRIPT_WORD];
-    const char *begin = reader->at, *rest;
-    double number, unit = 0;
-    if (!reader_word(reader, stops, word))
-        return false;
-    bool good = reader_decimal(word, &number, &rest);
+    const char *rest;
+    double unit = 0;
+    bool good = reader_decimal(word, rate, &rest);
     for (size_t i = 0; i < COUNT(units); i++)
         unit = !strcmp(rest, units[i].name) ? units[i].bits : unit;
-    if (!good || number * unit < 1 || number * unit > 1e15)
-        return reader_refuse(reader, begin, "\"%s\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit.", word);
-    reader->rule->packet.bandwidth = (uint64_t)(number * unit);
-    return true;
+    *rate *= unit;
+    return good && *rate >= 1 && *rate <= 1e15;
+}
+
+static bool read_bandwidth(struct reader *reader, const char *stops)
+{
+    char word[SCRIPT_WORD], meant[READER_MEANT], joined[READER_JOINED];
+    const char *begin = reader->at;
+    struct near near = {0};
+    double rate;
+    if (!reader_word(reader, stops, word))
+        return false;
+    if (find_rate(word, &rate)) {
+        reader->rule->packet.bandwidth = (uint64_t)rate;
+        return true;
+    }
+    near.meant = find_rate(reader_join(reader, stops, word, joined), &rate) ? joined : NULL;
+    return reader_refuse(reader, begin, "\"%s\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit.%s", word,
+                         reader_meant(&near, meant));
 }
 
 static bool read_data(struct reader *reader, const char *stops)
 {
     return reader_word(reader, stops, reader->rule->rejection.data);
-}
-
-const char *script_status_name(int number)
-{
-    for (size_t i = 0; i < COUNT(statuses); i++)
-        if (statuses[i].number == number)
-            return statuses[i].name;
-    return NULL;
-}
-
-const char *script_error_name(int number)
-{
-    for (size_t i = 0; i < COUNT(errors); i++)
-        if (errors[i].number == number)
-            return errors[i].name;
-    return NULL;
 }
 
 /* --- which calls, as in strace: N, N..M, N+, N+STEP */
@@ -448,4 +473,12 @@ const struct value_word *value_condition(const char *name, bool is_short)
 const struct value_word *value_action(const char *name, bool is_short)
 {
     return find_word(actions, COUNT(actions), name, is_short);
+}
+
+void value_near(struct near *near, bool of_actions, bool is_short)
+{
+    const struct value_word *list = of_actions ? actions : conditions;
+    size_t count = of_actions ? COUNT(actions) : COUNT(conditions);
+    for (size_t i = 0; i < count; i++)
+        near_try(near, is_short ? list[i].short_word : list[i].word);
 }

@@ -14,4 +14,7 @@ struct value_word {
 const struct value_word *value_condition(const char *name, bool is_short);
 const struct value_word *value_action(const char *name, bool is_short);
 
+/* Tries the words of the actions or conditions. */
+void value_near(struct near *, bool actions, bool is_short);
+
 #endif

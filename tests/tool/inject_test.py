@@ -175,6 +175,15 @@ def an_event_of_a_device_comes_at_once():
         assert b"(met 2" not in softverbs("inject", "--list", program.pid).stdout, "a rule meets what is there when it comes"
 
 
+def rules_that_come_later_are_met_alone_where_some_of_the_script_are_for_another_program():
+    script = "when ibv_reg_mr, program other: error EIO; when ibv_reg_mr, program other: error EIO; when open: note"
+    with _running("--inject", script) as program:
+        done = softverbs("inject", "--list", "--json", program.pid)
+        assert [rule["done"] for rule in json.loads(done.stdout)["rules"]] == [1], done
+        done = softverbs("inject", "--json", program.pid, "when open, device other: raise port-down")
+        assert [rule["done"] for rule in json.loads(done.stdout)["rules"]] == [1, 0], "the device was opened once"
+
+
 def what_is_wrong_is_refused_and_nothing_changes():
     with _running() as program:
         expect(softverbs("inject", program.pid, "when work: explode"), 1, b"", [b'line 1, column 12: "explode" is no action.'])

@@ -1,0 +1,79 @@
+#include "base/near.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* In any locale. */
+static char small(char letter)
+{
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter | 32) : letter == '_' ? '-' : letter;
+}
+
+/* The last row of the table that is usual for it. */
+size_t near_distance(const char *from, const char *to)
+{
+    enum { LONGEST = 32 };
+    size_t row[LONGEST + 1], length = strlen(to);
+    if (length > LONGEST)
+        return LONGEST;
+    for (size_t i = 0; i <= length; i++)
+        row[i] = i;
+    for (; *from; from++) {
+        size_t left_above = row[0]++;
+        for (size_t i = 1; i <= length; i++) {
+            size_t above = row[i], best = left_above + (small(*from) != small(to[i - 1]));
+            best = above + 1 < best ? above + 1 : best;
+            row[i] = row[i - 1] + 1 < best ? row[i - 1] + 1 : best;
+            left_above = above;
+        }
+    }
+    return row[length];
+}
+
+static bool begins_with(const char *text, const char *part)
+{
+    while (*part && small(*text) == small(*part))
+        text++, part++;
+    return !*part;
+}
+
+static bool has_part(const char *text, const char *part)
+{
+    while (*text && !begins_with(text, part))
+        text++;
+    return *text;
+}
+
+struct near near_begin(const char *name)
+{
+    return (struct near){.name = name, .least = strlen(name) > 3 ? 3 : 2, .rest = SIZE_MAX};
+}
+
+static bool is_part(const char *name, const char *candidate)
+{
+    enum { OF_NAME = 3, OF_CANDIDATE = 4 };
+    return strlen(name) < strlen(candidate) ? strlen(name) >= OF_NAME && has_part(candidate, name)
+                                            : strlen(candidate) >= OF_CANDIDATE && has_part(name, candidate);
+}
+
+static size_t difference(size_t one, size_t other)
+{
+    return one < other ? other - one : one - other;
+}
+
+void near_try(struct near *near, const char *candidate)
+{
+    if (!*near->name || !*candidate)
+        return;
+    size_t distance = near_distance(near->name, candidate);
+    size_t rest = difference(strlen(near->name), strlen(candidate));
+    if (distance < near->least) {
+        near->meant = candidate;
+        near->least = distance;
+        near->rest = 0;
+    } else if (rest < near->rest && is_part(near->name, candidate)) {
+        near->meant = candidate;
+        near->rest = rest;
+    }
+}

@@ -1,0 +1,30 @@
+/* Names that stand for numbers in scripts, by their kind: IBV_WR_RDMA_WRITE and RDMA_WRITE, SIGKILL and KILL, ENOMEM,
+ * ... The list is script/words.def. Pure. */
+#ifndef SCRIPT_NAMES_H
+#define SCRIPT_NAMES_H
+
+#include <stdbool.h>
+
+#include "base/near.h"
+
+enum names { NAMES_OPCODES, NAMES_SIGNALS, NAMES_ERRORS, NAMES_STATUSES, NAMES_FORGED, NAMES_OBJECTS, NAMES_KINDS };
+
+/* "errno" */
+const char *names_kind(enum names);
+
+/* The number for this word, with or without the prefix that the headers have. False: there is none. */
+bool names_number(enum names, const char *word, int *number);
+
+/* The word without the prefix that the headers have. */
+const char *names_behind_prefix(enum names, const char *word);
+
+/* NULL: the number has no name. */
+const char *names_name(enum names, int number);
+
+/* The one that stands first, as an example. */
+const char *names_example(enum names);
+
+/* Tries all of them. */
+void names_near(enum names, struct near *);
+
+#endif
