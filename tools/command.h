@@ -41,6 +41,10 @@ int command_option(const struct command *, int argc, char **argv, const struct o
 /* A sentence on stderr behind the command's name, and where to read more. Returns EXIT_USAGE. */
 int command_misused(const struct command *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Writes what was printed until now, for a command that goes on. False: it can't be written, or its reader has gone, so
+ * the command may end; main() says why, and sees to the exit status. */
+bool output_flush(void);
+
 /* A sentence on stderr: "softverbs: ...", without what a terminal would take for more than text. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -114,16 +114,22 @@ static int no_command(const char *name)
     return EXIT_USAGE;
 }
 
+static int output_error; /* why what was printed can't be written; 0: it can, or that is not known */
+
+bool output_flush(void)
+{
+    errno = 0;
+    if (fflush(stdout) && !output_error)
+        output_error = errno;
+    return !output_error && !ferror(stdout);
+}
+
 /* What could not be written (a full disk) is an error, as it is for coreutils; a reader that has gone is none. */
 static int finish(int status)
 {
-    bool failed = ferror(stdout);
-    errno = 0;
-    if (fflush(stdout))
-        failed = errno != EPIPE;
-    if (!failed)
+    if (output_flush() || output_error == EPIPE)
         return status;
-    complain("The output can't be written%s%s.", errno ? ": " : "", errno ? strerror(errno) : "");
+    complain("The output can't be written%s%s.", output_error ? ": " : "", output_error ? strerror(output_error) : "");
     return status ? status : EXIT_NEGATIVE;
 }
 

@@ -118,6 +118,36 @@ def a_tree_is_laid_out_as_that_of_a_kernel():
     assert said.stdout.startswith(b"0\n0\n") and b"port_rcv_packets" in said.stdout, cases.told(said)
 
 
+def a_program_under_run_reads_the_counters():
+    directory = f"/sys/{PORT}"
+    with _running(6) as process:
+        four = _settled(process.pid)
+        wanted = [four[0], four[1], four[2] // 4, four[3] // 4]
+        files = [f"{directory}/counters/port_{name}" for name in ("xmit_packets", "rcv_packets", "xmit_data", "rcv_data")]
+        expect(cases.run("cat", *files, f"{directory}/hw_counters/sent_bytes", f"{directory}/hw_counters/lifespan"),
+               out="".join(f"{number}\n" for number in wanted + [four[2], 1000]).encode())
+        expect(cases.run("cat", "/sys/devices/softverbs/soft0/infiniband/soft0/ports/1/counters/port_xmit_packets"), out=f"{four[0]}\n".encode())
+        said = cases.python("import os, stat, sys\nfd = os.open(sys.argv[1], os.O_RDONLY | os.O_NOFOLLOW)\n"
+                            "print(int(os.pread(fd, 64, 0)), int(os.pread(fd, 64, 0)), os.pread(fd, 64, 64), stat.S_ISREG(os.fstat(fd).st_mode),"
+                            " os.get_inheritable(fd), len(os.listdir('/proc/self/fd')))\n"
+                            "try: os.pwrite(fd, b'7', 0)\nexcept OSError as error: print(error.errno)\n"
+                            "try: os.waitpid(-1, 0)\nexcept ChildProcessError: print('childless')", files[0])
+        assert said == f"{four[0]} {four[0]} b'' True False 5\n9\nchildless\n", said
+        said = cases.python("import ctypes, sys\nlibc = ctypes.CDLL(None)\nlibc.fopen.restype = ctypes.c_void_p\n"
+                            "libc.fclose.argtypes = [ctypes.c_void_p]\nlibc.fgets.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]\n"
+                            "text = ctypes.create_string_buffer(64)\nfile = libc.fopen(sys.argv[1].encode(), b'r')\nlibc.fgets(text, 64, file)\n"
+                            "print(int(text.value), libc.fclose(file))", files[2])
+        assert said == f"{four[2] // 4} 0\n", said
+
+
+def a_counter_that_no_answer_comes_for_cannot_be_read():
+    where = f"/sys/{PORT}/counters"
+    said = cases.run("sh", "-c", f"SOFTVERBS_DIR={'x' * 200} cat {where}/port_xmit_data")
+    expect(said, 1, err=[b"port_xmit_data"])
+    expect(cases.run("cat", f"{where}/port_nothing"), 1, err=[b"No such file"])
+    expect(cases.run("sh", "-c", f"cat {where}/*"), err=b"")
+
+
 def a_tree_is_refreshed_and_keeps_what_ended():
     tree = f"{TEMPORARY}/live"
     with subprocess.Popen([SOFTVERBS, "sysfs", tree], env=cases.environment()) as keeper:

@@ -138,6 +138,19 @@ def a_process_that_does_not_answer_is_told_as_such():
             os.kill(client, signal.SIGCONT)
 
 
+def output_that_cannot_be_written_is_an_error():
+    for command in (["stat"], ["stat", "--json"], ["stat", "--once"], ["top", "--batch", "--count", "2", "--interval", "0.1"]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([SOFTVERBS, *command], stdout=full, stderr=subprocess.PIPE, env=cases.environment(), timeout=cases.patience(60), check=False)
+        assert done.returncode == 1 and done.stderr == b"softverbs: The output can't be written: No space left on device.\n", (command, done)
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([SOFTVERBS, *command], stdout=writer, stderr=subprocess.PIPE, env=cases.environment(), timeout=cases.patience(60),
+                              restore_signals=False, check=False)  # SIGPIPE is ignored, as Python does
+        os.close(writer)
+        assert done.returncode == 0 and not done.stderr, (command, done)
+
+
 def arguments_are_refused():
     expect(softverbs("stat", "everything"), 2, b"", [b"no argument \"everything\""])
     expect(softverbs("stat", "--twice"), 2, b"", [b"no option --twice"])

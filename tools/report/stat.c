@@ -323,7 +323,7 @@ static void wait_until(struct timespec *time)
         ;
 }
 
-/* Until the reader has gone. */
+/* Until the reader has gone, or the output can't be written. */
 static int watch(const char *directory, bool as_json, char *why, size_t why_size)
 {
     struct timespec time;
@@ -337,8 +337,10 @@ static int watch(const char *directory, bool as_json, char *why, size_t why_size
         if (now && !as_json)
             print_rates(before, now, number);
         json_decref(before);
-        if (fflush(stdout))
+        if (!output_flush()) {
+            json_decref(now);
             return EXIT_OK;
+        }
     }
     complain("%s", why);
     return EXIT_NEGATIVE;

@@ -3,8 +3,10 @@
  * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
  * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS; every other path goes to libc as it came,
  * after a look at its first two characters. What realpath(3) finds there is told as a path below /sys or /dev again.
+ * A file of counters is made when it is opened (counter.h).
  * After its constructor it allocates nothing, locks nothing, prints nothing and leaves errno alone, so functions of
  * libc that are async-signal-safe stay so. Without SOFTVERBS_PATHS it does nothing. */
+#include "counter.h"
 #include "find_tree.h"
 #include "redirect.h"
 
@@ -80,6 +82,7 @@ static __attribute__((constructor)) void start(void)
     if (length && *value == '/' && length < sizeof root) {
         memcpy(root, value, length + 1);
         root_length = find_tree(root, sizeof root);
+        counter_find_program();
     }
 }
 
@@ -116,6 +119,13 @@ static inline const char *told(const char *path, char *place)
     return redirect_plausible(path) ? redirect(path, place) : path;
 }
 
+/* For what opens a file: as told, and a descriptor for counter_close. */
+static inline int opened(const char **path, char *place)
+{
+    *path = told(*path, place);
+    return *path == place ? counter_make(place) : -1;
+}
+
 /* What a program is told of a path in our tree: where the kernel would have it. It becomes shorter. */
 static char *as_the_kernel(char *path)
 {
@@ -138,6 +148,16 @@ static char *as_the_kernel(char *path)
         path = told(path, place);                                                                                      \
         return function arguments;                                                                                     \
     }
+#define OPENS(result, name, parameters, arguments)                                                                     \
+    EXPORT(result, name, parameters)                                                                                   \
+    {                                                                                                                  \
+        char place[PLACE_MAX];                                                                                         \
+        result(*function) parameters = next_function(FUNCTION_##name);                                                 \
+        int held = opened(&path, place);                                                                               \
+        result answer = function arguments;                                                                            \
+        counter_close(held);                                                                                           \
+        return answer;                                                                                                 \
+    }
 #define RESOLVE(result, name, parameters, arguments)                                                                   \
     EXPORT(result, name, parameters)                                                                                   \
     {                                                                                                                  \
@@ -154,6 +174,12 @@ static bool has_mode(int flags)
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
+/* A file that was made is reached through a link of /proc. */
+static int flags_for(int held, int flags)
+{
+    return held < 0 ? flags : flags & ~O_NOFOLLOW;
+}
+
 #define OPEN(name)                                                                                                     \
     EXPORT(int, name, (const char *path, int flags, ...))                                                              \
     {                                                                                                                  \
@@ -163,7 +189,9 @@ static bool has_mode(int flags)
         va_start(rest, flags);                                                                                         \
         mode_t mode = has_mode(flags) ? va_arg(rest, mode_t) : 0;                                                      \
         va_end(rest);                                                                                                  \
-        return function(told(path, place), flags, mode);                                                               \
+        int held = opened(&path, place), fd = function(path, flags_for(held, flags), mode);                            \
+        counter_close(held);                                                                                           \
+        return fd;                                                                                                     \
     }
 OPEN(open)
 OPEN(open64)
@@ -177,7 +205,9 @@ OPEN(open64)
         va_start(rest, flags);                                                                                         \
         mode_t mode = has_mode(flags) ? va_arg(rest, mode_t) : 0;                                                      \
         va_end(rest);                                                                                                  \
-        return function(at, told(path, place), flags, mode);                                                           \
+        int held = opened(&path, place), fd = function(at, path, flags_for(held, flags), mode);                        \
+        counter_close(held);                                                                                           \
+        return fd;                                                                                                     \
     }
 OPEN_AT(openat)
 OPEN_AT(openat64)

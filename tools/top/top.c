@@ -70,7 +70,7 @@ static int print_tables(const struct options *options)
         print_table(options, &before, &now);
         json_decref(before.reports);
         before = now;
-        if (i + 1 != options->count && fflush(stdout)) /* the last is flushed, and judged, at the end */
+        if (i + 1 != options->count && !output_flush()) /* the last is flushed, and judged, at the end */
             break;
     }
     json_decref(before.reports);

@@ -1,0 +1,20 @@
+/* Files of counters, which a kernel makes when they are opened. */
+#ifndef SHIM_COUNTER_H
+#define SHIM_COUNTER_H
+
+#include "redirect.h"
+
+/* Finds the program that knows the numbers, softverbs-counter beside this library. For the constructor: dladdr is not
+ * async-signal-safe. */
+void counter_find_program(void);
+
+/* Where `place`, a path in the tree, is a file of ports/1/counters or hw_counters, asks the processes of the host for
+ * its number, puts that into a file in memory and writes the path of that file to `place` (PLACE_MAX bytes). If no
+ * number comes, it writes a path that opens and cannot be read (EINVAL), as a kernel does whose device gives no answer.
+ * Returns a descriptor for counter_close, or -1. errno stays as it is. Async-signal-safe. */
+int counter_make(char *place);
+
+/* The file has been opened by its path. errno stays as it is. */
+void counter_close(int held);
+
+#endif
