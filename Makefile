@@ -5,7 +5,7 @@
 all:
 	@tools/build/build.sh build -Dtests=false
 	@echo 'Built build/softverbs. What next:'
-	@echo '  make demo                        two programs of the distribution exchange data on it'
+	@echo '  build/softverbs demo --all       a tour: messages, a wrong key explained, a lost frame, packets'
 	@echo '  build/softverbs doctor           what this machine lacks'
 	@echo '  build/softverbs run -- PROGRAM   your own program'
 	@echo '  make install PREFIX=...          the command, manual pages and completions'
@@ -14,7 +14,7 @@ all:
 demo:
 	@tools/build/setup.sh build demo
 	@tools/build/build.sh build -Dtests=false
-	@tools/demo.sh build/softverbs
+	@build/softverbs demo
 
 check:
 	@tools/build/check.sh plain asan tsan fuzz

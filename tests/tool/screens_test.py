@@ -41,6 +41,7 @@ COMMANDS = {
     "replay": [["replay", "--ends", RECORDING], ["replay", "--help"]],
     "lab": [["lab", "--help"]],
     "on": [["on", "--help"]],
+    "demo": [["demo", "--help"]],
     "sweep": [["sweep", "--help"]],
     "adverse": [["adverse", "--bisect", "--seeds", "1-2", "--", "true"], ["adverse", "--bisect", "--", "false"], ["adverse", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
