@@ -70,12 +70,19 @@ static bool requests_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
     return adverse->held;
 }
 
-static bool responses_wait(struct qp *qp, const struct qp_adverse *adverse, nanos now)
+/* Requests leave behind the answers that are owed. So that none is held by what only answers show, answers leave when a
+ * request may. */
+static bool responses_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
 {
-    bool waits = adverse_on && adverse->responses_until > now;
-    if (waits)
-        wake_at(qp, adverse->responses_until);
-    return waits;
+    const struct send_queue *queue = engine_queue(qp_engine(qp));
+    if (!adverse_on || adverse->responses_until <= now)
+        return false;
+    if (queue->next != queue->tail && !requests_wait(qp, adverse, now)) {
+        adverse->responses_until = 0;
+        return false;
+    }
+    wake_at(qp, adverse->responses_until);
+    return true;
 }
 
 bool qp_adverse_holds(struct qp *qp, bool response, nanos now)

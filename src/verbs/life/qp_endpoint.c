@@ -144,8 +144,10 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
         return true;
     }
     struct packet room;
-    if (unlikely(qp_datapath(qp)->adverse != NULL))
+    if (unlikely(qp_datapath(qp)->adverse != NULL)) {
+        qp_flow(qp)->now = clock_now(); /* that of the round is milliseconds off, and delays are shorter */
         packet = qp_adverse_take(qp, packet, &room);
+    }
     next(qp, packet, now);
     return !qp->progress.refused;
 }
