@@ -132,6 +132,13 @@ bool adverse_parse(const char *text, struct adverse_plan *plan, char *why, size_
     return true;
 }
 
+bool adverse_list_shows(const char *text, enum adverse behaviour)
+{
+    char why[1];
+    struct adverse_plan plan;
+    return text && *text && adverse_parse(text, &plan, why, sizeof why) && plan.on >> behaviour & 1;
+}
+
 bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t why_size)
 {
     static const char key[] = "seed=";

@@ -26,6 +26,9 @@ extern const char adverse_example[];
  * from 1% to 1000%. A BEHAVIOUR is its word or its number. An empty list is seed=1. */
 bool adverse_parse(const char *text, struct adverse_plan *, char *why, size_t why_size);
 
+/* Returns true if the list has the behaviour. False for NULL, an empty text and what is no list. */
+bool adverse_list_shows(const char *text, enum adverse);
+
 /* The value of SOFTVERBS_SCHEDULE: "seed=7". False, and a sentence: it is none. */
 bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t why_size);
 

@@ -44,6 +44,14 @@ static void a_behaviour_is_named_by_its_word_or_its_number(void **state)
     assert_false(is_on(&plan, ADVERSE_LATE_READ));
 }
 
+static void a_list_shows_what_is_on(void **state)
+{
+    assert_true(adverse_list_shows("seed=7", ADVERSE_LATE_READ) && adverse_list_shows("with=20", ADVERSE_LATE_PORT));
+    assert_false(adverse_list_shows("seed=7", ADVERSE_GID_INDEX) || adverse_list_shows("only=3", ADVERSE_LATE_READ));
+    assert_false(adverse_list_shows(NULL, ADVERSE_LATE_READ) || adverse_list_shows("", ADVERSE_LATE_READ));
+    assert_false(adverse_list_shows("late-read", ADVERSE_LATE_READ));
+}
+
 static void what_is_wrong_is_refused_with_a_sentence(void **state)
 {
     static const char *const wrong[] = {
@@ -73,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_list_is_what_is_on_without_being_named),
         cmocka_unit_test(a_behaviour_is_named_by_its_word_or_its_number),
+        cmocka_unit_test(a_list_shows_what_is_on),
         cmocka_unit_test(what_is_wrong_is_refused_with_a_sentence),
         cmocka_unit_test(a_list_without_end_is_refused),
     };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adverse/plan.h"
 #include "config/complaint.h"
 #include "config/config_net.h"
 #include "config/device_state.h"
@@ -74,6 +75,16 @@ static uint32_t largest_mtu(void)
     return profile ? 128u << profile_value(profile, PROFILE_max_mtu, IBV_MTU_4096) : limits_standard.max_mtu;
 }
 
+/* The adverse adapter leaves places empty where the table has room behind them. */
+static unsigned first_gid(void)
+{
+    enum { HOLES = 2, LEAST = HOLES + 2 };
+    const struct profile *profile = setting_profile();
+    uint64_t length = profile ? profile_value(profile, PROFILE_gid_tbl_len, GIDS) : GIDS;
+    bool holes = !infiniband && length >= LEAST && adverse_list_shows(setting_text(SETTING_ADVERSE), ADVERSE_GID_INDEX);
+    return holes ? HOLES : 0;
+}
+
 static void add_device(const char *name, size_t length)
 {
     if (is_named_twice(name, length)) {
@@ -91,6 +102,7 @@ static void add_device(const char *name, size_t length)
     memset(device, 0, sizeof *device);
     memcpy(device->name, name, length);
     device->start.mtu = largest_mtu();
+    device->start.first_gid = first_gid();
     identify_device(device, device_count++, infiniband);
 }
 

@@ -87,6 +87,6 @@ bool config_network(struct device *device, const char *name)
     memset(device->start.gids, 0, sizeof device->start.gids);
     device->start.gid_count = 0;
     device->start = device_state_follow(&device->start, &interface);
-    memcpy(device->guid, device->start.gids[0].raw + 8, sizeof device->guid);
+    memcpy(device->guid, device->start.gids[device->start.first_gid].raw + 8, sizeof device->guid);
     return true;
 }

@@ -65,7 +65,7 @@ static void add_gid(struct device_state *state, const union ibv_gid *gid)
 {
     if (device_state_find(state, gid) >= 0)
         return;
-    for (unsigned i = 0; i < GIDS; i++)
+    for (unsigned i = state->first_gid; i < GIDS; i++)
         if (gid_is_zero(&state->gids[i])) {
             state->gids[i] = *gid;
             return;
@@ -82,9 +82,10 @@ static void count_gids(struct device_state *state)
 static void follow_addresses(struct device_state *state, const struct interface *interface)
 {
     static const union ibv_gid none;
-    state->gids[0] = link_local(state->mac);
-    for (unsigned i = 1; i < GIDS; i++)
-        if (!has_address(interface, &state->gids[i]) || !memcmp(&state->gids[i], &state->gids[0], sizeof none))
+    const union ibv_gid *first = &state->gids[state->first_gid];
+    state->gids[state->first_gid] = link_local(state->mac);
+    for (unsigned i = state->first_gid + 1; i < GIDS; i++)
+        if (!has_address(interface, &state->gids[i]) || !memcmp(&state->gids[i], first, sizeof none))
             state->gids[i] = none;
     state->gid_count = GIDS;
     for (unsigned i = 0; i < interface->address_count; i++)

@@ -70,6 +70,20 @@ static void a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free(voi
     assert_int_equal(state.gid_count, 2);
 }
 
+static void places_before_the_first_stay_empty(void **unused)
+{
+    static const struct device_state nothing = {.first_gid = 2};
+    struct device_state state = follow(&nothing, (uint8_t[]){5, 6}, 2);
+    assert_false(device_state_has(&state, 0) || device_state_has(&state, 1));
+    assert_int_equal(state.gids[2].raw[0], 0xfe);
+    assert_at(&state, 3, 5);
+    assert_at(&state, 4, 6);
+    state = follow(&state, (uint8_t[]){7, 6}, 2);
+    assert_at(&state, 3, 7);
+    assert_false(device_state_has(&state, 0) || device_state_has(&state, 1));
+    assert_int_equal(state.gid_count, 5);
+}
+
 static void what_finds_no_place_gets_one_as_soon_as_there_is_one(void **unused)
 {
     static const struct device_state nothing;
@@ -146,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_state_has_the_link_local_gid_and_the_addresses_in_order),
         cmocka_unit_test(a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free),
+        cmocka_unit_test(places_before_the_first_stay_empty),
         cmocka_unit_test(what_finds_no_place_gets_one_as_soon_as_there_is_one),
         cmocka_unit_test(another_mac_is_another_link_local_gid),
         cmocka_unit_test(an_address_that_is_the_link_local_gid_is_there_once),

@@ -32,14 +32,14 @@ static uint64_t host_identity(void)
 static void identify_roce(struct device *device)
 {
     const uint8_t *mac = device->start.mac;
-    union ibv_gid *gid = device->start.gids;
+    union ibv_gid *gid = device->start.gids + device->start.first_gid;
     device->link_layer = IBV_LINK_LAYER_ETHERNET;
     device->lid = 0;
     memcpy(device->guid, (uint8_t[8]){mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}, 8);
     memcpy(gid[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
     memcpy(gid[0].raw + 8, device->guid, 8);
     memcpy(gid[1].raw + 10, (uint8_t[6]){0xff, 0xff, 127, 0, 0, (uint8_t)(device->index + 1)}, 6);
-    device->start.gid_count = 2;
+    device->start.gid_count = device->start.first_gid + 2;
 }
 
 static void identify_infiniband(struct device *device)

@@ -137,7 +137,7 @@ static int serve_host(struct cm_port *port)
     if (!count)
         return ENODEV;
     const struct device_state *now = device_now(device);
-    describe(device, now, device_state_has(now, 1) ? 1 : 0, port);
+    describe(device, now, now->first_gid + device_state_has(now, now->first_gid + 1), port);
     return 0;
 }
 

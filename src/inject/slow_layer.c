@@ -165,10 +165,7 @@ static void read_schedule(void)
 
 static bool wants_slow_calls(void)
 {
-    char why[768];
-    struct adverse_plan plan;
-    const char *list = setting_environment(SETTING_ADVERSE);
-    return list && *list && adverse_parse(list, &plan, why, sizeof why) && plan.on >> ADVERSE_SLOW_CALLS & 1;
+    return adverse_list_shows(setting_environment(SETTING_ADVERSE), ADVERSE_SLOW_CALLS);
 }
 
 void slow_layer_start(void)

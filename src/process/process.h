@@ -101,6 +101,16 @@ struct follow {
     uint32_t pending; /* devices to be looked at, a bit for each */
 };
 
+/* Of ports that are down until the adverse adapter has them active (verbs/context/delayed_port.c); under control. */
+struct delayed_ports {
+    struct schedule_timer timer;
+    struct {
+        nanos late; /* 0: its time is named, or it is not down */
+        nanos at;   /* when it becomes active; 0: it is not down */
+    } ports[16];    /* by device */
+    uint32_t begun; /* a bit for each device that has been opened */
+};
+
 /* Of the helper thread (helper.c). */
 struct helper {
     pthread_t thread;
@@ -110,6 +120,7 @@ struct helper {
     atomic_bool ending;          /* its last deed is to leave the host */
     bool watches;                /* for hangs: where a line would be printed */
     struct schedule_timer hangs; /* for what may wait for ever */
+    struct delayed_ports delayed;
 };
 
 LIST_HEAD(context_list, context);

@@ -1,7 +1,7 @@
 /* A device as a text file describes it: what it says of itself, what it lacks, and how it answers (SOFTVERBS_PROFILE).
  * A line is `KEY = VALUE` or `without CALL = ERRNO`; what follows a # is a comment, in which the profiles that come
  * with softverbs have the source of the value. What a profile does not name stays as softverbs has it, unless it says
- * `others = zero`. docs/how-to/profiles.md has the language. */
+ * `others = zero`. docs/reference/profiles.md has the language. */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
 

@@ -137,7 +137,8 @@ static const union ibv_gid *own_gid(const struct traffic_flow *flow)
 {
     unsigned count;
     const struct device *device = flow ? flow->device : config_devices(&count);
-    return &device_now(device)->gids[flow ? flow->attr->ah_attr.grh.sgid_index : 0];
+    const struct device_state *now = device_now(device);
+    return &now->gids[flow ? flow->attr->ah_attr.grh.sgid_index : now->first_gid];
 }
 
 /* LIDs and service level from an LRH, and the rest from the GRH; NULL: there is none, whatever a peer's LRH says. */

@@ -139,7 +139,7 @@ def rows(words):
 
 INTRODUCTION = """# The adverse adapter: what was seen
 
-Written by `make adverse`, which goes on where it was stopped ([what it is](../how-to/adverse.md)). Seeds are 1, 2, 3 and so on.
+Written by `make adverse`, which goes on where it was stopped ([what it is](../reference/adverse.md)). Seeds are 1, 2, 3 and so on.
 """
 
 

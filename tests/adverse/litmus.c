@@ -41,6 +41,7 @@ static void make_armed(struct litmus *litmus)
 void litmus_open(struct litmus *litmus)
 {
     *litmus = (struct litmus){0};
+    litmus_open_early(litmus);
     loopback_open(&litmus->ends, &options);
     for (int i = 0; i < 2; i++)
         litmus->more[i] = loopback_make_qp(&litmus->ends, &options);
@@ -59,6 +60,7 @@ void litmus_close(struct litmus *litmus)
     MUST(!ibv_destroy_cq(litmus->armed) && !ibv_destroy_comp_channel(litmus->channel));
     MUST(!ibv_destroy_qp(litmus->more[0]) && !ibv_destroy_qp(litmus->more[1]));
     loopback_close(&litmus->ends);
+    MUST(!ibv_close_device(litmus->early));
 }
 
 void litmus_post(struct ibv_qp *qp, struct litmus *litmus, enum ibv_wr_opcode opcode, volatile uint64_t *local,
@@ -77,11 +79,11 @@ void litmus_post(struct ibv_qp *qp, struct litmus *litmus, enum ibv_wr_opcode op
     MUST(!ibv_post_send(qp ? qp : litmus->ends.qp[0], &work, &bad));
 }
 
-void litmus_receive(struct litmus *litmus, volatile uint64_t *into, unsigned length)
+void litmus_receive(struct ibv_qp *qp, struct litmus *litmus, volatile uint64_t *into, unsigned length)
 {
     struct ibv_sge piece = {(uintptr_t)into, length, litmus->ends.mr->lkey};
     struct ibv_recv_wr *bad, work = {.sg_list = &piece, .num_sge = length != 0};
-    MUST(!ibv_post_recv(litmus->ends.qp[1], &work, &bad));
+    MUST(!ibv_post_recv(qp ? qp : litmus->ends.qp[1], &work, &bad));
 }
 
 static bool poll_one(struct ibv_cq *cq)
@@ -140,7 +142,7 @@ bool litmus_L3(struct litmus *litmus)
 
 bool litmus_L4(struct litmus *litmus)
 {
-    litmus_receive(litmus, NULL, 0);
+    litmus_receive(NULL, litmus, NULL, 0);
     *litmus->r = 1;
     POST(RDMA_WRITE, litmus->r, litmus->x, 0);
     litmus_post(NULL, litmus, IBV_WR_SEND, litmus->r, NULL, 0, 0);
@@ -269,7 +271,7 @@ bool litmus_L11(struct litmus *litmus)
 bool litmus_L12(struct litmus *litmus)
 {
     bool old = false;
-    litmus_receive(litmus, NULL, 0);
+    litmus_receive(NULL, litmus, NULL, 0);
     for (unsigned i = 0; i < LITMUS_WIDE / 8; i++)
         litmus->wide_source[i] = i + 1;
     litmus_post(NULL, litmus, IBV_WR_RDMA_WRITE_WITH_IMM, litmus->wide_source, litmus->wide, LITMUS_WIDE, 0);
@@ -418,7 +420,7 @@ static bool sees_the_end_alone(const struct litmus *litmus)
 
 static void send_wide(struct litmus *litmus)
 {
-    litmus_receive(litmus, litmus->wide, LITMUS_WIDE);
+    litmus_receive(NULL, litmus, litmus->wide, LITMUS_WIDE);
     for (unsigned i = 0; i < LITMUS_WIDE / 8; i++)
         litmus->wide_source[i] = i + 1;
     litmus_post(NULL, litmus, IBV_WR_SEND, litmus->wide_source, NULL, LITMUS_WIDE, SIGNALLED);
@@ -454,7 +456,7 @@ bool litmus_P4(struct litmus *litmus)
 bool litmus_P6(struct litmus *litmus)
 {
     struct ibv_wc entry[2];
-    litmus_receive(litmus, litmus->y, 8);
+    litmus_receive(NULL, litmus, litmus->y, 8);
     POST(SEND, litmus->r, NULL, 0);
     while (!ibv_poll_cq(CQ, 1, entry)) {
     }

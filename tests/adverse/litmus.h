@@ -18,18 +18,23 @@ struct litmus {
     struct ibv_qp *on_armed, *to_armed;
     volatile uint64_t *r, *x, *y, *wide; /* WIDE bytes */
     volatile uint64_t *wide_source;
+    struct ibv_context *early; /* opened before the others, for the state of its port */
+    bool was_down, stays_down; /* the port, when it was opened; and for ever */
 };
 
 enum { LITMUS_WIDE = 256 };
 
 void litmus_open(struct litmus *);
+
+/* Sees whether the port is down, and waits until it is up. Before all other objects. */
+void litmus_open_early(struct litmus *);
 void litmus_close(struct litmus *);
 
-/* Work of one element, of the first pair's requester unless a queue pair is given. */
+/* Work of one element, of the first pair unless a queue pair is given. */
 enum { SIGNALLED = IBV_SEND_SIGNALED, FENCED = IBV_SEND_FENCE };
 void litmus_post(struct ibv_qp *, struct litmus *, enum ibv_wr_opcode, volatile uint64_t *local,
                  volatile uint64_t *remote, unsigned length, unsigned flags);
-void litmus_receive(struct litmus *, volatile uint64_t *into, unsigned length);
+void litmus_receive(struct ibv_qp *, struct litmus *, volatile uint64_t *into, unsigned length);
 
 /* Polls until so many completions came, all of them well. */
 void litmus_poll(struct ibv_cq *, unsigned count);

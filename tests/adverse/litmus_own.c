@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/poll.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/testing/patience.h"
@@ -104,6 +105,90 @@ bool litmus_P15(struct litmus *litmus)
     return !init.cap.max_inline_data;
 }
 
+/* --- order of completions */
+
+bool litmus_P16(struct litmus *litmus)
+{
+    struct ibv_wc entry;
+    litmus_receive(litmus->on_armed, litmus, litmus->y, 8);
+    litmus_post(litmus->to_armed, litmus, IBV_WR_SEND, litmus->r, NULL, 8, SIGNALLED);
+    litmus_poll(CQ, 1);
+    bool late = !ibv_poll_cq(litmus->armed, 1, &entry);
+    if (late)
+        litmus_poll(litmus->armed, 1);
+    return late;
+}
+
+/* All is in one queue, whose completions keep their order. The second queue pair's receive may come before the first
+ * one's completion. */
+bool litmus_P17(struct litmus *litmus)
+{
+    struct ibv_qp *first = litmus->ends.qp[0], *second = litmus->more[0];
+    uint32_t completed[2];
+    unsigned sends = 0, receives = 0;
+    litmus_receive(NULL, litmus, litmus->x, 8);
+    litmus_receive(litmus->more[1], litmus, litmus->y, 8);
+    litmus_post(first, litmus, IBV_WR_SEND, litmus->r, NULL, 8, SIGNALLED);
+    while (sends < 2 || receives < 2) {
+        struct ibv_wc entry = poll_any(CQ);
+        MUST(entry.status == IBV_WC_SUCCESS);
+        if (entry.opcode != IBV_WC_RECV)
+            completed[sends++] = entry.qp_num;
+        else if (!receives++)
+            litmus_post(second, litmus, IBV_WR_SEND, litmus->r, NULL, 8, SIGNALLED);
+    }
+    return completed[0] == second->qp_num;
+}
+
+/* --- the device */
+
+bool litmus_P18(struct litmus *litmus)
+{
+    struct rusage before, after;
+    struct ibv_pd *pd;
+    MUST(!getrusage(RUSAGE_THREAD, &before) && (pd = ibv_alloc_pd(litmus->ends.context)));
+    MUST(!getrusage(RUSAGE_THREAD, &after) && !ibv_dealloc_pd(pd));
+    return after.ru_nvcsw > before.ru_nvcsw;
+}
+
+bool litmus_P19(struct litmus *litmus)
+{
+    return loopback_first_gid(litmus->ends.context) != 0;
+}
+
+static bool is_down(struct ibv_context *context)
+{
+    struct ibv_port_attr port;
+    MUST(!ibv_query_port(context, 1, &port));
+    return port.state != IBV_PORT_ACTIVE;
+}
+
+void litmus_open_early(struct litmus *litmus)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    struct ibv_async_event event;
+    MUST(list && *list && (litmus->early = ibv_open_device(*list)));
+    ibv_free_device_list(list);
+    litmus->was_down = is_down(litmus->early);
+    struct pollfd file = {.fd = litmus->early->async_fd, .events = POLLIN};
+    litmus->stays_down = litmus->was_down && poll(&file, 1, PATIENCE) <= 0;
+    if (!litmus->was_down || litmus->stays_down)
+        return;
+    MUST(!ibv_get_async_event(litmus->early, &event) && event.event_type == IBV_EVENT_PORT_ACTIVE);
+    ibv_ack_async_event(&event);
+    litmus->stays_down = is_down(litmus->early);
+}
+
+bool litmus_P20(struct litmus *litmus)
+{
+    return litmus->was_down;
+}
+
+bool litmus_P21(struct litmus *litmus)
+{
+    return litmus->stays_down;
+}
+
 /* --- datagrams */
 
 enum { DATAGRAMS = 64, DATAGRAM_ROOM = 64, QUIET_POLLS = 20000, DATAGRAM_QKEY = 0x11111111 };
@@ -133,7 +218,9 @@ static void datagrams_open(struct datagrams *to, const struct litmus *litmus)
     MUST(!ibv_modify_qp(to->qp, &attr, IBV_QP_STATE));
     attr.qp_state = IBV_QPS_RTS;
     MUST(!ibv_modify_qp(to->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN));
-    MUST(!ibv_query_gid(litmus->ends.context, 1, 0, &way.grh.dgid));
+    int first = loopback_first_gid(litmus->ends.context);
+    way.grh.sgid_index = (uint8_t)first;
+    MUST(!ibv_query_gid(litmus->ends.context, 1, first, &way.grh.dgid));
     MUST(to->ah = ibv_create_ah(litmus->ends.pd, &way));
 }
 

@@ -73,6 +73,16 @@ struct ibv_qp *loopback_make_qp(const struct loopback *loopback, const struct lo
     return qp;
 }
 
+int loopback_first_gid(struct ibv_context *context)
+{
+    static const union ibv_gid none;
+    union ibv_gid gid = none;
+    int index = -1;
+    while (!memcmp(&gid, &none, sizeof none))
+        MUST(!ibv_query_gid(context, 1, ++index, &gid));
+    return index;
+}
+
 static struct ibv_qp_attr attributes(const struct loopback *loopback, uint32_t peer,
                                      const struct loopback_options *options)
 {
@@ -93,7 +103,9 @@ static struct ibv_qp_attr attributes(const struct loopback *loopback, uint32_t p
         .retry_cnt = options->retry_zero ? 0 : 6,
         .rnr_retry = options->rnr_endless ? 7 : 6,
     };
-    MUST(!ibv_query_gid(loopback->context, 1, options->target_gid, &attr.ah_attr.grh.dgid));
+    int first = loopback_first_gid(loopback->context);
+    attr.ah_attr.grh.sgid_index = (uint8_t)first;
+    MUST(!ibv_query_gid(loopback->context, 1, first + options->target_gid, &attr.ah_attr.grh.dgid));
     return attr;
 }
 

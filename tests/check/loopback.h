@@ -24,7 +24,7 @@ struct loopback_options {
     uint8_t depth, target_depth; /* max_rd_atomic, max_dest_rd_atomic; 0: 4 */
     uint32_t rq_psn;
     unsigned access; /* qp_access_flags; 0: all that is remote */
-    int target_gid;  /* the index of the device's GID that is dgid */
+    int target_gid;  /* the index of the device's GID that is dgid, from its first on */
 };
 
 struct loopback {
@@ -47,6 +47,9 @@ void loopback_fail(const char *condition, int line) __attribute__((noreturn));
 
 void loopback_open(struct loopback *, const struct loopback_options *);
 void loopback_close(struct loopback *);
+
+/* The index of the port's first GID. */
+int loopback_first_gid(struct ibv_context *);
 
 /* Another queue pair, in RESET; the caller's. */
 struct ibv_qp *loopback_make_qp(const struct loopback *, const struct loopback_options *);

@@ -24,7 +24,7 @@ import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, Skip, patience, until
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-PROGRAM = "pingpong.c"
+PROGRAM, PROGRAMS = "pingpong.c", ("pingpong.c", "both_ends.c")
 PROMPT = re.compile(r"^(\w*)\$ (.*)$")
 REPEATED = ("softverbs show", "softverbs why")  # these look at programs that may not be there yet
 
@@ -145,12 +145,13 @@ class _Run:
 
 
 def _run(name, **more):
-    """The commands of a page, in a folder that has the program and, by their names, the page's files in Python."""
+    """The commands of a page, in a folder that has the programs and, by their names, the page's files in Python."""
     for tool in ("cc", "bash"):
         if not shutil.which(tool):
             raise Skip(f"{tool} is not installed")
     folder = tempfile.mkdtemp(dir=TEMPORARY)
-    shutil.copy(f"{TREE}/examples/{PROGRAM}", folder)
+    for program in PROGRAMS:
+        shutil.copy(f"{TREE}/examples/{program}", folder)
     page = _page(name)
     for text in _blocks(page, "python"):
         with open(f"{folder}/{re.search(r'`(test_[a-z_]+[.]py)`', page)[1]}", "w", encoding="utf-8") as file:
@@ -194,6 +195,10 @@ def what_is_broken_on_purpose_ends_as_its_page_says():
 
 def the_hang_is_found_and_cured_as_its_page_says():
     _run("hang")
+
+
+def the_adverse_adapter_finds_the_mistake_as_its_page_says():
+    _run("adverse")
 
 
 def a_page_that_differs_is_seen():

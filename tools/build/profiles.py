@@ -8,7 +8,7 @@ A line is `KEY = VALUE  # SOURCE`, or `without CALL = ERRNO  # SOURCE`. A source
     https://...                  a page or an issue
     least: PROFILE[ of those with RC]  this profile has the value, and no other has a smaller one
     assumed[: why]               nobody said so; at most a fifth of a profile's values, none of those of rxe
-and may have more words behind it in brackets. Each key of src/profile/profile.def stands in docs/how-to/profiles.md.
+and may have more words behind it in brackets. Each key of src/profile/profile.def stands in docs/reference/profiles.md.
 """
 import os
 import re
@@ -81,9 +81,9 @@ def keys(top):
 
 
 def undescribed(top):
-    with open(os.path.join(top, "docs/how-to/profiles.md"), encoding="utf-8") as file:
+    with open(os.path.join(top, "docs/reference/profiles.md"), encoding="utf-8") as file:
         page = file.read()
-    return [f"docs/how-to/profiles.md has no key {key}" for key in keys(top) if f"`{key}`" not in page]
+    return [f"docs/reference/profiles.md has no key {key}" for key in keys(top) if f"`{key}`" not in page]
 
 
 def main():

@@ -6,7 +6,7 @@ sys.dont_write_bytecode = True
 import made_up
 
 HEAD = "# source linux: linux-stable, tag v6.1\n"
-KEPT = {"src/profile/profile.def": "#define DEVICE(key)\nDEVICE(max_qp)\n", "docs/how-to/profiles.md": "| `max_qp` | number |\n"}
+KEPT = {"src/profile/profile.def": "#define DEVICE(key)\nDEVICE(max_qp)\n", "docs/reference/profiles.md": "| `max_qp` | number |\n"}
 
 
 def tree(text, name="siw", **more):
@@ -32,7 +32,7 @@ TREES = {
     "of another service": (tree("max_qp = 3 # least: b of those with RC\n") |
                            {"profiles/b.profile": "max_qp = 3 # https://x\nqp_types = RC # https://x\n", "profiles/c.profile": "max_qp = 2 # https://x\nqp_types = UD # https://x\n"}, 0, "ok 3"),
     "that one has another": (tree("max_qp = 3 # least: b\n") | {"profiles/b.profile": "max_qp = 4 # https://x\nqp_types = RC # https://x\n"}, 1, "or not that of b"),
-    "a key that the page lacks is found": (tree(HEAD) | {"docs/how-to/profiles.md": "nothing\n"}, 1, "docs/how-to/profiles.md has no key max_qp"),
+    "a key that the page lacks is found": (tree(HEAD) | {"docs/reference/profiles.md": "nothing\n"}, 1, "docs/reference/profiles.md has no key max_qp"),
 }
 
 

@@ -13,6 +13,7 @@
 #include "events/refusal.h"
 #include "process/port.h"
 #include "process/port_state.h"
+#include "verbs/context/delayed_port.h"
 #include "verbs/context/device.h"
 #include "verbs/context/import.h"
 #include "verbs/object/async.h"
@@ -96,6 +97,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
     port_state_learn(context->process, context->device);
     mutex_take(&context->process->control);
     LIST_INSERT_HEAD(&context->process->contexts, context, siblings);
+    delayed_port_begin(context);
     mutex_release(&context->process->control);
 }
 

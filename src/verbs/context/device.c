@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "adverse/adverse.h"
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "config/device_state.h"
@@ -208,7 +209,10 @@ int device_query_gid(struct ibv_context *ibv, uint8_t port, int index, union ibv
         return refused_minus(refuse_port(port));
     if (index < 0 || index >= GIDS)
         return refused_minus(refuse_gid_index(index));
-    *gid = device_now(context_of(ibv)->device)->gids[index];
+    const struct device_state *now = device_now(context_of(ibv)->device);
+    *gid = now->gids[index];
+    if (now->first_gid)
+        adverse_note(ADVERSE_GID_INDEX);
     return 0;
 }
 

@@ -37,11 +37,11 @@ static void describe_address(const struct context *context, const struct ibv_ah_
     char from[WORDS_GID], to[WORDS_GID];
     if (reason == REASON_PORT)
         snprintf(text, AH_TEXT, "port_num is %u", attr->port_num);
-    else if (reason == REASON_GID_INDEX && grh->sgid_index < now->gid_count)
+    else if (reason == REASON_GID_INDEX && grh->sgid_index >= now->first_gid && grh->sgid_index < now->gid_count)
         snprintf(text, AH_TEXT, "sgid_index is %u, whose address the network interface has no longer", grh->sgid_index);
     else if (reason == REASON_GID_INDEX)
-        snprintf(text, AH_TEXT, "sgid_index is %u, the indices that are used are 0 to %d", grh->sgid_index,
-                 (int)now->gid_count - 1);
+        snprintf(text, AH_TEXT, "sgid_index is %u, the indices that are used are %u to %d", grh->sgid_index,
+                 now->first_gid, (int)now->gid_count - 1);
     else if (reason == REASON_STATIC_RATE)
         snprintf(text, AH_TEXT, "static_rate is %u", attr->static_rate);
     else if (reason == REASON_GID_FAMILY)

@@ -1,0 +1,99 @@
+#include "verbs/context/delayed_port.h"
+
+#include <stddef.h>
+
+#include "adverse/adverse.h"
+#include "config/config.h"
+#include "process/port_state.h"
+#include "verbs/context/context.h"
+#include "verbs/object/async.h"
+
+static const nanos port_late = 100 * NANOS_MILLISECOND, /* the longest, unless times are scaled */
+    at_once = 1;
+
+static struct delayed_ports *delayed_ports_of(struct process *process)
+{
+    lock_assert_held(&process->control);
+    return &process->helper.delayed;
+}
+
+static void tell_active(struct process *process, const struct device *device)
+{
+    struct context *context;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        if (context->device == device)
+            async_raise(context, (struct ibv_async_event){.event_type = IBV_EVENT_PORT_ACTIVE, .element.port_num = 1});
+}
+
+/* A user may have brought the port up, and then has told of it. */
+static void bring_up(struct process *process, const struct device *device)
+{
+    if (port_state_set(process, device, false) && device_now(device)->up)
+        tell_active(process, device);
+}
+
+/* Returns when the port becomes active. The first look names the time. */
+static nanos look_at_port(struct process *process, const struct device *device, nanos now)
+{
+    struct delayed_ports *delayed = delayed_ports_of(process);
+    nanos *late = &delayed->ports[device->index].late, *at = &delayed->ports[device->index].at;
+    if (*late)
+        *at = now + *late;
+    *late = 0;
+    if (!*at || *at > now)
+        return *at ? *at : NANOS_NEVER;
+    *at = 0;
+    bring_up(process, device);
+    return NANOS_NEVER;
+}
+
+static void look_at_ports(struct process *process, nanos now)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++) {
+        nanos at = look_at_port(process, &devices[i], now);
+        if (at != NANOS_NEVER)
+            schedule_by(&process->schedule, &process->helper.delayed.timer, at);
+    }
+}
+
+/* The caller holds process->progress, which comes behind control. */
+static void ports_expired(struct timer *timer, nanos now)
+{
+    struct process *process = (struct process *)((char *)timer - offsetof(struct process, helper.delayed.timer.timer));
+    lock_assert_held(&process->progress);
+    if (!mutex_try(&process->control)) {
+        schedule_by(&process->schedule, &process->helper.delayed.timer, now + NANOS_MILLISECOND);
+        return;
+    }
+    look_at_ports(process, now);
+    mutex_release(&process->control);
+}
+
+/* False: the process has opened the device before. */
+static bool is_first(struct delayed_ports *delayed, uint32_t bit)
+{
+    bool first = !(delayed->begun & bit);
+    if (!delayed->begun)
+        schedule_initialize_timer(&delayed->timer, ports_expired);
+    delayed->begun |= bit;
+    return first;
+}
+
+void delayed_port_begin(struct context *context)
+{
+    struct process *process = context->process;
+    const struct device *device = context->device;
+    struct delayed_ports *delayed = delayed_ports_of(process);
+    uint32_t bit = port_state_bit(device);
+    if (!adverse_shows(ADVERSE_LATE_PORT) || !is_first(delayed, bit) || port_state_down(process, bit))
+        return;
+    struct adverse_source dice = adverse_source();
+    nanos late = adverse_delay(&dice, ADVERSE_LATE_PORT, port_late);
+    if (!late)
+        return;
+    delayed->ports[device->index].late = late;
+    port_state_set(process, device, true);
+    schedule_by(&process->schedule, &delayed->timer, at_once);
+}
