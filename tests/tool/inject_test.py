@@ -3,12 +3,15 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import cases
-from cases import BUILD, SOFTVERBS, expect, softverbs
+from cases import BUILD, SOFTVERBS, Skip, expect, softverbs
+from patience import until
 
 PROGRAM = f"{BUILD}/tests/tool/scripted"
 SUCCESS, FLUSHED, RETRY_EXC = 0, 5, 12
@@ -143,6 +146,68 @@ def _held_and_released():
             pass
         expect(softverbs("inject", "--clear", program.pid), out=None)
         return sorted(int(program.process.stdout.readline().split()[3]) for _ in range(2))
+
+
+def _start(*arguments):
+    return subprocess.Popen([SOFTVERBS, "run", "--log", "none", "--", "rping", *arguments, "-a", "127.0.0.1", "-p", str(22000 + os.getpid() % 10000)],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=cases.environment())
+
+
+def _accesses(pid):
+    """Of a process: the READs and WRITEs that it did by itself in its peer's memory, and those that it sent in packets."""
+    reports = json.loads(expect(softverbs("stat", "--once", "--json"), out=None, err=None).stdout)
+    traffic = next((report["traffic"][0] for report in reports if report["pid"] == pid and report.get("traffic")), {"direct": {}, "sent": {}})
+    return sum(traffic["direct"].values()), sum(count for name, count in traffic["sent"].items() if "READ_REQUEST" in name or "WRITE_ONLY" in name)
+
+
+def _until_more(pid, which, than):
+    """The accesses of the process when there are more of these."""
+    end = until(20)
+    while (now := _accesses(pid))[which] <= than:
+        assert time.monotonic() < end, now
+        time.sleep(0.02)
+    return now
+
+
+@contextlib.contextmanager
+def _rping():
+    """A server that reads and writes the memory of its client for ever, both without packets."""
+    if not shutil.which("rping"):
+        raise Skip("rping is not installed")
+    with _start("-s") as server:
+        client = _start("-c")
+        try:
+            end = until(20)
+            while client.poll() is not None and time.monotonic() < end:  # there was no listener yet
+                client = _start("-c")
+            while _accesses(server.pid)[0] == 0:
+                assert time.monotonic() < end
+                if client.poll() is not None:
+                    client = _start("-c")
+                time.sleep(0.02)
+            yield server, client
+        finally:
+            client.kill()
+            client.wait()
+            server.kill()
+
+
+def access_without_packets_ends_before_the_command_does():
+    """In the process that has the memory, and in the one that reads and writes it."""
+    for side in 0, 1:
+        with _rping() as processes:
+            server = processes[0].pid
+            expect(softverbs("inject", str(processes[side].pid), "when packet, nth 1000000000: drop"), out=None)
+            before, packets = _accesses(server)
+            after, _ = _until_more(server, 1, packets + 100)
+            assert after == before, (side, before, after)
+
+
+def a_rule_for_no_packets_leaves_the_access_alone():
+    with _rping() as (server, client):
+        expect(softverbs("inject", str(client.pid), "when ibv_dereg_mr, nth 99: note"), out=None)
+        before, packets = _accesses(server.pid)
+        assert _until_more(server.pid, 0, before + 100)[1] == packets == 0
 
 
 def what_is_held_leaves_when_the_rules_are_taken_back():
