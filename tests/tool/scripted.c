@@ -1,7 +1,8 @@
-/* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork;
- * lists: of devices; and work between a queue pair and itself, with its completions and events:
- * work|slow|built|datagrams|events; asks: what the device says of itself; asyncs: what came; lines: a line of stdin for
- * a message, with how its send ended. With "stay" behind it stays until its stdin ends. */
+/* Calls that a script disturbs, each with what it returned: scripted
+ * regions|receives|srq|batch|polls|fork; lists: of devices; and work between a queue pair and itself, with its
+ * completions and events: work|slow|sends|built|datagrams|events; asks: what the device says of itself; asyncs: what
+ * came; lines: a line of stdin for a message, with how its send ended. With "stay" behind it stays until its stdin
+ * ends. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -72,6 +73,32 @@ static void receives(void)
     while (!ibv_post_recv(qp, &one, &bad))
         room++;
     printf("room %d\n", room);
+}
+
+static void show_asyncs(void);
+
+/* A list into a shared receive queue, how many more it takes, and which asynchronous events came. */
+static void srq(void)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
+    struct ibv_srq *queue = ibv_create_srq(pd, &init);
+    struct ibv_recv_wr list[DEPTH] = {0}, *bad = NULL, one = {0};
+    if (!queue)
+        exit(2);
+    for (int i = 0; i < DEPTH; i++) {
+        list[i].wr_id = (uint64_t)i + 1;
+        list[i].next = i + 1 < DEPTH ? &list[i + 1] : NULL;
+    }
+    errno = 0;
+    int answer = ibv_post_srq_recv(queue, list, &bad), room = 0;
+    say("ibv_post_srq_recv", answer);
+    printf("bad %d\n", answer ? (int)bad->wr_id : 0);
+    while (room < 2 * DEPTH && !ibv_post_srq_recv(queue, &one, &bad))
+        room++;
+    struct ibv_srq_attr attr;
+    ibv_query_srq(queue, &attr);
+    printf("room %d of %u\n", room, attr.max_wr);
+    show_asyncs();
 }
 
 static void batch(void)
@@ -201,14 +228,13 @@ static void show_state(struct ibv_qp *qp)
     printf("state %d\n", attr.qp_state);
 }
 
-/* Four messages of one list; receives have wr_id 101 and so on. */
-static struct ibv_qp *begin_four(void)
+/* Four messages of one list, unless some of it is refused; receives have wr_id 101 and so on. */
+static struct ibv_qp *post_four(int *answer, struct ibv_send_wr **bad)
 {
+    static struct ibv_send_wr list[DEPTH];
     begin_work();
     struct ibv_qp *qp = make_loop();
     struct ibv_sge piece = element();
-    struct ibv_send_wr list[DEPTH], *bad;
-    memset(list, 0, sizeof list);
     for (int i = 0; i < DEPTH; i++) {
         receive_one(qp, 101 + (uint64_t)i);
         list[i] = (struct ibv_send_wr){.wr_id = 1 + (uint64_t)i,
@@ -218,9 +244,30 @@ static struct ibv_qp *begin_four(void)
                                        .opcode = IBV_WR_SEND,
                                        .send_flags = IBV_SEND_SIGNALED};
     }
-    if (ibv_post_send(qp, list, &bad))
+    errno = 0;
+    *answer = ibv_post_send(qp, list, bad);
+    return qp;
+}
+
+static struct ibv_qp *begin_four(void)
+{
+    struct ibv_send_wr *bad;
+    int answer;
+    struct ibv_qp *qp = post_four(&answer, &bad);
+    if (answer)
         exit(2);
     return qp;
+}
+
+/* Prints how much of the list is taken, and how that ends. */
+static void sends(void)
+{
+    struct ibv_send_wr *bad;
+    int answer;
+    post_four(&answer, &bad);
+    say("ibv_post_send", answer);
+    printf("bad %d\n", answer ? (int)bad->wr_id : 0);
+    show_completions(answer ? 2 * (int)(bad->wr_id - 1) : 2 * DEPTH);
 }
 
 static void work(void)
@@ -408,7 +455,7 @@ int main(int argc, char **argv)
     } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch},   {"polls", polls},
                  {"fork", fork_and_poll}, {"work", work},         {"built", built},   {"datagrams", datagrams},
                  {"events", events},      {"lines", lines},       {"asyncs", asyncs}, {"asks", asks},
-                 {"slow", slow},          {"lists", lists}};
+                 {"slow", slow},          {"lists", lists},       {"sends", sends},   {"srq", srq}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

@@ -137,6 +137,44 @@ def does_not_blame_the_peer(suite):
         server.kill()
 
 
+def _pair_apart(suite, address):
+    """A ping-pong whose packets to this address are lost: how its server and its client ended, and what they counted in that order."""
+    port, ends = str(free_port()), []
+    command = ["ibv_rc_pingpong", "-g", suite.gid, "-n", "20", "-p", port]
+    with tempfile.NamedTemporaryFile() as file:
+        suite.more = {"SOFTVERBS_INJECT": f"when packet, peer {address}: drop", "SOFTVERBS_LOG": "info", "SOFTVERBS_COUNTERS": file.name}
+        programs = [Program(suite.on(SERVER, command), suite.host_environment(SERVER))]
+        try:
+            while not listening(int(port), programs[0].process.pid):
+                time.sleep(0.01)
+            programs.append(Program(suite.on(CLIENT, [*command, ADDRESSES[SERVER][0]]), suite.host_environment(CLIENT)))
+            ends = [program.finish(until(60)) for program in programs]
+        finally:
+            for program in programs:
+                program.kill()
+        reports = {report["pid"]: report for report in map(json.loads, file)}
+    return ends, [reports[program.process.pid] for program in programs]
+
+
+def parts_one_direction(suite):
+    """The packets of the client arrive, those of the server are lost, and both give up."""
+    ends, (server, client) = _pair_apart(suite, ADDRESSES[CLIENT][0])
+    for done in ends:
+        if done.status == 0 or not re.search(r"RETRY_EXC.*\(reason 105\)", done.err):
+            raise Failure(str(done))
+    arrived, lost = sum(server["traffic"][0]["received"].values()), server["traffic"][0]["fault_kinds"].get("drop", 0)
+    if not arrived or not lost or server["calls"]["scripted"] != {"drop": lost} or client["calls"]["scripted"] or client["traffic"][0]["received"]:
+        raise Failure(json.dumps([server, client]))
+    return f"{arrived} packets arrived, {lost} were lost"
+
+
+def parts_nothing(suite):
+    for done, report in zip(*_pair_apart(suite, "10.91.0.9")):
+        done.check()
+        if "reason 700" in done.err or report["calls"]["scripted"]:
+            raise Failure(str(done))
+
+
 def counts_refused_messages(suite):
     """A client whose request gets no reply, as no device is open there; its retransmission has no source address any more."""
     suite.more = {"SOFTVERBS_LOG": "info"}
@@ -184,6 +222,8 @@ def main():
                  lambda program=program, options=options, size=size: measures_in_spite(suite, program, options, size))
     add_faithful(suite)
     suite.at(1500, 4, "with the same seed a script does the same to each packet of each queue pair", lambda: are_those_of_the_seed(suite.pair_with, on_a_network))
+    suite.at(1500, 4, "a partition of one direction leaves the other", lambda: parts_one_direction(suite))
+    suite.at(1500, 4, "a rule for another address parts nothing", lambda: parts_nothing(suite))
     suite.at(1500, 4, "a message of the connection manager that the kernel refuses is counted (reason 613)", lambda: counts_refused_messages(suite))
     suite.at(1500, 6, "a datagram that the kernel refuses is counted (reason 32)", lambda: counts_what_the_kernel_refuses(suite))
     suite.at(1500, 6, "work of which nothing leaves the host fails for that (reason 119)", lambda: does_not_blame_the_peer(suite))
