@@ -113,7 +113,7 @@ const struct command devices_command = {
     .help = "  --json            as a list, see docs/reference/json.md\n"
             "\n"
             "SOFTVERBS_DEVICES and SOFTVERBS_CONFIG say which they are; \"softverbs run --\n"
-            "ibv_devinfo -v\" tells all of them. Devices that the kernel has are not among\n"
+            "ibv_devinfo -v\" shows all of them. Devices that the kernel has are not among\n"
             "them and stay hidden from programs.\n",
     .run = devices,
 };

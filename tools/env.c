@@ -57,7 +57,7 @@ static void print_variable(int format, const char *name, size_t length, const ch
     puts("");
 }
 
-/* Two environments: has the name of `entry` this value in the other, too? */
+/* Of two environments: returns whether the name of `entry` has this value in the other, too. */
 static bool was_there(const char *entry, char **other)
 {
     for (; *other; other++)
@@ -97,7 +97,7 @@ static int lead_to_itself(void)
     return status;
 }
 
-/* $PATH has a file of its own in a workflow: directories, one a line, that go in front. */
+/* $PATH has a separate file in a workflow: directories, one a line, that go in front. */
 static int print_path(int format, const char *value)
 {
     if (format != OPTION_GITHUB) {
@@ -191,7 +191,7 @@ static int env(const struct command *command, int argc, char **argv)
             status = prepare_option(command, option, optarg);
     if (!status && optind < argc)
         status = command_misused(command, "It takes options only; \"softverbs run\" runs programs.");
-    if (!status && before && format) /* asked for where nobody sits at a terminal: in jobs, images and services */
+    if (!status && before && format) /* for uses without a terminal: in jobs, images and services */
         status = setenv(setting_lines[SETTING_LOG].variable, "warn", 0) ? EXIT_SELF : 0;
     if (!status && before && format == OPTION_GITHUB)
         status = setenv(setting_lines[SETTING_LOG_FORMAT].variable, "github", 0) ? EXIT_SELF : 0;
@@ -225,8 +225,8 @@ const struct command env_command = {
             "These four set SOFTVERBS_LOG=warn where it is unset: the log of a job says what\n"
             "a program did wrong. --log and --quiet say otherwise.\n"
             "\n"
-            "All options of \"softverbs run\" are taken, and mean the same. What is printed\n"
-            "holds until the machine starts anew: the paths below /dev/infiniband and\n"
+            "All options of \"softverbs run\" are taken, and mean the same. The lines are\n"
+            "valid until the machine starts anew: the paths below /dev/infiniband and\n"
             "/sys/class lie in /dev/shm.\n",
     .letters = "q",
     .run = env,

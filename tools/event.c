@@ -25,8 +25,8 @@ enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
 struct wish {
     const char *event, *device, *directory;
     long pid;                          /* 0: all */
-    unsigned meant, processes, silent; /* asked, told, and those that did not answer */
-    json_t *list;                      /* of those that were told; NULL: they are printed */
+    unsigned meant, processes, silent; /* asked, with the event, and without an answer */
+    json_t *list;                      /* of the processes that got the event; NULL: they are printed */
 };
 
 static void write_request(const struct wish *wish, char *request, size_t size)
@@ -34,7 +34,7 @@ static void write_request(const struct wish *wish, char *request, size_t size)
     snprintf(request, size, REPORT_EVENT "\"%s\" \"%s\"", wish->event, wish->device);
 }
 
-/* What the process in this slot answers, or NULL. */
+/* The answer of the process in this slot, or NULL. */
 static json_t *ask_once(const struct wish *wish, unsigned slot)
 {
     char request[NODE_REQUEST_MAX + 1];
@@ -49,7 +49,8 @@ static json_t *ask_once(const struct wish *wish, unsigned slot)
     return answer;
 }
 
-/* How many contexts were told; -1: it does not answer. A process that is making objects right now is asked again. */
+/* The number of contexts that got the event; -1: no answer. A process that is making objects right now is asked again.
+ */
 static int ask(const struct wish *wish, unsigned slot)
 {
     for (int i = 0; i < ATTEMPTS; i++, nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL)) {
@@ -106,10 +107,10 @@ static void conclude(const struct wish *wish)
         emit(json_pack("{s:s, s:s, s:O, s:i}", "event", wish->event, "device", wish->device, "processes", wish->list,
                        "silent", (int)wish->silent));
     else if (nobody && is_port_event(wish) && !wish->pid)
-        printf("The port of %s is %s now, also for processes that start later; none had anything to be told.\n",
+        printf("The port of %s is %s now, also for processes that start later; no process had the device open.\n",
                wish->device, wish->event + strlen("port-"));
     else if (nobody)
-        puts("No process had anything to be told.");
+        puts("No process had the device open, so none got the event.");
 }
 
 static int provoke(struct wish *wish)
@@ -223,13 +224,13 @@ const struct command event_command = {
             "                    port comes back in time\n"
             "  port-up           the cable is back\n"
             "  device-fatal      the device fails: its queue pairs go to the error state\n"
-            "  device-removal    likewise, and identifiers of librdmacm hear\n"
+            "  device-removal    likewise, and identifiers of librdmacm get\n"
             "                    RDMA_CM_EVENT_DEVICE_REMOVAL\n"
             "  pkey-change, gid-change, lid-change, sm-change, client-reregister\n"
-            "                    are only told\n"
+            "                    raise the event and change nothing else\n"
             "\n"
             "  --pid PID         only this process\n" MEETING_HELP_DIR
-            "  --json            who was told as an object, see docs/reference/json.md\n"
+            "  --json            the processes that got it (docs/reference/json.md)\n"
             "\n"
             "Each context of the device in each live process gets the asynchronous event;\n"
             "ibv_asyncwatch shows it. A port that is down stays so for processes that start\n"

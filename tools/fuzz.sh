@@ -1,7 +1,7 @@
 #!/bin/bash
 # Fuzzes for long: fuzz.sh [--keep] [MINUTES [FUZZER...]], by default all of them for 30 minutes, as many at a time as there
 # are processors. Says for each how often it ran, what it reached and what it found; exits with 1 when it found something.
-# What it works on is in build-fuzz/fuzzing. --keep: the corpus, merged, becomes the one in tests/corpus.
+# Its working files are in build-fuzz/fuzzing. --keep: the corpus, merged, becomes the one in tests/corpus.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 keep=

@@ -34,7 +34,7 @@ static bool pause_for_more(void)
     return poll(&reader, 1, PAUSE_MILLISECONDS) <= 0 || !(reader.revents & (POLLERR | POLLHUP));
 }
 
-/* Also of a pipe that takes less than all. False: nobody takes it, or it can't be written. */
+/* Also to a pipe that takes less than all. False: the reader has gone, or it can't be written. */
 static bool write_all(const uint8_t *bytes, size_t size)
 {
     while (size) {
@@ -47,7 +47,7 @@ static bool write_all(const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* What is no file never holds a capture, and what may not be read does not say so later. 0, or errno. */
+/* Only a file can hold a capture, and a lack of permission is reported now and not later. 0, or errno. */
 static int open_source(struct source *source)
 {
     struct stat status;
@@ -89,7 +89,7 @@ static ssize_t find_block(const struct source *source)
     return fits && (source->done || head[0] == SECTION) ? (ssize_t)head[1] : -1;
 }
 
-/* Do both lengths of the block agree? */
+/* Returns whether both lengths of the block agree. */
 static bool is_whole(const uint8_t *block, ssize_t length)
 {
     uint32_t last;
@@ -176,7 +176,7 @@ static int live(const struct command *command, int argc, char **argv)
     while (command_option(command, argc, argv, options) != -1)
         ;
     if (argc - optind != 1)
-        return command_misused(command, "Which file?");
+        return command_misused(command, "It needs the name of a capture.");
     if (isatty(STDOUT_FILENO))
         return command_misused(command, "A capture is nothing for a terminal: softverbs live %s | wireshark -k -i -",
                                argv[optind]);
@@ -197,8 +197,8 @@ const struct command live_command = {
             "\n"
             "It writes to standard output what the file holds and then what is added, whole\n"
             "blocks at a time, until the reader has gone. The file may be made later, and\n"
-            "begin anew. What a writer that was killed left of a block is left out, and told.\n"
-            "A FIFO is served likewise: softverbs live FILE >FIFO. Programs never\n"
-            "wait for who looks on.\n",
+            "begin anew. If a writer was killed, the rest of its last block is left out, with\n"
+            "a message. A FIFO is served likewise: softverbs live FILE >FIFO. Programs never\n"
+            "wait for the reader.\n",
     .run = live,
 };

@@ -77,7 +77,7 @@ int command_misused(const struct command *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
-/* A leading + ends the options at the first argument that is none; the : tells a missing value from an unknown
+/* A leading + ends the options at the first argument that is none; the : distinguishes a missing value from an unknown
  * option. */
 int command_option(const struct command *command, int argc, char **argv, const struct option *options)
 {
@@ -124,7 +124,8 @@ bool output_flush(void)
     return !output_error && !ferror(stdout);
 }
 
-/* What could not be written (a full disk) is an error, as it is for coreutils; a reader that has gone is none. */
+/* Output that could not be written (a full disk) is an error, as it is for coreutils; a reader that has gone is none.
+ */
 static int finish(int status)
 {
     if (output_flush() || output_error == EPIPE)

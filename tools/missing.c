@@ -7,7 +7,7 @@
 #include "print/emit.h"
 #include "print/table.h"
 
-/* What is printed: as a table, or as a list of JSON. */
+/* The output: a table, or a list of JSON. */
 struct gaps {
     struct table table;
     json_t *list; /* NULL: as a table */
@@ -24,7 +24,7 @@ static void add_gap(const char *name, const char *why, void *context)
     table_add(&gaps->table, "%s", why);
 }
 
-/* What programs find beside libibverbs on a machine with adapters, and not here. */
+/* Other libraries that programs find on a machine with adapters, and not here. */
 static const struct {
     const char *name, *why;
 } others[] = {

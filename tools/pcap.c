@@ -54,7 +54,7 @@ static uint64_t in_nanoseconds(uint64_t time, uint64_t ticks)
     return nanoseconds;
 }
 
-/* Is the file in this byte order a classic capture? Then its only interface is known. */
+/* Returns whether the file in this byte order is a classic capture. Then its only interface is known. */
 static bool is_classic(struct pcap *pcap, bool swapped)
 {
     pcap->swapped = swapped;
@@ -272,7 +272,8 @@ static bool is_whole(const struct pcap *pcap, const uint8_t *head, size_t room)
     return total >= BLOCK_LEAST && !(total & 3) && total <= room && get32(pcap, head + total - 4) == total;
 }
 
-/* Does a block begin there, within the file and with the same length at both ends? A section's has its byte order read.
+/* Returns whether a block begins there, within the file and with the same length at both ends. Reads the byte order of
+ * a section's block.
  */
 static bool is_block(struct pcap *pcap, size_t at)
 {

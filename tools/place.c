@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Root, who runs the command, and who made it, who could have written anything into it. */
+/* Whether the owner is root, the user of this process, or the maker of the command, which could contain anything
+ * anyway. */
 static bool is_trusted(const struct stat *status, uid_t maker)
 {
     return status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == maker;
 }
 
-/* Can nobody else put another entry in this one's place? In a sticky directory only its owner can. */
+/* Returns whether no other user can put another entry in this one's place. In a sticky directory only its owner can. */
 static bool is_kept_by(const struct stat *directory, const struct stat *entry, uid_t maker)
 {
     return !(directory->st_mode & S_IWOTH) || (directory->st_mode & S_ISVTX && is_trusted(entry, maker));

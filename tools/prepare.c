@@ -63,9 +63,9 @@ static int append(const char *name, const char *item)
     return error;
 }
 
-/* What threads of our library agree on by atomic operations looks like a race to ThreadSanitizer, as the library is not
- * instrumented: it sees the copies but not what orders them. The program's own races are told as ever. What the user's
- * variable says comes behind and counts. */
+/* Accesses that threads of our library order by atomic operations look like races to ThreadSanitizer, as the library is
+ * not instrumented: it sees the copies but not the order. It reports the program's own races as ever. The value of the
+ * user's variable comes behind and counts. */
 static int calm_thread_sanitizer(void)
 {
     return prepend("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
@@ -281,7 +281,7 @@ static void list_profiles(const char *directory, char *names, size_t size)
         free(entries);
 }
 
-/* What has no slash is the name of one that is installed. */
+/* A name without a slash is that of an installed one. */
 static int find_profile(const struct command *command, const char *name, char path[PLACE_PATH_MAX])
 {
     char directory[PLACE_PATH_MAX], names[1024];
@@ -402,7 +402,7 @@ void prepare_print_help(FILE *to)
     }
 }
 
-/* Told here, as the program would only fail to open its device. */
+/* Reported here, as the program would only fail to open its device. */
 static bool is_others(const char *name)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[512];

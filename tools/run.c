@@ -27,7 +27,7 @@ static int become(char **argv)
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* A port that was put down stays so for later programs; at a terminal that is said, unless nothing is to be. */
+/* A port that was put down stays so for later programs; a line says so at a terminal, unless --quiet was given. */
 static void tell_of_ports(void)
 {
     unsigned count;
@@ -47,7 +47,7 @@ enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE };
 static const struct option own_options[] = {
     {"trace", optional_argument, NULL, OPTION_TRACE}, {"trace-file", required_argument, NULL, OPTION_TRACE_FILE}, {}};
 
-/* What the command's own options say. */
+/* The command's own options. */
 struct choice {
     bool without_paths, traced;
     const char *calls, *trace_file; /* NULL: all, to standard error */
@@ -75,7 +75,7 @@ static int run(const struct command *command, int argc, char **argv)
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
         status = take_option(command, option, &choice);
     if (!status && optind == argc)
-        status = command_misused(command, "Which program shall it run?");
+        status = command_misused(command, "It needs a program to run.");
     if (!status)
         status = prepare_environment(command, !choice.without_paths);
     if (!status)
@@ -106,7 +106,7 @@ const struct command run_command = {
             "kernel's own RDMA devices are hidden. Only opening such a path by its name is\n"
             "redirected: the listings of /dev and of /sys/class do not show them, and neither\n"
             "do programs without libc (written in Go, static; \"softverbs sysfs DIR\" is for\n"
-            "those). In front of $PATH stands an \"rdma\" that tells of these devices (link,\n"
+            "those). In front of $PATH stands an \"rdma\" that shows these devices (link,\n"
             "dev, resource and statistic show) and leaves everything else to the one of\n"
             "iproute2.\n"
             "\n"

@@ -117,7 +117,7 @@ static bool is_script(bool (*read)(const char *, struct script *, char *, size_t
     return read(text, &script, why, size);
 }
 
-/* What a value of this setting needs beyond what its reader looks at. */
+/* The checks of this setting's value beyond those of its reader. */
 static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
 {
     struct adverse_plan adverse;

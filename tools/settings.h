@@ -12,8 +12,8 @@ bool settings_are_right(char *why, size_t size);
 /* Returns true if this entry of the environment, NAME=VALUE, is a setting. */
 bool settings_is_one(const char *entry);
 
-/* A variable of the environment, NAME=VALUE, whose name begins like ours and is none of ours; NULL. Not refused: it may
- * be the user's own. */
+/* A variable of the environment, NAME=VALUE, whose name begins like ours and is not one of ours; NULL. Not refused: it
+ * may be the user's own. */
 const char *settings_unknown(void);
 
 #endif

@@ -12,7 +12,7 @@
 #include "counters/port.h"
 #include "profile/profile.h"
 
-/* Where we are in the tree, and who listens. */
+/* A path in the tree, and the function to call for it. */
 struct place {
     sysfs_visit *visit;
     void *context;
@@ -87,7 +87,7 @@ static const char *interface_of(const struct device *device)
     return device->interface[0] ? device->interface : "lo";
 }
 
-/* What a PCI function would be; ours has no ids, as it is none. */
+/* Stands for a PCI function; it has no ids, as there is no PCI device. */
 static void describe_parent(struct place *place, const struct device *device)
 {
     directory(place, "devices/softverbs/soft%u", device->index);

@@ -93,7 +93,7 @@ static void find_missing(void *context, enum sysfs_kind kind, const char *path, 
         writer->error = errno;
 }
 
-/* A tree that another user made under our name would let him tell our programs what he likes. */
+/* By a tree under our name another user could give our programs any content. */
 static int accept_tree(const char *path, const struct device *devices, unsigned count)
 {
     struct stat status;
@@ -115,7 +115,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* Under another name first, so that nobody ever sees half a tree. */
+/* Under another name first, so that no process ever sees half a tree. */
 static int create_tree(const char *parent, const char *path, const struct device *devices, unsigned count)
 {
     char draft[256];

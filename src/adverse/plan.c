@@ -103,7 +103,7 @@ static const char *adverse_item(struct reading *reading, const char *item)
     for (size_t i = 0; value && i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i].key) == length && !strncmp(keys[i].key, item, length))
             return keys[i].set(reading, value + 1);
-    return "is none of seed=N, only=BEHAVIOUR, with=BEHAVIOUR, without=BEHAVIOUR and scale=N%";
+    return "is not one of seed=N, only=BEHAVIOUR, with=BEHAVIOUR, without=BEHAVIOUR and scale=N%";
 }
 
 static bool refuse(char *why, size_t why_size, const char *item, const char *reason)

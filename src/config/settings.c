@@ -108,7 +108,7 @@ bool setting_check(enum setting setting, const char *text, char *why, size_t siz
     char words[128];
     if (line->type == SETTING_TYPE_CHOICE && !is_word_of(line->range, text)) {
         list_words(line->range, words, sizeof words);
-        snprintf(why, size, "it is none of %s", words);
+        snprintf(why, size, "it is not one of %s", words);
         return false;
     }
     if (is_within(line, text))

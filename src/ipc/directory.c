@@ -89,7 +89,8 @@ static int explain(const struct stat *status, const char *directory, char *why, 
     }
     if (status->st_uid != geteuid()) {
         snprintf(why, why_size,
-                 "The directory %s belongs to user %u, not to user %u who runs this program, and is not open to others "
+                 "The directory %s belongs to user %u, not to user %u, as which this program runs, and is not open to "
+                 "others "
                  "(mode 0770 or 0777); name another one with SOFTVERBS_DIR.",
                  directory, (unsigned)status->st_uid, (unsigned)geteuid());
         return EACCES;

@@ -180,7 +180,7 @@ static int try_open(struct table **result, const char *directory, bool create, c
     path_of(directory, path);
     if (!stat(path, &status) && (*result = find_opened(&status))) {
         if (atomic_load(&(*result)->lost))
-            return fail(EIO, directory, "used, as somebody has truncated it", why, why_size);
+            return fail(EIO, directory, "used, as another process has truncated it", why, why_size);
         (*result)->users++;
         return 0;
     }

@@ -60,7 +60,7 @@ void follow_begin(struct process *process)
     follow->fd = interface_news_open();
     follow->inode = inode_of(follow->fd);
     if (follow->fd < 0)
-        log_write(LOG_WARN, "Changes of network interfaces can't be heard of, so devices stay as they are now: %s.",
+        log_write(LOG_WARN, "Changes of network interfaces can't be followed, so devices stay as they are now: %s.",
                   strerror(errno));
     for (unsigned i = 0; i < count; i++)
         if (bits & 1u << i && read_state(&devices[i], &next) && !device_state_equals(device_now(&devices[i]), &next))

@@ -95,7 +95,7 @@ static bool refuse_word(const char *list, const char *word, size_t length, struc
 {
     char names[180];
     list_words(list, names, sizeof names);
-    return fail(fault, "\"%.*s\" is none of %s", (int)(length < 40 ? length : 40), word, names);
+    return fail(fault, "\"%.*s\" is not one of %s", (int)(length < 40 ? length : 40), word, names);
 }
 
 static bool read_word(const struct profile_line *line, const char *text, uint64_t *value, struct profile_fault *fault)

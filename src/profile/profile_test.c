@@ -55,8 +55,8 @@ static void mistakes_are_found_in_their_line(void **state)
     expect_fault("max_qp = -1\n", 1, "\"-1\" is no number");
     expect_fault("max_qp = 4294967296\n", 1, "4294967296 is more than 4294967295, the most that there can be");
     expect_fault("\nmax_pq = 3\n", 2, "there is no key \"max_pq\"");
-    expect_fault("max_mtu = 1500\n", 1, "\"1500\" is none of 256 512 1024 2048 4096");
-    expect_fault("qp_types = RC TCP\n", 1, "\"TCP\" is none of RC UC UD RAW_PACKET XRC_SEND XRC_RECV");
+    expect_fault("max_mtu = 1500\n", 1, "\"1500\" is not one of 256 512 1024 2048 4096");
+    expect_fault("qp_types = RC TCP\n", 1, "\"TCP\" is not one of RC UC UD RAW_PACKET XRC_SEND XRC_RECV");
     expect_fault("errno_count = 12\n", 1,
                  "\"12\" is no error number that a device answers with, such as EINVAL or EOPNOTSUPP");
     expect_fault("without ibv_create_sqr = EINVAL\n", 1, "\"ibv_create_sqr\" is no call that a device may lack");

@@ -97,7 +97,7 @@ static int read_name(struct reader *reader)
     while (kind < FAULT_KINDS && strcmp(kinds[kind].word, name) != 0)
         kind++;
     if (kind == FAULT_KINDS && strcmp(name, "seed") != 0)
-        return reader_refuse(reader, begin, "\"%s\" is none of %s.", name, all) - 1;
+        return reader_refuse(reader, begin, "\"%s\" is not one of %s.", name, all) - 1;
     if (!reader_take(reader, '='))
         return reader_refuse(reader, begin, "\"%s\" needs a value: %s=...", name, name) - 1;
     return kind;

@@ -149,8 +149,9 @@ static bool read_short_item(struct reader *reader)
     if (!word)
         word = value_condition(name, true);
     if (!word)
-        return reader_refuse(reader, begin, "\"%s\" is none of error, delay_enter, signal, when and other actions.%s",
-                             name, meant_short_item(name, meant));
+        return reader_refuse(reader, begin,
+                             "\"%s\" is not one of error, delay_enter, signal, when and other actions.%s", name,
+                             meant_short_item(name, meant));
     if (!reader_take(reader, '='))
         return reader_refuse(reader, reader->at, "\"%s\" needs a value: %s=...", name, name);
     return word->read(reader, reader_short_stops) && take_action(reader, begin, word);

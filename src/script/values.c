@@ -436,7 +436,7 @@ static bool read_when(struct reader *reader, const char *stops)
         rest++;
         good = !*rest || read_end(reader, &rest, &rule->step);
     }
-    return (good && !*rest) || reader_refuse(reader, begin, "\"%s\" is none of N, N..M, N+ and N+STEP.", word);
+    return (good && !*rest) || reader_refuse(reader, begin, "\"%s\" is not one of N, N..M, N+ and N+STEP.", word);
 }
 
 /* --- the words */

@@ -36,7 +36,7 @@ static const struct text wrong[] = {
     {"ibv_reg_mr", 1, 1, "The rule has no action, such as error or delay."},
     {"ibv_reg_mr:when=2", 1, 1, "The rule has no action, such as error or delay."},
     {"when work: vendor 3", 1, 1, "The rule has no action, such as error or delay."},
-    {"ibv_reg_mr:retval=2", 1, 12, "\"retval\" is none of error, delay_enter, signal, when and other actions."},
+    {"ibv_reg_mr:retval=2", 1, 12, "\"retval\" is not one of error, delay_enter, signal, when and other actions."},
     {"when work: error EIO", 1, 12, "The action \"error\" is for a call, not for this."},
     {"when ibv_reg_mr: complete GENERAL_ERR", 1, 18, "The action \"complete\" is for work or receive, not for this."},
     {"when event: drop, complete GENERAL_ERR", 1, 19, "The action \"complete\" is for work or receive, not for this."},
@@ -54,7 +54,7 @@ static const struct text wrong[] = {
     {"when ibv_reg_mr: set state DOWN", 1, 22, "\"state\" is no field that can be set there."},
     {"when ibv_reg_mr: hide x", 1, 23, "Only ibv_get_device_list can hide a device, by its name."},
     {"fault drop", 1, 7, "\"drop\" needs a value: drop=..."},
-    {"fault spill=1%", 1, 7, "\"spill\" is none of drop, dup, reorder, delay, corrupt, and seed."},
+    {"fault spill=1%", 1, 7, "\"spill\" is not one of drop, dup, reorder, delay, corrupt, and seed."},
     {"fault drop=1%,dup=1%,drop=2%", 1, 22, "\"drop\" stands there twice."},
     {"fault delay=11s", 1, 13, "\"11s\" is no time up to 10s with its unit (ns, us, ms or s)."},
     {"fault delay=1ms+-1", 1, 18, "\"1\" is no time up to 10s with its unit (ns, us, ms or s)."},
@@ -77,8 +77,8 @@ static const struct text wrong[] = {
     {"when work: complete WORSE", 1, 21, "\"WORSE\" is no status that scripts know, such as SUCCESS."},
     {"when work: complete GENERAL_ERR, vendor 65536", 1, 41, "\"65536\" is no number from 0 to 65535."},
     {"ibv_reg_mr:error", 1, 17, "\"error\" needs a value: error=..."},
-    {"ibv_reg_mr:error=EIO:when=0", 1, 27, "\"0\" is none of N, N..M, N+ and N+STEP."},
-    {"ibv_reg_mr:error=EIO:when=2+x", 1, 27, "\"2+x\" is none of N, N..M, N+ and N+STEP."},
+    {"ibv_reg_mr:error=EIO:when=0", 1, 27, "\"0\" is not one of N, N..M, N+ and N+STEP."},
+    {"ibv_reg_mr:error=EIO:when=2+x", 1, 27, "\"2+x\" is not one of N, N..M, N+ and N+STEP."},
 };
 
 /* As people write who have read docs/reference/scripts.md once. */

@@ -234,7 +234,7 @@ static void the_example_is_right(void **state)
     assert_true(parses(list, &script));
     assert_false(parses("loss=1%", &script));
     assert_non_null(strstr(why, list));
-    assert_non_null(strstr(why, "is none of drop, dup, reorder, delay, corrupt, and seed"));
+    assert_non_null(strstr(why, "is not one of drop, dup, reorder, delay, corrupt, and seed"));
 }
 
 int main(void)

@@ -216,7 +216,7 @@ def a_file_that_is_none_or_ends_early_is_named():
     expect(decode(b"no capture at all, but long enough"), 1, None, [b"not a pcap or pcapng file"])
     expect(softverbs("decode", "/no/such/file"), 1, None, [b"/no/such/file: No such file"])
     expect(decode(golden("atomics")[:-1]), 1, None, [b"broken at byte"])
-    expect(softverbs("decode"), 2, b"", [b"Which file?"])
+    expect(softverbs("decode"), 2, b"", [b"It needs the name of a capture."])
 
 
 if __name__ == "__main__":

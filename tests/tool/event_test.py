@@ -94,7 +94,7 @@ def a_port_that_is_down_is_seen_by_programs_that_start_later():
         raise Skip(f"{INFO} is not installed")
     assert b"PORT_ACTIVE" in expect(run(INFO)).stdout
     expect(softverbs("event", "port-down", "soft0"),
-           out=b"The port of soft0 is down now, also for processes that start later; none had anything to be told.\n")
+           out=b"The port of soft0 is down now, also for processes that start later; no process had the device open.\n")
     try:
         assert b"PORT_DOWN" in expect(run(INFO)).stdout
         assert re.search(rb"^soft0 .* DOWN ", expect(softverbs("devices")).stdout, re.MULTILINE)
@@ -132,7 +132,7 @@ def one_process_alone_can_be_meant():
 def another_device_hears_nothing():
     with _watching("right", SOFTVERBS_DEVICES="left,right") as watcher:
         devices = {"SOFTVERBS_DEVICES": "left,right"}
-        expect(softverbs("event", "gid-change", "left", env=devices), out=b"No process had anything to be told.\n")
+        expect(softverbs("event", "gid-change", "left", env=devices), out=b"No process had the device open, so none got the event.\n")
         expect(softverbs("event", "sm-change", "right", env=devices))
         watcher.until("IBV_EVENT_SM_CHANGE")
         assert watcher.events() == [("IBV_EVENT_SM_CHANGE", "1")], watcher.text

@@ -62,13 +62,13 @@ def the_status_is_that_of_the_program():
 def mistakes_have_sentences():
     for arguments, said in ((["--hosts", "0", "true"], "no number of hosts from 1 to 64"), (["--hosts", "65", "true"], "from 1 to 64"),
                             (["--hosts", "a,b,a", "true"], 'The name "a" is taken'), (["--hosts", "a,,b", "true"], "can't be the name of a host"),
-                            (["true"], "How many hosts?"), (["--hosts", "2"], "It needs a program to run, or --shell."),
+                            (["true"], "It needs the number of hosts, such as --hosts 4."), (["--hosts", "2"], "It needs a program to run, or --shell."),
                             (["--hosts", "2", "--shell", "true"], "It needs a program"), (["--hosts", "1", "--profile", "no", "true"], "no profile")):
         done = softverbs("lab", *arguments)
         assert done.returncode == 2 and said in " ".join(done.stderr.decode().split()), told(done)
     expect(softverbs("on", "h2", "true"), 2, b"", [b"This is no lab"])
     assert "The lab has no host" in _shell(1, "softverbs on h2 -- true 2>&1", status=2)
-    assert "Which program" in _shell(1, "softverbs on h1 2>&1", status=2)
+    assert "It needs a program to run on" in _shell(1, "softverbs on h1 2>&1", status=2)
 
 
 def what_calls_ssh_reaches_a_host():

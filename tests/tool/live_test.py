@@ -109,8 +109,8 @@ def what_is_no_capture_is_refused():
     with open(path, "w", encoding="ascii") as file:
         file.write("no capture at all")
     expect(softverbs("live", path), 1, b"", [b"not a capture"])
-    expect(softverbs("live"), 2, b"", [b"Which file"])
-    expect(softverbs("live", "/no/such", "/other"), 2, b"", [b"Which file"])
+    expect(softverbs("live"), 2, b"", [b"It needs the name of a capture."])
+    expect(softverbs("live", "/no/such", "/other"), 2, b"", [b"It needs the name of a capture."])
 
 
 def what_will_never_be_a_capture_is_refused():

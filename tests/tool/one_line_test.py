@@ -160,9 +160,9 @@ def _expect_in_reader(place, made):
 def a_new_setting_is_one_line_and_its_use():
     place, made, tool = _built()
     assert "--flavour WORD" in softverbs("help", "run", tool=tool).stdout.decode()
-    expect(softverbs("env", "--flavour", "bitter", tool=tool), 2, b"(exit 2)\n", [b'"bitter": it is none of sweet and sour'])
-    expect(softverbs("env", tool=tool, env={"SOFTVERBS_FLAVOUR": "bitter"}), 2, b"(exit 2)\n", [b"it is none of sweet and sour"])
-    assert b"none of" not in softverbs("env", "--flavour", "sour", tool=tool).stderr
+    expect(softverbs("env", "--flavour", "bitter", tool=tool), 2, b"(exit 2)\n", [b'"bitter": it is not one of sweet and sour'])
+    expect(softverbs("env", tool=tool, env={"SOFTVERBS_FLAVOUR": "bitter"}), 2, b"(exit 2)\n", [b"it is not one of sweet and sour"])
+    assert b"not one of" not in softverbs("env", "--flavour", "sour", tool=tool).stderr
     _expect_in_pages(tool, place)
     _expect_in_reader(place, made)
 
@@ -203,8 +203,8 @@ def a_new_kind_of_faults_is_one_line_and_its_use():
     place, made, tool = _built()
     expect(softverbs(tool=_use(place, made, "fault_use", FAULT_USE)), 0, b"fault: spiced\n")
     assert "spice=3%" in " ".join(softverbs("help", "run", tool=tool).stdout.decode().split())
-    assert b"none of" not in softverbs("env", "--fault", "spice=3%", tool=tool).stderr
-    expect(softverbs("env", "--fault", "salt=3%", tool=tool), 2, None, [b"is none of drop, dup", b"spice, and seed"])
+    assert b"not one of" not in softverbs("env", "--fault", "spice=3%", tool=tool).stderr
+    expect(softverbs("env", "--fault", "salt=3%", tool=tool), 2, None, [b"is not one of drop, dup", b"spice, and seed"])
     assert b"SOFTVERBS_FAULT spiced a packet." in expect(softverbs("explain", "FAULT_SPICE", tool=tool)).stdout
 
 

@@ -176,9 +176,9 @@ def bad_options_are_2():
     expect(softverbs("run", "--link-layer", "token-ring", "true"), 2, b"", [b'"token-ring"', b"ib and ethernet"])
     expect(softverbs("run", "--link-layer", "ib", "--net", "lo", "true"), 2, b"", [b"InfiniBand", b'"lo"'])
     expect(softverbs("run", "--fault", "drop=5", "true"), 2, b"", [b'"5" is no percentage', b"drop=1%,"])
-    expect(softverbs("run", "--fault=loss=5%", "true"), 2, b"", [b'"loss" is none of drop,'])
-    expect(softverbs("run"), 2, b"", [b"Which program"])
-    expect(softverbs("run", "--"), 2, b"", [b"Which program"])
+    expect(softverbs("run", "--fault=loss=5%", "true"), 2, b"", [b'"loss" is not one of drop,'])
+    expect(softverbs("run"), 2, b"", [b"It needs a program to run"])
+    expect(softverbs("run", "--"), 2, b"", [b"It needs a program to run"])
 
 
 class _Claimant:

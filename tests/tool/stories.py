@@ -147,7 +147,7 @@ CAUSES = {
        for name, words in (
            ("never-armed", "no event is asked for (ibv_req_notify_cq), which was never called"),
            ("armed-once", "no event is asked for (ibv_req_notify_cq) since the last one was fetched"),
-           ("solicited", "an event is asked for solicited messages only, and none of these is one (IBV_SEND_SOLICITED)"),
+           ("solicited", "an event is asked for solicited messages only, and these are unsolicited (IBV_SEND_SOLICITED)"),
            ("no-channel", "no event can come, since ibv_create_cq was called without a completion channel"),
            ("not-fetched", "an event waits that ibv_get_cq_event does not fetch"),
            ("not-polled", "their event was raised before the queue was armed again: it is to be polled until it is empty after each "

@@ -136,9 +136,9 @@ const struct command adverse_command = {
             "\n"
             "Runs the program three times without the adverse adapter, and once under each\n"
             "seed with \"softverbs run --adverse\". A run fails that ends with another status\n"
-            "than 0, crashes or hangs; a sanitizer's finding is told as such. A shell script\n"
+            "than 0, crashes or hangs; a sanitizer's finding is shown as such. A shell script\n"
             "that starts a server and a client, and ends with their status, is a program,\n"
-            "too. What the program prints is not shown.\n"
+            "too. The output of the program is not shown.\n"
             "\n"
             "Exit status: 0 when it never failed; 1 when it did, under some seed or without\n"
             "the adverse adapter; 2 for a bad option; 125 when it can't be run.\n",

@@ -30,7 +30,7 @@ struct bisect {
 /* Says on standard error what goes on. */
 void bisect_run(struct bisect *, void (*progress)(const char *));
 
-/* The word of a behaviour, and its sentence. */
+/* The name of a behaviour, and its sentence. */
 const char *bisect_word(enum adverse), *bisect_meaning(enum adverse), *bisect_shows(enum adverse);
 
 void bisect_print(const struct bisect *);

@@ -29,7 +29,7 @@ struct failing {
     uint32_t shown; /* behaviours that the log of these runs names, bits as in struct adverse_plan */
 };
 
-/* What one list came to. */
+/* The result of one list. */
 struct proof {
     uint32_t on;
     uint64_t seed; /* under which it failed */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does docs/reference/adverse.md have the behaviours as src/adverse/adverse.def has them? Prints TAP.
+"""Checks that docs/reference/adverse.md has the behaviours as src/adverse/adverse.def has them; prints TAP.
 
 Usage: adverse.py DIRECTORY [--write]
 
@@ -27,7 +27,7 @@ def read(top, path):
 
 
 def part(top):
-    """What stands behind the heading."""
+    """The text behind the heading."""
     text = "\n| number | word | without being named | what the adapter does | what bounds it | what bug it shows |\n|---|---|---|---|---|---|\n"
     for line in behaviours(top):
         shown = "on" if line["standard"] == "1" else "off"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds and runs the tests, each kind of build in a directory of its own: check.sh [plain] [asan] [tsan] [fuzz].
+# Builds and runs the tests, each kind of build in a separate directory: check.sh [plain] [asan] [tsan] [fuzz].
 # Ends with one line, `N passed, N failed, N skipped`, over everything; the exit status is 0 when nothing failed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -23,7 +23,7 @@ timed() { # timed WHAT COMMAND...
 
 timed "set-up" tools/build/setup.sh build check || exit 1
 
-# Does a program built with this sanitizer run here? Some containers refuse what it needs. "plainly", "fixed" (only without
+# Prints whether a program built with this sanitizer runs here. Some containers refuse what it needs. "plainly", "fixed" (only without
 # address space randomisation), or "no".
 sanitizer_runs() {
     local probe

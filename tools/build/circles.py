@@ -7,7 +7,7 @@ Usage: circles.py DIRECTORY [--bare]
 
 A module is x.c with x.h, whose inline functions count; it depends on those whose functions it calls. That may not lead back to it. (shape.py sees to it
 that includes follow the layers.) A header that is not of the ground floor (marked in src/layers) is included by at most 25
-production files. What is worse than that today stands in INCLUDED with the number that it may not exceed; these numbers may
+production files. A header that exceeds that today stands in INCLUDED with the number that it may not exceed; these numbers may
 only fall, and one that is not needed any more must go. The text is read, not compiled: a function is what begins in column 0. A call through
 a function pointer is not seen, so an operations table that a lower module calls is no arrow; ARCHITECTURE.md names these seams.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which lines of src/ and tools/ do the tests of a build with -Db_coverage=true reach?
+"""Prints which lines of src/ and tools/ the tests of a build with -Db_coverage=true reach.
 
 Usage: coverage.py BUILD. Counts by folder, then the files with the most lines that nothing reached; the lines themselves:
 BUILD/coverage.txt. Needs gcov, which comes with the compiler. A line counts as reached if any program of the build reached it."""

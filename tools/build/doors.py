@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that nobody goes around the doors of the transport's engines; prints TAP.
+"""Checks that no code goes around the doors of the transport's engines; prints TAP.
 
 Usage: doors.py DIRECTORY
 
 src/transport/engine/engine.h is the way to an engine. Outside of src/transport no file includes a header of one service
-(FOLDERS), names a function that such a header declares, or touches a part of struct engine. What drives engines in the
-transport's own tests (src/transport/testing: simulator, fuzzers, scripts) may look at their inside, as it judges it, but
+(FOLDERS), names a function that such a header declares, or touches a part of struct engine. Code that drives engines in the transport's own
+tests (src/transport/testing: simulator, fuzzers, scripts) may look at their inside, as it judges it, but
 calls no function of one service and writes nothing there, so that nothing enters by another way. The tests beside an engine may: they are
 of its inside.
 
@@ -40,7 +40,7 @@ def sources(top, place):
 
 
 def inner_functions(top):
-    """What the headers of the services declare or define."""
+    """The names that the headers of the services declare or define."""
     found = set()
     for folder in FOLDERS:
         for name, text in sources(top, os.path.join("src/transport", folder)):

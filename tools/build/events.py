@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is each line of src/events/events.def used as it must be, and is what is written about it what it says? Prints TAP.
+"""Checks that each line of src/events/events.def is used as it must be, and that the pages agree with it; prints TAP.
 
 Usage: events.py DIRECTORY [--write]
 

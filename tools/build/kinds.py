@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Do few files know the types of queue pairs, and do the headers of types bring little along? Prints TAP.
+"""Checks that few files know the types of queue pairs, and that the headers of types bring little along; prints TAP.
 
 Usage: kinds.py DIRECTORY
 
-What sets a type of queue pair apart stands in its struct qp_kind (src/verbs/qp/kind.h), so that a new type is one file or folder of
+The differences of a type of queue pair stand in its struct qp_kind (src/verbs/qp/kind.h), so that a new type is one file or folder of
 src/verbs/kinds/ and one line of a list: at most 8 files of src/, tests among them, name a constant IBV_QPT_. The headers of
 objects (type, lookup, locks) bring at most 15 others of src/ along, each counted once.
 """

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Links each layer's sources into an include directory of its own: layers.sh SOURCE BUILD VERSION. Prints for meson each
+# Links each layer's sources into a separate include directory: layers.sh SOURCE BUILD VERSION. Prints for meson each
 # layer of src/layers, followed by those that it or their headers may include. The version is a header beside the ground floor.
 set -eu
 sed -n 's/^\([a-z]*\)\**:/\1/p' "$1/src/layers" | awk '{

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do the links of the tree's pages lead somewhere? Prints TAP.
+"""Checks that the links of the tree's pages lead somewhere; prints TAP.
 
 Usage: links.py TREE. Of each Markdown file links to files of the tree, and to headings in them (as GitHub names those); others are not
 asked for. README.md, SECURITY.md, ARCHITECTURE.md, docs and examples are installed (meson.build) and link to nothing else, so that the installed

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Is each kind of object one class, and does no switch tell the kinds apart? Prints TAP.
+"""Checks that each kind of object is one class, and that no switch distinguishes the kinds; prints TAP.
 
 Usage: objects.py DIRECTORY
 
 A kind is a line of the list CALLS_OBJECTS (src/calls/objects.def); its class is the one constant of type struct object_class with that
-kind, beside the object's own code. What is done to objects of all kinds (destroying what a program left, the child of a fork, imports,
+kind, beside the object's own code. Work on objects of all kinds (destroying what a program left, the child of a fork, imports,
 names, counts) is a loop over lists and classes, so that a new kind is a line of the list and a class.
 """
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do the files exist that the manual names? Prints TAP.
+"""Checks that the files exist that the manual names; prints TAP.
 
 Usage: paths.py DIRECTORY
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Do tests wait and try by one scale? Prints TAP.
+"""Checks that tests wait and try by one scale; prints TAP.
 
 Usage: patience.py DIRECTORY
 
-How long a test waits for what must come is said by src/base/testing/patience.h and tests/clients/patience.py, which TEST_PATIENCE
+src/base/testing/patience.h and tests/clients/patience.py set how long a test waits for what must come, which TEST_PATIENCE
 multiplies; a test that needs several tries has them from there, so that their number is shown. So no other file of tests, nor of bench/,
 defines a constant of that name.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does each value of the profiles (profiles/*.profile) have its source behind it? Prints TAP.
+"""Checks that each value of the profiles (profiles/*.profile) has its source behind it; prints TAP.
 
 Usage: profiles.py DIRECTORY
 
@@ -7,7 +7,7 @@ A line is `KEY = VALUE  # SOURCE`, or `without CALL = ERRNO  # SOURCE`. A source
     NAME PATH:LINE[, PATH:LINE]  of a tree that the head of the profile says of: `# source NAME: WHERE, commit or tag`
     https://...                  a page or an issue
     least: PROFILE[ of those with RC]  this profile has the value, and no other has a smaller one
-    assumed[: why]               nobody said so; at most a fifth of a profile's values, none of those of rxe
+    assumed[: why]               no source says so; at most a fifth of a profile's values, and no value of rxe
 and may have more words behind it in brackets. Each key of src/profile/profile.def stands in docs/reference/profiles.md.
 """
 import os
@@ -39,7 +39,7 @@ def number(text, key):
 
 
 def is_least(name, key, source, texts):
-    """Has the named profile the value that `name` has, and none of the others that name the key a smaller one?"""
+    """Returns whether the named profile has the value that `name` has, and no other that names the key a smaller one."""
     whose, service = source["least"], source["service"] or ""
     others = [number(text, key) for other, text in texts.items() if other != name and re.search(rf"^qp_types = .*{service}\b", text, re.M)]
     value = number(texts[name], key)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # purity.sh ARCHIVE...: fails when an object of the archives calls anything but memory functions and snprintf.
-# What the archives define for one another is fine, so pass a layer together with the pure layers below it.
+# Functions that the archives define for one another are fine, so pass a layer together with the pure layers below it.
 set -eu
 if [ $# -eq 0 ]; then
     echo "usage: purity.sh ARCHIVE..." >&2

@@ -23,7 +23,7 @@ UNTESTED = set("""
 
 
 def tests(tree):
-    """All text of tests, beside the code and below tests/; each word of a table as if it were quoted."""
+    """All text of tests, beside the code and below tests/; each word of a table counts as quoted."""
     for place in ("src", "tests"):
         for folder, _, names in os.walk(os.path.join(tree, place)):
             for name in names:

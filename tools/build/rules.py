@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does docs/reference/checker.md have the rules as src/check/rules.def has them? Prints TAP.
+"""Checks that docs/reference/checker.md has the rules as src/check/rules.def has them; prints TAP.
 
 Usage: rules.py DIRECTORY [--write]
 
@@ -31,7 +31,7 @@ def read(top, path):
 
 
 def part(top):
-    """What stands behind the heading."""
+    """The text behind the heading."""
     lines = rules(top)
     text = "\n| rule | level | seen |\n|---|---|---|\n"
     text += "".join(f"| [{line['id']}](#{line['id']}) | {LEVELS[line['level']]} | {SEEN[line['seen']]} |\n" for line in lines)

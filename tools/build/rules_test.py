@@ -12,7 +12,7 @@ CASES = "/* early faulty */ /* early neighbour */ /* late faulty */ /* late neig
 
 
 def judged(cases=CASES, defined=DEFINED, spoil=None):
-    """What it prints of a tree with these cases and rules, whose page is made before they are changed."""
+    """Its output for a tree with these cases and rules, whose page is made before they are changed."""
     with tempfile.TemporaryDirectory() as tree:
         for path, text in (("src/check/rules.def", defined), ("tests/check/mistakes_one.c", cases), ("docs/reference/checker.md", "# Page\n\n## The rules\n")):
             os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)

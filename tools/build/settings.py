@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is what is written about the settings what src/base/settings.def says? Prints TAP.
+"""Checks that the pages about the settings agree with src/base/settings.def; prints TAP.
 
 Usage: settings.py DIRECTORY [--write | --dictionary]
 
@@ -15,7 +15,7 @@ from tree import report, strip
 
 FIELDS = ("variable", "key", "type", "range", "standard", "option", "value", "help", "meaning")
 PAGE = "docs/reference/settings.md"
-# What runs before main in every program under `run`, and has no header of the library's.
+# Code that runs before main in every program under `run`, and has no header of the library's.
 APART = ("tools/shim/paths.c",)
 
 

@@ -6,8 +6,8 @@ Usage: sizes.py DIRECTORY [--bare]
 --bare: without the numbers of this tree, for sizes_test.py.
 
 A folder of production code (src/ and tools/) has at most 30 sources and headers; tests beside the code and what stands in
-testing/ are not counted. A struct or union of src/ has at most 30 members of its own: those of parts without a name count,
-those of named parts do not. What is worse than that today stands in FOLDERS and TYPES with the number that it may not exceed;
+testing/ are not counted. A struct or union of src/ has at most 30 members itself: those of parts without a name count, those of named parts
+do not. A folder or type that exceeds that today stands in FOLDERS and TYPES with the number that it may not exceed;
 these numbers may only fall, and one that is not needed any more must go.
 """
 import collections
@@ -33,7 +33,7 @@ def production(top):
 
 
 def body_at(text, start):
-    """What stands between the brace at start and its partner, and where that is."""
+    """The text between the brace at start and its partner, and the partner's place."""
     depth = 0
     for place in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)

@@ -59,7 +59,7 @@ def read_program(entry):
 
 
 def entries(directory):
-    """What `meson test` has written down of each program, whichever --logbase it had."""
+    """The results of `meson test` for each program, whichever --logbase it had."""
     for path in sorted(glob.glob(os.path.join(directory, "meson-logs", "*.json"))):
         with open(path, encoding="utf-8") as lines:
             yield from map(json.loads, lines)
@@ -84,7 +84,7 @@ def slowest(parts, most):
 
 
 def where_time_went(steps, directories):
-    """A line for each step that told how long it took, then one for each suite, with its longest programs."""
+    """A line for each step that reported its time, then one for each suite, with its longest programs."""
     yield from (f"{match.group(1):>6} s  {match.group(2)}" for match in STEP.finditer(steps))
     suites, programs = collections.Counter(), collections.defaultdict(collections.Counter)
     for directory in directories:

@@ -1,4 +1,4 @@
-"""What the checks of the tree's shape have in common."""
+"""The common parts of the checks of the tree's shape."""
 import os
 import re
 
@@ -8,7 +8,7 @@ SUPPORT = re.compile(r"(^|/)(tests?|testing|fuzz|bench|simulator|newer|versions|
 
 
 def read_layers(top):
-    """What each layer may include from the others, and the headers that everybody may use, as src/layers says."""
+    """The headers that each layer may include from the others, and those that all layers may use, as src/layers says."""
     others, ground = {}, []
     try:
         with open(os.path.join(top, "src/layers"), encoding="utf-8") as file:

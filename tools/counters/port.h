@@ -1,4 +1,5 @@
-/* What the kernel shows below /sys/class/infiniband/DEVICE/ports/1/{counters,hw_counters}, of what processes count. */
+/* The files that the kernel has below /sys/class/infiniband/DEVICE/ports/1/{counters,hw_counters}, from the counts of
+ * processes. */
 #ifndef TOOLS_COUNTERS_PORT_H
 #define TOOLS_COUNTERS_PORT_H
 

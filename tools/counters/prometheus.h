@@ -1,4 +1,4 @@
-/* Counts as Prometheus reads them, and who serves them. */
+/* Counts as Prometheus reads them, and the server for them. */
 #ifndef TOOLS_COUNTERS_PROMETHEUS_H
 #define TOOLS_COUNTERS_PROMETHEUS_H
 

@@ -79,7 +79,7 @@ static void remember(struct keeper *keeper, json_t *now)
 
 /* --- files */
 
-/* Under another name first, so that who reads it never finds half a number. */
+/* Under another name first, so that a reader never finds half a number. */
 static int replace_file(int root, const char *path, const char *text)
 {
     char draft[300];

@@ -1,4 +1,4 @@
-/* What stands in the datagrams of a capture, and whether we would send the same bytes. */
+/* The content of a capture's datagrams, and whether softverbs would send the same bytes. */
 #ifndef TOOLS_DECODE_DATAGRAMS_H
 #define TOOLS_DECODE_DATAGRAMS_H
 

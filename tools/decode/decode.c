@@ -92,7 +92,7 @@ static void decode_records(struct pcap *pcap, struct tally *tally)
     }
 }
 
-/* What was killed while it wrote leaves parts of blocks. */
+/* A process that was killed while it wrote leaves parts of blocks. */
 static void tell_losses(const struct pcap *pcap, const char *path)
 {
     if (pcap->skipped)
@@ -129,7 +129,7 @@ static int run_decode(const struct command *command, int argc, char **argv)
         if (!tally.list)
             tally.list = json_array();
     if (optind == argc)
-        return command_misused(command, "Which file?");
+        return command_misused(command, "It needs the name of a capture.");
     for (int i = optind; i < argc; i++)
         fine &= decode_file(argv[i], &tally);
     if (tally.list)
@@ -161,6 +161,6 @@ const struct command decode_command = {
             "over, and on stderr stands how many bytes that were.\n"
             "\n"
             "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end,\n"
-            "or not all of it. What softverbs itself marked as not whole does not count.\n",
+            "or not all of it. Packets that softverbs marked as not whole do not count.\n",
     .run = run_decode,
 };

@@ -1,4 +1,4 @@
-/* What the doctor looks at, one function each. */
+/* The checks of the doctor, one function each. */
 #ifndef TOOLS_CHECKS_H
 #define TOOLS_CHECKS_H
 
@@ -16,15 +16,16 @@ check check_processors, check_descriptors, check_sealed_memory, check_shared_mem
 /* what belongs to softverbs: checks_own.c */
 check check_library, check_other_library, check_directory, check_left_behind, check_paths, check_settings, check_nccl;
 
-/* Tells of one finding. */
+/* Reports one finding. */
 typedef void check_tell(void *context, enum verdict, const char *name, const char *sentence);
 
-/* Can `softverbs run` run this program (a path, or a name in $PATH), which libraries will it load, and what is not
- * there for it? Reads the file and lets the dynamic linker list its libraries; starts nothing of it. checks_program.c
+/* Checks whether `softverbs run` can run this program (a path, or a name in $PATH), which libraries it will load, and
+ * what is missing. Reads the file and lets the dynamic linker list its libraries; starts nothing of it.
+ * checks_program.c
  */
 void check_program(const char *name, check_tell *, void *context);
 
-/* Can RoCEv2 go over this network interface? checks_network.c */
+/* Checks whether RoCEv2 can go over this network interface. checks_network.c */
 void check_network(const char *interface, check_tell *, void *context);
 
 /* what others want of our library: checks_symbols.c */

@@ -111,7 +111,7 @@ static long read_number(const char *path, const char *behind)
     return number;
 }
 
-/* In a child, which to the kernel is a stranger to its parent, as any other process of the user is: 0 or errno. */
+/* In a child, which to the kernel has no more rights over its parent than any other process of the user: 0 or errno. */
 static int read_parent(void)
 {
     static const char secret[] = "what the parent holds";
@@ -143,7 +143,7 @@ enum verdict check_reading(char *say, size_t size)
     if (!error) {
         snprintf(say, size,
                  "Processes of this user may read one another's memory (process_vm_readv), so large messages are "
-                 "copied once, and READs and WRITEs need nobody's processor on the other side.");
+                 "copied once, and READs and WRITEs need no processor on the other side.");
         return VERDICT_OK;
     }
     const char *cure = "A container's seccomp filter may be the cause: allow process_vm_readv and process_vm_writev.";
@@ -160,7 +160,7 @@ enum verdict check_reading(char *say, size_t size)
     return VERDICT_WARNING;
 }
 
-/* What forbids user namespaces to others than root, and the line that allows them; NULL: nothing does. */
+/* The setting that forbids user namespaces to others than root, and the line that allows them; NULL: nothing does. */
 static const char *find_obstacle(void)
 {
     static const struct {

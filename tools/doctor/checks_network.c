@@ -1,4 +1,4 @@
-/* What `softverbs doctor --net INTERFACE` says. */
+/* The checks of `softverbs doctor --net INTERFACE`. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -96,7 +96,7 @@ static void check_addresses(const struct network *network)
     if (ipv4 + ipv6)
         say(network, VERDICT_OK, "addresses", "%u of IPv4 and %u of IPv6; each becomes a GID.", ipv4, ipv6);
     else
-        say(network, VERDICT_PROBLEM, "addresses", "%s has none, so nobody can be reached: ip address add.",
+        say(network, VERDICT_PROBLEM, "addresses", "%s has none, so no host can be reached: ip address add.",
             network->name);
 }
 
@@ -142,7 +142,7 @@ static void check_port(const struct network *network)
     if (!is_ours_to_share(network))
         return;
     if (inode < 0)
-        say(network, VERDICT_OK, "port 4791", "Nobody has UDP port 4791.");
+        say(network, VERDICT_OK, "port 4791", "UDP port 4791 is free.");
     else if (!inode)
         say(network, VERDICT_PROBLEM, "port 4791",
             "The kernel has UDP port 4791 itself: a device of its soft RoCE (rxe). rdma link delete frees it.");

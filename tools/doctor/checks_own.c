@@ -60,7 +60,7 @@ enum verdict check_settings(char *say, size_t size)
     return VERDICT_OK;
 }
 
-/* What `softverbs run` sets for NCCL, and why; a value of the user's own stands. */
+/* The variable that `softverbs run` sets for NCCL, and why; a value that the user has set stands. */
 enum verdict check_nccl(char *say, size_t size)
 {
     const char *type = getenv("NCCL_GIN_TYPE");

@@ -1,4 +1,4 @@
-/* What `softverbs doctor PROGRAM` says. */
+/* The checks of `softverbs doctor PROGRAM`. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -88,9 +88,9 @@ static bool read_program(struct patient *patient, const char *name)
     return !error;
 }
 
-/* --- does it hear of us? */
+/* --- whether it uses softverbs */
 
-/* What a stranger's file names is not executed. */
+/* A program that another user's file names is not executed. */
 static bool is_own_linker(const char *interpreter)
 {
     struct program self;
@@ -117,7 +117,7 @@ static bool check_kind(const struct patient *patient)
     return false;
 }
 
-/* The linker ignores LD_LIBRARY_PATH where the program gets more rights than who starts it. */
+/* The linker ignores LD_LIBRARY_PATH where the program gets more rights than the user that starts it. */
 static void check_rights(const struct patient *patient)
 {
     struct stat status;

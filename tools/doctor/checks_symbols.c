@@ -1,5 +1,5 @@
-/* Does our library have what the installed one and the libraries around it want? The dynamic linker refuses a program
- * over one symbol that is missing, wherever among its libraries it is. */
+/* Checks whether our library has the symbols that the installed one and the libraries around it want. The dynamic
+ * linker refuses a program over one symbol that is missing, wherever among its libraries it is. */
 #include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>

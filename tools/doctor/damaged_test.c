@@ -71,7 +71,7 @@ static void make_library(struct library *library, unsigned type, size_t list)
     library->definition.vd_aux = sizeof library->definition;
 }
 
-/* Each record says that it is the next one, too, and there are said to be 2^32 of them with 2^16 names each. */
+/* Each record says that it is the next one, too, and the header claims 2^32 of them with 2^16 names each. */
 static void a_list_of_versions_that_leads_back_ends(void **state)
 {
     struct library library;

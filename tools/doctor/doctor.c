@@ -16,7 +16,7 @@ static const struct {
     {"real devices", check_devices},    {"namespaces", check_namespaces},       {"nccl", check_nccl},
 };
 
-/* What is printed: as a table, or as a list of JSON. */
+/* The output: a table, or a list of JSON. */
 struct report {
     struct table table;
     json_t *list; /* NULL: as a table */
@@ -79,7 +79,7 @@ const struct command doctor_command = {
     .arguments = "[--json] [--net INTERFACE] [PROGRAM]",
     .summary = "Say what this machine, a program or a network lacks, and the cure",
     .help = "  --net INTERFACE   looks at this network interface instead of the machine: its\n"
-            "                    MTU, who holds UDP port 4791, firewall, path filter, buffers\n"
+            "                    MTU, owner of UDP port 4791, firewall, path filter, buffers\n"
             "  --json            as a list, see docs/reference/json.md\n"
             "\n"
             "With the name of a program it says whether \"softverbs run\" reaches it (static,\n"

@@ -60,8 +60,8 @@ static void read_script(const struct image *image, struct program *program)
              image->bytes + from);
 }
 
-/* What the kernel takes for no program at all, execvp(3) hands to a shell; that of musl does not. A file that is no
- * text is a damaged one. */
+/* A file that the kernel takes for no program at all goes to a shell by execvp(3); that of musl does not do so. A file
+ * that is no text is a damaged one. */
 static bool is_for_shell(const struct image *image)
 {
 #ifdef __GLIBC__

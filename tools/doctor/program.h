@@ -1,4 +1,4 @@
-/* What an executable file says of how it is to be started: ELF of this machine's own word size. */
+/* The part of an executable file that says how it is to be started: ELF of this machine's own word size. */
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
 

@@ -169,7 +169,7 @@ static int run_draw(const struct command *command, int argc, char **argv)
             return command_misused(command, "%s", wrong);
     }
     if (optind == argc)
-        return command_misused(command, "Which file?");
+        return command_misused(command, "It needs the name of a capture.");
     return draw_files(&wish, argv + optind, argc - optind);
 }
 

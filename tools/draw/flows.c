@@ -100,7 +100,8 @@ static void fill_lonely(struct lookup *lonely, const struct flows *flows)
     }
 }
 
-/* Of UC no answer tells who sent it: where only one flow goes there and one comes back, these are a pair. */
+/* No answer identifies the sender of a UC packet: where only one flow goes there and one comes back, these are a pair.
+ */
 static void marry_lonely(struct flows *flows)
 {
     struct lookup lonely = {0};
@@ -171,7 +172,7 @@ static void find_peers(struct flows *flows)
     lookup_free(&sides);
 }
 
-/* Who captured what was sent is where the flow begins. */
+/* The process that captured the sent packets is where the flow begins. */
 static void name_processes(struct flows *flows, const struct records *records)
 {
     for (size_t i = 0; i < records->count; i++) {

@@ -91,7 +91,7 @@ static uint32_t add_message(struct walk *walk, struct progress *progress, uint32
     return (uint32_t)ladder->message_count++;
 }
 
-/* The newest message of the flow with this PSN; LOOKUP_NONE: none of the last ones has it. */
+/* The newest message of the flow with this PSN; LOOKUP_NONE: the last ones do not have it. */
 static uint32_t find_message(const struct walk *walk, const struct progress *progress, uint32_t psn)
 {
     for (size_t i = progress->count, looked = 0; i-- > 0 && looked < LOOK_BACK; looked++) {
@@ -352,7 +352,7 @@ static void mark_way(const struct walk *walk, struct transit *transit)
     }
 }
 
-/* What arrived without having been sent, though the capture has what its sender sent. */
+/* Packets that arrived without having been sent, though the capture has the packets of its sender. */
 static void mark_duplicates(const struct walk *walk)
 {
     bool *sends = list_make(walk->flows->count, sizeof *sends);

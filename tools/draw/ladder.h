@@ -1,5 +1,5 @@
-/* What happened between queue pairs: each packet from its departure to its arrival, the messages that packets are of,
- * what was lost, what was sent again, and why. All of it follows from what was captured. */
+/* The exchange between queue pairs: each packet from its departure to its arrival, the messages that packets are of,
+ * losses, repeats, and their causes. All of it follows from the capture. */
 #ifndef TOOLS_LADDER_H
 #define TOOLS_LADDER_H
 
@@ -31,7 +31,7 @@ struct transit {
     uint32_t marks;   /* bits by enum mark */
     enum cause cause; /* of a repeat */
     uint32_t related; /* the transit that it repeats or that caused it; LOOKUP_NONE: none */
-    uint64_t waited;  /* nanoseconds, of a repeat: since the requester last sent something, or was told to repeat */
+    uint64_t waited;  /* nanoseconds, of a repeat: since the requester last sent something, or got a NAK */
     uint32_t message; /* LOOKUP_NONE: of none */
 };
 

@@ -1,4 +1,4 @@
-/* What `softverbs draw` keeps in memory: lists that grow, numbers by keys, and strings that are there once. */
+/* The memory of `softverbs draw`: lists that grow, numbers by keys, and strings that are there once. */
 #ifndef TOOLS_LOOKUP_H
 #define TOOLS_LOOKUP_H
 
@@ -22,8 +22,8 @@ struct strings {
     size_t count, room;
 };
 
-/* Gives the list of `count` elements of this size room for one more. Where there is no memory, that is said and the
- * process ends. */
+/* Gives the list of `count` elements of this size room for one more. Where there is no memory, the process ends with a
+ * message. */
 void *list_grow(void *list, size_t count, size_t *room, size_t size);
 
 /* So many elements of zeros, likewise. */

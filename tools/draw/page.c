@@ -44,7 +44,7 @@ static const struct {
 #include "draw/marks.def"
 };
 
-/* What an operation is, for colours and filters; the first whose flags it has. */
+/* The kind of an operation, for colours and filters; the first whose flags it has. */
 static const struct {
     uint32_t flags;
     const char *word;

@@ -6,7 +6,7 @@
 
 #include "draw/ladder.h"
 
-/* What a page is made of. */
+/* The parts of a page. */
 struct page {
     const struct records *records;
     const struct flows *flows;

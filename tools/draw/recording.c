@@ -169,7 +169,7 @@ static bool read_packet(const struct record *record, size_t skip, unsigned at, s
     return true;
 }
 
-/* Of a datagram the sender; of a connected queue pair the peer, whoever sent the packet. */
+/* Of a datagram the sender; of a connected queue pair the peer, whichever end sent the packet. */
 static uint32_t sender_of(const struct teller *teller, const struct packet *packet)
 {
     return op_table[packet->opcode].flags & OP_DETH ? packet->source : teller->peer;

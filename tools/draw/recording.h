@@ -1,4 +1,4 @@
-/* What `softverbs run --record` wrote, as entries: the packets that queue pairs transmitted and received, and between
+/* The file of `softverbs run --record`, as entries: the packets that queue pairs transmitted and received, and between
  * them work that was posted and that ended, timers, errors. */
 #ifndef TOOLS_RECORDING_H
 #define TOOLS_RECORDING_H

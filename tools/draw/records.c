@@ -10,7 +10,7 @@
 #include "draw/recording.h"
 #include "wire/op.h"
 
-/* What a visit of the packets in a datagram needs. */
+/* The arguments of a visit of the packets in a datagram. */
 struct visit {
     struct records *records;
     const struct pcap_record *captured;

@@ -1,5 +1,5 @@
-/* What captures and recordings have for `softverbs draw`: each packet where it was seen, when and by which process, and
- * of a recording what else happened at the ends. */
+/* The content of captures and recordings for `softverbs draw`: each packet where it was seen, when and by which
+ * process, and of a recording the other events at the ends. */
 #ifndef TOOLS_RECORDS_H
 #define TOOLS_RECORDS_H
 
@@ -31,7 +31,7 @@ struct entry {
     struct packet packet;
 };
 
-/* What of the files is wanted. */
+/* The part of the files that is wanted. */
 struct records_choice {
     double from, to; /* seconds since the first packet of its file */
     size_t most;

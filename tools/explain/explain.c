@@ -14,13 +14,13 @@
 #include "print/emit.h"
 #include "print/table.h"
 
-/* What is printed: as a table, or as a list of JSON. */
+/* The output: a table, or a list of JSON. */
 struct told {
     struct table table;
     json_t *list; /* NULL: as a table */
 };
 
-/* What there is to say besides the sentence. */
+/* The text besides the sentence. */
 struct parts {
     const char *causes, *example, *cure, *page;
 };
@@ -309,7 +309,7 @@ const struct command explain_command = {
             "RDMA_CM_EVENT_UNREACHABLE, EINVAL; the name of an event in the log (NAK_SENT)\n"
             "or of a counter (naks_sent); a rule of \"softverbs run --check\". Without an\n"
             "argument all reasons are listed; with one its usual causes, an example, a cure\n"
-            "and a page follow. What a process waits for right now says \"softverbs why\".\n"
+            "and a page follow. \"softverbs why\" says what a process waits for right now.\n"
             "\n"
             "Exit status: 0, or 1 when a number or name does not exist.\n",
     .run = explain,

@@ -142,7 +142,7 @@ static int watch(long pid, const char *event)
     return write_watch(event, rule) ? request_rules(pid, rule, NULL, 0) : E2BIG;
 }
 
-/* What stands behind the rule's text in the answer; of several the last. The quotes of texts are escaped, so nothing
+/* The part behind the rule's text in the answer; of several the last. The quotes of texts are escaped, so nothing
  * else can look like it. */
 static const char *find_rule(const char *answer, const char *rule)
 {

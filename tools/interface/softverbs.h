@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* What the library has, by the name softverbs_interface_1. Use the functions below. */
+/* The functions of the library, by the name softverbs_interface_1. Use the functions below. */
 struct softverbs_interface {
     int (*inject)(long pid, const char *rules, char *why, size_t size);
     int (*clear)(long pid);

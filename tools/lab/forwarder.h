@@ -12,7 +12,7 @@ struct forwarder;
 /* Takes the interfaces of all hosts, which have their names, out of the bridge. NULL: `why` is a sentence. */
 struct forwarder *forwarder_start(struct network *, int netlink, char *why, size_t size);
 
-/* What it waits for, at most LAB_HOSTS_MOST; returns how many. */
+/* The descriptors that it waits for, at most LAB_HOSTS_MOST; returns their number. */
 unsigned forwarder_wants(const struct forwarder *, struct pollfd *);
 
 /* Nanoseconds until the next frame is due; -1: none waits. */

@@ -76,7 +76,7 @@ static bool set_ports(char *why, size_t size)
     return true;
 }
 
-/* What the network has become holds. */
+/* Brings the interfaces and the forwarder into the state that the network has now. */
 static bool follow_network(char *why, size_t size)
 {
     struct network *network = keeper.network;
@@ -151,7 +151,7 @@ static bool wait_for_work(struct pollfd *ready)
     return ppoll(ready, count, most, NULL) >= 0 || errno == EINTR;
 }
 
-/* The exit status of the command; -1: it lives. What a signal told us to do it is told. */
+/* The exit status of the command; -1: it lives. A signal to this process is passed on to the command. */
 static int heed_signal(int signals)
 {
     struct signalfd_siginfo signal;

@@ -144,9 +144,10 @@ static int ask_link(const struct command *command, const char *name, int count, 
     static char reply[LAB_REPLY_MOST];
     char request[LAB_REQUEST_MOST] = "";
     if (count == 1 || count > 2)
-        return command_misused(command, "Which link, and how? softverbs lab link h1-h2 down");
+        return command_misused(command, "It needs a link and its new quality: softverbs lab link h1-h2 down");
     if (count && snprintf(request, sizeof request, "%s %s", words[0], words[1]) >= (int)sizeof request)
-        return command_misused(command, "That is too long.");
+        return command_misused(command, "The name of the link and its quality are longer than %zu bytes together.",
+                               sizeof request - 2);
     if (*name && !reach_enter(name))
         return command_misused(command, "There is no lab of the name \"%s\"", name);
     int done = lab_control_ask(request, reply, sizeof reply);
@@ -169,7 +170,7 @@ static int lab(const struct command *command, int argc, char **argv)
     if (!status && !plan.count && optind < argc && !strcmp(argv[optind], "link"))
         return ask_link(command, plan.name, argc - optind - 1, argv + optind + 1);
     if (!status && !plan.count)
-        status = command_misused(command, "How many hosts? --hosts 4");
+        status = command_misused(command, "It needs the number of hosts, such as --hosts 4.");
     if (!status && !plan.shell == (optind == argc))
         status = command_misused(command, "It needs a program to run, or --shell.");
     if (!status && *plan.name && !reach_take_name(plan.name))

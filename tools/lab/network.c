@@ -79,7 +79,7 @@ static bool change_core(struct network *network, const char *words, char *why, s
     return true;
 }
 
-/* Down is what the host sees of its own link; all else is done to the frames. */
+/* The host sees its link as down; all else is done to the frames. */
 static bool change_host(struct network *network, unsigned host, const char *words, char *why, size_t size)
 {
     struct quality before = network->out[host].quality;

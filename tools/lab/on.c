@@ -39,7 +39,7 @@ static int put_launchers_first(void)
     return setenv("PATH", path, 1);
 }
 
-/* The lab's ssh is what pdsh takes, and Open MPI does not refuse root, whom a lab's host has for good reasons. */
+/* Lets pdsh use the lab's ssh, and Open MPI run as root, as which programs may run on a lab's host. */
 static void prepare_launchers(void)
 {
     setenv("PDSH_RCMD_TYPE", "ssh", 0);
@@ -49,7 +49,8 @@ static void prepare_launchers(void)
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
 }
 
-/* What does not hold on another host: the network is the host's, and so is the directory in its own memory. */
+/* Replaces the settings that are wrong on another host: the network is the host's, and so is the directory in its
+ * memory. */
 static int prepare(const struct command *command)
 {
     prepare_launchers();
@@ -123,7 +124,7 @@ static int as_ssh(const struct command *command, char **words)
 {
     char **host = skip_ssh_options(words);
     if (!*host)
-        return command_misused(command, "On which host?");
+        return command_misused(command, "It needs the name of a host.");
     const char *at = strrchr(*host, '@'), *name = at ? at + 1 : *host;
     pid_t holder = virtual_host_find(name);
     return holder ? run_line(name, holder, host + 1) : no_host(command, name);
@@ -140,12 +141,12 @@ static int on(const struct command *command, int argc, char **argv)
         if (option == 's')
             return as_ssh(command, argv + optind);
     if (optind == argc)
-        return command_misused(command, "On which host?");
+        return command_misused(command, "It needs the name of a host.");
     const char *host = argv[optind++];
     if (optind < argc && !strcmp(argv[optind], "--"))
         optind++;
     if (optind == argc)
-        return command_misused(command, "Which program shall run on \"%s\"?", host);
+        return command_misused(command, "It needs a program to run on \"%s\".", host);
     if (name && !reach_enter(name))
         return command_misused(command, "There is no lab of the name \"%s\"", name);
     pid_t holder = virtual_host_find(host);

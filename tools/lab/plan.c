@@ -18,7 +18,7 @@ static bool count_hosts(struct lab_plan *plan, const char *text, char *why, size
     return true;
 }
 
-/* What hosts, and interfaces of the kernel, may be called. */
+/* The names that hosts, and interfaces of the kernel, may have. */
 static bool is_name(const char *name, size_t length)
 {
     if (!length || length >= LAB_NAME_SIZE || !isalpha((unsigned char)*name))

@@ -1,4 +1,4 @@
-/* What a lab is made of, as the command line says it. */
+/* The parts of a lab, as the command line gives them. */
 #ifndef TOOLS_LAB_PLAN_H
 #define TOOLS_LAB_PLAN_H
 

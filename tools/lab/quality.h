@@ -1,4 +1,4 @@
-/* What a link does to the frames that go over it in one direction. */
+/* The effects of a link on the frames that go over it in one direction. */
 #ifndef TOOLS_LAB_QUALITY_H
 #define TOOLS_LAB_QUALITY_H
 

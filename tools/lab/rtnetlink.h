@@ -25,7 +25,7 @@ int rtnetlink_set_mtu(int netlink, const char *name, uint32_t mtu);
 /* Makes the interface a port of the bridge; NULL: of none. */
 int rtnetlink_set_bridge(int netlink, const char *name, const char *bridge);
 
-/* The interface makes no IPv6 address of its own, which would wait for others to object. */
+/* The interface makes no IPv6 address by itself, which would wait for others to object. */
 int rtnetlink_no_own_address(int netlink, const char *name);
 
 /* `address` has 4 bytes for AF_INET, 16 for AF_INET6. */

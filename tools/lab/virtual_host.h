@@ -1,4 +1,4 @@
-/* A host of a lab: network, name, mounts and memory of System V of its own, held by one process. */
+/* A host of a lab: separate network, name, mounts and memory of System V, held by one process. */
 #ifndef TOOLS_LAB_VIRTUAL_HOST_H
 #define TOOLS_LAB_VIRTUAL_HOST_H
 

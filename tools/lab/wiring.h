@@ -1,4 +1,4 @@
-/* What process 1 changes of the hosts' interfaces while a lab runs. */
+/* The changes that process 1 makes to the hosts' interfaces while a lab runs. */
 #ifndef TOOLS_LAB_WIRING_H
 #define TOOLS_LAB_WIRING_H
 

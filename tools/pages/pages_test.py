@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Are the manual pages well formed, and do the completions offer what the command has? Prints TAP.
+"""Checks that the manual pages are well formed, and that the completions offer what the command has. Prints TAP.
 
 Usage: pages_test.py DIRECTORY
 """
@@ -11,7 +11,7 @@ import sys
 
 
 def warnings(directory, name):
-    """What groff complains of; None: it is not installed."""
+    """The complaints of groff; None: it is not installed."""
     if not shutil.which("groff"):
         return None
     done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", f"{directory}/{name}"], capture_output=True, text=True, check=False,
@@ -21,7 +21,7 @@ def warnings(directory, name):
 
 
 def completed(directory, *words):
-    """What bash offers for the last of the words."""
+    """The completions of bash for the last of the words."""
     script = f'. {directory}/softverbs.bash; COMP_WORDS=(softverbs "$@"); COMP_CWORD=$#; _softverbs; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
     return done.stdout.split()

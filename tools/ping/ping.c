@@ -1,4 +1,5 @@
-/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/how-to/ping.md
+/* softverbs ping: shows whether a RoCEv2 endpoint is there, what the path to it carries, and how long an answer takes.
+ * docs/how-to/ping.md
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,9 +58,9 @@ struct ping {
     unsigned long sent, answered, repeated, refused;
     nanos next, last, least, most, sum;
     char who[NAME_MAX_SHOWN + 1];
-    bool quiet; /* only the end is told */
+    bool quiet; /* only the end is printed */
     bool as_json;
-    int error; /* the last that was told, but for EMSGSIZE */
+    int error; /* the last error reported, except EMSGSIZE */
     char error_from[PING_ADDRESS_MAX];
 };
 
@@ -115,7 +116,7 @@ static void try_path(struct ping *ping, nanos now)
 
 /* --- what comes back */
 
-/* Whoever answers writes the private data: only what is harmless on a terminal is shown. */
+/* The endpoint that answers writes the private data: only text that is harmless on a terminal is shown. */
 static void recognize(struct ping *ping, const uint8_t *text)
 {
     size_t length = 0;
@@ -135,14 +136,14 @@ static void count_time(struct ping *ping, nanos time)
     ping->sum += time;
 }
 
-/* The question has no addresses, as it would have of a program that wants to connect: who listens there is not asked,
- * and the connection manager says no for it, unlike for a port where nobody listens. */
+/* Unlike the request of a program that wants to connect, this one has no addresses: it reaches no listener, and the
+ * connection manager rejects it for a listener, unlike for a port without one. */
 static void take_port(struct ping *ping, uint8_t status)
 {
     ping->port_state = status == CM_SIDR_UNSUPPORTED ? PORT_FREE : PORT_TAKEN;
     if (!ping->quiet)
         printf("%s: %s listens at port %lu of librdmacm\n", ping->wire.there,
-               ping->port_state == PORT_TAKEN ? "a program" : "nobody", ping->port);
+               ping->port_state == PORT_TAKEN ? "a program" : "no program", ping->port);
 }
 
 static void take_answer(struct ping *ping, const struct gsi_client_reply *answer)
@@ -283,7 +284,7 @@ static json_t *port_listens(const struct ping *ping)
     return ping->port_state == PORT_UNKNOWN ? json_null() : json_boolean(ping->port_state == PORT_TAKEN);
 }
 
-/* Somebody answered, and nobody said that what was asked for is not there. */
+/* An endpoint answered, and no answer said that the program or port in question is not there. */
 static int status_of(const struct ping *ping)
 {
     return ping->answered && (!ping->port || ping->port_state == PORT_TAKEN) ? EXIT_OK : EXIT_NEGATIVE;
@@ -483,18 +484,18 @@ const struct command ping_command = {
             "  -i, --interval S      seconds from one to the next, 1 if not given\n"
             "  -W, --timeout S       seconds to wait for the last answer, 2 if not given\n"
             "  -w, --deadline S      end after so many seconds in any case\n"
-            "  -p, --port N          does a program of librdmacm listen at this port, too?\n"
+            "  -p, --port N          whether a program of librdmacm listens at this port, too\n"
             "  -u, --udp             that port is one for datagrams (RDMA_PS_UDP)\n"
-            "  -q, --quiet           only what came of it\n"
-            "  --json                only what came of it, an object: docs/reference/json.md\n"
+            "  -q, --quiet           only the result\n"
+            "  --json                only the result, as an object: docs/reference/json.md\n"
             "\n"
-            "The connection manager of the endpoint is asked for a service that nobody\n"
-            "offers, and says so; programs that run there notice nothing. Times are from\n"
-            "question to answer. The path MTU is what routers say, and with softverbs at the\n"
-            "other end it is proven by packets of that size that come back. No privilege is\n"
-            "needed.\n"
+            "The connection manager of the endpoint gets a request for a service that does\n"
+            "not exist, and rejects it; programs that run there notice nothing. Times are\n"
+            "from request to answer. The path MTU is what routers report, and with softverbs\n"
+            "at the other end it is proven by packets of that size that come back. No\n"
+            "privilege is needed.\n"
             "\n"
-            "Status 0: somebody answered, 1: nobody, or nobody listens at the port, 2: it\n"
-            "could not be asked.\n",
+            "Exit status: 0 when the endpoint answered, 1 when it did not or no program\n"
+            "listens at the port, 2 when it could not be asked.\n",
     .run = ping_command_run,
 };

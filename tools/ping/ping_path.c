@@ -83,7 +83,7 @@ void ping_path_print(const struct ping_path *path)
 {
     char lost[80] = "";
     if (path->lost)
-        snprintf(lost, sizeof lost, "; packets of %u get lost and nobody says why", path->lost);
+        snprintf(lost, sizeof lost, "; packets of %u get lost without an ICMP error", path->lost);
     printf("path MTU: RoCE %u (%s), IP %u (%s%s)%s\n", path->roce,
            path->proven ? "proven: as much came back" : "not proven", path->ip,
            *path->from ? "says " : "no router says less", path->from, lost);

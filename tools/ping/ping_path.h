@@ -1,11 +1,11 @@
-/* What softverbs ping learns of the path's MTU, from two sources.
+/* The path's MTU as softverbs ping learns it, from two sources.
  *
  * With each question goes a datagram as large as IP carries as far as we know; a router that can't pass it on says what
  * it can. That datagram must do nothing where it arrives, so it is an RC packet for queue pair 0: the number is the
  * subnet manager's, never a program's, RoCE has no such queue pair (RoCE annex, A16), and it would be UD only.
  *
  * A softverbs process answers a question that fills the path MTU with as much, which proves that the path carries it
- * both ways. Others get but a MAD, which is what they take. */
+ * both ways. Other endpoints get a MAD only, which they accept. */
 #ifndef TOOLS_PING_PATH_H
 #define TOOLS_PING_PATH_H
 
@@ -16,7 +16,7 @@ enum { PATH_ECHO = 0x10000 }; /* numbers of questions from here on are echoes */
 
 struct ping_path {
     unsigned ip;                 /* bytes of IP packet that pass as far as anybody said */
-    char from[PING_ADDRESS_MAX]; /* who said so; "": nobody */
+    char from[PING_ADDRESS_MAX]; /* the router that said so; "": none */
     unsigned roce;               /* the largest of RoCE's path MTUs that fits, and was not found to get lost */
     unsigned lost;               /* one that fits and gets lost; 0: none */
     bool echoes;                 /* the other side answers in kind */
@@ -30,7 +30,7 @@ void ping_path_begin(struct ping_path *, const struct ping_wire *);
 /* Sends the datagram that fills the path. */
 void ping_path_fill(const struct ping_path *, struct ping_wire *);
 
-/* Somebody says that packets may have at most so many bytes: did we not know? */
+/* Takes a report that packets may have at most so many bytes; returns whether that is new. */
 bool ping_path_told(struct ping_path *, unsigned mtu, const char *from);
 
 /* When the next echo is due; NANOS_NEVER: none. */

@@ -179,7 +179,7 @@ void ping_wire_close(struct ping_wire *wire)
     wire->fd = -1;
 }
 
-/* An error that was told for an earlier datagram is reported instead of sending this one; then it is sent again. */
+/* The kernel reports an error of an earlier datagram instead of sending this one; then it is sent again. */
 void ping_wire_send(struct ping_wire *wire, const struct packet *packet)
 {
     static uint8_t bytes[DATAGRAM_ROOM];

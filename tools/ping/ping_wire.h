@@ -26,11 +26,11 @@ struct ping_wire {
     char here[PING_ADDRESS_MAX], there[PING_ADDRESS_MAX];
 };
 
-/* What kept a datagram from arriving. */
+/* The error that kept a datagram from arriving. */
 struct ping_trouble {
     int error;                   /* ECONNREFUSED, EMSGSIZE, EHOSTUNREACH, ... */
     unsigned mtu;                /* with EMSGSIZE: what would pass */
-    char from[PING_ADDRESS_MAX]; /* who says so; "" is this host */
+    char from[PING_ADDRESS_MAX]; /* the host that says so; "" is this host */
 };
 
 /* A socket to the address, by this interface, or NULL: by the one that leads there. 0, or errno and a sentence. */
@@ -40,7 +40,7 @@ void ping_wire_close(struct ping_wire *);
 /* Whether it arrives, or even left, is another question. */
 void ping_wire_send(struct ping_wire *, const struct packet *);
 
-/* The next trouble that has been told; false: there is none (yet). The socket has POLLERR meanwhile. */
+/* The next error that has been reported; false: there is none (yet). The socket has POLLERR meanwhile. */
 bool ping_wire_trouble(struct ping_wire *, struct ping_trouble *);
 
 /* How many bytes of IP packet are around a payload of this packet. */

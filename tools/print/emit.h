@@ -1,10 +1,10 @@
-/* What commands print with --json; docs/reference/json.md has the form of each. */
+/* The output of commands with --json; docs/reference/json.md has the form of each. */
 #ifndef TOOLS_EMIT_H
 #define TOOLS_EMIT_H
 
 #include <jansson.h>
 
-/* A string of it. What is no UTF-8 becomes '?'. NULL: JSON's null. */
+/* A string of it. Bytes that are no UTF-8 become '?'. NULL: JSON's null. */
 json_t *emit_text(const char *);
 
 /* Prints it with line ends on standard output, and gives it back. */

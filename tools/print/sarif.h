@@ -6,7 +6,7 @@
 
 enum sarif_level { SARIF_ERROR, SARIF_WARNING, SARIF_NOTE };
 
-/* What was found. NULL and 0: not known. */
+/* The finding. NULL and 0: not known. */
 struct sarif_finding {
     const char *rule;
     enum sarif_level level;

@@ -9,7 +9,7 @@
 
 struct table {
     size_t columns;
-    bool wraps;   /* the last column is words: it goes on below itself rather than in a line of its own */
+    bool wraps;   /* the last column is words: it goes on below itself rather than in a separate line */
     char **cells; /* row after row; the first row is the heading */
     size_t count, room;
 };

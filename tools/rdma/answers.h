@@ -1,4 +1,4 @@
-/* What iproute2's rdma would show of our devices, as it says it with --json: the configured devices, and the reports of
+/* The answers of iproute2's rdma for our devices, in its form of --json: the configured devices, and the reports of
  * the live processes of this directory. */
 #ifndef TOOLS_RDMA_ANSWERS_H
 #define TOOLS_RDMA_ANSWERS_H
@@ -14,7 +14,7 @@ enum answer_style {
     ANSWER_NUMBERED, /* 0: soft0: */
 };
 
-/* Is `rdma resource show KIND` among what is answered: qp, cq, mr, pd, srq, cm_id? */
+/* Returns whether `rdma resource show KIND` is answered: qp, cq, mr, pd, srq, cm_id. */
 bool answers_have(const char *kind);
 
 bool answers_know(const char *device);

@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Is this Connection of a report (docs/reference/json.md) of the device? One that listens at all devices is of each; another
- * one that has no device yet is of none. */
+/* Returns whether this Connection of a report (docs/reference/json.md) is of the device. One that listens at
+ * all devices is of each; another one that has no device yet is of none. */
 bool connection_is_of(const json_t *connection, const char *device);
 
 /* Adds what is known of it to the row. */

@@ -1,7 +1,7 @@
-/* rdma: what iproute2's program of that name tells of the kernel's RDMA devices, told of ours.
+/* rdma: shows softverbs' devices as iproute2's program of that name shows the kernel's RDMA devices.
  *
- * `softverbs run` puts it in front of $PATH, as the real one asks the kernel over netlink. What it does not know (rdma
- * system, monitor, link add) is the real one's, which comes later in $PATH. */
+ * `softverbs run` puts it in front of $PATH, as the real one asks the kernel over netlink. Commands that it does not
+ * know (rdma system, monitor, link add) go to the real one, which comes later in $PATH. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +48,7 @@ static void become_the_real_one(char **argv)
 static int not_ours(char **argv)
 {
     become_the_real_one(argv);
-    complain(
-        "This is none of what it tells (link, dev, resource and statistic show), and there is no other rdma in $PATH.");
+    complain("It shows link, dev, resource and statistic only, and there is no other rdma in $PATH for the rest.");
     return NO_PROGRAM;
 }
 

@@ -1,4 +1,4 @@
-/* softverbs replay: runs the engines of a recording again and tells step by step what they did. */
+/* softverbs replay: runs the engines of a recording again and prints step by step what they did. */
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -23,7 +23,7 @@
 
 enum { QUEUES_SHOWN = 4096, PROCESSES_SHOWN = 256, LINE = 512, INDENT = 4 };
 
-/* What a process said of itself. */
+/* The description that a process gave of itself. */
 struct process_shown {
     uint32_t process;
     uint64_t realtime, clock; /* the same moment */
@@ -283,7 +283,7 @@ static int run_again(struct replayed *replayed)
     replay_run(replayed->bytes, replayed->length, hear, replayed, &result);
     guard_end(opened);
     if (fflush(stdout) || ferror(stdout)) {
-        complain("What was replayed can't be written: %s.", strerror(errno));
+        complain("The replay can't be written: %s.", strerror(errno));
         return EXIT_NEGATIVE;
     }
     return tell(replayed, &result);

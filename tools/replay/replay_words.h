@@ -13,8 +13,8 @@ void replay_words(const struct record *, char *to, size_t size);
 /* Of a completion or the like that says why something failed; 0: none, or it was only flushed. */
 unsigned replay_reason(const struct record *);
 
-/* The moment, on the clock of the process, of this and the records of its queue pair behind it; 0: it has none. What
- * engines get as "now" may be some milliseconds off. */
+/* The moment, on the clock of the process, of this and the records of its queue pair behind it; 0: it has none. The
+ * time that engines get as "now" may be some milliseconds off. */
 uint64_t replay_time(const struct record *);
 
 #endif

@@ -17,7 +17,7 @@
 #include "redact.h"
 #include "settings.h"
 
-/* What this command prints with these arguments, or null. */
+/* The output of this command with these arguments, or null. */
 static json_t *ask(char *const *arguments)
 {
     int ends[2];
@@ -42,7 +42,7 @@ static json_t *ask(char *const *arguments)
 
 #define ASK(...) ask((char *const[]){"softverbs", __VA_ARGS__, "--json", NULL})
 
-/* Ours only. What a seed is made of is its user's own. */
+/* Ours only. The text of a seed is the user's own. */
 static json_t *settings(void)
 {
     json_t *object = json_object();

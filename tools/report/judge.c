@@ -168,8 +168,7 @@ static bool refuses_messages(const struct view *view, char *say)
     json_int_t naks = number_of(json_object_get(view->qp, "traffic"), "rnrs_sent");
     const json_t *srq = srq_of(view->process, view->qp);
     snprintf(say, SENTENCE,
-             "has no receive posted (%s) for a message of its peer, which was told to wait %" JSON_INTEGER_FORMAT
-             " times",
+             "has no receive posted (%s) for a message of its peer, to which it sent %" JSON_INTEGER_FORMAT " RNR NAKs",
              srq ? "ibv_post_srq_recv" : "ibv_post_recv", naks);
     return naks && !number_of(view->qp, "recv_posted") && (!srq || is_empty(srq));
 }

@@ -1,5 +1,5 @@
-/* What a process waits for, of its report and an earlier one. A rule says one thing that two reports can show; of a
- * queue pair the first that holds counts. */
+/* Finds what a process waits for, from its report and an earlier one. A rule says one thing that two reports can show;
+ * for a queue pair the first that holds counts. */
 #ifndef TOOLS_JUDGE_H
 #define TOOLS_JUDGE_H
 

@@ -44,7 +44,7 @@ static int by_number(const void *one, const void *other)
     return (first > second) - (first < second);
 }
 
-/* What stands in front of each line, as on a terminal, says nothing new here. */
+/* The prefix of each line, as on a terminal, says nothing new here. */
 static const char *without_name(const char *text)
 {
     const char *end = strstr(text, "] ");

@@ -10,10 +10,10 @@ struct live_process {
     unsigned slot; /* of the directory; live_process_find */
 };
 
-/* The number that the text is; 0: it is none of a process. */
+/* The number in the text; 0: it is not the number of a process. */
 long live_process_number(const char *text);
 
-/* Finds the slot of the process with that pid. False: none of the directory has it. */
+/* Finds the slot of the process with that pid. False: no process of the directory has it. */
 bool live_process_find(const char *directory, struct live_process *);
 
 /* The answer to the request; NULL: none came in time. A process that is making objects right now is asked again. */

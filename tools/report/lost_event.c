@@ -67,7 +67,7 @@ static const struct {
     {is_lost, "their event was lost by a rule of the script (softverbs run --script)"},
     {is_late, "their event is held back by a rule of the script (softverbs run --script)"},
     {has_no_channel, "no event can come, since ibv_create_cq was called without a completion channel"},
-    {is_of_solicited, "an event is asked for solicited messages only, and none of these is one (IBV_SEND_SOLICITED)"},
+    {is_of_solicited, "an event is asked for solicited messages only, and these are unsolicited (IBV_SEND_SOLICITED)"},
     {is_armed, "their event was raised before the queue was armed again: it is to be polled until it is empty after "
                "each ibv_req_notify_cq"},
     {was_never_armed, "no event is asked for (ibv_req_notify_cq), which was never called"},

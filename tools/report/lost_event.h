@@ -1,4 +1,4 @@
-/* What became of the event of a completion queue that a program may wait for. */
+/* The fate of the event of a completion queue that a program may wait for. */
 #ifndef TOOLS_LOST_EVENT_H
 #define TOOLS_LOST_EVENT_H
 

@@ -9,7 +9,7 @@
 #include "ipc/directory.h"
 #include "ipc/node.h"
 
-/* A name with a slip in it would look like a place where nobody is. */
+/* A mistyped name would look like a directory without processes. */
 static int check_named(const char *directory)
 {
     char why[512];

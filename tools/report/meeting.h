@@ -29,7 +29,7 @@ int meeting_option(const struct command *, int argc, char **argv, const struct o
 
 /* Writes the directory's name. 0, or the exit status after a sentence: the name is too long, or it
  * was named (--dir, which has become $SOFTVERBS_DIR) and is not there, or can't be such a directory. The one that is
- * used when none is named may be missing: nobody has been there. */
+ * used when none is named may be missing: no process has been there. */
 int meeting_find(const struct command *, struct meeting *);
 
 #endif

@@ -199,7 +199,7 @@ static void add_row(struct table *table, const struct view *view, const json_t *
         add_value(table, &view->columns[i], object);
 }
 
-/* One row for each object, or for a process that could not tell. */
+/* One row for each object, or for a process that did not answer. */
 static void add_report(struct table *table, const struct view *view, const json_t *report)
 {
     const json_t *list = json_object_get(report, view->name), *object;
@@ -249,7 +249,7 @@ static json_t *count_objects(const json_t *report)
     return counts;
 }
 
-/* What says which process it is and how it answered, and one list. */
+/* The members that identify the process and its answer, and one list. */
 static json_t *pick(const json_t *report, const struct view *view)
 {
     static const char *const always[] = {"pid", "program", "answers", "busy", "devices"};

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Is there a table of this name? */
+/* Returns whether there is a table of this name. */
 bool objects_exist(const char *name);
 
 /* All names, as part of a sentence. */
@@ -13,14 +13,14 @@ const char *objects_known(void);
 
 struct table;
 
-/* The first two cells of a row: number and program, and whether the process could not tell. */
+/* The first two cells of a row: number and program, and whether the process did not answer. */
 void objects_add_process(struct table *, const json_t *report);
 
 /* Prints the table of this name (NULL: processes, then queue pairs) over an array of reports. Nothing in a report is
  * trusted: what is missing or of another type is shown as "-". */
 void objects_print(const json_t *reports, const char *name);
 
-/* Prints the reports as JSON, of each process only the list of this name; NULL: all that it told. */
+/* Prints the reports as JSON, of each process only the list of this name; NULL: all of the report. */
 void objects_emit(const json_t *reports, const char *name);
 
 #endif

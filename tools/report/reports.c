@@ -9,13 +9,13 @@
 
 enum { ANSWER_MILLISECONDS = 1000 };
 
-/* The processes that node_list told of. */
+/* The processes that node_list found. */
 struct found {
     json_t *reports;
     const char *directory;
 };
 
-/* What the process in this slot answers to the request, or NULL. */
+/* The answer of the process in this slot to the request, or NULL. */
 static json_t *ask(const char *directory, unsigned slot, const char *request)
 {
     json_t *report = NULL;
@@ -84,7 +84,7 @@ json_t *reports_ask_story(const char *directory, uint32_t qp)
     return sought.story;
 }
 
-/* What is asked of each, and what they answered. */
+/* The request to each, and their answers. */
 struct round {
     const char *directory, *request;
     json_t *answers;

@@ -10,7 +10,7 @@
  * and a sentence: the directory can't be read. */
 json_t *reports_collect(const char *directory, char *why, size_t why_size);
 
-/* What the live process that has the queue pair with this number tells of it: the caller's; NULL: none has. */
+/* The report of the live process that has the queue pair with this number: the caller's; NULL: none has. */
 json_t *reports_ask_story(const char *directory, uint32_t qp);
 
 /* A list of what the live processes answer to this request; those that do not are left out. */

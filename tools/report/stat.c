@@ -17,7 +17,7 @@
 
 enum { LINES_A_PAGE = 20, TEXT = 512 };
 
-/* What a line a second says: keys of events.def, with how wide they are. */
+/* The columns of the line each second: keys of events.def, with their widths. */
 static const struct rate {
     const char *title, *key;
     int width;
@@ -76,7 +76,7 @@ static const json_t *find(const json_t *reports, const json_t *wanted)
     return NULL;
 }
 
-/* What has been added since. A process that could not tell this time, or the time before, adds nothing. */
+/* The counts that have been added since. A process that did not answer this time, or the time before, adds nothing. */
 static struct sample difference(const json_t *before, const json_t *now)
 {
     struct sample sample = {0};
@@ -107,7 +107,7 @@ static void describe(const json_t *packets, char text[TEXT])
         text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
 }
 
-/* Is each part of it named, and not only their sum? Such columns are wide, and come last. */
+/* Returns whether each part of it is named, and not only their sum. Such columns are wide, and come last. */
 static bool is_described(const struct event_counter *counter)
 {
     return counter->form == COUNTER_PACKETS || counter->form == COUNTER_FAULT || counter->form == COUNTER_REASONS;
@@ -195,7 +195,7 @@ static void add_devices(struct table *table, const json_t *report, counts_adder 
     }
     const json_t *strays = json_object_get(report, "strays");
     if (sum(json_object_get(strays, "received")) || sum(json_object_get(strays, "dropped")))
-        add_counts(table, report, "nobody's", strays);
+        add_counts(table, report, "strays", strays);
 }
 
 static void add_queue_pairs(struct table *table, const json_t *report, counts_adder *add_counts)
@@ -425,7 +425,7 @@ const struct command stat_command = {
             "                    an object for each process, see docs/reference/json.md\n" MEETING_HELP_DIR "\n"
             "Without --once it prints a line each second: what all processes together have\n"
             "added since the line before. Packets are frames of the links: within the host\n"
-            "one may carry more than the path MTU. \"nobody's\" are packets that were for no\n"
+            "one may carry more than the path MTU. \"strays\" are packets that were for no\n"
             "queue pair. Reasons are explained by softverbs explain NAME; the counters of a\n"
             "process that has ended: softverbs run --counters FILE. A process that is stopped\n"
             "or another user's does not answer: nothing is known of what it counts.\n",

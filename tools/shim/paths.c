@@ -2,7 +2,7 @@
  *
  * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
  * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS; every other path goes to libc as it came,
- * after a look at its first two characters. What realpath(3) finds there is told as a path below /sys or /dev again.
+ * after a look at its first two characters. A result of realpath(3) there becomes a path below /sys or /dev again.
  * A file of counters is made when it is opened (counter.h).
  * After its constructor it allocates nothing, locks nothing, prints nothing and leaves errno alone, so functions of
  * libc that are async-signal-safe stay so. Without SOFTVERBS_PATHS it does nothing. */
@@ -58,7 +58,7 @@ static const char *const function_names[FUNCTIONS] = {
     [FUNCTION_openat64] = "openat64",
 };
 
-static _Atomic(void *) next[FUNCTIONS]; /* the same functions, of whoever comes after us */
+static _Atomic(void *) next[FUNCTIONS]; /* the same functions, of the next library */
 static char root[ROOT_MAX];             /* empty: nothing is redirected */
 static size_t root_length;
 
@@ -126,7 +126,7 @@ static inline int opened(const char **path, char *place)
     return *path == place ? counter_make(place) : -1;
 }
 
-/* What a program is told of a path in our tree: where the kernel would have it. It becomes shorter. */
+/* Replaces a path in our tree by the one where the kernel would have it. It becomes shorter. */
 static char *as_the_kernel(char *path)
 {
     if (!path || !root_length || strncmp(path, root, root_length) || path[root_length] != '/')

@@ -13,7 +13,7 @@ static const struct {
     {"/dev/infiniband", "/dev/infiniband", true},
 };
 
-/* What follows the prefix in the path: "", or something that begins with a slash; NULL: the path lies elsewhere. */
+/* The rest of the path after the prefix: "", or something that begins with a slash; NULL: the path lies elsewhere. */
 static const char *after_prefix(const char *path, const char *prefix)
 {
     for (; *prefix; path++, prefix++) {
@@ -25,8 +25,9 @@ static const char *after_prefix(const char *path, const char *prefix)
     return *path == '/' || !*path ? path : NULL;
 }
 
-/* May it lead out of our tree, to where another path lies than out of the kernel's, even one of other users? What is
- * replaced, and what the links below lead to, has two directories of the tree above it, so two steps up stay inside. */
+/* Returns whether it may lead out of our tree, to another path than out of the kernel's, even one of other users.
+ * Replaced paths, and the targets of links below, have two directories of the tree above them, so two steps up stay
+ * inside. */
 static bool climbs_out(const char *rest)
 {
     enum { STEPS_MAX = 2 };

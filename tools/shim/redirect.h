@@ -10,7 +10,7 @@ enum {
     PLACE_MAX = 768, /* bytes of a replaced path; all paths of the tree are far shorter */
 };
 
-/* Could the path be one of ours? Costs a comparison or two. NULL: no. */
+/* Returns false if the path (or NULL) is certainly not one of ours, by a comparison or two. */
 static inline bool redirect_plausible(const char *path)
 {
     return path && path[0] == '/' && (path[1] == 's' || path[1] == 'd' || path[1] == '/');

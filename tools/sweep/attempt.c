@@ -37,7 +37,7 @@ static const struct {
 };
 enum { SANITIZERS = sizeof sanitizers / sizeof *sanitizers };
 
-/* --- signals that end the command: the program has a process group of its own, so a terminal does not signal it */
+/* --- signals that end the command: the program has a separate process group, so a terminal does not signal it */
 
 static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 enum { ENDING = sizeof ending / sizeof *ending };
@@ -111,7 +111,7 @@ static void set_adverse(const char *list)
         unsetenv(setting_variable(SETTING_ADVERSE));
 }
 
-/* In the child. What the user has set of a sanitizer's options comes first, so ours counts. */
+/* In the child. The user's options for a sanitizer come first, so ours count. */
 static void become(const char **arguments)
 {
     char options[1024];
@@ -140,7 +140,7 @@ static bool wait_for(pid_t child, double until, int *status)
     return true;
 }
 
-/* What the command had as children before it made any: of a shell that has become the command. */
+/* Children that the command had before it made any: those of a shell that has become the command. */
 enum { STRANGERS_MOST = 256 };
 
 static struct strangers {
@@ -169,7 +169,7 @@ static void end_child(pid_t child)
     waitpid(child, NULL, WNOHANG);
 }
 
-/* How many children there are that are no strangers; each is visited. */
+/* Visits each child that the command has made; returns their number. */
 static unsigned visit_children(void (*visit)(pid_t))
 {
     pid_t child;
@@ -192,8 +192,8 @@ static void know_strangers(void)
     strangers.known = true;
 }
 
-/* What the run has left outside of its group, such as what timeout(1) or setsid(1) start, has become a child of this
- * process, as has what that leaves in turn. */
+/* Processes that the run has left outside of its group, such as those that timeout(1) or setsid(1) start, have become
+ * children of this process, as have those that they leave in turn. */
 static void end_orphans(void)
 {
     enum { ROUNDS = 1000 };
@@ -215,7 +215,7 @@ static void judge(struct attempt *attempt, int status)
             attempt->outcome = sanitizers[i].outcome;
 }
 
-/* What stands between "softverbs: PROGRAM[PID] " and " by line" in the first line of the log about a rule. */
+/* The text between "softverbs: PROGRAM[PID] " and " by line" in the first line of the log about a rule. */
 static void take_fault(char *line, char *fault)
 {
     char *end = strstr(line, " by line "), *begin = strstr(line, "] ");

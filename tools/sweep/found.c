@@ -23,7 +23,7 @@ struct found {
     size_t count;
 };
 
-/* Whoever can't give something back has lost nothing: the end of the process does. */
+/* Whether the call only gives something back: its failure loses nothing, as the end of the process does the same. */
 static bool is_release(const char *fault)
 {
     static const char *const names[] = {"ibv_close_",   "ibv_dealloc_", "ibv_dereg_",
@@ -52,7 +52,7 @@ static bool keep(struct found *found, const struct run *run)
     return true;
 }
 
-/* Lines that are none of ours are left alone. */
+/* Lines that the sweep did not write are left alone. */
 static void read_runs(struct found *found)
 {
     char line[ATTEMPT_FAULT + 64];

@@ -1,4 +1,4 @@
-/* What the runs of a sweep have shown: printed, kept in a file to go on from, reported as JUnit XML. */
+/* The findings of a sweep's runs: printed, kept in a file to go on from, reported as JUnit XML. */
 #ifndef TOOLS_SWEEP_FOUND_H
 #define TOOLS_SWEEP_FOUND_H
 

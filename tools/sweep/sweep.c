@@ -25,7 +25,7 @@ struct sweep {
 
 /* --- which rule */
 
-/* How often a program polls is no matter of its own; and what only reads a member of a struct fails nowhere. */
+/* The number of a program's polls depends on chance, and calls that only read a member of a struct fail nowhere. */
 static bool is_swept(enum script_call call)
 {
     static const char *const others[] = {"ibv_poll_cq",         "ibv_start_poll",      "ibv_next_poll",
@@ -85,7 +85,7 @@ static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
         complain("%u runs for %s are enough; --most N makes more.", sweep->most, sweep_words[kind]);
 }
 
-/* Without a fault the program must end, and well. False: it does not, which is said. */
+/* Without a fault the program must end, and well. False: it does not, and a message was printed. */
 static bool run_once(struct sweep *sweep)
 {
     struct attempt attempt = {.program = sweep->program, .seconds = sweep->seconds ? sweep->seconds : 600};
@@ -194,8 +194,8 @@ const struct command sweep_command = {
             "\n"
             "Lists the faults that make the program crash or hang, or end with 0 as if\n"
             "nothing had been lost; of programs built with AddressSanitizer those, too, that\n"
-            "make it leak. What only gives something back, such as ibv_dealloc_pd, may fail\n"
-            "unnoticed. The exit status is 0 where there is none.\n",
+            "make it leak. A call that only gives something back, such as ibv_dealloc_pd, may\n"
+            "fail unnoticed. The exit status is 0 where there is none.\n",
     .runs_rest = true,
     .run = sweep,
 };

@@ -1,4 +1,5 @@
-/* Looks at the processes again and again, in a thread, as one that is stopped keeps who asks it waiting for a second.
+/* Looks at the processes again and again, in a thread, as a process that is stopped keeps the caller waiting for a
+ * second.
  */
 #ifndef TOOLS_TOP_COLLECTOR_H
 #define TOOLS_TOP_COLLECTOR_H

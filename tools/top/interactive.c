@@ -22,7 +22,7 @@ struct text_page {
 };
 
 struct top {
-    const char *directory, *why; /* why: what is said instead of a look */
+    const char *directory, *why; /* why: the sentence that is shown instead of a look */
     struct top_choice choice;
     char filter[FILTER_MOST + 1];
     bool typing, held, ends;
@@ -243,7 +243,7 @@ static void go_back(struct top *top)
         change_list(top, &top_processes);
 }
 
-/* Nobody types any more. */
+/* Ends the input of a filter, and removes it. */
 static bool forget_filter(struct top *top)
 {
     *top->filter = 0;

@@ -11,7 +11,7 @@
 /* Gets each line. */
 typedef void page_line(void *context, enum terminal_style, const char *text);
 
-/* What is shown of a list. */
+/* The part of a list that is shown. */
 struct page {
     const struct top_choice *choice;
     const struct top_row *rows;
@@ -28,11 +28,11 @@ void page_list(const struct page *, page_line *, void *context);
 /* Columns that find no room at the right. */
 size_t page_hidden(const struct page *);
 
-/* What a look says of a queue pair, with its counters and its story; `pid` 0: of any process. */
+/* The lines about a queue pair in one look, with its counters and its story; `pid` 0: of any process. */
 void page_pair(const char *directory, const struct top_look *, long pid, long qp, page_line *, void *context,
                size_t columns);
 
-/* What all processes do together. */
+/* The sums over all processes. */
 void page_sum(const struct top_look *before, const struct top_look *now, char *text, size_t size);
 
 /* The keys, and what the columns of both lists are. */

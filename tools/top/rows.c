@@ -31,7 +31,7 @@ const struct top_list top_pairs = {of_pairs, sizeof of_pairs / sizeof *of_pairs,
 _Static_assert(sizeof of_processes / sizeof *of_processes <= TOP_COLUMNS_MOST, "room in a row");
 _Static_assert(sizeof of_pairs / sizeof *of_pairs <= TOP_COLUMNS_MOST, "room in a row");
 
-/* What rows are made of: the objects of now and of the look before, which is NULL where there is none. */
+/* The source of rows: the objects of now and of the look before, which is NULL where there is none. */
 struct source {
     const struct top_choice *choice;
     const json_t *report, *old_report; /* of the process */
@@ -46,7 +46,8 @@ static json_int_t number_of(const json_t *object, const char *key)
 
 /* --- values */
 
-/* The sum of a counter over the devices of a process and what was for none of its queue pairs; NAN: it did not tell. */
+/* The sum of a counter over the devices of a process and the packets that were for no queue pair; NAN: it did not
+ * answer. */
 static double counted_by_process(const json_t *report, const char *key)
 {
     const json_t *traffic = json_object_get(report, "traffic"), *device;
@@ -128,7 +129,7 @@ static void write_peer(const json_t *qp, char text[TOP_CELL])
         snprintf(text + length, TOP_CELL - (size_t)length, "/net");
 }
 
-/* Before the name of a process that could not tell stands why. */
+/* Before the name of a process that did not answer stands why. */
 static void write_word(const json_t *object, const char *key, char text[TOP_CELL])
 {
     const char *word = json_string_value(json_object_get(object, key));
@@ -226,7 +227,7 @@ static void add_pairs(struct rows *rows, struct source *source)
 
 static const struct top_choice *ordered_by;
 
-/* What is not known comes last, whatever the direction. */
+/* Unknown values come last, whatever the direction. */
 static int compare_numbers(double a, double b, bool ascending)
 {
     if (isnan(a) || isnan(b))

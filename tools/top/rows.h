@@ -1,4 +1,4 @@
-/* What `softverbs top` shows of two looks at the processes: a row for each process, or for each queue pair. */
+/* The rows that `softverbs top` shows of two looks at the processes: a row for each process, or for each queue pair. */
 #ifndef TOOLS_TOP_ROWS_H
 #define TOOLS_TOP_ROWS_H
 

@@ -188,7 +188,7 @@ static int key_of_sequence(int letter, int number)
     return TERMINAL_NONE;
 }
 
-/* What follows an ESC: a sequence, or nothing, as the key itself was pressed. */
+/* The bytes after an ESC: a sequence, or nothing, as the key itself was pressed. */
 static int read_sequence(void)
 {
     int byte = next_byte(ESCAPE_MILLISECONDS), number = 0;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a key is besides its letter. */
+/* The keys without a letter. */
 enum terminal_key {
     TERMINAL_NONE = 256, /* none within the time, or what is no key */
     TERMINAL_UP,
@@ -26,7 +26,7 @@ enum terminal_style { TERMINAL_PLAIN, TERMINAL_REVERSE, TERMINAL_BOLD, TERMINAL_
 /* Returns true if standard input and output can do it. False: *why is the reason, as a part of a sentence. */
 bool terminal_is_able(const char **why);
 
-/* Takes the screen, and keys as they are pressed. What was there before comes back at the end. */
+/* Takes the screen, and keys as they are pressed. The former content comes back at the end. */
 void terminal_begin(void);
 void terminal_end(void);
 

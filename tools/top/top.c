@@ -14,7 +14,7 @@
 #include "top/interactive.h"
 #include "top/page.h"
 
-/* What the options say. */
+/* The options. */
 struct options {
     struct meeting meeting;
     struct top_choice choice;

@@ -58,7 +58,7 @@ static void give_back_signals(void)
         sigaction(taken[i], &before[i], NULL);
 }
 
-/* False: they can't be written, which is said once. What comes later is read and left out, so that it is not lost to
+/* False: they can't be written, which one message says. Later lines are read and left out, so that they are not lost to
  * the processes as lines without room. */
 static bool show_lines(struct trace *trace)
 {
@@ -151,7 +151,7 @@ static void become(struct trace *trace, char **program)
     _exit(trace->become(program));
 }
 
-/* What its user sends to all of the terminal is for the program; this process goes on until it has ended. */
+/* Signals that the user sends to all of the terminal are for the program; this process goes on until it has ended. */
 static int trace_program(struct trace *trace, char **program)
 {
     int status = 0;

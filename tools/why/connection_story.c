@@ -33,7 +33,7 @@ static json_t *ask(const char *directory, const char *what, json_int_t number)
     return directory ? reports_ask_all(directory, request) : json_array();
 }
 
-/* Is this the story of one that is in the list already, where the later one stands? */
+/* Returns whether this is the story of one that is in the list already, where the later one stands. */
 static bool is_same(const json_t *one, const json_t *other)
 {
     return number_of(one, "pid") == number_of(other, "pid") &&

@@ -57,7 +57,7 @@ static json_int_t times_sent(const json_t *end, const char *message)
     return tale_number(event_of(end, "CM_SENT", message), "times");
 }
 
-/* -- who listens */
+/* -- the listeners */
 
 /* The port of "10.0.0.1:7174". */
 static const char *port_of(const char *place)
@@ -196,7 +196,7 @@ static bool tell_no_goodbye(struct tale *tale)
 
 /* -- bad news */
 
-/* Why the other end said no, of what it has left or tells. */
+/* Why the other end rejected the request, by what it has left or reports. */
 static bool tell_refusal(struct tale *tale)
 {
     char name[TALE_NAME];
@@ -318,7 +318,7 @@ static void tell_listening(struct tale *tale)
                  times, tale_plural(times), times == 1 ? "was" : "were", (unsigned)tale_number(dropped, "reason"));
 }
 
-/* What the program has to do next. */
+/* The next call of the program. */
 static void tell_next(struct tale *tale)
 {
     static const struct {
@@ -381,7 +381,7 @@ static void tell_ends(struct tale *tale)
                  tale_text(identifier_of(tale->peer), "state"));
 }
 
-/* What the fields of an event say; the rest is its meaning in events.def. */
+/* The words for the fields of an event; the rest is its meaning in events.def. */
 static const struct {
     const char *event, *before, *field, *behind;
 } lines[] = {

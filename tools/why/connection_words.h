@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* An array of sentences, the caller's, of an identifier and of its other end, each as src/gsi/cm_report.c tells of it;
+/* An array of sentences, the caller's, of an identifier and of its other end, each as src/gsi/cm_report.c reports it;
  * `peer` NULL: nothing is known of it. `processes`: reports of all that live (reports_collect), which may listen; NULL:
  * none was asked. Nothing in them is trusted. */
 json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t *processes);

@@ -144,7 +144,7 @@ static json_t *sentences(const json_t *answer, const char *kind, unsigned long n
     return list;
 }
 
-/* -- who is asked */
+/* -- the processes that are asked */
 
 json_t *happened_collect(const char *directory, const char *kind, unsigned long number, int pid)
 {

@@ -104,7 +104,7 @@ json_t *story_lines(const char *directory, const char *from)
     return lines;
 }
 
-/* What there is besides live processes, in the order in which it is looked at; either may be NULL. */
+/* The sources besides live processes, in the order in which they are searched; either may be NULL. */
 struct sources {
     const char *directory; /* whose live processes are asked; NULL: none are */
     json_t *named, *kept;
@@ -113,7 +113,7 @@ struct sources {
 /* Which story is wanted: of a number that a later process may have, too. */
 struct wanted {
     json_int_t qp, pid; /* 0: any */
-    json_int_t peer;    /* whom it is connected with, if it says so; 0: any */
+    json_int_t peer;    /* the number of its peer, if it is known; 0: any */
 };
 
 static bool is_wanted(const json_t *story, const struct wanted *wanted)
@@ -159,7 +159,7 @@ static json_t *find_peer(const struct sources *sources, const json_t *own, bool 
     return peer || ask ? peer : find(sources, &wanted, true);
 }
 
-/* What has the peer's number and is connected with another. */
+/* An end that has the peer's number and is connected with another. */
 static json_t *find_stranger(const struct sources *sources, const json_t *own)
 {
     struct wanted wanted = {number_of(own, "peer_qp"), number_of(own, "peer_pid"), 0};
@@ -186,7 +186,7 @@ static json_t *join(const struct sources *sources, json_t *own, bool ask)
     return story;
 }
 
-/* Is this end in one of the stories already? */
+/* Returns whether this end is in one of the stories already. */
 static bool is_told(const json_t *stories, const json_t *own)
 {
     size_t i, k;

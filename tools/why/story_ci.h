@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* Print an array of story_collect on standard output. What is no error, as a wait or an end that the program made, is a
- * warning or a note, and passes. */
+/* Print an array of story_collect on standard output. A story without an error, as of a wait or an end that the program
+ * made, is a warning or a note, and passes. */
 void story_annotate(const json_t *stories);
 void story_print_junit(const json_t *stories);
 void story_print_sarif(const json_t *stories);

@@ -210,7 +210,7 @@ static bool is_refused_there(const json_t *end, const json_t *other)
             reason == REASON_REMOTE_OPERATION);
 }
 
-/* What was said of the attempts is not said again. */
+/* The sentence about the attempts is not repeated. */
 static bool is_of_attempts(unsigned reason)
 {
     return reason == REASON_RETRY_EXCEEDED || reason == REASON_RNR_EXCEEDED || reason == REASON_PEER_GONE;
@@ -282,7 +282,7 @@ static void tell_fault(struct tale *tale, const json_t *end)
              describe(error_of(end), 0, detail), tale_reason(end));
 }
 
-/* What an end says of its own error. */
+/* The sentences about an end's error. */
 static void tell_error(struct tale *tale, const json_t *end, const json_t *other)
 {
     const char *subject = tale_text(error_of(end), "subject");
@@ -336,7 +336,7 @@ static void tell_completions(struct tale *tale, const json_t *end)
     }
 }
 
-/* What did not arrive, of services that do not repeat; or why nothing is answered as yet. */
+/* The messages that did not arrive, of services that do not repeat; or why there is no answer yet. */
 static void tell_losses(struct tale *tale)
 {
     if (!json_object_get(tale->own, "retry_cnt")) {
@@ -378,7 +378,7 @@ static void tell_flush_or_hang(struct tale *tale)
     tell_completions(tale, tale->peer);
 }
 
-/* Could it know more? Not of what went wrong before anything was sent. */
+/* Returns whether the other end could know more: not of an error before anything was sent. */
 static bool is_of_both(const json_t *own)
 {
     unsigned reason = tale_reason(own);
@@ -421,7 +421,7 @@ unsigned story_reason(const json_t *own, const json_t *peer)
     return tale_reason(own) ? cause_of(own, peer) : cause_of(peer, own);
 }
 
-/* What the user's script has done to it. */
+/* The actions of the user's script on it. */
 static void tell_rules(struct tale *tale, const json_t *end)
 {
     size_t i;
@@ -438,7 +438,7 @@ static void tell_more(struct tale *tale)
         tale_say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
 }
 
-/* The sender's end has the whole of what was refused. Otherwise each end has an error of its own, the first of which
+/* The sender's end has the whole of the refused request. Otherwise each end has a separate error, the first of which
  * may have led to the other. */
 static void tell_errors(struct tale *tale, const json_t *own, const json_t *peer)
 {

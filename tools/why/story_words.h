@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* A queue pair and its peer, each as src/verbs/ask/qp_story.c tells of it. */
+/* A queue pair and its peer, each as src/verbs/ask/qp_story.c writes it. */
 struct story_ends {
     const json_t *own, *peer; /* peer NULL: nothing is known of it */
     const json_t *stranger;   /* has the number of the peer, and is connected with another; NULL: none is known */
@@ -15,7 +15,7 @@ struct story_ends {
 /* An array of sentences, the caller's. Nothing in the ends is trusted. */
 json_t *story_sentences(const struct story_ends *);
 
-/* The reason that explains most, the one of who refused; 0: nothing failed. */
+/* The reason that explains most, that of the end that refused; 0: nothing failed. */
 unsigned story_reason(const json_t *own, const json_t *peer);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the sentences of a story are made of. */
+/* The parts of a story's sentences. */
 #ifndef TOOLS_WHY_TALE_H
 #define TOOLS_WHY_TALE_H
 
@@ -18,7 +18,7 @@ struct tale {
 json_int_t tale_number(const json_t *object, const char *key);
 const char *tale_text(const json_t *object, const char *key);
 
-/* Is the member this word? */
+/* Returns whether the member is this word. */
 bool tale_has(const json_t *object, const char *key, const char *word);
 
 /* The reason of its first error; 0: it had none. */
@@ -27,7 +27,7 @@ unsigned tale_reason(const json_t *end);
 /* The last event of this name among those of an end; NULL: it is no more, or never was, among them. */
 const json_t *tale_event(const json_t *end, const char *event);
 
-/* The process with this number, as reports_collect tells of it; NULL: none is known. */
+/* The process with this number, from reports_collect; NULL: none is known. */
 const json_t *tale_process(const struct tale *, json_int_t pid);
 
 /* "12:01:02.345 ", or "" of a time that is not known. Returns `text`. */

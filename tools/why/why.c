@@ -131,7 +131,7 @@ static int tell_last(const char *directory, int pid, bool as_json)
     return found || !pid ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-/* How stories are told. */
+/* The form in which stories are printed. */
 enum form { FORM_TEXT, FORM_GITHUB, FORM_JUNIT, FORM_SARIF };
 
 static int tell_events(const char *directory, const char *kind, unsigned long number, int pid, bool as_json)
@@ -152,7 +152,7 @@ static int tell_events(const char *directory, const char *kind, unsigned long nu
     return found || all ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-/* What is asked for. */
+/* The request of the command line. */
 struct question {
     bool last, as_json;
     enum form form;           /* of stories */

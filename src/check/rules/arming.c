@@ -22,7 +22,7 @@ static void stuck(struct shadow *channel)
     finding_add(
         &(struct finding_about){
             .rule = RULE_NEVER_ARMED, .kind = "channel", .number = channel->number, .created = &channel->created},
-        "A thread waits for an event, and none of the channel's completion queues was ever armed");
+        "A thread waits for an event, and no completion queue of the channel was ever armed");
 }
 
 const struct hooks rules_arming = {.waiting = waiting, .stuck = stuck};

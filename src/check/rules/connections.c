@@ -26,7 +26,7 @@ static void accepting(struct shadow *id, uint8_t depth)
 {
     const struct finding_about what = about(RULE_ACCEPT_DEPTH_HIGH, id);
     if (depth > id->cm.depth && depth != RDMA_MAX_INIT_DEPTH)
-        finding_add(&what, "A connection is accepted with initiator_depth %u, and its request told %u", depth,
+        finding_add(&what, "A connection is accepted with initiator_depth %u, and its request had %u", depth,
                     id->cm.depth);
 }
 

@@ -32,7 +32,7 @@ static void refused(struct shadow *qp, int error)
                                         .number = qp->number,
                                         .posted = wqe_at(sends, sends->count - 1)->posted,
                                         .created = &qp->created},
-                "The send queue of queue pair 0x%x is full of %u work requests, none of which is signalled: it stays "
+                "The send queue of queue pair 0x%x is full of %u work requests, all unsignalled: it stays "
                 "full",
                 qp->number, sends->count);
 }

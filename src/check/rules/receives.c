@@ -24,7 +24,7 @@ static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct hooks_c
                                 .kind = shadow_kind_name(srq->kind),
                                 .number = srq->number,
                                 .created = &srq->created},
-        "A shared receive queue (number 0x%x) has fewer receives than its limit %u again, and tells nobody: the "
+        "A shared receive queue (number 0x%x) has fewer receives than its limit %u again, without an event: the "
         "limit was not set again after IBV_EVENT_SRQ_LIMIT_REACHED",
         srq->number, srq->srq.limit);
 }

@@ -221,7 +221,7 @@ static void take_request(struct player *listener, const struct cm_event *event)
     player->identifier = identifier;
     player->peer = word_of(event, 0);
     if (is_faithful(world) && (!player->peer || player->peer > world->count))
-        world_complain(world, "a request of nobody");
+        world_complain(world, "a request of no player");
     choose(player, accept_it);
 }
 
@@ -242,7 +242,7 @@ static void check_peer(struct player *player, const struct cm_event *event)
         return;
     if (word_of(event, 1) != player->uid || peer->role != PLAYER_PASSIVE || !peer->accepted ||
         event->parameters.qpn != QPN_BASE + peer->uid)
-        world_complain(world, "player %u was answered by player %u, who answered another", player->uid, peer->uid);
+        world_complain(world, "player %u was answered by player %u, which answered another", player->uid, peer->uid);
 }
 
 static void check_attributes(struct player *player)
@@ -340,7 +340,7 @@ void players_fetch(struct world *world, struct host *host)
     host->signalled--;
     struct player *player = event->uid && event->uid <= world->count ? &world->players[event->uid] : NULL;
     if (!player || !player->identifier)
-        world_complain(world, "event %u for player %u, who is gone", event->kind, (unsigned)event->uid);
+        world_complain(world, "event %u for player %u, which is gone", event->kind, (unsigned)event->uid);
     else
         hear(player, event);
     host->manager.operations->release(&host->manager, event);

@@ -85,5 +85,5 @@ void qp_story_log(uint32_t number, const struct story *story, uint32_t at, nanos
     if (story->error.reason)
         log_error(number, &story->error);
     log_events(number, story, at, now);
-    log_write(LOG_INFO, "qp 0x%x: story: \"softverbs why --qp 0x%x\" tells it from both ends", number, number);
+    log_write(LOG_INFO, "qp 0x%x: story: \"softverbs why --qp 0x%x\" prints it from both ends", number, number);
 }

@@ -39,7 +39,7 @@ def names_what_is_missing(suite, *more):
         for host, pid in ((SERVER, server), (CLIENT, client)):
             says(suite, host, pid, "is connected with", "(on another host)", "RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect")
         if more:
-            says(suite, SERVER, server, "has no receive posted (ibv_post_recv) for a message of its peer, which was told to wait")
+            says(suite, SERVER, server, "has no receive posted (ibv_post_recv) for a message of its peer, to which it sent")
             says(suite, CLIENT, client, "its peer has no receive posted (ibv_post_recv): it answered", "times that it is not ready")
         else:
             says(suite, SERVER, server, "has nothing to send, and no receive is posted")

@@ -159,7 +159,7 @@ def asks_about_a_port(suite):
         while "listen" not in suite.ask(SERVER, "show", "connections").out:
             if time.monotonic() > deadline:
                 raise Failure("rping does not listen")
-        here, nobody = [f"{address}: {who} listens at port " for who in ("a program", "nobody")]
+        here, nobody = [f"{address}: {who} listens at port " for who in ("a program", "no program")]
         has(suite.ping(address, "-p", "7174"), f"{here}7174 of librdmacm\n", "3 answered")
         has(suite.ping(address, "-p", "7175", status=1), f"{nobody}7175 of librdmacm\n", "3 answered")
         has(suite.ping(address, "-u", "-p", "7174", status=1), f"{nobody}7174 of librdmacm\n")

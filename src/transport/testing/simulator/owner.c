@@ -148,7 +148,7 @@ static void watch(struct engine_owner *owner, nanos deadline)
 {
     struct endpoint *endpoint = endpoint_of(owner);
     if (deadline >= endpoint->watched)
-        world_complain(endpoint->world, endpoint, "tells its owner of a deadline that is not sooner");
+        world_complain(endpoint->world, endpoint, "reports a deadline that is not sooner to its owner");
     world_watch(endpoint, deadline);
 }
 

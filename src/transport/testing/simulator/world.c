@@ -157,7 +157,7 @@ static void attend(struct endpoint *endpoint)
     }
     see_to_ack(endpoint);
     if (engine_deadline(&endpoint->engine) < endpoint->watched)
-        world_complain(world, endpoint, "has a deadline that its owner was not told of");
+        world_complain(world, endpoint, "has a deadline that was not reported to its owner");
 }
 
 static void happen(struct endpoint *endpoint, const struct world_event *event)
