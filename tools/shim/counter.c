@@ -51,7 +51,7 @@ static bool begins(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
-/* What tells where processes meet, and where libraries lie. What `softverbs run` preloads is left out. */
+/* The variables that say where processes meet, and where libraries lie; LD_PRELOAD is left out. */
 static void choose_environment(char **to)
 {
     size_t kept = 0;
@@ -81,7 +81,7 @@ static int clone_sharing(int (*function)(void *), void *argument, uint8_t *stack
     return clone(function, stack + STACK, CLONE_VM | CLONE_VFORK, argument);
 }
 
-/* A step between, so that the other program is no child of this one: SIGCHLD and wait would tell of it. */
+/* A step between, so that the other program is no child of this one: SIGCHLD and wait would show it. */
 static int start_program(void *argument)
 {
     const struct question *question = argument;

@@ -119,7 +119,7 @@ static inline const char *told(const char *path, char *place)
     return redirect_plausible(path) ? redirect(path, place) : path;
 }
 
-/* For what opens a file: as told, and a descriptor for counter_close. */
+/* For functions that open a file: like told, and a descriptor for counter_close. */
 static inline int opened(const char **path, char *place)
 {
     *path = told(*path, place);
