@@ -35,23 +35,51 @@ def what_is_watched_is_no_fault():
     assert done.stderr.count(b"(reason 700)") == 2, told(done)
 
 
-def so_does_one_in_cxx():
-    compiler = next((name for name in ("g++", "clang++") if shutil.which(name)), None)
-    if not compiler:
-        raise Skip("there is no C++ compiler")
-    done = subprocess.run([compiler, "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-variadic-macros", f"-I{TOP}/tools/interface", "-x", "c++",
-                           f"{TOP}/tests/tool/inside.c", "-o", f"{TEMPORARY}/inside", "-libverbs", "-ldl"], capture_output=True, check=False)
-    assert not done.returncode, told(done)
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{TOP}/tools/interface"]
+COMPILERS = {"c": ("gcc", "clang"), "c++": ("g++", "clang++")}
+
+
+def _compilers(language):
+    """Those that are installed; a skip at the end names the others."""
+    there = [name for name in COMPILERS[language] if shutil.which(name)]
+    if not there:
+        raise Skip(f"none of {' and '.join(COMPILERS[language])} is installed")
+    return there
+
+
+def _name_missing(language):
+    missing = [name for name in COMPILERS[language] if not shutil.which(name)]
+    if missing:
+        raise Skip(f"{' and '.join(missing)} is not installed")
+
+
+def _runs_compiled(compiler, language, standard):
+    command = [compiler, f"-std={standard}", *STRICT, "-Wno-variadic-macros", "-x", language, f"{TOP}/tests/tool/inside.c", "-o", f"{TEMPORARY}/inside", "-libverbs", "-ldl"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert not done.returncode, (command, told(done))
     expect(run(f"{TEMPORARY}/inside", "own"), 0, OWN.encode(), b"")
 
 
-def strict_c_takes_the_header():
-    compiler = next((name for name in ("gcc", "clang", "cc") if shutil.which(name)), None)
-    if not compiler:
-        raise Skip("there is no compiler")
-    for standard in "c99", "c17":
-        expect(subprocess.run([compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{TOP}/tools/interface", "-fsyntax-only",
-                               "-x", "c", "-include", "softverbs.h", "/dev/null"], capture_output=True, check=False), 0, b"", b"")
+def so_does_one_in_cxx():
+    for compiler in _compilers("c++"):
+        for standard in "c++11", "c++20":
+            _runs_compiled(compiler, "c++", standard)
+    _name_missing("c++")
+
+
+def so_does_one_in_c_of_each_compiler():
+    for compiler in _compilers("c"):
+        _runs_compiled(compiler, "c", "gnu11")
+    _name_missing("c")
+
+
+def strict_compilers_take_the_header():
+    for language, standards in ("c", ("c99", "c11", "c17")), ("c++", ("c++11", "c++14", "c++17", "c++20")):
+        for compiler in _compilers(language):
+            for standard in standards:
+                expect(subprocess.run([compiler, f"-std={standard}", *STRICT, "-fsyntax-only", "-x", language, "-include", "softverbs.h", "/dev/null"],
+                                      capture_output=True, check=False), 0, b"", b"")
+        _name_missing(language)
 
 
 def without_softverbs_nothing_is_done():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The Python package and its pytest plugin: what they say holds for unmodified programs."""
+import ast
 import os
 import re
 import shutil
@@ -143,6 +144,18 @@ def the_tutorial_runs():
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
+def the_example_for_pytest_runs():
+    if _python("-c", "import pytest").returncode or not shutil.which("ibv_devinfo"):
+        raise Skip("python3-pytest or ibverbs-utils is not installed")
+    with open(f"{TOP}/docs/how-to/testing.md", encoding="utf-8") as page:
+        _, example, *_ = re.findall(r"^```python\n(.*?)^```$", page.read(), re.MULTILINE | re.DOTALL)
+    path = f"{TEMPORARY}/test_example.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(example)
+    done = _python("-m", "pytest", "-p", "softverbs.pytest_plugin", "--strict-markers", "-q", path)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
+
+
 def the_plugin_shows_stories_of_failed_tests():
     if _python("-c", "import pytest").returncode:
         raise Skip("python3-pytest is not installed")
@@ -178,14 +191,30 @@ def its_version_is_that_of_the_command():
 
 def tools_find_nothing_in_the_package():
     sources = [f"{PACKAGE}/softverbs/{name}" for name in sorted(os.listdir(f"{PACKAGE}/softverbs")) if name.endswith(".py")]
-    looked = False
+    missing = []
     for tool in (["pyflakes3"], ["mypy", "--strict", "--ignore-missing-imports", "--allow-untyped-decorators", "--cache-dir", f"{TEMPORARY}/mypy"]):
-        if shutil.which(tool[0]):
-            looked = True
-            done = subprocess.run([*tool, *sources], capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
-    if not looked:
-        raise Skip("neither pyflakes3 nor mypy is installed")
+        if not shutil.which(tool[0]):
+            missing.append(tool[0])
+            continue
+        done = subprocess.run([*tool, *sources], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    if missing:
+        raise Skip(f"not installed: {', '.join(missing)}")
+
+
+def all_that_is_public_has_a_docstring_and_types():
+    for name in sorted(os.listdir(f"{PACKAGE}/softverbs")):
+        if not name.endswith(".py"):
+            continue
+        with open(f"{PACKAGE}/softverbs/{name}", encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        assert ast.get_docstring(tree), name
+        within = [member for node in tree.body if isinstance(node, ast.ClassDef) for member in node.body]
+        for node in [*tree.body, *within]:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith(("_", "pytest_")):
+                assert ast.get_docstring(node), (name, node.name)
+            if isinstance(node, ast.FunctionDef):
+                assert node.returns and all(argument.annotation for argument in node.args.args if argument.arg not in ("self", "cls")), (name, node.name)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
-import time
 
 import cases
+import soak
 from cases import BUILD, Skip, expect, softverbs, told
-from patience import patience, until
+from patience import patience
 
 PROGRAM = f"{BUILD}/tests/tool/timed"
 SCALE = "0.01"
@@ -60,16 +59,13 @@ def an_attempt_to_connect_fails_soon():
     assert float(ended) - float(began) < patience(10), told(done)
 
 
-def what_a_bad_network_loses_comes_again():
-    if not shutil.which("ibv_rc_pingpong"):
-        raise Skip("ibverbs-utils is not installed")
-    options = ["run", "--time-scale", SCALE, "--fault", "drop=2%,dup=1%,reorder=2%", "--", "ibv_rc_pingpong", "-c", "-n", "1500", "-g", "0", "-p", "28973"]
-    with subprocess.Popen([cases.SOFTVERBS, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=cases.environment()) as server:
-        end = until(20)
-        while (client := softverbs(*options, "127.0.0.1")).returncode and b"Couldn't connect" in client.stderr and time.monotonic() < end:
-            time.sleep(0.05)  # it does not listen yet
-        said = server.communicate(timeout=patience(20))[0]
-    assert client.returncode == 0 and server.returncode == 0 and b"invalid data" not in client.stdout + said, told(client)
+def clients_bear_a_bad_network():
+    """One round of soak.py, which runs for as long as one likes."""
+    for name in soak.PAIRS:
+        if not shutil.which(name.split()[0]):
+            raise Skip(f"{name.split()[0]} is not installed")
+        repeated, _ = soak.run_pair(name, SCALE, 7)
+        assert repeated, name
 
 
 def what_is_no_share_is_refused():

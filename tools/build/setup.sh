@@ -11,7 +11,7 @@ wanted_of_debian() {
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
     packages) echo debhelper dpkg-dev ;;
-    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb tmux prometheus prometheus-node-exporter" ;;
+    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest pyflakes3 mypy g++ fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb tmux prometheus prometheus-node-exporter" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
     look) echo chromium ibverbs-utils ;;
     clients) echo openmpi-bin libopenmpi-dev dapl2-utils infiniband-diags hwloc-nox libgloo-dev g++ ceph-mon ceph-osd ceph-common tgt ;;
