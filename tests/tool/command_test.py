@@ -68,6 +68,17 @@ def explain_has_causes_an_example_a_cure_and_a_page_of_each():
             assert int(number) in {each["number"] for each in every}, one
 
 
+def the_page_of_reasons_has_what_explain_says():
+    with open(os.path.join(os.path.dirname(__file__), "../../docs/reference/reasons.md"), encoding="utf-8") as file:
+        chapters = dict(re.findall(r"^### (\d+ \w+)\n\n(.*?)(?=^##|\Z)", file.read(), re.MULTILINE | re.DOTALL))
+    every = json.loads(expect(softverbs("explain", "--json")).stdout)
+    assert len(chapters) == len(every), (len(chapters), len(every))
+    for one in every:
+        chapter = re.sub(r"\\([*<>|])|\[(\d+)\]\(#[^)]*\)", r"\1\2", chapters[f"{one['number']} {one['name']}"])
+        assert all(f"{one[part]}\n" in chapter for part in ("sentence", "causes", "example", "cure")), (one, chapter)
+        assert f"(../{one['page']})" in chapter or f"({one['page'].removeprefix('reference/')})" in chapter, (one, chapter)
+
+
 def explain_knows_numbers_that_are_no_reason():
     """EOPNOTSUPP's; and names that are only part of one."""
     assert b"EOPNOTSUPP" in expect(softverbs("explain", "95")).stdout
