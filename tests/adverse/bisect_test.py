@@ -91,8 +91,17 @@ def one_that_fails_once_is_told_so():
     assert b"The program failed under 1 of 5 seeds, first 1, but not again in 3 runs" in done.stdout, done.stdout
 
 
+def one_that_fails_with_no_behaviour_on_is_told_so():
+    program = ["sh", "-c", '[ -z "$SOFTVERBS_ADVERSE" ]']
+    told = _bisect(*program)
+    assert told["end"] == "bare" and told["without_failed"] == 0 and told["seeds"] == [1, 2, 3, 4, 5] and not told["found"], told
+    done = expect(softverbs("adverse", "--bisect", *QUICK, "--", *program), 1, None, b"bears a kind adapter; trying seeds\n")
+    assert b"The program fails with no behaviour on, too: it ends with an error (status 1)." in done.stdout, done.stdout
+    assert b"\n  softverbs run --adverse=seed=1,only=1,without=1 -- sh -c" in done.stdout, done.stdout
+
+
 def a_run_that_hangs_fails():
-    told = _bisect("sh", "-c", '[ -z "$SOFTVERBS_ADVERSE" ] || sleep 60', options=("--seeds", "3", "--tries", "1", "--timeout", "1"))
+    told = _bisect("sh", "-c", 'case $SOFTVERBS_ADVERSE in *only=1,only=*) sleep 60; esac', options=("--seeds", "3", "--tries", "1", "--timeout", "1"))
     assert told["end"] == "found" and told["found"][0]["outcome"] == "hangs", told
 
 

@@ -191,7 +191,7 @@ bool litmus_P21(struct litmus *litmus)
 
 /* --- datagrams */
 
-enum { DATAGRAMS = 64, DATAGRAM_ROOM = 64, QUIET_POLLS = 20000, DATAGRAM_QKEY = 0x11111111 };
+enum { DATAGRAMS = 64, DATAGRAM_ROOM = 64, QUIET_POLLS = 1000, DATAGRAM_QKEY = 0x11111111 };
 
 struct datagrams {
     struct ibv_cq *cq;

@@ -73,6 +73,8 @@ static enum bisect_end find(struct bisect *bisect, void (*progress)(const char *
 {
     struct trials *trials = &bisect->trials;
     trials->tries = trials_wanted(trials, bisect->all.count, (unsigned)(trials->last - trials->first + 1));
+    if (trials_fail(trials, &bisect->all, &bisect->bare))
+        return BISECT_BARE;
     uint32_t among = narrow(bisect);
     find_single(bisect, among, progress);
     if (!bisect->count)

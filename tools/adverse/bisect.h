@@ -7,6 +7,7 @@
 enum bisect_end {
     BISECT_NEVER,  /* it failed under no seed */
     BISECT_ALWAYS, /* it fails without the mode, too */
+    BISECT_BARE,   /* it fails with no behaviour on, too: packets instead of direct access are enough */
     BISECT_LOST,   /* it failed under some seed, and not again */
     BISECT_FOUND,
     BISECT_BROKEN, /* it can't be run; errno says why */
@@ -18,7 +19,8 @@ struct bisect {
     unsigned without, without_failed; /* runs without the mode */
     enum sweep_outcome outcome;       /* of the last of them that failed */
     int value;
-    bool scan_only; /* only which seeds fail */
+    struct proof bare; /* no behaviour */
+    bool scan_only;    /* only which seeds fail */
 
     enum bisect_end end;
     struct failing all;                      /* with all behaviours */

@@ -68,18 +68,24 @@ static void print_seeds(const struct bisect *bisect, const char *before, const s
     print_wrapped(2, "%s %s.", before, seeds);
 }
 
-static void print_again(const struct bisect *bisect, const struct proof *proof)
+static void print_command(const struct bisect *bisect, const char *list)
 {
-    printf("  softverbs run --adverse=seed=%" PRIu64, proof->seed);
-    if (bisect->trials.plan.scale != 100)
-        printf(",scale=%u%%", bisect->trials.plan.scale);
-    for (unsigned i = 0; i < ADVERSE_BEHAVIOURS; i++)
-        if (proof->on >> i & 1)
-            printf(",only=%s", bisect_word((enum adverse)i));
-    fputs(" --", stdout);
+    printf("  softverbs run --adverse=%s --", list);
     for (char **word = bisect->trials.program; *word; word++)
         printf(" %s", *word);
     puts("");
+}
+
+static void print_again(const struct bisect *bisect, const struct proof *proof)
+{
+    char list[TRIALS_LIST];
+    int used = snprintf(list, sizeof list, "seed=%" PRIu64, proof->seed);
+    if (bisect->trials.plan.scale != 100)
+        used += snprintf(list + used, sizeof list - (size_t)used, ",scale=%u%%", bisect->trials.plan.scale);
+    for (unsigned i = 0; i < ADVERSE_BEHAVIOURS; i++)
+        if (proof->on >> i & 1)
+            used += snprintf(list + used, sizeof list - (size_t)used, ",only=%s", bisect_word((enum adverse)i));
+    print_command(bisect, list);
 }
 
 /* "ends with an error (status 1)" */
@@ -151,6 +157,18 @@ static void print_always(const struct bisect *bisect)
                   bisect->without_failed, bisect->without, describe(bisect->outcome, bisect->value));
 }
 
+static void print_bare(const struct bisect *bisect)
+{
+    char list[TRIALS_LIST];
+    const struct proof *bare = &bisect->bare;
+    print_wrapped(0,
+                  "The program fails with no behaviour on, too: it %s. A process under the adverse adapter accesses no "
+                  "memory directly, and all data comes in packets; that is enough. First find out why.",
+                  describe(bare->outcome, bare->value));
+    trials_write_list(&bisect->trials, 0, bare->seed, list);
+    print_command(bisect, list);
+}
+
 static void print_never(const struct bisect *bisect)
 {
     print_wrapped(0, "The program never failed under the seeds %" PRIu64 " to %" PRIu64 ".", bisect->trials.first,
@@ -160,10 +178,8 @@ static void print_never(const struct bisect *bisect)
 void bisect_print(const struct bisect *bisect)
 {
     static void (*const prints[BISECT_ENDS])(const struct bisect *) = {
-        [BISECT_NEVER] = print_never,
-        [BISECT_ALWAYS] = print_always,
-        [BISECT_LOST] = print_lost,
-        [BISECT_FOUND] = print_found,
+        [BISECT_NEVER] = print_never, [BISECT_ALWAYS] = print_always, [BISECT_BARE] = print_bare,
+        [BISECT_LOST] = print_lost,   [BISECT_FOUND] = print_found,
     };
     if (prints[bisect->end])
         prints[bisect->end](bisect);
@@ -200,11 +216,9 @@ static json_t *proof_json(const struct bisect *bisect, const struct proof *proof
 
 void bisect_print_json(const struct bisect *bisect)
 {
-    static const char *const ends[BISECT_ENDS] = {[BISECT_NEVER] = "never",
-                                                  [BISECT_ALWAYS] = "always",
-                                                  [BISECT_LOST] = "lost",
-                                                  [BISECT_FOUND] = "found",
-                                                  [BISECT_BROKEN] = "broken"};
+    static const char *const ends[BISECT_ENDS] = {
+        [BISECT_NEVER] = "never", [BISECT_ALWAYS] = "always", [BISECT_BARE] = "bare",
+        [BISECT_LOST] = "lost",   [BISECT_FOUND] = "found",   [BISECT_BROKEN] = "broken"};
     json_t *proofs = json_array();
     for (unsigned i = 0; i < bisect->count; i++)
         json_array_append_new(proofs, proof_json(bisect, &bisect->proofs[i]));
