@@ -14,6 +14,12 @@
 #include "prepare.h"
 #include "trace/trace.h"
 
+/* "--adverse seed=7" makes a program of the list. */
+static const char *cure_of_missing(const char *name)
+{
+    return strchr(name, '=') ? " A list of --adverse stands behind \"=\", as in --adverse=seed=7." : "";
+}
+
 static int become(char **argv)
 {
     execvp(argv[0], argv);
@@ -23,7 +29,8 @@ static int become(char **argv)
     else if (!access(argv[0], F_OK) && strchr(argv[0], '/'))
         complain("\"%s\" can't be executed: the interpreter that it names does not exist.", argv[0]);
     else
-        complain("There is no program \"%s\"%s.", argv[0], strchr(argv[0], '/') ? "" : " in $PATH");
+        complain("There is no program \"%s\"%s.%s", argv[0], strchr(argv[0], '/') ? "" : " in $PATH",
+                 cure_of_missing(argv[0]));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 

@@ -1,5 +1,6 @@
 #include "adverse/plan.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +32,10 @@ static bool adverse_number(const char *text, uint64_t *number, const char **end)
     char *stop;
     if (*text < '0' || *text > '9')
         return false;
+    errno = 0;
     *number = strtoull(text, &stop, 10);
     *end = stop;
-    return true;
+    return !errno;
 }
 
 static enum adverse find_behaviour(const char *text)
@@ -51,7 +53,7 @@ static enum adverse find_behaviour(const char *text)
 static const char *set_seed(struct reading *reading, const char *value)
 {
     const char *end;
-    return adverse_number(value, &reading->plan->seed, &end) && !*end ? NULL : "needs a number";
+    return adverse_number(value, &reading->plan->seed, &end) && !*end ? NULL : "needs a number below 2^64";
 }
 
 static const char *set_scale(struct reading *reading, const char *value)

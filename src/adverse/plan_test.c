@@ -54,10 +54,12 @@ static void a_list_shows_what_is_on(void **state)
 
 static void what_is_wrong_is_refused_with_a_sentence(void **state)
 {
-    static const char *const wrong[] = {
-        "seed",     "seed=",      "seed=x",    "seed=7x",  "seed=-1",          "only=",       "only=2000",
-        "only=3x",  "late-write", "with=late", "scale=10", "scale=0%",         "scale=1001%", "scale=%",
-        "without=", "seed=7,,",   ",",         "kind",     "only=late-write ", "ONLY=3",      "seed =7"};
+    static const char *const wrong[] = {"seed",        "seed=",     "seed=x",    "seed=7x",
+                                        "seed=-1",     "only=",     "only=2000", "only=3x",
+                                        "late-write",  "with=late", "scale=10",  "scale=0%",
+                                        "scale=1001%", "scale=%",   "without=",  "seed=18446744073709551616",
+                                        "seed=7,,",    ",",         "kind",      "only=late-write ",
+                                        "ONLY=3",      "seed =7"};
     struct adverse_plan plan;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_false(parses(wrong[i], &plan));

@@ -157,11 +157,12 @@ def a_process_under_it_publishes_nothing_and_takes_nothing_directly():
 
 
 def a_list_that_is_none_is_refused():
-    for value in ("late-write", "seed=x", "only=99", "scale=0%"):
+    for value in ("late-write", "seed=x", "seed=99999999999999999999", "only=99", "scale=0%"):
         expect(softverbs("run", f"--adverse={value}", "--", "true"), status=2, err=[f'"{value}" of the adverse list'.encode()])
         done = softverbs("run", "--", "true", env={"SOFTVERBS_ADVERSE": value})
         assert done.returncode == 2 and b"3 late-write" in done.stderr, told(done)
     expect(softverbs("run", "--adverse", "--", "true"))
+    expect(softverbs("run", "--adverse", "seed=7", "true"), status=127, err=[b'A list of --adverse stands behind "=", as in --adverse=seed=7.'])
     expect(softverbs("run", "--schedule", "seven", "--", "true"), status=2, err=[b'"seven" is no schedule'])
 
 
