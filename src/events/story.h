@@ -60,6 +60,7 @@ struct story_error {
 struct story {
     struct story_record records[STORY_RECORDS];
     bool kept;             /* in a file, for when the process has ended */
+    bool kept_waiting;     /* then as that of one that had no error, and waited */
     uint32_t kept_flushed; /* work that had been flushed then */
     struct story_memory memory;
     struct story_error error;

@@ -7,6 +7,7 @@
 #include "tap/delay.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/srq.h"

@@ -9,6 +9,7 @@
 
 #include "base/container.h"
 #include "base/likely.h"
+#include "base/settings.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/guard.h"
@@ -334,7 +335,8 @@ int helper_start(struct process *process)
 {
     sigset_t all, before;
     schedule_initialize_timer(&process->helper.hangs, look_for_hangs);
-    process->helper.watches = process->parts->look_for_hangs && log_shown(LOG_WARN);
+    process->helper.watches =
+        process->parts->look_for_hangs && (log_wanted(LOG_WARN) || setting_environment(SETTING_STORY));
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);

@@ -24,7 +24,7 @@ void helper_freeze(struct process *, nanos);
 
 /* Something has happened, after which the program may wait for ever: a look at that (look_for_hangs of the process's
  * parts) is due after some seconds, and again as long as the last one found something that it has not reported yet. A
- * process in which nothing happens and nothing waits sets no timer, nor does one whose log prints nothing. Thread-safe;
+ * process in which nothing happens and nothing waits sets no timer, nor does one that keeps no log. Thread-safe;
  * costs a load while a look is due. */
 void helper_watch(struct process *);
 

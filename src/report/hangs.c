@@ -4,12 +4,16 @@
 
 #include "diag/log.h"
 #include "process/process.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/context/context.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq.h"
 
-enum { HANGS_MOST = 32 }; /* objects that are followed */
+enum {
+    HANGS_MOST = 32,  /* objects that are followed */
+    HANGS_STORIES = 4 /* queue pairs of a completion queue whose stories are kept */
+};
 
 /* What one look saw of an object that waits. */
 struct hang {
@@ -24,7 +28,9 @@ static struct hang before[HANGS_MOST];
 struct hangs {
     struct hang list[HANGS_MOST];
     unsigned count;
-    bool untold; /* something waits that was not logged */
+    bool untold;                     /* something waits that was not logged */
+    uint32_t waiting[HANGS_STORIES]; /* numbers of queue pairs whose completions wait */
+    unsigned waiting_count;
 };
 
 static struct hang *find_before(const struct hang *now)
@@ -87,11 +93,27 @@ static void look_at_cq(struct hangs *hangs, const struct object *object)
         return;
     }
     uint32_t waiting = cq_ring_count(&cq->ring);
-    bool unarmed = waiting && cq->armed == CQ_UNARMED && !comp_channel_has(cq->channel, cq);
-    struct hang now = {object->handle, cq_ring_tail(&cq->ring), REASON_NOT_ARMED, false};
+    bool unarmed = cq->armed == CQ_UNARMED && !comp_channel_has(cq->channel, cq);
+    struct hang now = {object->handle, cq_ring_tail(&cq->ring), unarmed ? REASON_NOT_ARMED : REASON_NONE, false};
+    bool waits = waiting && add(hangs, now);
+    if (waits && !hangs->waiting_count)
+        hangs->waiting_count = cq_ring_users(&cq->ring, hangs->waiting, HANGS_STORIES);
     lock_release(&cq->lock);
-    if (unarmed && add(hangs, now))
+    if (waits && unarmed)
         log_reason(LOG_WARN, REASON_NOT_ARMED, "cq with handle %u: %u completions wait", object->handle, waiting);
+}
+
+/* A program that waits for an event in vain is killed more often than it ends. */
+static void keep_story(struct hangs *hangs, const struct object *object)
+{
+    struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+    unsigned i = 0;
+    while (i < hangs->waiting_count && hangs->waiting[i] != qp->number)
+        i++;
+    if (i == hangs->waiting_count || !lock_try(&qp->lock))
+        return;
+    qp_story_wait(qp);
+    lock_release(&qp->lock);
 }
 
 static void look_at_objects(struct hangs *hangs, struct process *process, enum object_kind kind,
@@ -120,6 +142,8 @@ bool hangs_look(struct process *process)
         return true;
     look_at_objects(&hangs, process, OBJECT_QP, look_at_qp);
     look_at_objects(&hangs, process, OBJECT_CQ, look_at_cq);
+    if (hangs.waiting_count)
+        look_at_objects(&hangs, process, OBJECT_QP, keep_story);
     mutex_release(&process->control);
     memcpy(before, hangs.list, sizeof before);
     return hangs.untold;

@@ -22,6 +22,7 @@
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_flight.h"
 #include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/words.h"

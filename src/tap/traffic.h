@@ -73,6 +73,12 @@ struct story_recent *traffic_recent(struct traffic_flow *);
 /* Puts all recent records into the story, which is made where there is none. Under qp->lock. */
 void traffic_settle(struct traffic_flow *);
 
+/* Bytes of all records that were ever written for the story. */
+static inline uint32_t traffic_written(const struct traffic_flow *flow)
+{
+    return flow->recent ? flow->recent->at : 0;
+}
+
 /* A change of the state alone needs no story. */
 __attribute__((always_inline)) static inline void traffic_keep(struct traffic_flow *flow, enum event event, uint64_t a,
                                                                uint64_t b, uint32_t more)

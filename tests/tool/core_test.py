@@ -12,7 +12,7 @@ import time
 
 import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, Skip, environment, expect, patience, softverbs, until
-from stories import CAUSES, LIKE_OTHERS, LOST_EVENTS, compare, failed, plain
+from stories import CAUSES, LIKE_OTHERS, compare, failed, plain
 
 PROGRAM = f"{BUILD}/tests/tool/stories"
 SCRIPT = f"{BUILD}/lib/softverbs-gdb.py"
@@ -65,7 +65,7 @@ def every_cause_is_told_from_core_files():
     """Nothing else is left: no process, and no story in the directory."""
     path = f"{TEMPORARY}/stories-of-cores"
     cores, failures = [], {}
-    for name in CAUSES.keys() - set(LOST_EVENTS[2:]) - set(LIKE_OTHERS):  # those of lost events differ in one sentence
+    for name in CAUSES.keys() - set(LIKE_OTHERS):
         with failed(name, "--log", "none") as (failures[name], end):
             cores += _dump(failures[name][0], failures[name][2])
             end()

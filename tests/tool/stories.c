@@ -30,13 +30,23 @@ struct cause {
     enum ibv_qp_type type;     /* 0: RC */
     bool shared, late;         /* the server has a shared receive queue; posts its receive when it is too late */
     bool window;               /* what the client names is a memory window of a half of the region */
+    bool segments; /* the client's is a raw packet queue pair, which sends IBV_WR_TSO with a strange header */
     /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
      * server. */
     enum { RUNS, INIT, DIES, NOBODY, EXITS, FAILS, MOVES, DESTROYS, STRANGE, STOPS } server;
     unsigned behind;          /* work requests behind the first */
     bool hangs, moves_itself; /* no completion comes; the program itself goes to ERR */
     /* The client waits for an event that never comes, and why; or the server does, which has never armed. */
-    enum { POLLS, NEVER_ARMS, ARMS_ONCE, ARMS_FOR_SOLICITED, HAS_NO_CHANNEL, FETCHES_NOTHING, POLLS_NOTHING } waits;
+    enum {
+        POLLS,
+        POLLS_LATE,
+        NEVER_ARMS,
+        ARMS_ONCE,
+        ARMS_FOR_SOLICITED,
+        HAS_NO_CHANNEL,
+        FETCHES_NOTHING,
+        POLLS_NOTHING
+    } waits;
     bool server_waits;
 };
 
@@ -60,6 +70,7 @@ static const struct cause causes[] = {
     {.name = "dead", .opcode = IBV_WR_SEND, .length = 8, .server = DIES},
     {.name = "nobody", .opcode = IBV_WR_SEND, .length = 8, .server = NOBODY},
     {.name = "atomics-disabled", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8},
+    {.name = "segments", .opcode = IBV_WR_TSO, .length = 200, .segments = true},
     {.name = "reads-refused", .opcode = IBV_WR_RDMA_READ, .length = 8, .reads = 1, .reads_there = 1},
     {.name = "empty-srq", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 2, .shared = true},
     {.name = "short-srq", .opcode = IBV_WR_SEND, .length = 300, .receive = 299, .shared = true},
@@ -75,6 +86,7 @@ static const struct cause causes[] = {
     {.name = "uc-key", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .key = 0x100, .type = IBV_QPT_UC},
     {.name = "uc-receive", .opcode = IBV_WR_SEND, .length = 8, .type = IBV_QPT_UC},
     {.name = "fine", .opcode = IBV_WR_SEND, .length = 8, .receive = 8},
+    {.name = "slow", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = POLLS_LATE},
     {.name = "never-armed", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = NEVER_ARMS},
     {.name = "armed-once", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_ONCE},
     {.name = "solicited", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_FOR_SOLICITED},
@@ -169,6 +181,25 @@ static void make_qp(int self, unsigned flags)
     end->memory = (unsigned long)memory;
 }
 
+/* One of raw packets, ready to send. */
+static void make_raw_qp(void)
+{
+    struct ibv_qp_init_attr_ex init = {.send_cq = cq,
+                                       .recv_cq = cq,
+                                       .qp_type = IBV_QPT_RAW_PACKET,
+                                       .cap = {16, 16, 1, 1, 0},
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER,
+                                       .pd = pd,
+                                       .max_tso_header = 64};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    qp = ibv_create_qp_ex(context, &init);
+    if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT))
+        fail("no raw queue pair");
+    for (attr.qp_state = IBV_QPS_RTR; attr.qp_state <= IBV_QPS_RTS; attr.qp_state++)
+        if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+            fail("not ready to send");
+}
+
 static void modify(struct ibv_qp_attr *attr, int mask, int mask_of_reliable)
 {
     if (ibv_modify_qp(qp, attr, mask | (qp->qp_type == IBV_QPT_RC ? mask_of_reliable : 0)))
@@ -219,7 +250,12 @@ static void post_sends(void)
                                       .num_sge = 1,
                                       .opcode = cause->opcode,
                                       .send_flags = IBV_SEND_SIGNALED};
-        if (cause->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        if (cause->segments) {
+            static char nothing[54]; /* no header of Ethernet, IP and TCP */
+            wrs[i].tso.hdr = nothing;
+            wrs[i].tso.hdr_sz = sizeof nothing;
+            wrs[i].tso.mss = 100;
+        } else if (cause->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
             wrs[i].wr.atomic.remote_addr = address;
             wrs[i].wr.atomic.rkey = peer->rkey + cause->key;
         } else {
@@ -271,7 +307,7 @@ static void get_event(void)
 /* Up to where it would wait for the event that never comes. */
 static void post_and_wait(void)
 {
-    if (cause->waits != NEVER_ARMS)
+    if (cause->waits != NEVER_ARMS && cause->waits != POLLS_LATE)
         arm();
     post_sends();
     if (cause->waits == ARMS_ONCE || cause->waits == POLLS_NOTHING)
@@ -292,6 +328,8 @@ static void run_client(pid_t server)
     make_qp(0, IBV_ACCESS_LOCAL_WRITE);
     meet(0, 1);
     connect_qp(peer, cause->server == NOBODY ? 0xabcdef : peer->qp);
+    if (cause->segments)
+        make_raw_qp();
     meet(0, 2);
     if (cause->server == DIES)
         kill(server, SIGKILL);
@@ -313,6 +351,8 @@ static void run_client(pid_t server)
     fflush(stdout);
     if (read(0, &ignored, 1) < 0)
         fail("no input");
+    if (cause->waits == POLLS_LATE)
+        wait_for_completions(1);
     if (cause->hangs && ibv_destroy_qp(qp)) /* before the server ends, which would be an error */
         fail("not destroyed");
     atomic_store(&meeting->over, true);

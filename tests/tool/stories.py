@@ -83,6 +83,9 @@ CAUSES = {
         "Queue pair c of C is RC in ERR, connected with s of process S.", SENT, SILENCE, "Process S, which had queue pair s, has ended.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 113).",
         GONE, "\"softverbs explain 113\" has causes and cures."],
+    "exited": [
+        "Queue pair c of C is RC in ERR, connected with s.", WRITTEN, SILENCE, "The process that had queue pair s has ended.",
+        "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 113).", GONE, "\"softverbs explain 113\" has causes and cures."],
     "nobody": [
         "Queue pair c of C is RC in ERR, connected with 0xabcdef.", SENT, SILENCE,
         "No process of this directory has queue pair 0xabcdef or has left its story.",
@@ -92,6 +95,10 @@ CAUSES = {
         OWN_ERROR, "T C posted IBV_WR_ATOMIC_FETCH_AND_ADD of 8 bytes, wr_id 7, to address A with rkey K.",
         "T C completed it with IBV_WC_LOC_QP_OP_ERR: A READ or atomic was posted, but the queue pair's max_rd_atomic is 0 "
         "(reason 114).", "\"softverbs explain 114\" has causes and cures."],
+    "segments": [
+        "Queue pair c of C is RAW_PACKET in SQE.", "T C posted IBV_WR_TSO of 200 bytes, wr_id 7.",
+        "T C completed it with IBV_WC_LOC_QP_OP_ERR: The header of an IBV_WR_TSO must be Ethernet, IPv4 or IPv6, and TCP or UDP, and end there; "
+        "mss must not be 0 (reason 431).", "\"softverbs explain 431\" has causes and cures."],
     "reads-refused": [
         OWN_ERROR, "T C posted IBV_WR_RDMA_READ of 8 bytes, wr_id 7, to address A with rkey K.",
         "T S refused it: max_dest_rd_atomic of its queue pair is 0, so that it takes no READs and atomics (reason 211).",
@@ -158,15 +165,26 @@ CAUSES = {
         OWN_ERROR, "T It had no error: C itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
         "1 work request of C ended with IBV_WC_WR_FLUSH_ERR."],
 }
-# Nothing failed, and nothing is under way: an ended process leaves no story.
+# Nothing failed: the story of an ended process is kept for the completions that were not polled, where the queue has a channel.
 LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetched", "not-polled", "server-waits", "both")
 # Nor does one whose messages were lost, as unreliable services may; the end that dropped them has it.
 DROPPED = ("uc-key", "uc-receive")
 # Their sentences from core files are those of similar causes; each case takes a second, so these are left out there.
-LIKE_OTHERS = ("reads-refused", "empty-srq", "short-srq", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
+LIKE_OTHERS = ("no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
+LOST_ENDED = {
+    name: [CONNECTED.replace("of S", "of process S"), "It had no error.",
+           CAUSES[name][2].replace("has 1", "had 1").replace("event waits", "event waited").replace("does not", "did not").replace(" is asked", " was asked")
+           .replace("these are", "these were")]
+    for name in LOST_EVENTS if name not in ("no-channel", "server-waits", "both")}
+LOST_ENDED["server-waits"] = ["Queue pair s of S is RC in RTS, connected with c of process C.", "It had no error.",
+                              SERVER_WAITS.replace("has 1", "had 1").replace(" is asked", " was asked")]
 # The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
          for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled", "atomics-disabled")}
+SCRIPTED = [
+    OWN_ERROR, SENT, "T C completed it with IBV_WC_LOC_QP_OP_ERR: A rule of the user's script (softverbs run --script or --inject) disturbed the "
+    "call (reason 700).", "A rule of the script of C acted on it: when work, program stories, nth 1: complete LOC_QP_OP_ERR",
+    "\"softverbs explain 700\" has causes and cures."]
 NOT_READY = ("S dropped N packets (reason 8): A packet came for a queue pair that is not yet, or no longer, able to receive; "
              "it was dropped.")
 for name_of_state in ("deaf", "peer-moved"):
@@ -193,6 +211,7 @@ def plain(text, numbers):
     """The lines with what differs from run to run replaced."""
     client, qp, server, peer = numbers
     for found, word in ((f"softverbs why {client}", "softverbs why C"), (f"stories ({client})", "C"), (f"stories ({server})", "S"), (f"rocess {server}", "rocess S"),
+                        (f"rocess {client}", "rocess C"),
                         (f"{qp:#x}", "c"), (f"{peer:#x}", "s")):
         text = text.replace(found, word)
     # many answers that nothing is posted push the completion's time out of the records

@@ -4,13 +4,14 @@ import contextlib
 import json
 import os
 import re
+import signal
 import sys
 import time
 from xml.etree import ElementTree
 
 import cases
 from cases import TEMPORARY, expect, softverbs, told
-from stories import CAUSES, CONNECTED, DROPPED, ENDED, LOST_EVENTS, compare, failed, plain
+from stories import CAUSES, CONNECTED, DROPPED, ENDED, LOST_ENDED, LOST_EVENTS, SCRIPTED, compare, failed, plain
 
 
 def every_cause_is_told_live_and_afterwards():
@@ -24,11 +25,11 @@ def every_cause_is_told_live_and_afterwards():
             compare(f"{name}, ended", plain(last.stdout.decode(), numbers), ENDED.get(name, lines))
 
 
-def _wait_until_told(numbers, lines):
+def _wait_until_told(numbers, lines, *options):
     """The completion of what was sent comes by itself, and only the program could wait for it."""
     end = cases.until(20)
     while True:
-        said = plain(expect(softverbs("why", "--qp", f"{numbers[1]:#x}")).stdout.decode(), numbers)
+        said = plain(expect(softverbs("why", *options, "--qp", f"{numbers[1]:#x}")).stdout.decode(), numbers)
         if said == lines or time.monotonic() > end:
             return said
         time.sleep(0.1)
@@ -39,6 +40,58 @@ def a_lost_event_is_told_live():
         with failed(name) as (numbers, end):
             compare(name, _wait_until_told(numbers, CAUSES[name]), CAUSES[name])
             end()
+
+
+def a_lost_event_is_told_when_its_process_has_ended():
+    """One that ends at once has not waited for it, so all wait together first."""
+    with contextlib.ExitStack() as stack:
+        programs = {name: stack.enter_context(failed(name)) for name in LOST_ENDED}
+        for name, (numbers, _) in programs.items():
+            _wait_until_told(numbers, CAUSES[name])
+        time.sleep(1)
+        for _, end in programs.values():
+            end()
+        for name, (numbers, _) in programs.items():
+            qp, pid = numbers[2:][::-1] if name == "server-waits" else numbers[:2][::-1]
+            said = expect(softverbs("why", "--last", "--qp", str(qp), str(pid)))
+            compare(f"{name}, ended", plain(said.stdout.decode(), numbers), LOST_ENDED[name])
+
+
+def _wait_until_kept(numbers):
+    """The library sees after some seconds that nothing moves."""
+    end = cases.until(60)
+    while softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0])).returncode and time.monotonic() < end:
+        time.sleep(0.2)
+
+
+def a_lost_event_is_told_of_a_process_that_was_killed():
+    names = ("never-armed", "not-polled", "not-fetched")
+    with contextlib.ExitStack() as stack:
+        programs = {name: stack.enter_context(failed(name)) for name in names}
+        for numbers, _ in programs.values():
+            _wait_until_kept(numbers)
+            os.kill(numbers[0], signal.SIGKILL)
+        for name, (numbers, stop) in programs.items():
+            stop()
+            said = _wait_until_told(numbers, LOST_ENDED[name], "--last")  # its child ends with it
+            compare(f"{name}, killed", said, LOST_ENDED[name])
+
+
+def what_waited_and_then_ended_well_is_not_said_to_wait():
+    """Its story was kept as it waited, and is written once more when it is destroyed."""
+    with failed("slow") as (numbers, end):
+        _wait_until_kept(numbers)
+        end()
+        said = plain(expect(softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0]))).stdout.decode(), numbers)
+        assert said[1] == "It had no error." and not any("not polled" in line for line in said), said
+
+
+def work_that_a_script_ends_is_told_by_its_rule():
+    with failed("fine", "--inject", SCRIPTED[3].split("it: ")[1]) as (numbers, end):
+        compare("scripted", plain(expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode(), numbers), SCRIPTED)
+        end()
+        said = expect(softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0]))).stdout.decode()
+        compare("scripted, ended", plain(said, numbers), [SCRIPTED[0].replace("s of S.", "s of process S."), *SCRIPTED[1:]])
 
 
 def an_event_that_a_script_loses_or_holds_back_is_told_live():

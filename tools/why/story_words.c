@@ -150,11 +150,17 @@ static json_int_t posted_at(const json_t *end, const json_t *other)
     return refused && refused < posted ? refused : posted;
 }
 
+/* Memory of the peer. */
+static bool names_memory(const char *opcode)
+{
+    return strstr(opcode, "RDMA") || strstr(opcode, "ATOMIC") || strstr(opcode, "FLUSH");
+}
+
 static void tell_post(struct tale *tale, const json_t *end, const json_t *other)
 {
     char name[TALE_NAME], when[TALE_NAME], where[128] = "";
     const json_t *error = error_of(end);
-    if (!strstr(tale_text(error, "opcode"), "SEND"))
+    if (names_memory(tale_text(error, "opcode")))
         snprintf(where, sizeof where, ", to address 0x%" PRIx64 " with rkey 0x%" PRIx64,
                  (uint64_t)tale_number(error, "address"), (uint64_t)tale_number(error, "key"));
     tale_say(tale, "%s%s posted %s of %" PRIu64 " bytes, wr_id %" PRIu64 "%s.", tale_time(posted_at(end, other), when),
@@ -303,10 +309,21 @@ static const json_t *last_completion(const json_t *end)
     return !send || (receive && tale_number(receive, "time") > tale_number(send, "time")) ? receive : send;
 }
 
-/* The queues of a live end in which something lies. */
+static bool is_ended(const json_t *end)
+{
+    return json_is_true(json_object_get(end, "ended"));
+}
+
+/* It was kept for what it waited for, and not for an error, with which its completion lies there, too. */
+static bool is_kept_waiting(const json_t *end, const json_t *cq)
+{
+    return json_object_get(cq, "event") && !tale_reason(end) && !tale_has(end, "state", "ERR");
+}
+
+/* Something lies in the queue that the program has not polled. */
 static bool has_unpolled(const json_t *end, const json_t *cq)
 {
-    return tale_number(cq, "waiting") && !json_is_true(json_object_get(end, "ended"));
+    return tale_number(cq, "waiting") && (!is_ended(end) || is_kept_waiting(end, cq));
 }
 
 static bool has_completions(const json_t *end)
@@ -329,10 +346,11 @@ static void tell_completions(struct tale *tale, const json_t *end)
         if (!has_unpolled(end, cq))
             continue;
         bool sleeps = json_object_get(cq, "event") || tale_number(cq, "asked");
-        tale_say(tale, "%sCompletion queue %" PRIu64 " of %s has %" PRIu64 " completion%s that %s not polled%s%s.",
+        const char *words = is_ended(end) ? lost_event_words_ended(cq) : lost_event_words(cq);
+        tale_say(tale, "%sCompletion queue %" PRIu64 " of %s %s %" PRIu64 " completion%s that %s not polled%s%s.",
                  tale_time(tale_number(last_completion(end), "time"), when), (uint64_t)tale_number(cq, "handle"),
-                 tale_name(end, name), (uint64_t)waiting, tale_plural(waiting), waiting == 1 ? "was" : "were",
-                 sleeps ? ", and " : " (ibv_poll_cq)", sleeps ? lost_event_words(cq) : "");
+                 tale_name(end, name), is_ended(end) ? "had" : "has", (uint64_t)waiting, tale_plural(waiting),
+                 waiting == 1 ? "was" : "were", sleeps ? ", and " : " (ibv_poll_cq)", sleeps ? words : "");
     }
 }
 
@@ -342,7 +360,9 @@ static void tell_losses(struct tale *tale)
     if (!json_object_get(tale->own, "retry_cnt")) {
         silence_tell_drops(tale, tale->own, 0);
         silence_tell_drops(tale, tale->peer, 0);
-    } else if (tale_number(tale->own, "send_posted") && !tale_has(tale->own, "state", "ERR"))
+    } else if (is_ended(tale->own) && has_completions(tale->own))
+        return;
+    else if (tale_number(tale->own, "send_posted") && !tale_has(tale->own, "state", "ERR"))
         silence_tell(tale, tale->own, tale->peer);
 }
 
@@ -368,7 +388,7 @@ static void tell_flush_or_hang(struct tale *tale)
                  "It had no error. It has no receive posted (%s) for a message of its peer, and answered so "
                  "%" PRIu64 " time%s.",
                  posting_of(tale->own), (uint64_t)waits, tale_plural(waits));
-    else if (has_completions(tale->own) || has_completions(tale->peer))
+    else if (has_completions(tale->own) || has_completions(tale->peer) || is_ended(tale->own))
         tale_say(tale, "It had no error.");
     else
         tale_say(tale, "It had no error. \"softverbs why %d\" says what its process waits for.",
@@ -388,7 +408,7 @@ static bool is_of_both(const json_t *own)
 
 static void tell_missing(struct tale *tale)
 {
-    if (tale_number(tale->own, "peer_qp") && is_of_both(tale->own))
+    if (tale_number(tale->own, "peer_qp") && is_of_both(tale->own) && !has_completions(tale->own))
         silence_tell_missing(tale);
 }
 

@@ -35,3 +35,13 @@ void cq_report_object(FILE *out, const struct object *object, const int64_t *epo
     cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), epoch);
     fprintf(out, ",\"users\":%u", object->uses);
 }
+
+bool cq_report_waits(struct cq *cq, uint32_t qp_number)
+{
+    if (!cq || !cq->channel)
+        return false;
+    lock_take(&cq->lock);
+    bool holds = cq_ring_holds(&cq->ring, qp_number);
+    lock_release(&cq->lock);
+    return holds;
+}

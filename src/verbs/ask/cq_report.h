@@ -2,6 +2,7 @@
 #ifndef VERBS_ASK_CQ_REPORT_H
 #define VERBS_ASK_CQ_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,5 +14,9 @@ struct object;
 void cq_report(FILE *, struct cq *, const int64_t *epoch);
 /* The same of an object, and how many use it, which is guarded by process->control: the caller has it. */
 void cq_report_object(FILE *, const struct object *, const int64_t *epoch);
+
+/* Do completions of the queue pair lie in a queue for whose event the program can wait? NULL: none do. Takes cq->lock.
+ */
+bool cq_report_waits(struct cq *, uint32_t qp_number);
 
 #endif

@@ -1,22 +1,16 @@
 #include "verbs/ask/qp_story.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/uncancelled.h"
 #include "config/device.h"
 #include "diag/clean.h"
-#include "diag/kept_story.h"
-#include "diag/log.h"
-#include "events/drops.h"
 #include "events/last_events.h"
 #include "events/lines.h"
 #include "script/meet.h"
 #include "transport/request.h"
 #include "verbs/ask/cq_report.h"
-#include "verbs/ask/qp_story_log.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
@@ -34,22 +28,20 @@ static int64_t read_clock(clockid_t clock)
     return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
 }
 
+nanos qp_story_now(void)
+{
+    return (nanos)read_clock(CLOCK_MONOTONIC);
+}
+
 /* -- what is known when it happens */
 
-/* With all records in the story; without one nothing has happened. */
-static const struct traffic_flow *settled_flow(const struct qp *qp)
+const struct traffic_flow *qp_story_settle(const struct qp *qp)
 {
     struct traffic_flow *flow = qp_flow((struct qp *)qp);
     lock_assert_held(&qp->lock);
     if (flow->recent)
         traffic_settle(flow);
     return flow;
-}
-
-/* Bytes of all records that the story ever had. */
-static uint32_t flow_at(const struct traffic_flow *flow)
-{
-    return flow->recent ? flow->recent->at : 0;
 }
 
 /* Where the first error goes; NULL: there was one, or there is no memory. */
@@ -59,7 +51,7 @@ static struct story_error *begin_error(struct qp *qp, enum story_subject subject
     if (!story || story->error.reason)
         return NULL;
     uint32_t sends = story->error.flushed_sends, receives = story->error.flushed_receives;
-    story->error = (struct story_error){.time = (nanos)read_clock(CLOCK_MONOTONIC),
+    story->error = (struct story_error){.time = qp_story_now(),
                                         .reason = (uint16_t)reason,
                                         .subject = (uint8_t)subject,
                                         .flushed_sends = sends,
@@ -100,6 +92,13 @@ static nanos posted_at(const struct send_wqe *work, nanos now)
     return before > UINT32_MAX - AHEAD ? now : now - ((nanos)before << 20);
 }
 
+/* Memory of the peer; others keep what is their own in the same fields. */
+static bool names_memory(unsigned opcode)
+{
+    unsigned class = request_kinds[opcode].class;
+    return class >= REQUEST_WRITE && class <= REQUEST_ATOMIC_WRITE;
+}
+
 static void describe_send(struct qp *qp, struct story_error *error, const struct send_wqe *work)
 {
     error->posted = posted_at(work, error->time);
@@ -107,8 +106,10 @@ static void describe_send(struct qp *qp, struct story_error *error, const struct
     error->opcode = work->opcode & ~WORK_SCRIPTED;
     error->length = work->length;
     error->psn = work->started ? work->first_psn : 0;
-    error->address = work->remote_address;
-    error->key = work->rkey;
+    if (names_memory(error->opcode)) {
+        error->address = work->remote_address;
+        error->key = work->rkey;
+    }
     if (!(work->flags & IBV_SEND_INLINE))
         error->memory = find_refused(qp, qp->memory.pd, work->sge, work->sge_count, request_local_access(work));
 }
@@ -116,7 +117,7 @@ static void describe_send(struct qp *qp, struct story_error *error, const struct
 void qp_story_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
     lock_assert_held(&qp->lock);
-    struct story *story = settled_flow(qp)->story;
+    struct story *story = qp_story_settle(qp)->story;
     if (status == IBV_WC_WR_FLUSH_ERR) {
         if (story)
             story->error.flushed_sends++;
@@ -155,7 +156,7 @@ static void describe_receive(struct qp *qp, struct story_error *error, const str
 void qp_story_receive(struct qp *qp, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     lock_assert_held(&qp->lock);
-    struct story *story = settled_flow(qp)->story;
+    struct story *story = qp_story_settle(qp)->story;
     if (arrival->status == IBV_WC_WR_FLUSH_ERR) {
         if (story)
             story->error.flushed_receives++;
@@ -284,11 +285,11 @@ static void report_error(FILE *out, const struct story_error *error, int64_t epo
 /* Whom it sends to, or sent to: of one that ended the event is left. 0: nobody known. */
 static int find_peer_pid(const struct qp *qp)
 {
-    const struct traffic_flow *flow = settled_flow(qp);
+    const struct traffic_flow *flow = qp_story_settle(qp);
     if (qp->path.peer)
         return (int)qp->path.peer->pid;
     for (unsigned back = 1; flow->story && back <= STORY_RECORDS; back++) {
-        const struct story_record *record = story_record(flow->story, flow_at(flow), back);
+        const struct story_record *record = story_record(flow->story, traffic_written(flow), back);
         if (record->event == EVENT_PEER_ENDED && record->time)
             return (int)record->a;
     }
@@ -365,7 +366,7 @@ static void report_rules(FILE *out, const struct qp *qp)
 void qp_story_report(FILE *out, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    const struct traffic_flow *flow = settled_flow(qp);
+    const struct traffic_flow *flow = qp_story_settle(qp);
     const struct story *story = flow->story;
     int64_t epoch = since_1970();
     fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
@@ -384,80 +385,7 @@ void qp_story_report(FILE *out, const struct qp *qp)
         if (story->error.reason)
             report_error(out, &story->error, epoch);
         fputs(",\"events\":", out);
-        last_events_report_ring(out, story->records, STORY_RECORDS, flow_at(flow), epoch);
+        last_events_report_ring(out, story->records, STORY_RECORDS, traffic_written(flow), epoch);
     }
     fputs("}", out);
-}
-
-static uint32_t flushed(const struct story *story)
-{
-    return story->error.flushed_sends + story->error.flushed_receives;
-}
-
-static void write_story(struct qp *qp, kept_story_adder *add)
-{
-    struct story *story = qp_flow(qp)->story;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return;
-    story->kept = true;
-    story->kept_flushed = flushed(story);
-    qp_story_report(out, qp);
-    fputs("\n", out);
-    if (!fclose(out))
-        add(text, size);
-    free(text);
-}
-
-/* In the midst of a call that succeeds, as of ibv_post_send(3): streams of the C library change errno. */
-static void keep_story(struct qp *qp, kept_story_adder *add)
-{
-    int error = errno, before = uncancelled_begin();
-    write_story(qp, add);
-    uncancelled_end(before);
-    errno = error;
-}
-
-void qp_story_keep(struct qp *qp)
-{
-    lock_assert_held(&qp->lock);
-    const struct story *story = settled_flow(qp)->story;
-    if (!story || (!story->error.reason && !story->error.flushed_sends) || !kept_story_may(false))
-        return;
-    keep_story(qp, kept_story_add);
-    qp_story_log(qp->number, story, flow_at(qp_flow(qp)), (nanos)read_clock(CLOCK_MONOTONIC));
-}
-
-/* A message was told to come later, or dropped, and nothing has come since. */
-static bool lets_wait(const struct story *story, uint32_t at)
-{
-    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
-        const struct story_record *record = story_record(story, at, back);
-        if (!record->time || record->event == EVENT_RECEIVE_ENDED)
-            return false;
-        if (record->event == EVENT_RNR_SENT ||
-            (record->event == EVENT_PACKET_DROPPED && drops_lose((unsigned)record->a)))
-            return true;
-    }
-    return false;
-}
-
-static bool has_work(const struct qp *qp)
-{
-    const struct send_queue *queue = engine_queue((struct engine *)qp_engine(qp));
-    return queue->head != queue->tail;
-}
-
-void qp_story_end(struct qp *qp)
-{
-    lock_assert_held(&qp->lock);
-    const struct story *story = settled_flow(qp)->story;
-    if (!story)
-        return;
-    if (story->kept && story->kept_flushed != flushed(story))
-        keep_story(qp, kept_story_renew);
-    else if (!story->kept && (has_work(qp) || lets_wait(story, flow_at(qp_flow(qp)))) && kept_story_may(true))
-        keep_story(qp, kept_story_add);
 }

@@ -25,13 +25,11 @@ void qp_story_fault(struct qp *, enum reason);
 /* It is reset: it has had no error. */
 void qp_story_forget(struct qp *);
 
-/* It has left RTS: what it had to tell is written where it can be read when the process has ended (diag/kept_story.h),
- * and into the log, where that has what is of LOG_INFO. */
-void qp_story_keep(struct qp *);
+/* As the times of errors are: exact. */
+nanos qp_story_now(void);
 
-/* It is destroyed, or its process ends: likewise, where it had no error and its last message was refused for want of a
- * receive, or work of its own has not ended. */
-void qp_story_end(struct qp *);
+/* Puts all records into the story; without one nothing has happened. */
+const struct traffic_flow *qp_story_settle(const struct qp *);
 
 /* "send", of enum story_subject. */
 const char *qp_story_subject(unsigned subject);

@@ -15,6 +15,7 @@
 #include "tap/delay.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/life/qp_refuse.h"
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"

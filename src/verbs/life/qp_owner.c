@@ -6,6 +6,7 @@
 #include "diag/log.h"
 #include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/life/work_words.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"

@@ -9,7 +9,7 @@
 #include "tap/traffic.h"
 #include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_inquiry.h"
-#include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/life/async_get.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"

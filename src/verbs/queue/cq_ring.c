@@ -15,6 +15,28 @@ void cq_ring_drop_oldest(struct cq_ring *ring)
     cq_ring_taken(ring, head + 1);
 }
 
+bool cq_ring_holds(const struct cq_ring *ring, uint32_t qp_number)
+{
+    uint32_t tail = cq_ring_tail(ring), at = cq_ring_head(ring);
+    while (at != tail && cq_ring_at(ring, at)->qp_number != qp_number)
+        at++;
+    return at != tail;
+}
+
+unsigned cq_ring_users(const struct cq_ring *ring, uint32_t *numbers, unsigned most)
+{
+    unsigned count = 0;
+    uint32_t tail = cq_ring_tail(ring);
+    for (uint32_t at = cq_ring_head(ring); at != tail && count < most; at++) {
+        unsigned i = 0;
+        numbers[count] = cq_ring_at(ring, at)->qp_number;
+        while (numbers[i] != numbers[count])
+            i++;
+        count += i == count;
+    }
+    return count;
+}
+
 void cq_ring_withdraw(struct cq_ring *ring, uint32_t qp_number)
 {
     uint32_t tail = cq_ring_tail(ring), kept = cq_ring_head(ring);

@@ -113,6 +113,14 @@ uint32_t cq_ring_capacity(uint32_t entries);
  * its queue are free. */
 void cq_ring_drop_oldest(struct cq_ring *);
 
+/* Does an entry of the queue pair lie there? The caller keeps those away that put in. */
+bool cq_ring_holds(const struct cq_ring *, uint32_t qp_number);
+
+/* Whose entries lie there, at most so many: each number once, that of the oldest entry first. Returns how many.
+ * Likewise.
+ */
+unsigned cq_ring_users(const struct cq_ring *, uint32_t *numbers, unsigned most);
+
 /* The entries of a queue pair go, but for those that are lasting; the places of their receives in an SRQ are free.
  * Those that stay move up, so that a CQ is as full as there are completions to be polled. */
 void cq_ring_withdraw(struct cq_ring *, uint32_t qp_number);

@@ -56,6 +56,26 @@ static void a_capacity_is_the_next_power_of_two(void **state)
     assert_int_equal(cq_ring_capacity((1U << 22) - 1), 1U << 22);
 }
 
+static void the_queue_pairs_whose_entries_lie_there_are_known(void **state)
+{
+    struct fixture fixture;
+    uint32_t numbers[2] = {0};
+    begin(&fixture);
+    assert_int_equal(cq_ring_users(&fixture.ring, numbers, 2), 0);
+    assert_false(cq_ring_holds(&fixture.ring, QP));
+    put_many(&fixture, 0, 3);
+    assert_int_equal(cq_ring_users(&fixture.ring, numbers, 2), 2);
+    assert_int_equal(numbers[0], QP);
+    assert_int_equal(numbers[1], OTHER_QP);
+    assert_int_equal(cq_ring_users(&fixture.ring, numbers, 1), 1);
+    assert_true(cq_ring_holds(&fixture.ring, OTHER_QP));
+    take(&fixture);
+    take(&fixture);
+    assert_int_equal(cq_ring_users(&fixture.ring, numbers, 2), 1);
+    assert_int_equal(numbers[0], QP);
+    assert_false(cq_ring_holds(&fixture.ring, OTHER_QP));
+}
+
 static void entries_are_taken_in_the_order_of_putting(void **state)
 {
     struct fixture fixture;
@@ -193,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_that_goes_frees_the_place_in_a_shared_queue),
         cmocka_unit_test(a_capacity_is_the_next_power_of_two),
+        cmocka_unit_test(the_queue_pairs_whose_entries_lie_there_are_known),
         cmocka_unit_test(entries_are_taken_in_the_order_of_putting),
         cmocka_unit_test(a_full_ring_has_no_room_until_one_is_taken),
         cmocka_unit_test(what_is_not_put_yet_is_not_seen),

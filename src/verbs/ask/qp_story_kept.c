@@ -1,0 +1,127 @@
+#include "verbs/ask/qp_story_kept.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/uncancelled.h"
+#include "diag/kept_story.h"
+#include "events/drops.h"
+#include "verbs/ask/cq_report.h"
+#include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_log.h"
+#include "verbs/qp/qp_datapath.h"
+
+static uint32_t flushed(const struct story *story)
+{
+    return story->error.flushed_sends + story->error.flushed_receives;
+}
+
+static void write_story(struct qp *qp, kept_story_adder *add)
+{
+    struct story *story = qp_flow(qp)->story;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    story->kept = true;
+    story->kept_waiting = !story->error.reason && !story->error.flushed_sends;
+    story->kept_flushed = flushed(story);
+    qp_story_report(out, qp);
+    fputs("\n", out);
+    if (!fclose(out))
+        add(text, size);
+    free(text);
+}
+
+/* In the midst of a call that succeeds, as of ibv_post_send(3): streams of the C library change errno. */
+static void keep_story(struct qp *qp, kept_story_adder *add)
+{
+    int error = errno, before = uncancelled_begin();
+    write_story(qp, add);
+    uncancelled_end(before);
+    errno = error;
+}
+
+void qp_story_keep(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    const struct story *story = qp_story_settle(qp)->story;
+    if (!story || (!story->error.reason && !story->error.flushed_sends) || !kept_story_may(false))
+        return;
+    keep_story(qp, kept_story_add);
+    qp_story_log(qp->number, story, traffic_written(qp_flow(qp)), qp_story_now());
+}
+
+/* A message was told to come later, or dropped, and nothing has come since. */
+static bool lets_wait(const struct story *story, uint32_t at)
+{
+    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(story, at, back);
+        if (!record->time || record->event == EVENT_RECEIVE_ENDED)
+            return false;
+        if (record->event == EVENT_RNR_SENT ||
+            (record->event == EVENT_PACKET_DROPPED && drops_lose((unsigned)record->a)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_work(const struct qp *qp)
+{
+    const struct send_queue *queue = engine_queue((struct engine *)qp_engine(qp));
+    return queue->head != queue->tail;
+}
+
+/* When its newest work ended; 0: no record of that is left. */
+static nanos last_ended(const struct story *story, uint32_t at)
+{
+    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(story, at, back);
+        if (record->event == EVENT_RECEIVE_ENDED || record->event == EVENT_SEND_ENDED)
+            return record->time;
+    }
+    return 0;
+}
+
+/* A program that ends at once does not want them; one that waits in vain gives up after some time. */
+static bool has_waited(const struct qp *qp, const struct story *story)
+{
+    const nanos patience = NANOS_SECOND / 2;
+    if (qp->state == IBV_QPS_ERR ||
+        (!cq_report_waits(qp->uses.send_cq, qp->number) && !cq_report_waits(qp->uses.receive_cq, qp->number)))
+        return false;
+    return qp_story_now() - last_ended(story, traffic_written(qp_flow((struct qp *)qp))) > patience;
+}
+
+static bool is_worth_keeping(const struct qp *qp, const struct story *story)
+{
+    return has_work(qp) || lets_wait(story, traffic_written(qp_flow((struct qp *)qp))) || has_waited(qp, story);
+}
+
+/* Something has happened since it was kept: work was flushed, or what it waited for came. */
+static bool is_outdated(const struct story *story)
+{
+    return story->kept && (story->kept_waiting || story->kept_flushed != flushed(story));
+}
+
+void qp_story_end(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    struct story *story = qp_story_settle(qp)->story;
+    if (!story)
+        return;
+    if (is_outdated(story)) {
+        keep_story(qp, kept_story_renew);
+        story->kept_waiting = false; /* it is destroyed, and then its process ends */
+    } else if (!story->kept && is_worth_keeping(qp, story) && kept_story_may(true))
+        keep_story(qp, kept_story_add);
+}
+
+void qp_story_wait(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    const struct story *story = qp_story_settle(qp)->story;
+    if (story && !story->kept && qp->state != IBV_QPS_ERR && kept_story_may(true))
+        keep_story(qp, kept_story_add);
+}

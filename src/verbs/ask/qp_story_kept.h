@@ -1,0 +1,20 @@
+/* When the story of a queue pair (qp_story.h) is kept: written where `softverbs why --last` reads it when the process
+ * has ended (diag/kept_story.h). All under qp->lock. */
+#ifndef VERBS_ASK_QP_STORY_KEPT_H
+#define VERBS_ASK_QP_STORY_KEPT_H
+
+struct qp;
+
+/* It has left RTS: what it had to tell is written where it can be read when the process has ended (diag/kept_story.h),
+ * and into the log, where that has what is of LOG_INFO. */
+void qp_story_keep(struct qp *);
+
+/* It is destroyed, or its process ends: likewise, where it had no error and its last message was refused for want of a
+ * receive, work of its own has not ended, or completions of it lay for a while in a queue with a channel, unpolled. */
+void qp_story_end(struct qp *);
+
+/* Completions of it have lain unpolled for some seconds in a queue with a channel: likewise, as the process may be
+ * killed while it hangs. */
+void qp_story_wait(struct qp *);
+
+#endif
