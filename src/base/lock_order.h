@@ -17,6 +17,7 @@ enum lock_rank {
                         posting sends, the program's from wr_start to wr_complete */
     LOCK_JOINING,    /* opening the first device, closing the last, forking (process.c) */
     LOCK_CM_JOINING, /* the first use of the connection manager */
+    LOCK_DRIVER,     /* the first use of a driver that copies, and of each of its devices (cuda.c) */
     LOCK_CONTROL,    /* process->control: creating, destroying, counting uses (a mutex; may be held long) */
     LOCK_PROGRESS,   /* process->progress: draining links, timers, the lists of queue pairs that wait for something */
     LOCK_CM,         /* cm->lock: the connection manager; never together with LOCK_QP */

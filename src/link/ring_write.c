@@ -3,6 +3,7 @@
 #include "base/likely.h"
 #include "link/fence.h"
 #include "link/ring_layout.h"
+#include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 
 enum { CLEAR_AHEAD = 8 * RING_LINE, RING_SHORT = 64 };
@@ -148,7 +149,8 @@ __attribute__((always_inline)) static inline void write_head(struct ring_frame *
 static bool write_bytes(struct ring_writer *writer, const struct payload *payload, uint8_t *to, enum frame_sent *sent)
 {
     bool pulls = payload->pull;
-    if (pulls ? payload->pull(payload, 0, &(struct iovec){to, payload->length}, 1) : gather(payload, to))
+    struct iovec all = {to, payload->length};
+    if (pulls ? payload->pull(payload, 0, &all, 1) : gather(payload, to) || foreign_payload_copy(payload, 0, &all, 1, 0))
         return true;
     writer->clear = writer->tail + RING_LINE;
     *sent = pulls ? FRAME_SENT : FRAME_UNREADABLE;

@@ -17,6 +17,7 @@
 #include "process/poller.h"
 #include "process/port.h"
 #include "process/progress.h"
+#include "process/restraints.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
 
@@ -253,7 +254,7 @@ static void step(struct duty *duty)
         helper_watch(process);
     if (claimed)
         duty->tick = tick_first;
-    else if (rang)
+    else if (rang || unlikely(atomic_load_explicit(&process->poller.restraints, memory_order_relaxed)))
         duty->tick = 0;
     if (duty->tick && atomic_load(&process->loop.owing))
         progress_work(process);
@@ -296,13 +297,14 @@ static void leave_host(struct process *process)
     process->parts->leave(process);
     delay_flush(traffic_taps(&process->traffic));
     process->parts->write_counters(process);
-    atomic_store(&process->forked, true);
+    restraints_end_all(process);
     node_leave_host(process->node);
     lock_release(&process->progress);
 }
 
 static void *help(void *argument)
 {
+    restraints_be_helper();
     struct duty duty = {.process = argument, .linger = linger_least};
     pthread_setname_np(pthread_self(), "softverbs");
     ask_for_short_slices();

@@ -39,7 +39,7 @@ cold static bool claims(struct process *process)
 {
     lock_assert_held(&process->progress);
     process->poller.polled_rounds = 0;
-    return !process->forked && node_sleeping(process->node);
+    return !process->poller.restraints && node_sleeping(process->node);
 }
 
 cold static void claim_now(struct process *process)
@@ -64,14 +64,24 @@ cold static void be_denied(struct process *process)
     yield_if_idle(process, 0);
 }
 
-/* False: another thread has the progress. */
+/* It is left to the helper, which a doorbell wakes as when no thread polls. */
+cold static bool poll_nothing(struct process *process)
+{
+    poller_active(process);
+    yield_if_idle(process, 0);
+    return process->forked;
+}
+
+/* False: another thread has the progress, or has to make it. */
 static inline bool poll_once(struct process *process)
 {
+    if (unlikely(process->poller.restraints))
+        return poll_nothing(process);
     if (!lock_try(&process->progress)) {
         be_denied(process);
         return false;
     }
-    unsigned done = process->forked ? 0 : progress_round(process, true);
+    unsigned done = progress_round(process, true);
     bool claim = may_claim(process) && claims(process);
     lock_release(&process->progress);
     poller_active(process);
@@ -95,6 +105,8 @@ void poller_handover(struct process *process)
 {
     if (process->forked)
         return;
+    if (unlikely(process->poller.restraints))
+        return node_wake(process->node);
     if (!node_rest(process->node) && !poll_once(process))
         node_wake(process->node);
     if (atomic_load(

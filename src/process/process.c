@@ -19,6 +19,7 @@
 #include "process/poller.h"
 #include "process/port.h"
 #include "process/progress.h"
+#include "process/restraints.h"
 #include "record/recorder.h"
 #include "runtime/qpns.h"
 #include "tap/delay.h"
@@ -144,7 +145,7 @@ static void in_child(void)
     static_locks_release();
     if (the_process) {
         the_process->inherited = true;
-        atomic_store(&the_process->forked, true);
+        restraints_end_all(the_process);
         the_process->parts->inherit(the_process);
         recorder_inherit();
         node_abandon(the_process->node);

@@ -84,6 +84,7 @@ struct loop {
 
 /* Of those who poll (poller.c). */
 struct poller {
+    _Atomic uint8_t restraints;    /* enum restraint: not every thread may move data (restraints.h) */
     _Atomic uint32_t rounds;       /* calls that move data; see poller_active */
     uint32_t polled_rounds;        /* of them since the last claim; under progress */
     _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/likely.h"
+#include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 
 /* The last word is read first: where the regions overlap, the copy of the rest may overwrite it. It is one store after
@@ -116,7 +117,19 @@ cold static bool payload_copy_slow(const struct payload *payload, uint32_t offse
         return true;
     if (payload->pull && payload->count == PAYLOAD_STORES)
         return payload->pull(payload, offset, to, count);
-    return payload->pull ? pull_pieces(payload, offset, to, count) : copy_pieces(payload, offset, to, count);
+    const struct iovec *end = &to[count - 1];
+    unsigned last = payload_last_word((uintptr_t)end->iov_base + end->iov_len, end->iov_len);
+    if (foreign_is_any(to, count))
+        return foreign_payload_copy(payload, offset, to, count, last);
+    return payload->pull
+               ? pull_pieces(payload, offset, to, count)
+               : copy_pieces(payload, offset, to, count) || foreign_payload_copy(payload, offset, to, count, last);
+}
+
+cold static bool copy_foreign(const struct payload *payload, uint32_t offset, const struct iovec *to)
+{
+    return foreign_payload_copy(payload, offset, to, 1,
+                                payload_last_word((uintptr_t)to->iov_base + to->iov_len, to->iov_len));
 }
 
 bool payload_copy(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
@@ -125,13 +138,14 @@ bool payload_copy(const struct payload *payload, uint32_t offset, const struct i
         return payload_copy_slow(payload, offset, to, count);
     if (offset > payload->length || to->iov_len > payload->length - offset)
         return false;
-    return copy_and_land(to->iov_base, (const uint8_t *)payload->pieces->iov_base + offset, to->iov_len);
+    return likely(copy_and_land(to->iov_base, (const uint8_t *)payload->pieces->iov_base + offset, to->iov_len)) ||
+           copy_foreign(payload, offset, to);
 }
 
 bool payload_can_land(const struct iovec *to, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (!guarded_is_writable(to[i].iov_base, to[i].iov_len))
+        if (!guarded_is_writable(to[i].iov_base, to[i].iov_len) && !foreign_is_there(&to[i]))
             return false;
     return true;
 }
@@ -139,7 +153,8 @@ bool payload_can_land(const struct iovec *to, uint32_t count)
 bool payload_is_there(const struct payload *payload)
 {
     for (uint32_t i = 0; i < payload->count; i++)
-        if (!guarded_is_readable(payload->pieces[i].iov_base, payload->pieces[i].iov_len))
+        if (!guarded_is_readable(payload->pieces[i].iov_base, payload->pieces[i].iov_len) &&
+            !foreign_is_there(&payload->pieces[i]))
             return false;
     return true;
 }

@@ -33,7 +33,7 @@ MEMBERS = {
     "src/process/process.h: control": (PROCESS, "mutex_take(&the_process->control)"),
     "src/process/process.h: progress": (PROCESS, "lock_take(&the_process->progress)"),
     "src/runtime/schedule.h: lock": (PROCESS, "lock_take(&the_process->schedule.lock)"),
-    "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "unlikely(qp->process->forked)"),  # a child sends nothing
+    "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "unlikely(qp->process->poller.restraints)"),  # a child sends nothing
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # likewise
     "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
     "src/verbs/memory/mw.h: lock": ("src/verbs/life/mw_allocate.c", "lock_inherit(&mw->lock)"),

@@ -6,6 +6,7 @@
 #include "transport/rc/responses.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
+#include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 #include "wire/psn.h"
 
@@ -72,7 +73,7 @@ enum reason execute_read(struct rc *rc, const struct packet *packet)
 }
 
 /* What came before has been stored in the order of arrival; the fence puts it before whatever this thread does next, as
- * sending the answer. Memory that is not the processors' own, and so would need more, can't be registered. */
+ * sending the answer. What was copied into memory that is not the processors' own has been waited for (foreign/foreign.h). */
 enum reason execute_flush(struct rc *rc, const struct packet *packet)
 {
     atomic_thread_fence(memory_order_seq_cst);
@@ -109,9 +110,11 @@ static bool change(struct rc *rc, void *memory, const struct packet *packet, uin
 {
     if (unlikely(rc->settings.owner_changes && rc->owner->operations->change))
         return rc->owner->operations->change(rc->owner, packet, memory, found);
-    return op_operation(packet->opcode) == OPERATION_COMPARE_SWAP
-               ? compare_and_swap(memory, packet->compare, packet->swap_or_add, found)
-               : fetch_and_add(memory, packet->swap_or_add, found);
+    if (op_operation(packet->opcode) == OPERATION_COMPARE_SWAP)
+        return compare_and_swap(memory, packet->compare, packet->swap_or_add, found) ||
+               foreign_compare_and_swap(memory, packet->compare, packet->swap_or_add, found);
+    return fetch_and_add(memory, packet->swap_or_add, found) ||
+           foreign_fetch_and_add(memory, packet->swap_or_add, found);
 }
 
 enum reason execute_atomic(struct rc *rc, const struct packet *packet)

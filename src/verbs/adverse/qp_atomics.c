@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/static_lock.h"
+#include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 
 /* All atomics of the process, as of one device: those of several queue pairs may be executed at once. */
@@ -34,8 +35,10 @@ static bool is_aligned(const void *memory)
 static bool change_at_once(const struct packet *packet, void *memory, uint64_t *found)
 {
     if (op_operation(packet->opcode) == OPERATION_COMPARE_SWAP)
-        return guarded_compare_and_swap(memory, packet->compare, packet->swap_or_add, found);
-    return guarded_fetch_and_add(memory, packet->swap_or_add, found);
+        return guarded_compare_and_swap(memory, packet->compare, packet->swap_or_add, found) ||
+               foreign_compare_and_swap(memory, packet->compare, packet->swap_or_add, found);
+    return guarded_fetch_and_add(memory, packet->swap_or_add, found) ||
+           foreign_fetch_and_add(memory, packet->swap_or_add, found);
 }
 
 static uint64_t value_of(const struct packet *packet, uint64_t found)

@@ -8,6 +8,7 @@
 
 #include "adverse/adverse.h"
 #include "events/refusal.h"
+#include "verbs/memory/cuda.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
@@ -55,8 +56,9 @@ static bool touches_no_page(const void *address, size_t length)
 }
 
 /* Likewise, of a region of the program's memory. One that pages on demand need not be there yet; the whole address
- * space can be registered so, but without the promise that its pages are huge. */
-static int check_memory(const void *address, size_t length, unsigned access)
+ * space can be registered so, but without the promise that its pages are huge. *foreign: what copies memory that the
+ * processor can't reach; NULL: such memory is refused. */
+static int check_memory(const void *address, size_t length, unsigned access, const struct foreign **foreign)
 {
     bool all = !address && length == SIZE_MAX, on_demand = access & IBV_ACCESS_ON_DEMAND;
     if (access & ~(unsigned)(ACCESS_KNOWN | IBV_ACCESS_OPTIONAL_RANGE))
@@ -70,9 +72,14 @@ static int check_memory(const void *address, size_t length, unsigned access)
         return error;
     if ((uintptr_t)address + length < (uintptr_t)address)
         return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
-    if (!on_demand && !vma_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE))
+    if (on_demand)
+        return 0;
+    if (!vma_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE)) {
+        if (foreign && (*foreign = cuda_find(address, length)))
+            return 0;
         return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
-    if (!on_demand && !vma_is_copyable(address, length ? length : 1))
+    }
+    if (!vma_is_copyable(address, length ? length : 1))
         return memory_refuse(EFAULT, REASON_MR_UNCOPYABLE, address, length, access);
     return 0;
 }
@@ -85,6 +92,7 @@ static void fill_region(struct mr *mr, const struct mr_source *source)
     mr->region.base = source->access & IBV_ACCESS_ZERO_BASED ? 0 : source->base;
     mr->region.access = source->access;
     mr->dm = source->dm;
+    mr->foreign.foreign = source->foreign;
     mr->mapped = source->mapped;
     mr->mapped_length = source->mapped_length;
     mr->ibv.addr = source->address;
@@ -169,10 +177,13 @@ static int memory_enter(struct context *context, struct mr *mr)
     int error = keys_enter(context->process->keys, mr);
     if (error)
         return error;
+    if (mr->foreign.foreign)
+        foreign_regions_enter(context->process, &mr->foreign, mr->region.memory, mr->region.length);
     mr->ibv.handle = object_enter(context, &mr->object, &mr_class, context->device->limits.max_mr, mr->parent);
     if (!mr->ibv.handle) {
         error = errno;
         keys_remove(context->process->keys, mr);
+        foreign_regions_remove(context->process, &mr->foreign);
         return error;
     }
     if (mr->dm)
@@ -230,12 +241,19 @@ struct ibv_mr *mr_register(struct ibv_pd *pd, void *address, size_t length, uint
 struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access,
                                   struct object *dmah)
 {
+    const struct foreign *foreign = NULL;
     int error = lies_elsewhere_in_its_page(address, base) ? refuse_iova(address, length, base)
-                                                          : check_memory(address, length, access);
+                                                          : check_memory(address, length, access, &foreign);
     if (error)
         return refused_null(error);
-    struct mr_source source = {
-        .memory = address, .address = address, .length = length, .base = base, .access = access, .dmah = dmah};
+    struct mr_source source = {.memory = address,
+                               .address = address,
+                               .length = length,
+                               .base = base,
+                               .access = access,
+                               .kind = foreign ? REGION_FOREIGN : REGION_MEMORY,
+                               .foreign = foreign,
+                               .dmah = dmah};
     return mr_register_from(pd, &source);
 }
 
@@ -274,6 +292,7 @@ int mr_deregister(struct ibv_mr *ibv)
             mr->dm->object.uses--;
         if (mr->dmah)
             mr->dmah->uses--;
+        foreign_regions_remove(context->process, &mr->foreign);
         if (mr->mapped)
             munmap(mr->mapped, mr->mapped_length);
         object_release(&((struct mr *)ibv)->object);
@@ -282,13 +301,21 @@ int mr_deregister(struct ibv_mr *ibv)
     return error;
 }
 
-/* A region of nothing stays what it is; of device memory or a file, only its domain and access can change. */
+/* NULL: it is ordinary memory. */
+static const char *name_special(const struct mr *mr)
+{
+    if (mr->foreign.foreign)
+        return "a GPU's memory";
+    return mr->dm ? "device memory" : mr->mapped ? "a file" : NULL;
+}
+
+/* A region of nothing stays what it is; of device memory, a GPU's or a file, only its domain and access can change. */
 static int check_kind(const struct mr *mr, int flags)
 {
     if (!region_is_memory(&mr->region))
         return refuse(EINVAL, REASON_REREG_FIXED, "the null region");
-    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (mr->dm || mr->mapped))
-        return refuse(EINVAL, REASON_REREG_FIXED, "a region of %s", mr->dm ? "device memory" : "a file");
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && name_special(mr))
+        return refuse(EINVAL, REASON_REREG_FIXED, "a region of %s", name_special(mr));
     return 0;
 }
 
@@ -309,7 +336,7 @@ static int check_input(struct mr *mr, int flags, struct ibv_pd *pd, void *addres
 
 static int check_reregister(struct mr *mr, int flags, void *address, size_t length, int access)
 {
-    bool translates = flags & IBV_REREG_MR_CHANGE_TRANSLATION, special = mr->dm || mr->mapped;
+    bool translates = flags & IBV_REREG_MR_CHANGE_TRANSLATION, special = name_special(mr);
     unsigned wanted = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->region.access;
     if (!flags)
         return refuse(EINVAL, REASON_REREG_FLAGS, "flags are 0");
@@ -317,7 +344,8 @@ static int check_reregister(struct mr *mr, int flags, void *address, size_t leng
         return refuse(EINVAL, REASON_DM_ACCESS, "access is 0x%x", wanted);
     if (special)
         return check_access(mr->region.memory, mr->region.length, wanted);
-    return check_memory(translates ? address : mr->region.memory, translates ? length : mr->region.length, wanted);
+    return check_memory(translates ? address : mr->region.memory, translates ? length : mr->region.length, wanted,
+                        NULL);
 }
 
 static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, unsigned access)

@@ -10,10 +10,11 @@ struct mr_source {
     void *address; /* as the public region shows it; NULL where there is none */
     uint64_t length, base;
     unsigned access;
-    uint8_t kind;        /* enum region_kind */
-    struct dm *dm;       /* of which it is a part; NULL: of none */
-    struct object *dmah; /* made with this DMA handle; NULL: with none */
-    void *mapped;        /* unmapped with the region; NULL: nothing */
+    uint8_t kind;                  /* enum region_kind */
+    struct dm *dm;                 /* of which it is a part; NULL: of none */
+    const struct foreign *foreign; /* what copies it, where the processor can't reach it; otherwise NULL */
+    struct object *dmah;           /* made with this DMA handle; NULL: with none */
+    void *mapped;                  /* unmapped with the region; NULL: nothing */
     size_t mapped_length;
 };
 
@@ -22,7 +23,8 @@ struct ibv_mr *mr_register_from(struct ibv_pd *, const struct mr_source *);
 
 /* Registers [address, address + length); peers name it from `base` on. NULL and errno. Nothing is pinned; the range
  * must be mapped, for local write access writable, and such that the kernel can copy from it (EFAULT), unless it pages
- * on demand. access: enum ibv_access_flags; unknown bits outside the optional range are EINVAL. */
+ * on demand, or is memory of a GPU whose driver the program has loaded (memory/cuda.h). access: enum ibv_access_flags;
+ * unknown bits outside the optional range are EINVAL. */
 struct ibv_mr *mr_register(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access);
 /* The same for a region that is made with a DMA handle. */
 struct ibv_mr *mr_register_hinted(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access,

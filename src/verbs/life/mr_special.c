@@ -8,6 +8,7 @@
 
 #include "events/refusal.h"
 #include "verbs/life/mr_register.h"
+#include "verbs/memory/cuda.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/rkeys.h"
@@ -49,8 +50,8 @@ struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uin
 }
 
 /* Whether dma-bufs are supported at all is what programs find out with a descriptor that is none, -1 (UCX, NCCL; the
- * latter with length 0): any errno but EOPNOTSUPP means yes to them, and they then register a GPU's memory, which no
- * processor can map. */
+ * latter with length 0): any errno but EOPNOTSUPP means yes to them, and they then register a GPU's memory. So it is
+ * yes where its driver can be asked to copy, EBADF. */
 static bool is_descriptor(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
@@ -78,13 +79,15 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
     return 0;
 }
 
-/* 0, or the errno of a refusal. */
-static int check_fd(uint64_t offset, size_t length, uint64_t iova, int fd, unsigned access)
+/* 0, or the errno of a refusal. *foreign: the iova is the address of a GPU's memory of this program, as with all
+ * programs that register a GPU's dma-buf, and this copies it. */
+static int check_fd(uint64_t offset, size_t length, uint64_t iova, int fd, unsigned access,
+                    const struct foreign **foreign)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     char words[WORDS_SIZE];
     if (!is_descriptor(fd))
-        return refuse_offer(EOPNOTSUPP, REASON_FD_CLOSED, "fd %d", fd);
+        return refuse_offer(cuda_is_loaded() ? EBADF : EOPNOTSUPP, REASON_FD_CLOSED, "fd %d", fd);
     if (access & ~(unsigned)ACCESS_FD)
         return refuse(EINVAL, REASON_MR_ACCESS, "%s", words_access(access, words));
     if (!length || offset + length < offset)
@@ -92,7 +95,8 @@ static int check_fd(uint64_t offset, size_t length, uint64_t iova, int fd, unsig
     if ((iova ^ offset) & (page - 1))
         return refuse(EINVAL, REASON_FD_OFFSET, "offset 0x%llx, iova 0x%llx", (unsigned long long)offset,
                       (unsigned long long)iova);
-    if (!is_long_enough(fd, offset, length))
+    *foreign = cuda_find((const void *)(uintptr_t)iova, length);
+    if (!*foreign && !is_long_enough(fd, offset, length))
         return refuse(EINVAL, REASON_FD_LENGTH, "%zu bytes at offset 0x%llx of fd %d, which has %lld", length,
                       (unsigned long long)offset, fd, (long long)lseek(fd, 0, SEEK_END));
     return 0;
@@ -102,14 +106,17 @@ struct ibv_mr *mr_special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t
                                       unsigned access, struct object *dmah)
 {
     struct mr_source source = {.length = length, .base = iova, .access = access, .dmah = dmah};
-    int error = check_fd(offset, length, iova, fd, access);
-    if (!error)
+    int error = check_fd(offset, length, iova, fd, access, &source.foreign);
+    if (source.foreign) {
+        source.memory = (char *)(uintptr_t)iova;
+        source.kind = REGION_FOREIGN;
+    } else if (!error)
         error = map(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &source);
     if (error)
         return refused_null(error);
     struct ibv_mr *mr = mr_register_from(pd, &source);
     error = errno;
-    if (!mr)
+    if (!mr && source.mapped)
         munmap(source.mapped, source.mapped_length);
     errno = error;
     return mr;

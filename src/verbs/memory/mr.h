@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "diag/diag.h"
+#include "verbs/memory/foreign_regions.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/object.h"
 
@@ -13,10 +14,11 @@ struct mr {
     struct object object;
     struct object *parent; /* what it counts as a use of: its PD or parent domain */
     struct region region;
-    struct region remote; /* what its rkey stands for, where that is another; no key: region does */
-    struct dm *dm;        /* of which it is a part; NULL: of none */
-    struct object *dmah;  /* the DMA handle that it was made with, and is a use of; NULL: none */
-    void *mapped;         /* of a file, for this region; NULL: nothing */
+    struct region remote;          /* what its rkey stands for, where that is another; no key: region does */
+    struct dm *dm;                 /* of which it is a part; NULL: of none */
+    struct object *dmah;           /* the DMA handle that it was made with, and is a use of; NULL: none */
+    struct foreign_region foreign; /* where the processor can't reach it */
+    void *mapped;                  /* of a file, for this region; NULL: nothing */
     size_t mapped_length;
     _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */
 };

@@ -11,8 +11,9 @@ struct rkey_table;
 struct pd;
 
 /* LOCAL and REMOTE: of one region whose lkey differs from its rkey (adverse/adverse.def, numbers). What is behind
- * NULL has no meaning in a list of elements. */
-enum region_kind { REGION_MEMORY, REGION_LOCAL, REGION_NULL, REGION_WINDOW, REGION_REMOTE };
+ * NULL has no meaning in a list of elements. FOREIGN: memory that the processor can't reach (wire/foreign/foreign.h).
+ */
+enum region_kind { REGION_MEMORY, REGION_LOCAL, REGION_FOREIGN, REGION_NULL, REGION_WINDOW, REGION_REMOTE };
 
 /* What a key stands for: a memory region, or what a memory window is bound to. */
 struct region {
@@ -28,7 +29,7 @@ struct region {
 /* Is it memory of the program's, as its lkey finds it? */
 static inline bool region_is_memory(const struct region *region)
 {
-    return region->kind == REGION_MEMORY || region->kind == REGION_LOCAL;
+    return region->kind < REGION_NULL;
 }
 
 /* NULL: no memory. */

@@ -57,7 +57,7 @@ static inline enum reason find_remote(const struct qp *qp, const struct region *
 cold static enum reason find_special(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
                                      uint32_t length, unsigned access, struct iovec *out)
 {
-    if (region->kind == REGION_REMOTE)
+    if (region->kind == REGION_REMOTE || region->kind == REGION_FOREIGN)
         return find_remote(qp, region, address, length, access, out);
     return region->kind == REGION_WINDOW ? mw_remote(qp, region, rkey, address, length, access, out)
                                          : REASON_REMOTE_KEY_UNKNOWN;

@@ -5,20 +5,36 @@
 #include "runtime/clock.h"
 #include "verbs/qp/qp_datapath.h"
 
-/* Enters the list of those that wait for room. Room that came just before woke nobody who would have found us there, so
- * the link is asked once more: false, there is some. */
-static bool waits_for_room(struct qp *qp, struct link *link)
+/* Enters the list of those that transmit in a later round. False: it was there. */
+static bool enter_list(struct qp *qp)
 {
     struct process *process = qp->process;
     lock_take(&process->schedule.lock);
-    if (!qp_endpoint(qp)->no_room) {
+    bool enters = !qp_endpoint(qp)->no_room;
+    if (enters) {
         qp_endpoint(qp)->no_room = true;
         TAILQ_INSERT_TAIL(&process->loop.no_room, qp_endpoint(qp), room);
         atomic_fetch_add(&process->loop.no_room_count, 1);
     }
     lock_release(&process->schedule.lock);
+    return enters;
+}
+
+/* Room that came just before woke nobody who would have found us there, so the link is asked once more: false, there is
+ * some. */
+static bool waits_for_room(struct qp *qp, struct link *link)
+{
+    struct process *process = qp->process;
+    enter_list(qp);
     schedule_by(&process->schedule, &process->loop.liveness, clock_about_now() + PROGRESS_LIVENESS);
     return !link->operations->ready(link);
+}
+
+void qp_leave_to_helper(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    if (enter_list(qp))
+        node_wake(qp->process->node);
 }
 
 bool qp_has_room(struct qp *qp, struct link *link)

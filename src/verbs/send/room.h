@@ -11,4 +11,7 @@ struct qp;
  * link's begin and end. */
 bool qp_has_room(struct qp *, struct link *);
 
+/* The queue pair transmits in the helper's next round. Under qp->lock. */
+void qp_leave_to_helper(struct qp *);
+
 #endif

@@ -8,6 +8,7 @@
 #include "diag/log.h"
 #include "link/guard.h"
 #include "process/progress.h"
+#include "process/restraints.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
@@ -363,10 +364,25 @@ __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
     return room;
 }
 
+/* Where only the helper transmits, no message that begins now goes by reference: the peer could not copy what only a
+ * driver copies. False: this thread may not transmit. */
+cold static bool transmit_restrained(struct qp *qp)
+{
+    struct engine_settings settings = *engine_settings_of(qp_engine(qp));
+    bool moves = restraints_permit(qp->process);
+    if (!moves && !qp->process->forked)
+        qp_leave_to_helper(qp);
+    if (moves && qp_is_reliable(qp) && !settings.in_pieces) {
+        settings.in_pieces = true;
+        qp_door_configure(qp, &settings);
+    }
+    return moves;
+}
+
 void qp_transmit_guarded(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    if (unlikely(qp->process->forked))
+    if (unlikely(qp->process->poller.restraints) && !transmit_restrained(qp))
         return;
     if (unlikely(qp->rate_limit.paced))
         qp->rate_limit.wake = NANOS_NEVER;

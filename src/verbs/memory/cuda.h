@@ -1,0 +1,18 @@
+/* Memory of NVIDIA's GPUs, by the driver's library libcuda, where the program has loaded it: neither built nor linked
+ * against. Thread-safe. */
+#ifndef VERBS_MEMORY_CUDA_H
+#define VERBS_MEMORY_CUDA_H
+
+#include <stdbool.h>
+
+#include "wire/foreign/foreign.h"
+
+/* Has the program loaded libcuda, with all functions that are needed here? */
+bool cuda_is_loaded(void);
+
+/* Is all of this device memory of the program's? NULL: no, or the driver can't be used now. What is returned lives as
+ * long as the process. Not in a host callback of a stream, without locks: it may begin to use a device, which allocates
+ * pinned memory. */
+const struct foreign *cuda_find(const void *address, size_t length);
+
+#endif

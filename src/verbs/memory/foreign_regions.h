@@ -1,0 +1,27 @@
+/* The regions of memory that the processor can't reach (wire/foreign/foreign.h), by address. While there is one, only
+ * the helper moves data: drivers must not be called from each place where a program calls verbs, as a host callback of
+ * a stream. */
+#ifndef VERBS_MEMORY_FOREIGN_REGIONS_H
+#define VERBS_MEMORY_FOREIGN_REGIONS_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "wire/foreign/foreign.h"
+
+struct process;
+
+struct foreign_region {
+    LIST_ENTRY(foreign_region) siblings;
+    uintptr_t start;
+    size_t length;
+    const struct foreign *foreign; /* NULL: in no list, as it is ordinary memory */
+};
+
+/* Enters the bytes; the region's memory and list fields are the list's until foreign_regions_remove. Under
+ * process->control, before peers know of the region. */
+void foreign_regions_enter(struct process *, struct foreign_region *, const void *start, size_t length);
+/* Under process->control, once no thread uses the region. Nothing for a region in no list. */
+void foreign_regions_remove(struct process *, struct foreign_region *);
+
+#endif

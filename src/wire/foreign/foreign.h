@@ -1,0 +1,55 @@
+/* Memory of the program that the processor can't reach: that of a GPU, which its driver copies. Its bytes have
+ * addresses, and stand in lists of pieces as those of any memory, but a load or a store there faults. So nothing here
+ * is asked before an access of wire/guarded.h has ended in false: memory of the host pays nothing for it.
+ *
+ * All copies pass a stage, memory of the host from which the driver copies fast. One thread at a time has it. */
+#ifndef WIRE_FOREIGN_H
+#define WIRE_FOREIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "wire/payload.h"
+
+/* The functions of one device. What they begin ends in the order in which it began. */
+struct foreign_operations {
+    /* Begins to copy out of the device's memory into the stage, or from there into it. False: the driver refuses. */
+    bool (*copy_out)(void *device, void *stage, const void *from, size_t length);
+    bool (*copy_in)(void *device, void *to, const void *stage, size_t length);
+    /* All that was begun has ended, and is visible to the device's programs. False: some of it has failed. */
+    bool (*fence)(void *device);
+    /* Would a copy of these bytes succeed, as far as the driver knows? */
+    bool (*is_there)(void *device, const void *, size_t length);
+};
+
+struct foreign {
+    const struct foreign_operations *operations;
+    void *device;
+    uint8_t *stage;
+    size_t stage_length;
+};
+
+/* Whose memory begins at this address, and how many bytes of it follow? NULL: nobody's, or it is not for this thread to
+ * copy. Set once, by the owner of the regions; NULL: there was no such memory yet. */
+typedef const struct foreign *foreign_find(const void *at, size_t *length);
+void foreign_find_by(foreign_find *);
+
+/* Is one of the pieces such memory? */
+bool foreign_is_any(const struct iovec *pieces, uint32_t count);
+
+/* As payload_copy, which has failed or would. The `last` bytes of the last piece land by themselves, behind all others;
+ * at most eight, and none where it is shorter. */
+bool foreign_payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count,
+                          unsigned last);
+
+/* Are the bytes of the piece there, where the processor does not reach them? */
+bool foreign_is_there(const struct iovec *piece);
+
+/* As the atomics of wire/guarded.h, which have failed. Atomic only among the callers, one at a time; the device's own
+ * programs may change the word in between. */
+bool foreign_compare_and_swap(void *at, uint64_t compare, uint64_t swap, uint64_t *found);
+bool foreign_fetch_and_add(void *at, uint64_t add, uint64_t *found);
+
+#endif

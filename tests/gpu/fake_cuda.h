@@ -1,0 +1,50 @@
+/* A libcuda of our own, as much of it as programs and the library here use. Its device memory is address space that no
+ * processor reaches, with the bytes elsewhere; each stream is a thread; what a stream is asked for happens later, in
+ * order. The default stream is the legacy one: it waits for all streams that were not made non-blocking, and they for
+ * it. Within a host callback each call is refused. */
+#ifndef GPU_FAKE_CUDA_H
+#define GPU_FAKE_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+typedef unsigned long long cuda_address;
+
+enum {
+    CUDA_INVALID_VALUE = 1,
+    CUDA_NOT_READY = 600,
+    CUDA_CONTEXT_IS_DESTROYED = 709,
+    CUDA_NOT_PERMITTED = 800,
+};
+
+int cuInit(unsigned flags);
+int cuDeviceGet(int *device, int ordinal);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuCtxSetCurrent(void *context);
+int cuCtxGetCurrent(void **context);
+int cuMemAlloc_v2(cuda_address *, size_t);
+int cuMemFree_v2(cuda_address);
+int cuMemHostAlloc(void **, size_t, unsigned flags);
+int cuPointerGetAttribute(void *, int attribute, cuda_address);
+int cuMemGetHandleForAddressRange(void *handle, cuda_address, size_t, int type, unsigned long long flags);
+int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamQuery(void *stream);
+int cuStreamSynchronize(void *stream);
+int cuMemcpyHtoDAsync_v2(cuda_address, const void *, size_t, void *stream);
+int cuMemcpyDtoHAsync_v2(void *, cuda_address, size_t, void *stream);
+int cuMemcpyHtoD_v2(cuda_address, const void *, size_t);
+int cuMemcpyDtoH_v2(void *, cuda_address, size_t);
+int cuLaunchHostFunc(void *stream, void (*)(void *), void *);
+
+/* Beside the interface. A kernel that waits until the word of device memory has the value; the context dies: from now
+ * on every copy fails; copies that ran on the legacy stream. */
+int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
+void fake_cuda_kill(void);
+unsigned fake_cuda_legacy_copies(void);
+
+#pragma GCC visibility pop
+
+#endif
