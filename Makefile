@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look model install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -80,6 +80,12 @@ adverse:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/adverse/evidence.py $(PART) $(WORDS)
+
+# Of the pages and manual pages, in build/site/html.
+site:
+	@tools/build/setup.sh build site
+	@tools/build/build.sh build -Dtests=false
+	@tools/site/site_pages.py build build/site
 
 # In headless Chromium: the pages of softverbs draw.
 look:

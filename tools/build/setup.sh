@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look].
+# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look] [site].
 # Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
 # zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
@@ -11,9 +11,10 @@ wanted_of_debian() {
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
     packages) echo debhelper dpkg-dev ;;
-    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest pyflakes3 mypy g++ fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb tmux prometheus prometheus-node-exporter" ;;
+    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest pyflakes3 mypy g++ fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb tmux prometheus prometheus-node-exporter $(wanted_of_debian site)" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
     look) echo chromium ibverbs-utils ;;
+    site) echo mkdocs mkdocs-material mandoc ;;
     clients) echo openmpi-bin libopenmpi-dev dapl2-utils infiniband-diags hwloc-nox libgloo-dev g++ ceph-mon ceph-osd ceph-common tgt ;;
     lab) echo openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge pdsh docker-compose python3-yaml python3-kubernetes ;;
     esac
@@ -99,8 +100,8 @@ command_to_install() {
 wanted=
 for purpose in "$@"; do
     case $purpose in
-    build | tests | demo | packages | check | bench | clients | lab | look) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
-    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench, clients, lab and look." >&2; exit 2 ;;
+    build | tests | demo | packages | check | bench | clients | lab | look | site) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
+    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench, clients, lab, look and site." >&2; exit 2 ;;
     esac
 done
 

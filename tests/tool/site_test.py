@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""make site: every page and manual page, without a warning of mkdocs and without a link that leads nowhere."""
+import os
+import shutil
+import subprocess
+import sys
+
+import cases
+from cases import BUILD, TEMPORARY, Skip, told
+
+TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+sys.path.insert(0, f"{TREE}/tools/site")
+import site_pages as site  # pylint: disable=wrong-import-position
+
+
+def all_pages_are_made_without_a_warning():
+    for program in ("mkdocs", "mandoc"):
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+    out = f"{TEMPORARY}/site"
+    done = subprocess.run([sys.executable, f"{TREE}/tools/site/site_pages.py", BUILD, out], capture_output=True, check=False)
+    assert done.returncode == 0 and not done.stderr, told(done)
+    for page, says in (("index.html", "RDMA without RDMA hardware"), ("docs/tutorial/first-program.html", "ibv_get_device_list"),
+                       ("manual/softverbs.1.html", "Run an unmodified program"), ("search/search_index.json", "ibv_reg_mr")):
+        with open(f"{out}/html/{page}", encoding="utf-8") as file:
+            assert says in file.read(), page
+    made = {os.path.relpath(f"{directory}/{name}", f"{out}/html") for directory, _, names in os.walk(f"{out}/html") for name in names}
+    missing = {page for page in site.tracked(".md") if page != "README.md" and page.replace("README.md", "index.md")[:-2] + "html" not in made}
+    assert not missing, missing
+
+
+def links_that_lead_nowhere_are_found():
+    top = f"{TEMPORARY}/links"
+    site.write(f"{top}/a.html", '<a href="b.html#there">1</a><a href="b.html#nowhere">2</a><a href="c.html">3</a><img src="d.png"><a href="https://e.invalid/">5</a>')
+    site.write(f"{top}/b.html", '<h1 id="there">b</h1><a href="#there">1</a>')
+    assert list(site.broken_links(top)) == ["a.html: b.html#nowhere: there is no such heading", "a.html: c.html: there is no such file",
+                                            "a.html: d.png: there is no such file"]
+
+
+def lists_of_github_are_lists_of_mkdocs():
+    assert site.for_mkdocs("Text:\n- one\n  more\n  - two\n- three\n\nEnd") == "Text:\n\n- one\n    more\n    - two\n- three\n\nEnd"
+    assert site.for_mkdocs("```\na\n- b\n```") == "```\na\n- b\n```"
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
