@@ -4,6 +4,7 @@
 
 #include "adverse/adverse.h"
 #include "config/config.h"
+#include "ipc/admin_port.h"
 #include "process/port_state.h"
 #include "verbs/context/context.h"
 #include "verbs/object/async.h"
@@ -25,10 +26,11 @@ static void tell_active(struct process *process, const struct device *device)
             async_raise(context, (struct ibv_async_event){.event_type = IBV_EVENT_PORT_ACTIVE, .element.port_num = 1});
 }
 
-/* A user may have brought the port up, and then has told of it. */
+/* A user may have brought the port up meanwhile, with its event, or taken it down for the whole host. */
 static void bring_up(struct process *process, const struct device *device)
 {
-    if (port_state_set(process, device, false) && device_now(device)->up)
+    bool stays_down = admin_port_is_down(node_path(process->node), device->name);
+    if (!stays_down && port_state_set(process, device, false) && device_now(device)->up)
         tell_active(process, device);
 }
 
