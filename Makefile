@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model install uninstall packages dist clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -105,6 +105,10 @@ model:
 	@build/tests/model/model --scenario doorbell-rest-held-stores --preemptions 1
 	@build/tests/model/model --scenario one-sided-keys --preemptions 2
 	@build/tests/model/model --scenario one-sided-requesters --preemptions 1
+
+# As root, on Debian: all files of a release, as users get them.
+dist:
+	@packaging/dist/dist.sh $(KIND)
 
 packages:
 	@tools/build/setup.sh build packages

@@ -4,59 +4,16 @@
 # container-SUITE the steps of packaging/Containerfile on that release; arm64-SUITE builds there for arm64 and runs the suites
 # that need no kernel's help, and the ping-pong, under qemu-user; `table` writes docs/evidence/releases.md of all results;
 # without arguments everything of those. readme-SUITE runs the two commands of the README in a fresh system, `make check` whole,
-# which takes as long again. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# which takes as long again; dist-SUITE tries what `make dist` has made. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
 all="bullseye bookworm trixie sid"
 packages="arm64-bookworm container-trixie deb-bookworm deb-trixie deb-sid tarball-bullseye tarball-bookworm tarball-trixie tarball-sid"
 cross="bullseye:bookworm bullseye:trixie bullseye:sid bookworm:trixie bookworm:sid"
-cache=${SOFTVERBS_RELEASES:-/var/tmp/softverbs-releases}
-mirror=${SOFTVERBS_MIRROR:-http://deb.debian.org/debian}
 clients="ibverbs-utils ibverbs-providers perftest rdmacm-utils python3-pyverbs ucx-utils libfabric-bin iproute2 git make ca-certificates"
 arm64="gcc-aarch64-linux-gnu qemu-user-static $(printf '%s:arm64 ' libc6-dev libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev libcmocka-dev ibverbs-utils)"
-[ "$(id -u)" = 0 ] || { echo "releases.sh: a chroot needs root." >&2; exit 1; }
-command -v debootstrap >/dev/null || { echo "releases.sh: please install debootstrap." >&2; exit 1; }
-mkdir -p "$cache"
-
-# enter SUITE COMMAND...: in the chroot, with devices, /proc and a new network namespace; NETWORK=1: with the host's.
-enter() {
-    local root=$cache/$1 net=--net
-    shift
-    [ -z "${NETWORK:-}" ] || net=
-    unshare --mount $net --pid --fork --kill-child bash -c '
-        set -e
-        root=$1; shift
-        mount --bind "$root" "$root"
-        mount -t proc proc "$root/proc"
-        mount -t sysfs -o ro sysfs "$root/sys"
-        mount -t tmpfs tmpfs "$root/tmp"
-        mount -t tmpfs tmpfs "$root/dev"
-        for device in null zero full random urandom tty; do touch "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done
-        mkdir -p "$root/dev/shm" "$root/dev/pts"
-        mount -t tmpfs tmpfs "$root/dev/shm"
-        ln -s /proc/self/fd "$root/dev/fd"
-        mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=666
-        ln -s pts/ptmx "$root/dev/ptmx"
-        cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-        ip link set lo up
-        exec nice -n 10 chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
-        - "$root" "$@"
-}
-
-fresh() { # fresh SUITE NAME: the system that debootstrap makes, as NAME
-    if [ ! -d "$cache/$1.fresh" ]; then
-        debootstrap --variant=minbase "$1" "$cache/$1.new" "$mirror" >"$cache/$1.log" 2>&1
-        mv "$cache/$1.new" "$cache/$1.fresh"
-    fi
-    rm -rf "${cache:?}/$2"
-    cp -a "$cache/$1.fresh" "$cache/$2"
-}
-
-copy_of_tree() { # copy_of_tree DIRECTORY
-    mkdir -p "$1"
-    git ls-files -co --exclude-standard | tar c --verbatim-files-from -T - | tar x -C "$1"
-}
+. tests/releases/chroots.sh
 
 # The lines of packaging/Containerfile, each stage in a separate system, and at last its command.
 follow_containerfile() {
@@ -107,14 +64,6 @@ prepare_arm64() { # a system of SUITE with the compiler, the libraries and the e
     fi
     copy_tree arm64
     NETWORK=1 in_tree arm64 "tools/build/setup.sh build tests" >>"$cache/arm64.log" 2>&1
-}
-
-copy_tree() { # files that have not changed keep their times, so that only the others are built again
-    copy_of_tree "$cache/$1/root/softverbs"
-}
-
-in_tree() { # in_tree SUITE COMMAND
-    enter "$1" sh -c "cd /root/softverbs && $2"
 }
 
 note() { # note LIBRARY CLIENTS: from standard input, to the results
@@ -186,6 +135,14 @@ for each; do
         [ "${each#tarball-}" = bullseye ] || cp "$cache/bullseye/opt/tarball" "$cache/${each#tarball-}/opt/tarball"
         copy_tree "${each#tarball-}"
         in_tree "${each#tarball-}" "tests/releases/tarball.sh /opt/tarball" | tee "$cache/package.$each"
+        ;;
+    dist-*) # on what debootstrap makes; the wheel wants Python
+        fresh "${each#dist-}" "$each"
+        old=-oAcquire::Check-Valid-Until=false # of sid a mirror may be weeks behind
+        NETWORK=1 enter "$each" sh -c "apt-get $old -qq update && apt-get $old -qq install -y --no-install-recommends python3-venv" >"$cache/$each.log" 2>&1
+        mkdir -p "$cache/$each/root/dist"
+        cp dist/*.tar.gz dist/*.whl tests/releases/dist.sh "$cache/$each/root/dist/"
+        enter "$each" /root/dist/dist.sh /root/dist | tee "$cache/package.$each"
         ;;
     readme-*) run_readme "${each#readme-}" | tee "$cache/package.$each" ;;
     table) tests/releases/table.py "$cache" docs/evidence/releases.md ;;

@@ -48,6 +48,8 @@ def page(results, packages):
         yield f"| {suite.partition('-')[0]} | {DEBIAN[suite.partition('-')[2]]} | {counts['ok']} of {len(lines)} steps |\n"
     yield "\nThe .deb is built, linted, installed, tried by its autopkgtest and purged there. The tarball is built on Debian 11, unpacked by\n"
     yield "an ordinary user, and runs the ping-pong between two processes. The container: each line of packaging/Containerfile, in fresh systems.\n"
+    yield "dist: the tarball and the wheel of `make dist`, in a system that debootstrap has just made, as an ordinary user and without a package of\n"
+    yield "RDMA: `softverbs demo` from the tarball within two seconds, `demo --all`, and the wheel in a virtual environment, installed and removed.\n"
     yield "readme: the README's two commands, `make demo` and `make check`, in a system that debootstrap has just made. arm64: cross-built\n"
     yield "there, its suites that need no kernel's help and the ping-pong under qemu-user.\n"
     yield "\n## What failed\n\n"

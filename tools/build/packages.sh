@@ -31,7 +31,9 @@ build_tarball() {
     copy_of_tree "$work/tar"
     (cd "$work/tar" && meson setup build --prefix=/ -Dtests=false -Dportable=true --buildtype=release --strip -Db_lto=true && ninja -C build &&
         DESTDIR="$work/$name" meson install --no-rebuild -C build) >"$work/tar.log" 2>&1 || { tail -30 "$work/tar.log"; return 1; }
-    tar czf "dist/$name.tar.gz" -C "$work" --owner=0 --group=0 "$name"
+    # The same bytes for the same sources: names in order, one time for all of them, and none of the packer's.
+    tar c -C "$work" --sort=name --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" --owner=0 --group=0 --numeric-owner --mode=go-w "$name" |
+        gzip -n >"dist/$name.tar.gz"
 }
 
 # On a distribution without rpm's own packages: what it needs is what setup.sh installs.

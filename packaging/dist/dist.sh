@@ -1,0 +1,62 @@
+#!/bin/bash
+# Builds the files of a release into dist/, from the last commit: dist.sh [tarball] [wheel] [deb] [rpm], by default all of them.
+# The tarball is built in a system of Debian 11, so that it runs with glibc 2.31 and newer; the wheel has the same binaries; the .deb and
+# the .rpm are built on this system. Two runs of one commit give the same bytes. Ends with SBOM, SHA256SUMS and a check of all files.
+# As root, on Debian.
+set -eu
+cd "$(dirname "$0")/../.."
+. tests/releases/chroots.sh
+built_on=bullseye system=dist-bullseye
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+[ -z "$(git status --porcelain)" ] || echo "dist.sh: the tree has changes that are not committed; they are left out." >&2
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+git archive HEAD | tar x -C "$tree"
+mkdir -p dist
+
+# The system with the compiler and the libraries that the README's command installs.
+prepare_system() {
+    [ -f "$cache/$system.prepared" ] && return
+    fresh "$built_on" "$system"
+    NETWORK=1 enter "$system" apt-get -qq update
+    rm -rf "$cache/$system/root/softverbs"
+    cp -a "$tree" "$cache/$system/root/softverbs"
+    NETWORK=1 in_tree "$system" "tools/build/setup.sh build"
+    touch "$cache/$system.prepared"
+}
+
+build_tarball() {
+    prepare_system >"$cache/dist.log" 2>&1 || { tail -n 20 "$cache/dist.log"; return 1; }
+    rm -rf "$cache/$system/root/softverbs"
+    cp -a "$tree" "$cache/$system/root/softverbs"
+    in_tree "$system" "env SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH tools/build/packages.sh tarball" >"$cache/dist.log" 2>&1 || { tail -n 20 "$cache/dist.log"; return 1; }
+    cp "$cache/$system"/root/softverbs/dist/softverbs-"$version"-*.tar.gz dist/
+}
+
+build_wheel() {
+    [ -f "dist/softverbs-$version-$(uname -m).tar.gz" ] || build_tarball
+    packaging/dist/wheel.py "dist/softverbs-$version-$(uname -m).tar.gz" dist
+}
+
+build_here() { # build_here KIND
+    tools/build/setup.sh build packages
+    [ "$1" != rpm ] || command -v rpmbuild >/dev/null || apt-get -qq install -y rpm >/dev/null
+    (cd "$tree" && tools/build/packages.sh "$1")
+    cp "$tree"/dist/* dist/
+}
+
+for each in "${@:-tarball wheel deb rpm}"; do
+    for kind in $each; do
+        echo "== $kind"
+        case $kind in
+        tarball | wheel) "build_$kind" ;;
+        deb | rpm) build_here "$kind" ;;
+        *) echo "dist.sh: there is no kind of file \"$kind\"; it knows tarball, wheel, deb and rpm." >&2; exit 2 ;;
+        esac
+    done
+done
+packaging/dist/sbom.py "$version" dist
+packaging/dist/check.py dist
+(cd dist && sha256sum -- *softverbs*[!S] >SHA256SUMS && cat SHA256SUMS)
