@@ -110,10 +110,10 @@ const struct command devices_command = {
     .name = "devices",
     .arguments = "[--json]",
     .summary = "List the devices that programs see under softverbs run",
-    .help = "  --json            as a list, see docs/reference/json.md\n"
+    .help = "  --json            print a JSON list (docs/reference/json.md)\n"
             "\n"
-            "SOFTVERBS_DEVICES and SOFTVERBS_CONFIG say which they are; \"softverbs run --\n"
-            "ibv_devinfo -v\" shows all of them. Devices that the kernel has are not among\n"
-            "them and stay hidden from programs.\n",
+            "SOFTVERBS_DEVICES and SOFTVERBS_CONFIG set the devices; \"softverbs run --\n"
+            "ibv_devinfo -v\" shows all of their attributes. Devices of the kernel are not\n"
+            "among them and stay hidden from programs.\n",
     .run = devices,
 };

@@ -211,21 +211,21 @@ const struct command env_command = {
     .name = "env",
     .arguments = "[--docker|--github|--systemd|--json] [OPTIONS of run]",
     .summary = "Print what run gives, for shells, images, services and workflows",
-    .help = "Without an option as lines for a shell:  eval \"$(softverbs env)\"\n"
+    .help = "Without an option it prints lines for a shell:  eval \"$(softverbs env)\"\n"
             "\n"
-            "  --docker          lines for a Dockerfile; with --no-paths, since the paths are\n"
-            "                    made by a running system\n"
-            "  --github          adds to the files that $GITHUB_ENV and $GITHUB_PATH name,\n"
-            "                    for the later steps of a job, whose mistakes are warnings of\n"
+            "  --docker          print lines for a Dockerfile; use it with --no-paths, since\n"
+            "                    a running system makes the paths\n"
+            "  --github          append to the files that $GITHUB_ENV and $GITHUB_PATH name,\n"
+            "                    for the later steps of a job: their mistakes are warnings of\n"
             "                    the workflow and stand in the summary of their step\n"
             "                    (SOFTVERBS_LOG_FORMAT=github)\n"
-            "  --systemd         lines for an EnvironmentFile= of a service\n"
-            "  --json            as an object of names and values\n"
+            "  --systemd         print lines for an EnvironmentFile= of a service\n"
+            "  --json            print an object of names and values\n"
             "\n"
-            "These four set SOFTVERBS_LOG=warn where it is unset: the log of a job says what\n"
-            "a program did wrong. --log and --quiet say otherwise.\n"
+            "These four set SOFTVERBS_LOG=warn if it is unset, so that the log of a job has\n"
+            "the mistakes of a program; --log and --quiet override that.\n"
             "\n"
-            "All options of \"softverbs run\" are taken, and mean the same. The lines are\n"
+            "It takes all options of \"softverbs run\", with the same meaning. The lines are\n"
             "valid until the machine starts anew: the paths below /dev/infiniband and\n"
             "/sys/class lie in /dev/shm.\n",
     .letters = "q",

@@ -219,21 +219,21 @@ const struct command event_command = {
     .name = "event",
     .arguments = "[--pid PID] [--dir DIR] [--json] EVENT DEVICE",
     .summary = "Let a port go down, a device fail or a table change",
-    .help = "  port-down         the cable is pulled: what is sent and what arrives is lost,\n"
-            "                    so reliable queue pairs end in retries exceeded unless the\n"
-            "                    port comes back in time\n"
+    .help = "  port-down         the cable is pulled: frames in both directions are lost, so\n"
+            "                    reliable queue pairs end with IBV_WC_RETRY_EXC_ERR unless\n"
+            "                    the port comes back in time\n"
             "  port-up           the cable is back\n"
             "  device-fatal      the device fails: its queue pairs go to the error state\n"
-            "  device-removal    likewise, and identifiers of librdmacm get\n"
+            "  device-removal    the same, and identifiers of librdmacm get\n"
             "                    RDMA_CM_EVENT_DEVICE_REMOVAL\n"
             "  pkey-change, gid-change, lid-change, sm-change, client-reregister\n"
             "                    raise the event and change nothing else\n"
             "\n"
-            "  --pid PID         only this process\n" MEETING_HELP_DIR
-            "  --json            the processes that got it (docs/reference/json.md)\n"
+            "  --pid PID         raise it in this process only\n" MEETING_HELP_DIR
+            "  --json            print the processes that got it (docs/reference/json.md)\n"
             "\n"
             "Each context of the device in each live process gets the asynchronous event;\n"
-            "ibv_asyncwatch shows it. A port that is down stays so for processes that start\n"
+            "ibv_asyncwatch shows it. A port that is down stays down for processes that start\n"
             "later, unless --pid was given.\n",
     .run = event,
 };

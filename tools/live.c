@@ -195,10 +195,10 @@ const struct command live_command = {
     .help = "  softverbs live /tmp/c.pcapng | wireshark -k -i - &\n"
             "  softverbs run --capture /tmp/c.pcapng -- PROGRAM\n"
             "\n"
-            "It writes to standard output what the file holds and then what is added, whole\n"
-            "blocks at a time, until the reader has gone. The file may be made later, and\n"
-            "begin anew. If a writer was killed, the rest of its last block is left out, with\n"
-            "a message. A FIFO is served likewise: softverbs live FILE >FIFO. Programs never\n"
-            "wait for the reader.\n",
+            "It writes the content of the file to standard output, and then each block that\n"
+            "is added, until the reader has gone. The file may be made later, and begin anew.\n"
+            "If a writer was killed, the rest of its last block is left out, with a message.\n"
+            "A FIFO works as well: softverbs live FILE >FIFO. Programs never wait for the\n"
+            "reader.\n",
     .run = live,
 };

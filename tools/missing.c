@@ -68,9 +68,9 @@ const struct command missing_command = {
     .name = "missing",
     .arguments = "[--provider] [--json]",
     .summary = "List what is not there: functions that answer EOPNOTSUPP, and others",
-    .help = "  --provider        also the interface of vendors' plug-ins, which stays empty\n"
-            "                    for good: it is there so that programs linked against such\n"
+    .help = "  --provider        list the interface of vendors' plug-ins, too, which stays\n"
+            "                    empty: it exists so that programs linked against such\n"
             "                    plug-ins load\n"
-            "  --json            as a list, see docs/reference/json.md\n",
+            "  --json            print a JSON list (docs/reference/json.md)\n",
     .run = missing,
 };

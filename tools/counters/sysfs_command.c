@@ -188,15 +188,15 @@ const struct command sysfs_command = {
     .arguments = "[--once] [--dir DIR] TREE",
     .summary = "Keep a tree of files like /sys with counters of the live processes",
     .help = "  --once            write the counters once, and end\n" MEETING_HELP_DIR "\n"
-            "Makes the directory TREE with class/infiniband and what belongs to it, as a\n"
-            "kernel with these devices would have it in /sys, and writes the counters anew\n"
-            "once a second until it is ended (Ctrl-C). It is for programs that make their\n"
-            "own system calls, and so do not see what softverbs run shows:\n"
+            "It makes the directory TREE with class/infiniband and its files, as a kernel\n"
+            "with these devices would have it in /sys, and writes the counters anew once a\n"
+            "second until it is ended (Ctrl-C). It is for programs that make their own system\n"
+            "calls, and so do not see the files of softverbs run:\n"
             "\n"
             "  softverbs sysfs /tmp/sys &\n"
             "  prometheus-node-exporter --path.sysfs=/tmp/sys\n"
             "\n"
             "A counter is the sum over all processes, also over those that ended while the\n"
-            "command ran. The tree stays when it ends.\n",
+            "command ran. The tree stays when the command ends.\n",
     .run = run_sysfs,
 };

@@ -78,13 +78,13 @@ const struct command doctor_command = {
     .name = "doctor",
     .arguments = "[--json] [--net INTERFACE] [PROGRAM]",
     .summary = "Say what this machine, a program or a network lacks, and the cure",
-    .help = "  --net INTERFACE   looks at this network interface instead of the machine: its\n"
+    .help = "  --net INTERFACE   check this network interface instead of the machine: its\n"
             "                    MTU, owner of UDP port 4791, firewall, path filter, buffers\n"
-            "  --json            as a list, see docs/reference/json.md\n"
+            "  --json            print a JSON list (docs/reference/json.md)\n"
             "\n"
             "With the name of a program it says whether \"softverbs run\" reaches it (static,\n"
-            "set-uid, RPATH), which libibverbs and librdmacm it will load, and what it will\n"
-            "miss. The program is not started.\n"
+            "set-uid, RPATH), which libibverbs and librdmacm it will load, and which\n"
+            "functions it will lack. The program is not started.\n"
             "\n"
             "Each line is ok, a warning (it works, but slower or for fewer programs) or a\n"
             "problem (it can't work).\n"

@@ -177,25 +177,24 @@ const struct command draw_command = {
     .name = "draw",
     .arguments = "[OPTIONS] FILE...",
     .summary = "Draw a capture or recording as a page for a browser",
-    .help = "  -o, --output FILE     where the page goes; otherwise the capture's name,\n"
-            "                        ending in .html, in this directory; - is standard\n"
-            "                        output\n"
-            "  --qp NUMBER           of this queue pair only\n"
-            "  --from SECONDS        from then on, since the capture's first packet\n"
-            "  --to SECONDS          until then\n"
-            "  --limit NUMBER        so many packets at most, instead of 1000000\n"
+    .help = "  -o, --output FILE     write this file; by default the capture's name, ending\n"
+            "                        in .html, in this directory; - is standard output\n"
+            "  --qp NUMBER           draw packets of this queue pair only\n"
+            "  --from SECONDS        draw from this time on, since the first packet\n"
+            "  --to SECONDS          draw until this time\n"
+            "  --limit NUMBER        draw at most so many packets, 1000000 by default\n"
             "\n"
             "FILE is a capture (pcap or pcapng, as softverbs decode reads them) or a\n"
             "recording of softverbs run --record; several, such as the captures of two\n"
             "hosts, become one page. The page is one HTML file that loads nothing: for each\n"
             "two queue pairs a ladder of packets with times and PSNs, messages with their\n"
-            "acknowledgments, what was lost or sent again and why, and the timers; of a\n"
+            "acknowledgments, losses and repeats with their causes, and the timers; of a\n"
             "recording also work requests and completions. It can be zoomed, filtered and\n"
             "searched; a click on a packet shows all fields. It has no payload.\n"
             "docs/how-to/draw.md\n"
             "\n"
-            "Exit status: 0, or 1 when a file cannot be read to its end (what was read is\n"
-            "drawn), or has no packet of RoCEv2 or InfiniBand.\n",
+            "Exit status: 0, or 1 when a file cannot be read to its end (the part that was\n"
+            "read is drawn), or has no packet of RoCEv2 or InfiniBand.\n",
     .letters = "o:",
     .run = run_draw,
 };

@@ -302,14 +302,14 @@ const struct command explain_command = {
     .name = "explain",
     .arguments = "[--json] [NUMBER|WORD]...",
     .summary = "Say what a reason, status, event or errno means",
-    .help = "  --json            as a list, see docs/reference/json.md\n"
+    .help = "  --json            print a JSON list (docs/reference/json.md)\n"
             "\n"
-            "A word is what a program prints: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
+            "A word is one that programs print: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
             "or its text \"transport retry counter exceeded\", IBV_EVENT_QP_FATAL,\n"
             "RDMA_CM_EVENT_UNREACHABLE, EINVAL; the name of an event in the log (NAK_SENT)\n"
             "or of a counter (naks_sent); a rule of \"softverbs run --check\". Without an\n"
-            "argument all reasons are listed; with one its usual causes, an example, a cure\n"
-            "and a page follow. \"softverbs why\" says what a process waits for right now.\n"
+            "argument it lists all reasons; with one it adds usual causes, an example, a cure\n"
+            "and a page. \"softverbs why\" says what a process waits for right now.\n"
             "\n"
             "Exit status: 0, or 1 when a number or name does not exist.\n",
     .run = explain,

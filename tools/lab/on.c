@@ -157,13 +157,13 @@ const struct command on_command = {
     .name = "on",
     .arguments = "[--lab NAME] HOST [--] PROGRAM [ARGUMENTS]...",
     .summary = "Run a program on a host of a lab",
-    .help = "  --lab NAME the lab that has this name, from outside of it\n"
-            "  --as-ssh   take options, host and words as ssh does: for what starts programs\n"
-            "             on other hosts and calls this in place of ssh\n"
+    .help = "  --lab NAME enter the lab of this name, from outside of it\n"
+            "  --as-ssh   take options, host and words as ssh does, for programs that start\n"
+            "             others on hosts by ssh\n"
             "\n"
-            "Within \"softverbs lab\", or with --lab, where the program has the environment of\n"
-            "\"softverbs run --net eth0\" of that host. In front of $PATH stand an \"ssh\" and\n"
-            "an \"rsh\" that do the same, which mpirun, mpiexec.hydra and pdsh find by\n"
+            "It works within \"softverbs lab\", or with --lab. The program has the environment\n"
+            "of \"softverbs run --net eth0\" on that host. In front of $PATH stand an \"ssh\" and\n"
+            "an \"rsh\" that do the same; mpirun, mpiexec.hydra and pdsh find them by\n"
             "themselves.\n"
             "\n"
             "Exit status: the program's; 127 when it does not exist, 126 when it can't be\n"

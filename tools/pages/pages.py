@@ -65,7 +65,7 @@ EXAMPLES = [
     ("softverbs run --net eth0 -- ib_send_bw -x 1", "Over the network, to other hosts and to adapters; -x names the IPv4 GID, which \"softverbs devices\" shows."),
     ("eval \"$(softverbs env)\"", "Every later command of this shell runs on softverbs."),
     ("softverbs run --fault drop=1%,seed=7 -- ./test", "One packet of a hundred is lost; the seed repeats the choice."),
-    ("softverbs run --adverse=seed=7 -- ./test", "The adapter does what the rules allow and a kind one never does; another seed, other times."),
+    ("softverbs run --adverse=seed=7 -- ./test", "The adapter does what the rules allow and most adapters never do; another seed, other times."),
     ("softverbs run --capture all.pcapng -- ./test; softverbs decode all.pcapng", "Every packet as RoCEv2, for Wireshark, too."),
     ("softverbs explain IBV_WC_RETRY_EXC_ERR", "What a status, an event, an errno or the number in vendor_err means, and its usual causes."),
     ("softverbs why; softverbs why --last", "What programs that hang wait for; the last lines of those that have ended."),

@@ -359,15 +359,16 @@ const struct command replay_command = {
     .name = "replay",
     .arguments = "[OPTIONS] FILE",
     .summary = "Run the queue pairs of a recording again, step by step",
-    .help = "FILE is what softverbs run --record FILE wrote. The engines of its queue pairs\n"
-            "run again on what was recorded, without the program, and must do the same.\n"
+    .help = "FILE is a recording of softverbs run --record FILE. The engines of its queue\n"
+            "pairs run again on the recorded inputs, without the program, and must do the\n"
+            "same.\n"
             "\n"
             "  --qp NUMBER       show the steps of this queue pair only\n"
-            "  --until N         end behind the N-th record\n"
-            "  --ends            show no steps, only what failed first in each queue pair\n"
+            "  --until N         end after the N-th record\n"
+            "  --ends            show no steps, only the first failure of each queue pair\n"
             "  --strip OUT       run nothing; write the recording without payloads to OUT,\n"
-            "                    to be given away\n"
-            "  --json            a value of JSON, see docs/reference/json.md\n"
+            "                    so that it can be given to others\n"
+            "  --json            print a JSON value (docs/reference/json.md)\n"
             "\n"
             "Exit status: 0, or 1 when an engine did something else than in the recording,\n"
             "or the recording can't be read to its end.\n",

@@ -151,15 +151,15 @@ const struct command report_command = {
     .name = "report",
     .arguments = "[--output FILE] [--capture FILE] [--json] [--dir DIR]",
     .summary = "Write what a bug report needs into one file",
-    .help = "  --output FILE     to this new file, instead of softverbs-report.json\n"
-            "  --capture FILE    with the packets of this capture, without their payload\n"
-            "  --json            on standard output instead of into a file; the form is that\n"
-            "                    of the file, see docs/reference/json.md\n" MEETING_HELP_DIR "\n"
-            "The file has the version, this machine's kernel and distribution, the settings\n"
-            "of softverbs, what \"softverbs doctor\", \"show\", \"stat\" and \"why\" say, and the\n"
-            "last lines of each process. Names of the user and the host, the home directory\n"
-            "and network addresses are replaced, and memory addresses, keys and payload are\n"
-            "left out: docs/how-to/report.md has the list.\n"
+    .help = "  --output FILE     write this new file instead of softverbs-report.json\n"
+            "  --capture FILE    add the packets of this capture, without their payload\n"
+            "  --json            print the report on standard output instead\n"
+            "                    (docs/reference/json.md)\n" MEETING_HELP_DIR "\n"
+            "The report has the version, this machine's kernel and distribution, the settings\n"
+            "of softverbs, the output of \"softverbs doctor\", \"show\", \"stat\" and \"why\", and\n"
+            "the last lines of each process. Names of the user and the host, the home\n"
+            "directory and network addresses are replaced, and memory addresses, keys and\n"
+            "payload are left out: docs/how-to/report.md has the list.\n"
             "\n"
             "Exit status: 0, or 1 when the file can't be written or the capture not be read.\n",
     .letters = "o:",

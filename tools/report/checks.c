@@ -252,13 +252,14 @@ const struct command checks_command = {
     .name = "checks",
     .arguments = "[--json|--sarif|--junit|--github] [FILE]",
     .summary = "Show what \"run --check\" has found, or the rules",
-    .help = "  --json            as a list, see docs/reference/json.md\n"
-            "  --sarif           as SARIF 2.1.0, which GitHub and GitLab show beside the code\n"
-            "  --junit           as JUnit XML\n"
-            "  --github          as annotations of a workflow of GitHub\n"
+    .help = "  --json            print a JSON list (docs/reference/json.md)\n"
+            "  --sarif           print SARIF 2.1.0, which GitHub and GitLab show beside the\n"
+            "                    code\n"
+            "  --junit           print JUnit XML\n"
+            "  --github          print annotations of a workflow of GitHub\n"
             "\n"
-            "FILE is what \"softverbs run --check --check-report FILE\" has written. Without it\n"
-            "all rules are listed; \"softverbs explain RULE\" says more of one.\n"
+            "FILE is the report of \"softverbs run --check --check-report FILE\". Without FILE\n"
+            "it lists all rules; \"softverbs explain RULE\" explains one.\n"
             "\n"
             "Exit status: 0, 1 when there is an error or an adapter finding, 2 when the file\n"
             "can't be read.\n",

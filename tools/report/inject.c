@@ -83,13 +83,13 @@ const struct command inject_command = {
     .name = "inject",
     .arguments = "[--list | --clear] [--dir DIR] [--json] PID [RULE...]",
     .summary = "Let calls, work and packets of a live process go wrong",
-    .help = "  --list            shows the rules of the process, with what they met and did\n"
-            "  --clear           takes all of them back\n" MEETING_HELP_DIR
-            "  --json            the rules as an object, see docs/reference/json.md\n"
+    .help = "  --list            show the rules of the process, with their hits and actions\n"
+            "  --clear           remove all of them\n" MEETING_HELP_DIR
+            "  --json            print the rules as a JSON object (docs/reference/json.md)\n"
             "\n"
             "Rules are those of scripts (docs/reference/scripts.md):\n"
             "  softverbs inject 4711 'when work, on qp 0x12, once: complete RETRY_EXC_ERR'\n"
-            "They hold when the command returns. A process with rules for packets does no\n"
-            "READ or WRITE without packets any more, also when they are taken back.\n",
+            "They are in force when the command returns. A process that has had rules for\n"
+            "packets sends all READs and WRITEs as packets, also after --clear.\n",
     .run = inject,
 };

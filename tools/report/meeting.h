@@ -20,7 +20,7 @@ struct meeting {
 
 /* Of their help. */
 #define MEETING_HELP_DIR                                                                                               \
-    "  --dir DIR         of the processes that meet in this directory\n"                                               \
+    "  --dir DIR         ask the processes that meet in this directory\n"                                              \
     "                    (SOFTVERBS_DIR=DIR)\n"
 
 /* As command_option, for a table that MEETING_OPTIONS ends: those are dealt with here, --dir by setting $SOFTVERBS_DIR.

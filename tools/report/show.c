@@ -42,14 +42,13 @@ const struct command show_command = {
     .name = "show",
     .arguments = "[--json] [--dir DIR] [LIST]",
     .summary = "Show the objects of the live processes on this host",
-    .help = "  --json            a list with an object for each process: everything, or what\n"
-            "                    was asked for; see docs/reference/json.md\n" MEETING_HELP_DIR "\n"
+    .help = "  --json            print a JSON list with one object for each process, of all\n"
+            "                    lists or of LIST; docs/reference/json.md has the form\n" MEETING_HELP_DIR "\n"
             "LIST is processes, qps (queue pairs and their peers), cqs, srqs, tags (buffers\n"
-            "for tag matching), mrs, pds or connections: what programs of librdmacm listen\n"
-            "at, connect to and are connected with. Without it, processes and queue pairs are\n"
-            "shown.\n"
+            "for tag matching), mrs, pds or connections (the listeners, requests and\n"
+            "connections of librdmacm). Without LIST it shows processes and queue pairs.\n"
             "\n"
-            "A process answers from its own memory while it works; one that is stopped does\n"
-            "not answer. Only processes of the same user can be seen.\n",
+            "A process answers from its own memory while it works; a stopped process does not\n"
+            "answer. Only processes of the same user are shown.\n",
     .run = show,
 };

@@ -416,18 +416,18 @@ const struct command stat_command = {
     .name = "stat",
     .arguments = "[OPTIONS]",
     .summary = "Show what the live processes send, receive, repeat and drop",
-    .help = "  --once            all that was counted until now, by device, and end\n"
+    .help = "  --once            print the counters until now, by device, and end\n"
             "  --qps             the same by queue pair\n"
             "  --lines           the same, one counter a line\n"
-            "  --prometheus      all that was counted until now as Prometheus reads it\n"
-            "  --listen PORT     the same at http://127.0.0.1:PORT/metrics, until Ctrl-C\n"
-            "  --json            a line of JSON each second, or one with --once: a list with\n"
-            "                    an object for each process, see docs/reference/json.md\n" MEETING_HELP_DIR "\n"
-            "Without --once it prints a line each second: what all processes together have\n"
-            "added since the line before. Packets are frames of the links: within the host\n"
-            "one may carry more than the path MTU. \"strays\" are packets that were for no\n"
-            "queue pair. Reasons are explained by softverbs explain NAME; the counters of a\n"
-            "process that has ended: softverbs run --counters FILE. A process that is stopped\n"
-            "or another user's does not answer: nothing is known of what it counts.\n",
+            "  --prometheus      print the counters until now in Prometheus' format\n"
+            "  --listen PORT     serve them at http://127.0.0.1:PORT/metrics, until Ctrl-C\n"
+            "  --json            print a line of JSON each second, or one with --once: a list\n"
+            "                    with one object for each process (docs/reference/json.md)\n" MEETING_HELP_DIR "\n"
+            "Without --once it prints a line each second: the sums of what all processes\n"
+            "have added since the line before. Packets are frames of the links: within the\n"
+            "host one may carry more than the path MTU. \"strays\" are packets that were for no\n"
+            "queue pair. \"softverbs explain NAME\" explains a reason. For the counters of a\n"
+            "process that has ended use softverbs run --counters FILE. A process that is\n"
+            "stopped, or is another user's, does not answer: its counters are not known.\n",
     .run = run_stat,
 };

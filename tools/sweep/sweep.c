@@ -179,23 +179,23 @@ const struct command sweep_command = {
     .name = "sweep",
     .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
     .summary = "Let each call of a program fail once, run after run",
-    .help = "  --calls           the first call fails, in the next run the second, and so on,\n"
-            "                    until a run has no such call; those that poll are left out.\n"
-            "                    So it is where nothing else is asked for\n"
-            "  --completions     likewise, work ends in IBV_WC_RETRY_EXC_ERR\n"
-            "  --events          likewise, an event of a completion queue comes once more,\n"
-            "                    without a completion; the program must end with 0 then\n"
-            "  --error NAME      with which calls fail, if not ENOMEM\n"
-            "  --timeout SECONDS after which a run hangs, if not ten times as long as a run\n"
-            "                    without a fault and five seconds\n"
-            "  --most N          runs of each kind at most, if not 1000\n"
-            "  --junit FILE      a report as JUnit XML\n"
-            "  --resume FILE     keeps each run in the file, and goes on behind them\n"
+    .help = "  --calls           fail the first call in the first run, the second call in the\n"
+            "                    next, and so on, until a run has no such call; calls that\n"
+            "                    poll are left out. This is the default\n"
+            "  --completions     the same with work, which ends in IBV_WC_RETRY_EXC_ERR\n"
+            "  --events          the same with events of completion queues, which come once\n"
+            "                    more without a completion; the program must end with 0 then\n"
+            "  --error NAME      fail calls with this errno instead of ENOMEM\n"
+            "  --timeout SECONDS take a run for hung after this time, by default ten times\n"
+            "                    the time of a run without a fault, and five seconds\n"
+            "  --most N          make at most N runs of each kind, 1000 by default\n"
+            "  --junit FILE      write a report as JUnit XML\n"
+            "  --resume FILE     keep each run in the file, and continue after those in it\n"
             "\n"
-            "Lists the faults that make the program crash or hang, or end with 0 as if\n"
-            "nothing had been lost; of programs built with AddressSanitizer those, too, that\n"
+            "It lists the faults that make the program crash or hang, or end with 0 as if\n"
+            "nothing had been lost; of programs built with AddressSanitizer also those that\n"
             "make it leak. A call that only gives something back, such as ibv_dealloc_pd, may\n"
-            "fail unnoticed. The exit status is 0 where there is none.\n",
+            "fail unnoticed. The exit status is 0 when the list is empty.\n",
     .runs_rest = true,
     .run = sweep,
 };

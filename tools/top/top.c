@@ -166,18 +166,18 @@ const struct command top_command = {
     .arguments = "[OPTIONS]",
     .summary = "Show processes and queue pairs as they send, like top(1)",
     .help = "  -q, --qps         begin with queue pairs instead of processes\n"
-            "  -s, --sort COLUMN by this column, as OUT/s or rnr\n"
-            "  -f, --filter TEXT only rows with these letters in a name, number, peer or\n"
+            "  -s, --sort COLUMN sort by this column, such as OUT/s or rnr\n"
+            "  -f, --filter TEXT show only rows with this text in a name, number, peer or\n"
             "                    state\n"
-            "  -t, --totals      what was counted until now instead of rates\n"
-            "  -i, --interval S  seconds between two looks, 0.1 to 3600; 1\n"
-            "  -b, --batch       tables on standard output instead of a whole screen\n"
-            "  -n, --count N     so many tables, and end; with --batch\n" MEETING_HELP_DIR "\n"
-            "On a terminal \"h\" shows the keys and what the columns are, \"q\" ends. Tab changes\n"
-            "between processes and queue pairs; Enter shows all of one, with its story. Rates\n"
-            "are per second, in units of 1000. A process whose name begins with \"silent:\" is\n"
-            "stopped, hangs, or is another user's. It shows what \"softverbs show\" and\n"
-            "\"softverbs stat\" know; \"softverbs stat --json\" has the numbers for programs.\n",
+            "  -t, --totals      show counters until now instead of rates\n"
+            "  -i, --interval S  update every S seconds, 0.1 to 3600; 1 by default\n"
+            "  -b, --batch       print tables on standard output instead of a screen\n"
+            "  -n, --count N     end after N tables; with --batch\n" MEETING_HELP_DIR "\n"
+            "On a terminal the key \"h\" shows the keys and explains the columns, \"q\" ends. Tab\n"
+            "switches between processes and queue pairs; Enter shows all of one, with its\n"
+            "story. Rates are per second, in units of 1000. A process whose name begins with\n"
+            "\"silent:\" is stopped, hangs, or is another user's. The values are those of\n"
+            "\"softverbs show\" and \"softverbs stat\"; programs use \"softverbs stat --json\".\n",
     .letters = "qs:f:ti:bn:",
     .run = run_top,
 };

@@ -247,16 +247,17 @@ const struct command trace_command = {
     .name = "trace",
     .arguments = "[OPTIONS] [-p PID | [--] PROGRAM [ARGUMENTS]]",
     .summary = "Show the calls of verbs and librdmacm as they happen",
-    .help = "  -p, --pid PID     of this process, which runs; Ctrl-C ends the trace, and the\n"
-            "                    process goes on. Else of the program, which is started as by\n"
-            "                    softverbs run, and of all that it starts\n"
-            "  -e, --calls LIST  of these calls only, with commas between: post_send,poll_cq\n"
-            "  -o, --output FILE to this file instead of standard error\n" MEETING_HELP_DIR
-            "  --json            each call as a line of JSON, see docs/reference/json.md\n"
+    .help = "  -p, --pid PID     trace this running process; Ctrl-C ends the trace, and the\n"
+            "                    process goes on. Without it the program is started as by\n"
+            "                    softverbs run, and traced with all that it starts\n"
+            "  -e, --calls LIST  trace these calls only, with commas between them:\n"
+            "                    post_send,poll_cq\n"
+            "  -o, --output FILE write to this file instead of standard error\n" MEETING_HELP_DIR
+            "  --json            print each call as a line of JSON (docs/reference/json.md)\n"
             "\n"
             "A line has the time, process and thread, the call with its arguments, its\n"
-            "result, and how long it took. Polls that found nothing, one behind the other,\n"
-            "are one line with their number. The exit status is the program's.\n",
+            "result, and its duration. Polls in a row that found nothing are one line with\n"
+            "their number. The exit status is the program's.\n",
     .runs_rest = true,
     .letters = "p:e:o:",
     .run = trace,
