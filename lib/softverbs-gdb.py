@@ -269,14 +269,19 @@ def _report_peer(layout, qp, story):
     return said
 
 
+def _srq(qp):
+    """Of an XRC connection the one that the last message named."""
+    return qp.follow("uses.srq", "srq") or qp.follow("xrc.selected", "srq")
+
+
 def _report_attributes(layout, qp):
     said = {}
     if qp["traits"] & layout.constant("QP_RELIABLE"):
         said = {"timeout": qp["attr.timeout"], "retry_cnt": qp["attr.retry_cnt"], "rnr_retry": qp["attr.rnr_retry"]}
-    queue = qp.follow("receives.queue", "receive_queue")
+    srq = _srq(qp)
+    queue = srq.inner("queue", "receive_queue") if srq else qp.follow("receives.queue", "receive_queue")
     said["send_posted"] = (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff
     said["recv_posted"] = queue["count"] if queue else 0
-    srq = qp.follow("uses.srq", "srq")
     if srq:
         said["srq"] = srq.inner("object", "object")["handle"]
     return said
@@ -359,7 +364,7 @@ def _describe_qp(layout, qp):
         cq = qp.follow(member, "cq")
         if cq:
             said.append(f"{word} CQ {cq.inner('object', 'object')['handle']}")
-    srq = qp.follow("uses.srq", "srq")
+    srq = _srq(qp)
     if srq:
         said.append(f"SRQ {srq.inner('object', 'object')['handle']}")
     if error:

@@ -1,6 +1,7 @@
 /* Two processes, and an error of a queue pair between them: stories CAUSE [WR_ID]. It prints the numbers of the
  * client's process and queue pair, then those of the server, when the error has happened, and ends with its input. The
  * text of `softverbs why --qp` for each cause stands in story_test.py. */
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -87,6 +88,13 @@ static const struct cause causes[] = {
     {.name = "uc-receive", .opcode = IBV_WR_SEND, .length = 8, .type = IBV_QPT_UC},
     {.name = "fine", .opcode = IBV_WR_SEND, .length = 8, .receive = 8},
     {.name = "slow", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = POLLS_LATE},
+    {.name = "short-xrc",
+     .opcode = IBV_WR_SEND,
+     .length = 300,
+     .receive = 299,
+     .type = IBV_QPT_XRC_SEND,
+     .shared = true},
+    {.name = "empty-xrc", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 2, .type = IBV_QPT_XRC_SEND, .shared = true},
     {.name = "never-armed", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = NEVER_ARMS},
     {.name = "armed-once", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_ONCE},
     {.name = "solicited", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_FOR_SOLICITED},
@@ -109,7 +117,7 @@ static const struct cause causes[] = {
 struct meeting {
     struct end {
         atomic_uint stage;
-        unsigned qp, rkey;
+        unsigned qp, rkey, srq;
         unsigned long memory;
         union ibv_gid gid;
     } ends[2]; /* client, server */
@@ -155,6 +163,38 @@ static void open_device(unsigned access, bool sleeps)
         fail("no objects");
 }
 
+static struct ibv_xrcd *xrcd;
+
+/* One that the messages of XRC name. */
+static void make_xrc_srq(void)
+{
+    struct ibv_xrcd_init_attr domain = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+    xrcd = ibv_open_xrcd(context, &domain);
+    struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = 16, .max_sge = 1},
+                                        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+                                        .srq_type = IBV_SRQT_XRC,
+                                        .pd = pd,
+                                        .xrcd = xrcd,
+                                        .cq = cq};
+    srq = xrcd ? ibv_create_srq_ex(context, &init) : NULL;
+    if (!srq || ibv_get_srq_num(srq, &meeting->ends[1].srq))
+        fail("no shared receive queue of XRC");
+}
+
+/* The client's end of XRC sends, and the server's receives. */
+static struct ibv_qp *create_xrc_qp(int self)
+{
+    struct ibv_qp_init_attr_ex init = {.qp_type = self ? IBV_QPT_XRC_RECV : IBV_QPT_XRC_SEND,
+                                       .send_cq = self ? NULL : cq,
+                                       .cap = {16, 0, 1, 0, 0},
+                                       .comp_mask = self ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD,
+                                       .pd = pd,
+                                       .xrcd = xrcd};
+    return ibv_create_qp_ex(context, &init);
+}
+
 static void make_srq(void)
 {
     struct ibv_srq_init_attr init = {.attr = {.max_wr = 16, .max_sge = 1}};
@@ -172,7 +212,7 @@ static void make_qp(int self, unsigned flags)
                                     .cap = {16, 16, 1, 1, 0}};
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = flags};
     struct end *end = &meeting->ends[self];
-    qp = ibv_create_qp(pd, &init);
+    qp = cause->type == IBV_QPT_XRC_SEND ? create_xrc_qp(self) : ibv_create_qp(pd, &init);
     if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
         ibv_query_gid(context, 1, 0, &end->gid))
         fail("no queue pair");
@@ -202,7 +242,7 @@ static void make_raw_qp(void)
 
 static void modify(struct ibv_qp_attr *attr, int mask, int mask_of_reliable)
 {
-    if (ibv_modify_qp(qp, attr, mask | (qp->qp_type == IBV_QPT_RC ? mask_of_reliable : 0)))
+    if (ibv_modify_qp(qp, attr, mask | (qp->qp_type == IBV_QPT_UC ? 0 : mask_of_reliable)))
         fail("not connected");
 }
 
@@ -250,6 +290,7 @@ static void post_sends(void)
                                       .num_sge = 1,
                                       .opcode = cause->opcode,
                                       .send_flags = IBV_SEND_SIGNALED};
+        wrs[i].qp_type.xrc.remote_srqn = peer->srq;
         if (cause->segments) {
             static char nothing[54]; /* no header of Ethernet, IP and TCP */
             wrs[i].tso.hdr = nothing;
@@ -395,16 +436,13 @@ static void move_itself(void)
 }
 
 /* Its queue pair is connected with another queue pair of the server. */
-static void connect_strangely(void)
+static void connect_strangely(struct ibv_qp *other)
 {
-    unsigned number = qp->qp_num, other;
-    struct ibv_qp *kept = qp;
-    make_qp(1, IBV_ACCESS_LOCAL_WRITE);
-    other = qp->qp_num;
-    connect_qp(&meeting->ends[0], number);
-    qp = kept;
-    meeting->ends[1].qp = number;
-    connect_qp(&meeting->ends[0], other);
+    struct ibv_qp *own = qp;
+    connect_qp(&meeting->ends[0], other->qp_num);
+    qp = other;
+    connect_qp(&meeting->ends[0], own->qp_num);
+    qp = own;
 }
 
 static void stop_itself(void)
@@ -432,14 +470,19 @@ static void run_server(void)
     const unsigned all =
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     struct ibv_wc wc;
+    struct ibv_qp *other = NULL;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     open_device((all & ~cause->access) | (cause->window ? IBV_ACCESS_MW_BIND : 0), cause->server_waits);
     if (cause->shared)
-        make_srq();
+        (cause->type == IBV_QPT_XRC_SEND ? make_xrc_srq : make_srq)();
+    if (cause->server == STRANGE) {
+        make_qp(1, IBV_ACCESS_LOCAL_WRITE);
+        other = qp;
+    }
     make_qp(1, all & ~cause->flags);
     meet(1, 1);
     if (cause->server == STRANGE)
-        connect_strangely();
+        connect_strangely(other);
     else if (cause->server != INIT)
         connect_qp(&meeting->ends[0], meeting->ends[0].qp);
     if (!cause->late)

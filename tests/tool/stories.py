@@ -9,6 +9,7 @@ from cases import BUILD, SOFTVERBS
 # The text of each cause, line by line: C and S are the processes of client and server, c and s their queue pairs, K a key, A an address, N
 # a number; a time stands in front where one is known.
 OWN_ERROR = "Queue pair c of C is RC in ERR, connected with s of S."
+OWN_XRC_ERROR = OWN_ERROR.replace("RC", "XRC_SEND")
 SENT = "T C posted IBV_WR_SEND of 8 bytes, wr_id 7."
 WRITTEN = "T C posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id 7, to address A with rkey K."
 UNKNOWN = "key K is that of no memory region of this process: never registered, deregistered, or another process's"
@@ -112,6 +113,15 @@ CAUSES = {
         "T S refused it: the message has 300 bytes, and the receive of wr_id 5 has room for 299 (reason 200).",
         "S completed the receive of wr_id 5 with IBV_WC_LOC_LEN_ERR.", "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).",
         "\"softverbs explain 200\" has causes and cures."],
+    "short-xrc": [
+        OWN_XRC_ERROR, "T C posted IBV_WR_SEND of 300 bytes, wr_id 7.",
+        "T S refused it: the message has 300 bytes, and the receive of wr_id 5 has room for 299 (reason 200).",
+        "S completed the receive of wr_id 5 with IBV_WC_LOC_LEN_ERR.", "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).",
+        "\"softverbs explain 200\" has causes and cures."],
+    "empty-xrc": [
+        OWN_XRC_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
+        "S has no receive posted to shared receive queue N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "\"softverbs explain 106\" has causes and cures."],
     "late-receive": [
         OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_recv); rnr_retry of C is 1.",
         "S has 1 receive posted to s since.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",

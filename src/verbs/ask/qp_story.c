@@ -315,10 +315,12 @@ static void report_attributes(FILE *out, const struct qp *qp)
     if (qp_is_reliable(qp))
         fprintf(out, ",\"timeout\":%u,\"retry_cnt\":%u,\"rnr_retry\":%u", qp->attr.timeout, qp->attr.retry_cnt,
                 qp->attr.rnr_retry);
+    struct srq *srq = qp->uses.srq ? qp->uses.srq : qp->xrc.selected;
+    struct receive_queue *queue = srq ? &srq->queue : qp->receives.queue;
     fprintf(out, ",\"send_posted\":%u,\"recv_posted\":%u", qp->sends.posted - atomic_load(&qp->sends.retired),
-            qp->receives.queue ? receive_queue_look(qp->receives.queue).posted : 0);
-    if (qp->uses.srq)
-        fprintf(out, ",\"srq\":%u", qp->uses.srq->object.handle);
+            queue ? receive_queue_look(queue).posted : 0);
+    if (srq)
+        fprintf(out, ",\"srq\":%u", srq->object.handle);
 }
 
 /* Those that are one number under their key. */

@@ -215,6 +215,15 @@ cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv
     return shown;
 }
 
+void qp_owner_note_received(struct qp *qp, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    lock_assert_held(&qp->lock);
+    if (unlikely(arrival->status != IBV_WC_SUCCESS))
+        qp_story_receive(qp, receive, arrival);
+    if (arrival->status != IBV_WC_WR_FLUSH_ERR)
+        traffic_note_more(qp_flow(qp), EVENT_RECEIVE_ENDED, receive->id, arrival->status, arrival->length);
+}
+
 void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);

@@ -24,6 +24,9 @@ void qp_owner_dropped(struct engine_owner *, const struct packet *, enum reason)
 void qp_owner_note(struct engine_owner *, enum event, uint64_t a, uint64_t b);
 void qp_owner_watch(struct engine_owner *, nanos deadline);
 
+/* The story gets the end of a receive whose completion the caller makes. Under qp->lock. */
+void qp_owner_note_received(struct qp *, const struct recv_wqe *, const struct recv_cqe *);
+
 /* What all tables have. */
 #define QP_OWNER_COMMON                                                                                                \
     .return_receive = qp_owner_return_receive, .local_memory = qp_owner_local_memory,                                  \

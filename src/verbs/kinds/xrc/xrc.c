@@ -72,6 +72,7 @@ void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, co
         log_reason(arrival->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, arrival->reason,
                    "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->number, srq->number,
                    (unsigned long long)receive->id, arrival->status);
+    qp_owner_note_received(qp, receive, arrival);
     receive_queue_free(&srq->queue, receive);
     cq_note_round(srq->cq);
     if (!cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS))
