@@ -77,6 +77,7 @@ const char *fault_describe(const struct fault *fault, char *to, size_t room)
         if (fault_has(fault, kind))
             used += (size_t)snprintf(to + used, room - used, " %s", words_done[kind]);
     if (fault_has(fault, FAULT_DELAY) && used < room)
-        snprintf(to + used, room - used, " (%.3f ms)", (double)fault->delay / NANOS_MILLISECOND);
+        snprintf(to + used, room - used, " (%llu.%03llu ms)", (unsigned long long)(fault->delay / NANOS_MILLISECOND),
+                 (unsigned long long)(fault->delay / NANOS_MICROSECOND % 1000));
     return fault->kinds ? to : NULL;
 }

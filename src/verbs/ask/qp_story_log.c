@@ -8,11 +8,14 @@
 #include "events/lines.h"
 #include "verbs/object/words.h"
 
-enum { TEXT = 480, ONE = 200 };
+enum { TEXT = 480, ONE = 200, TIME = 32 };
 
-static double before(nanos now, nanos time)
+/* Milliseconds with a point in each locale: a program may have one with a comma. */
+static const char *before(nanos now, nanos time, char text[TIME])
 {
-    return now > time ? (double)(now - time) / 1e6 : 0;
+    unsigned long long tenths = now > time ? (now - time) / (NANOS_MILLISECOND / 10) : 0;
+    snprintf(text, TIME, "%llu.%llu", tenths / 10, tenths % 10);
+    return text;
 }
 
 static size_t add_field(char *text, size_t used, enum event_field field, uint64_t value)
@@ -26,7 +29,8 @@ static size_t add_field(char *text, size_t used, enum event_field field, uint64_
 static void describe_record(const struct story_record *record, nanos now, char text[ONE])
 {
     const struct event_line *line = &event_lines[record->event];
-    size_t used = (size_t)snprintf(text, ONE, "%.1f ms before %.40s", before(now, record->time), line->name);
+    char time[TIME];
+    size_t used = (size_t)snprintf(text, ONE, "%s ms before %.40s", before(now, record->time, time), line->name);
     used = add_field(text, used, line->a, record->a);
     used = add_field(text, used, line->b, record->b);
     add_field(text, used, event_kept((enum event)record->event), record->more);
@@ -65,11 +69,12 @@ static void log_memory(uint32_t number, const struct story_memory *memory)
 static void log_error(uint32_t number, const struct story_error *error)
 {
     const char *name = reason_name(error->reason);
+    char time[TIME];
     if (error->subject == STORY_SEND)
         log_write(LOG_INFO,
-                  "qp 0x%x: story: %s of %u bytes, wr_id %llu, posted %.1f ms before, ended with %s by %s (reason %u)",
+                  "qp 0x%x: story: %s of %u bytes, wr_id %llu, posted %s ms before, ended with %s by %s (reason %u)",
                   number, words_opcode(error->opcode), error->length, (unsigned long long)error->id,
-                  before(error->time, error->posted), words_status(error->status), name, error->reason);
+                  before(error->time, error->posted, time), words_status(error->status), name, error->reason);
     else
         log_write(LOG_INFO, "qp 0x%x: story: %s of %u bytes, psn %u, was refused by %s (reason %u)", number,
                   error->subject == STORY_PACKET ? "a request of the peer" : "a receive, or the queue pair itself",
