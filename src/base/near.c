@@ -66,8 +66,8 @@ void near_try(struct near *near, const char *candidate)
 {
     if (!*near->name || !*candidate)
         return;
-    size_t distance = near_distance(near->name, candidate);
-    size_t rest = difference(strlen(near->name), strlen(candidate));
+    size_t rest = difference(strlen(near->name), strlen(candidate)); /* the distance is not less */
+    size_t distance = rest < near->least ? near_distance(near->name, candidate) : rest;
     if (distance < near->least) {
         near->meant = candidate;
         near->least = distance;
