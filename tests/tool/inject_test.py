@@ -11,7 +11,7 @@ import time
 
 import cases
 from cases import BUILD, SOFTVERBS, Skip, expect, softverbs
-from patience import until
+from patience import patience, until
 
 PROGRAM = f"{BUILD}/tests/tool/scripted"
 SUCCESS, FLUSHED, RETRY_EXC = 0, 5, 12
@@ -269,6 +269,25 @@ def a_process_that_ends_loses_nothing():
         program.process.stdin.flush()
         assert program.process.wait(cases.PATIENCE if hasattr(cases, "PATIENCE") else 60) == -signal.SIGTERM
         assert not os.path.exists(f"/proc/{program.pid}/fd")
+
+
+def a_process_that_ends_meanwhile_is_named():
+    """At any moment of the question: there is an answer, or one line that says that there is none."""
+    answers = set()
+    for delay in [step / 2000 for step in range(12)] + [0.05]:
+        with _running() as program:
+            with subprocess.Popen([SOFTVERBS, "inject", program.pid, "when work: complete GENERAL_ERR", "when packet: drop"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=cases.environment()) as asking:
+                time.sleep(delay)
+                program.process.kill()
+                out, err = asking.communicate(timeout=patience(30))
+        answers.add(asking.returncode)
+        if asking.returncode == 0:
+            assert b"when work" in out and not err, (out, err)
+        else:
+            assert asking.returncode == 1 and not out and err.count(b"\n") == 1, (asking.returncode, out, err)
+            assert b"has a softverbs device open" in err or b"does not answer" in err or b"no process has met another" in err, err
+    assert 1 in answers, answers
 
 
 if __name__ == "__main__":
