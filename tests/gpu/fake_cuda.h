@@ -39,8 +39,8 @@ int cuMemcpyHtoD_v2(cuda_address, const void *, size_t);
 int cuMemcpyDtoH_v2(void *, cuda_address, size_t);
 int cuLaunchHostFunc(void *stream, void (*)(void *), void *);
 
-/* Beside the interface. A kernel that waits until the word of device memory has the value; the context dies: from now
- * on every copy fails; copies that ran on the legacy stream. */
+/* Beside the interface. A kernel that waits until 32 bits of device memory have the value. The context ends: each copy
+ * fails from now on. The number of copies that ran on the legacy stream. */
 int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
 void fake_cuda_kill(void);
 unsigned fake_cuda_legacy_copies(void);
