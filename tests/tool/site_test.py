@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """make site: every page and manual page, without a warning of mkdocs and without a link that leads nowhere."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from cases import BUILD, TEMPORARY, Skip, told
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 sys.path.insert(0, f"{TREE}/tools/site")
+import pictures  # pylint: disable=wrong-import-position
 import site_pages as site  # pylint: disable=wrong-import-position
 
 
@@ -40,6 +42,25 @@ def links_that_lead_nowhere_are_found():
 def lists_of_github_are_lists_of_mkdocs():
     assert site.for_mkdocs("Text:\n- one\n  more\n  - two\n- three\n\nEnd") == "Text:\n\n- one\n    more\n    - two\n- three\n\nEnd"
     assert site.for_mkdocs("```\na\n- b\n```") == "```\na\n- b\n```"
+
+
+def the_picture_of_the_layers_is_that_of_the_build():
+    layers = pictures.read_layers(f"{TREE}/src/layers")
+    with open(f"{TREE}/docs/explanation/layers.svg", encoding="utf-8") as file:
+        found = pictures.arrows(file.read())
+    assert found == (pictures.reduced(layers), set(layers)), "tools/site/pictures.py layers docs/explanation/layers.svg makes it anew"
+    assert pictures.reduced({"a": [], "b": ["a"], "c": ["a", "b"]}) == {("b", "a"), ("c", "b")}
+
+
+def the_picture_of_the_demonstration_shows_what_it_prints():
+    """Lines with numbers vary from run to run, and so does where long ones are broken."""
+    if not shutil.which("ibv_rc_pingpong"):
+        raise Skip("ibv_rc_pingpong is not installed")
+    printed = cases.expect(cases.softverbs("demo", "--all")).stdout.decode().splitlines()
+    with open(f"{TREE}/docs/explanation/demo.svg", encoding="utf-8") as file:
+        shown = [line.strip() for line in pictures.lines_of(file.read())]
+    fixed = [line.strip() for line in printed if len(line) <= pictures.COLUMNS and not re.search(r"\d|You are", line)]
+    assert len(fixed) > 20 and not set(fixed) - set(shown), set(fixed) - set(shown)
 
 
 if __name__ == "__main__":
