@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/releases/chroots.sh
-built_on=bullseye system=dist-bullseye
+built_on=bullseye system=builder-bullseye
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
@@ -18,13 +18,13 @@ mkdir -p dist
 
 # The system with the compiler and the libraries that the README's command installs.
 prepare_system() {
-    [ -f "$cache/$system.prepared" ] && return
+    [ -f "$cache/$system/root/prepared" ] && return
     fresh "$built_on" "$system"
     NETWORK=1 enter "$system" apt-get -qq update
     rm -rf "$cache/$system/root/softverbs"
     cp -a "$tree" "$cache/$system/root/softverbs"
     NETWORK=1 in_tree "$system" "tools/build/setup.sh build"
-    touch "$cache/$system.prepared"
+    touch "$cache/$system/root/prepared"
 }
 
 build_tarball() {

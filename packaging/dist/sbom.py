@@ -11,7 +11,7 @@ import time
 
 CONTAINED = {"libdeflate": ("libdeflate-dev", "MIT", "https://github.com/ebiggers/libdeflate"),
              "jansson": ("libjansson-dev", "MIT", "https://github.com/akheron/jansson")}
-SYSTEM = os.path.join(os.environ.get("SOFTVERBS_RELEASES", "/var/tmp/softverbs-releases"), "dist-bullseye")
+SYSTEM = os.path.join(os.environ.get("SOFTVERBS_RELEASES", "/var/tmp/softverbs-releases"), "builder-bullseye")
 
 
 def installed_version(package):
