@@ -42,17 +42,25 @@ def _bash(script, cwd=None, **extra):
                           env=cases.environment(**extra))
 
 
-def _act(cwd=None, **inputs):
-    """Runs the step of action.yml as a runner does; its files, and what it said."""
+def _act(cwd=None, again=False, host=None, **inputs):
+    """Runs the steps of action.yml as a runner does, but for the cache, which is what an earlier run has left if this one is to go on there (`again`); its files, and its outputs.
+    `host` has the variables of the runner."""
     place = f"{TEMPORARY}/runner"
-    shutil.rmtree(place, ignore_errors=True)
-    os.mkdir(place)
-    files = {name: f"{place}/{name}" for name in ("GITHUB_ENV", "GITHUB_PATH")}
-    step = re.search(r"run: '(.*)'", _read("action.yml")).group(1)
-    done = _bash(step, cwd, GITHUB_ACTION_PATH=TREE, RUNNER_TEMP=place, **files,
-                 **{f"SOFTVERBS_INPUT_{name.upper()}": value for name, value in inputs.items()})
-    assert done.returncode == 0, told(done)
-    return {name: open(path, encoding="utf-8").read() if os.path.exists(path) else "" for name, path in files.items()}  # pylint: disable=consider-using-with
+    if not again:
+        shutil.rmtree(place, ignore_errors=True)
+        os.mkdir(place)
+    files = {name: f"{place}/{name}" for name in ("GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT")}
+    for path in files.values():
+        with open(path, "w", encoding="utf-8"):
+            pass
+    steps = re.findall(r"run: '(.*)'", _read("action.yml"))
+    assert len(steps) == 2, steps
+    for step in steps:
+        done = _bash(step, cwd, GITHUB_ACTION_PATH=TREE, RUNNER_TEMP=place, **files, **(host or {}),
+                     **{f"SOFTVERBS_INPUT_{name.upper()}": value for name, value in inputs.items()})
+        assert done.returncode == 0, told(done)
+    written = {name: open(path, encoding="utf-8").read() for name, path in files.items()}  # pylint: disable=consider-using-with
+    return written | {"outputs": dict(line.split("=", 1) for line in written["GITHUB_OUTPUT"].splitlines())}
 
 
 def _needs_curl():
@@ -65,7 +73,42 @@ def the_action_declares_the_inputs_that_it_uses():
     declared = set(re.findall(r"^  (\w+):\n    description:", text, re.MULTILINE))
     used = set(re.findall(r"\$\{\{ inputs\.(\w+) \}\}", text))
     variables = {name.lower() for name in re.findall(r"SOFTVERBS_INPUT_(\w+)", _read("tools/ci/action.sh"))}
-    assert declared == used == variables == {"tarball", "global", "options"}, (declared, used, variables)
+    assert declared == {"version", "tarball", "cache", "global", "options"} | {"path", "source"}, declared
+    assert used == variables == {"version", "tarball", "global", "options"} and "inputs.cache == 'true'" in text, (used, variables)
+    assert "branding:\n  icon: " in text and set(re.findall(r"steps\.install\.outputs\.(\w+)", text)) == {"version", "path", "source"}
+
+
+def the_second_run_of_a_job_takes_what_the_first_installed():
+    first = _act(tarball=_tarball(), **{"global": "false"})["outputs"]
+    assert first["source"] == "tarball" and first["version"].startswith("softverbs ") and first["path"] == f"{TEMPORARY}/runner/softverbs", first
+    second = _act(again=True, tarball="/nowhere", **{"global": "false"})["outputs"]
+    assert second["source"] == "cache" and second["key"] != first["key"], second
+
+
+def the_tarball_of_the_release_is_taken():
+    _needs_curl()
+    release = f"{TEMPORARY}/OWNER/softverbs/releases/download/v9.8.7"
+    os.makedirs(release)
+    shutil.copy(_tarball(), f"{release}/softverbs-9.8.7-{os.uname().machine}.tar.gz")
+    host = {"GITHUB_SERVER_URL": f"file://{TEMPORARY}", "SOFTVERBS_ACTION_REPOSITORY": "OWNER/softverbs", "SOFTVERBS_ACTION_REF": "main"}
+    outputs = _act(host=host, version="v9.8.7", **{"global": "false"})["outputs"]
+    assert outputs["source"] == "release" and "v9.8.7" in outputs["key"], outputs
+    outputs = _act(host={**host, "SOFTVERBS_ACTION_REF": "v9.8.7"}, **{"global": "false"})["outputs"]
+    assert outputs["source"] == "release", outputs
+
+
+def where_no_release_is_there_it_is_built():
+    """The command that builds is replaced: what it does, `make install` of another test shows."""
+    _needs_curl()
+    tools = f"{TEMPORARY}/tools"
+    os.makedirs(tools)
+    with open(f"{tools}/make", "w", encoding="utf-8") as make:
+        make.write('#!/bin/sh\n[ "$3" = install ] && mkdir -p "${4#PREFIX=}" && tar xz -C "${4#PREFIX=}" --strip-components=1 <' + _tarball() + "\n")
+    os.chmod(f"{tools}/make", 0o755)
+    host = {"PATH": f"{tools}:{os.environ['PATH']}", "GITHUB_SERVER_URL": f"file://{TEMPORARY}/none", "SOFTVERBS_ACTION_REPOSITORY": "OWNER/softverbs"}
+    for version in ("v0.0.1", "main", ""):
+        outputs = _act(host=host, version=version, **{"global": "false"})["outputs"]
+        assert outputs["source"] == "build", (version, outputs)
 
 
 def later_steps_run_on_it():
@@ -87,7 +130,7 @@ def not_global_only_the_command_is_there():
 def the_example_uses_inputs_that_exist():
     text = _snippet("GitHub", "yaml")
     given = set(re.findall(r"^          (\w+):", text, re.MULTILINE))
-    assert given and given <= {"tarball", "global", "options"}, given
+    assert given and given <= {"version", "tarball", "cache", "global", "options"}, given
 
 
 def the_snippet_for_GitLab_runs():
