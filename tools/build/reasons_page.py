@@ -85,6 +85,10 @@ def rewritten(top):
     return before + head + part(top)
 
 
+def stale(top):
+    return rewritten(top) != read(top, PAGE)
+
+
 def main():
     top = sys.argv[1]
     text = rewritten(top)
@@ -92,10 +96,10 @@ def main():
         with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
             file.write(text)
         return 0
-    stale = [] if text == read(top, PAGE) else ["tools/build/reasons_page.py . --write makes it anew"]
+    faults = ["tools/build/reasons_page.py . --write makes it anew"] if stale(top) else []
     print("1..1")
-    report(1, f"{PAGE} has the {text.count(chr(10) + '### ')} reasons of the list", stale)
-    return 1 if stale else 0
+    report(1, f"{PAGE} has the {text.count(chr(10) + '### ')} reasons of the list", faults)
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
