@@ -1,10 +1,16 @@
-/* Which reasons for which packets are dropped tell of a loss that somebody asks about. */
+/* What the reasons say for which packets are dropped. */
 #ifndef EVENTS_DROPS_H
 #define EVENTS_DROPS_H
 
 #include <stdbool.h>
 
 #include "diag/diag.h"
+
+/* The engines have one word for a message that finds no receive; on reliable services the sender comes again. */
+static inline unsigned drops_named(unsigned reason, bool reliable)
+{
+    return reason == REASON_PACKET_NO_RECEIVE && reliable ? REASON_RECEIVER_NOT_READY : reason;
+}
 
 /* A message does not arrive for this reason, and its sender does not learn it. Not what is dropped where all goes well:
  * packets that came twice, or behind one that was lost. */

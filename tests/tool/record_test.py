@@ -72,6 +72,12 @@ def the_steps_are_told_in_words():
     assert len(ends) == 2 and " failed first when it completes RDMA_WRITE wr_id 7 " in ends[0], ends
 
 
+def a_drop_has_the_reason_of_its_service():
+    path, _, numbers = _recorded("no-receive")
+    said = " ".join(expect(softverbs("replay", "--qp", str(numbers[3]), path)).stdout.decode().split())
+    assert "no receive is posted (ibv_post_recv); its sender is told to try again later. (216)" in said and "unreliable" not in said, said
+
+
 def losses_and_an_adverse_adapter_are_run_again_too():
     for options in (["--fault", "drop=20%,reorder=20%,dup=20%,seed=3"], ["--adverse=seed=5"]):
         path = f"{TEMPORARY}/pingpong.rec"

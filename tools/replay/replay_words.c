@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "diag/diag.h"
+#include "events/drops.h"
 #include "events/lines.h"
+#include "wire/op.h"
 #include "wire/wire.h"
 
 #define NUMBER(index) ((unsigned long long)record->numbers[index])
@@ -199,7 +201,9 @@ WORDS(failed)
 WORDS(dropped)
 {
     char why[256];
-    snprintf(to, size, "drops the packet of psn %llu%s", NUMBER(1), because(record->numbers[2], why, sizeof why));
+    enum service service = op_service((uint8_t)record->numbers[0]);
+    unsigned reason = drops_named((unsigned)record->numbers[2], service == SERVICE_RC || service == SERVICE_XRC);
+    snprintf(to, size, "drops the packet of psn %llu%s", NUMBER(1), because(reason, why, sizeof why));
 }
 
 void replay_words(const struct record *record, char *to, size_t size)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "events/drops.h"
 #include "process/port.h"
 #include "tap/traffic.h"
 #include "verbs/memory/rkeys.h"
@@ -37,13 +38,6 @@ static enum log_level level_of(const struct qp *qp, const struct packet *packet,
         return ahead < 0 || ahead > 4096 || !lossy ? LOG_WARN : LOG_INFO;
     }
     return (unsigned)reason >= RESPONDER && (unsigned)reason < REFUSED_CALLS ? LOG_WARN : LOG_INFO;
-}
-
-/* The engines have one word for it; on reliable services the sender comes again. Once is enough: it may come for ever.
- */
-static enum reason reason_of(const struct qp *qp, enum reason reason)
-{
-    return reason == REASON_PACKET_NO_RECEIVE && qp_is_reliable(qp) ? REASON_RECEIVER_NOT_READY : reason;
 }
 
 /* What the log says of the first error: the peer may ask for it (qp_account.h). */
@@ -105,7 +99,8 @@ void qp_tell_nothing(struct qp *qp)
 
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
-    enum reason known = reason_of(qp, reason);
+    enum reason known = (enum reason)drops_named(reason, qp_is_reliable(qp));
+    /* once is enough: it may come for ever */
     bool again = qp_flow(qp)->counts.reasons[counts_place(known)] && known == REASON_RECEIVER_NOT_READY;
     traffic_note(qp_flow(qp), EVENT_PACKET_DROPPED, known, packet->psn);
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
