@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model install uninstall packages dist clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model replays install uninstall packages dist clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -87,6 +87,11 @@ site:
 	@tools/build/build.sh build -Dtests=false
 	@tools/site/site_pages.py build build/site
 
+# Recordings of a build of gcc, run again in builds of clang and with sanitizers.
+replays:
+	@tools/build/setup.sh build check
+	@tools/build/replays.sh
+
 # In headless Chromium: the pages of softverbs draw.
 look:
 	@tools/build/setup.sh build look
@@ -118,4 +123,4 @@ install uninstall:
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" tools/build/install.sh $@
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-cov dist
+	@rm -rf build build-asan build-tsan build-fuzz build-cov build-replays dist
