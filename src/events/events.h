@@ -7,34 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Those that are counted by operation, those that have a number of their own, those that are counted by reason, those
- * of calls that are refused or disturbed, those of the connection manager, and those that are not counted. */
-enum event {
-#define PACKETS(name, ...) EVENT_##name,
-#include "events/events.def"
-    EVENTS_OF_PACKETS,
-    EVENTS_BEFORE_COUNTED = EVENTS_OF_PACKETS - 1,
-#define COUNTED(name, ...) EVENT_##name,
-#include "events/events.def"
-    EVENTS_BEFORE_REASONS,
-    EVENTS_BEFORE_REASONS_ = EVENTS_BEFORE_REASONS - 1,
-#define REASONS(name, ...) EVENT_##name,
-#include "events/events.def"
-    EVENTS_BEFORE_REFUSALS,
-    EVENTS_BEFORE_REFUSALS_ = EVENTS_BEFORE_REFUSALS - 1,
-#define REFUSALS(name, ...) EVENT_##name,
-#include "events/events.def"
-    EVENTS_BEFORE_SCRIPTED,
-    EVENTS_BEFORE_SCRIPTED_ = EVENTS_BEFORE_SCRIPTED - 1,
-#define SCRIPTED(name, ...) EVENT_##name,
-#include "events/events.def"
-    EVENTS_BEFORE_MESSAGES,
-    EVENTS_BEFORE_MESSAGES_ = EVENTS_BEFORE_MESSAGES - 1,
-#define MESSAGES(name, ...) EVENT_##name,
-#define EVENT(name, ...) EVENT_##name,
-#include "events/events.def"
-    EVENT_KINDS
-};
+#include "events/kinds.h"
+#include "events/probe.h"
 
 enum { EVENTS_COUNTED = EVENTS_BEFORE_REASONS - EVENTS_OF_PACKETS };
 
@@ -145,17 +119,24 @@ static inline enum event_field event_kept(enum event event)
     return kept[event];
 }
 
-/* A line of the log, if its level is wanted: the object and its number, the meaning, the name and the fields. */
+/* The probe of an event, and a line of the log, if its level is wanted: the object and its number, the meaning, the
+ * name and the fields. */
 void event_log(uint32_t number, enum event, uint64_t a, uint64_t b);
 
 /* The same with this text in the place of the fields. */
-void event_say(uint32_t number, enum event, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void event_say(uint32_t number, enum event, uint64_t a, uint64_t b, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
-/* An event that is not counted, of the object with this number. */
+/* An event that is not counted, of the object with this number. Where the compiler knows it and it has no line in the
+ * log, which the frequent ones have not, its probe stands in the caller. */
 __attribute__((always_inline)) static inline void event_note(uint32_t number, enum event event, uint64_t a, uint64_t b)
 {
     if (event_level(event) != EVENT_LEVEL_NONE)
         event_log(number, event, a, b);
+    else if (__builtin_constant_p(event))
+        event_probe_here(number, event, a, b);
+    else
+        event_probe(number, event, a, b);
 }
 
 /* "INIT"; "?" for what is no state of a queue pair. */

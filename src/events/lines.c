@@ -120,6 +120,7 @@ static void keep_for_process(uint32_t number, const struct event_line *line, enu
 cold void event_log(uint32_t number, enum event event, uint64_t a, uint64_t b)
 {
     const struct event_line *line = &event_lines[event];
+    event_probe(number, event, a, b);
     keep_for_process(number, line, event, a, b);
     char text[128] = "";
     size_t used = 0;
@@ -135,11 +136,12 @@ cold void event_log(uint32_t number, enum event event, uint64_t a, uint64_t b)
     write_event(number, event, text);
 }
 
-cold void event_say(uint32_t number, enum event event, const char *format, ...)
+cold void event_say(uint32_t number, enum event event, uint64_t a, uint64_t b, const char *format, ...)
 {
     char text[256] = ", ";
     va_list arguments;
-    keep_for_process(number, &event_lines[event], event, 0, 0);
+    event_probe(number, event, a, b);
+    keep_for_process(number, &event_lines[event], event, a, b);
     if (!log_wanted((enum log_level)event_lines[event].level))
         return;
     va_start(arguments, format);

@@ -35,6 +35,7 @@ static void note(enum event event, const char *call, enum reason reason, bool se
     enum log_level level = (enum log_level)event_level(event);
     refusal_now.told = true;
     call_note(event, reason);
+    event_probe(0, event, reason, (uintptr_t)call);
     process_events_note(event, 0, reason, (uintptr_t)lasting_name(call));
     if (log_leaves_out(level, reason))
         return;

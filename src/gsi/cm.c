@@ -128,8 +128,9 @@ static void drop(struct manager *manager, enum reason reason)
 
 static void note_event(struct manager *manager, uint32_t communication_id, enum event event, uint64_t a, uint64_t b)
 {
-    event_say(communication_id, event, "%s to %s", connection_state_name((enum connection_state)a),
-              connection_state_name((enum connection_state)b));
+    const char *was = connection_state_name((enum connection_state)a);
+    const char *now = connection_state_name((enum connection_state)b);
+    event_say(communication_id, event, (uintptr_t)was, (uintptr_t)now, "%s to %s", was, now);
 }
 
 static void note_identifier(struct manager *manager, struct identifier *identifier, enum event event, uint64_t a,

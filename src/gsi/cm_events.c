@@ -24,18 +24,21 @@ static void log_message(enum event event, const struct cm_message *message)
 void cm_note_sent(struct cm_counts *counts, const struct cm_message *message)
 {
     counts->sent[message->attribute - CM_REQ]++;
+    event_probe(message->local_id, EVENT_MESSAGE_SENT, message->attribute, 0);
     log_message(EVENT_MESSAGE_SENT, message);
 }
 
 void cm_note_received(struct cm_counts *counts, const struct cm_message *message)
 {
     counts->received[message->attribute - CM_REQ]++;
+    event_probe(message->remote_id, EVENT_MESSAGE_RECEIVED, message->attribute, 0);
     log_message(EVENT_MESSAGE_RECEIVED, message);
 }
 
 void cm_note_dropped(struct cm_counts *counts, enum reason reason, const char *text)
 {
     counts->dropped[reason - REASON_CM_BACKLOG]++;
+    event_probe(0, EVENT_MESSAGE_DROPPED, reason, 0);
     log_reason((enum log_level)event_level(EVENT_MESSAGE_DROPPED), reason, "%s", text);
 }
 
@@ -77,6 +80,7 @@ void cm_note_identifier(const struct cm *cm, struct identifier *identifier, enum
         return;
     if (kept == EVENT_FIELD_TIMES && last_events_again(identifier->told, event, first))
         return;
+    event_probe((uint32_t)identifier->by_number.key, event, first, b);
     last_events_note(&identifier->told, event, kept == EVENT_FIELD_TIMES ? 1 : reason, first, b);
     if (reason)
         keep_identifier(cm, identifier, false);

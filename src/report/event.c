@@ -120,12 +120,12 @@ static void tell_changes(struct process *process, const struct device *device, c
 {
     bool held = port_state_down(process, port_state_bit(device));
     if (before->up != now->up)
-        event_say(device->index, EVENT_INTERFACE_STATE, "%s on \"%s\" is %s", device->name, device->interface,
-                  now->up ? "up" : "down");
+        event_say(device->index, EVENT_INTERFACE_STATE, now->up, 0, "%s on \"%s\" is %s", device->name,
+                  device->interface, now->up ? "up" : "down");
     if (before->up && !now->up && !held)
         tell(process, device, IBV_EVENT_PORT_ERR);
     if (memcmp(before->gids, now->gids, sizeof now->gids)) {
-        event_say(device->index, EVENT_INTERFACE_ADDRESSES, "%s on \"%s\"", device->name, device->interface);
+        event_say(device->index, EVENT_INTERFACE_ADDRESSES, 0, 0, "%s on \"%s\"", device->name, device->interface);
         tell(process, device, IBV_EVENT_GID_CHANGE);
     }
     if (!before->up && now->up && !held)

@@ -195,6 +195,7 @@ static void log_verdict(const struct script_event *event, const struct script_ve
 static void note_deed(const struct script_event *event, const struct script_verdict *verdict, enum event what)
 {
     call_note(what, REASON_SCRIPTED);
+    event_probe(0, what, REASON_SCRIPTED, (uintptr_t)title_of(event));
     if (!is_quiet(verdict))
         process_events_note(what, 0, REASON_SCRIPTED, (uintptr_t)title_of(event));
 }

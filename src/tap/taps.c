@@ -189,7 +189,7 @@ void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const s
         return;
     if (frame->kind == FRAME_ETHERNET)
         return capture_ethernet(capture, true, &frame->payload, note);
-    struct capture_way way = way_by(true, *flow->number);
+    struct capture_way way = way_by(true, flow->number);
     way.note = note;
     if (frame->kind == FRAME_LRH)
         go_by_lrh(&way, frame->headers, NULL);

@@ -117,7 +117,7 @@ static void tell_not_ready(const struct traffic_flow *flow)
 {
     const struct ibv_qp_attr *attr = flow->attr;
     if (counts_number(&flow->counts, EVENT_RNR_RECEIVED) == 1)
-        log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", *flow->number,
+        log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", flow->number,
                    attr->dest_qp_num, attr->rnr_retry, attr->rnr_retry == 7 ? " (for ever)" : "");
 }
 
@@ -141,6 +141,7 @@ cold void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *he
 /* What arrived or was sent and is no queue pair's. */
 static void note_stray(struct traffic *traffic, enum event event, uint8_t opcode, uint64_t length)
 {
+    event_probe(0, event, opcode, length);
     traffic->strays.packets[event][opcode]++;
     traffic->strays.rest.sums[event_sum(event)] += length;
 }
@@ -275,7 +276,7 @@ static struct script_verdict meet_packet(const struct traffic_flow *flow, const 
     name_peer(flow, peer, name, sizeof name);
     struct script_verdict verdict = meet_event((struct script_event){
         .call = SCRIPT_packet,
-        .subject = {"qp", *flow->number},
+        .subject = {"qp", flow->number},
         .device = flow->device->name,
         .name = ethernet ? "ETHERNET" : op_table[frame->headers[frame_outer_length(frame->kind)]].name,
         .peer = name,
@@ -351,7 +352,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
 void traffic_missed(struct traffic_flow *flow, const struct peer *peer)
 {
     traffic_note(flow, EVENT_PACKET_DROPPED, REASON_PACKET_MEMBER, 0);
-    log_reason(LOG_INFO, REASON_PACKET_MEMBER, "qp 0x%x to process %d", *flow->number, (int)peer->pid);
+    log_reason(LOG_INFO, REASON_PACKET_MEMBER, "qp 0x%x to process %d", flow->number, (int)peer->pid);
 }
 
 /* --- arriving */
@@ -378,6 +379,7 @@ static void note_drop(struct traffic *traffic, enum reason reason, const char *f
 {
     char text[96];
     enum log_level level = reason <= REASON_PACKET_ICRC ? LOG_WARN : LOG_INFO;
+    event_probe(0, EVENT_PACKET_DROPPED, reason, 0);
     counts_note(&traffic->strays.rest, EVENT_PACKET_DROPPED, reason, 0);
     if (!log_wanted(level))
         return;
@@ -407,7 +409,7 @@ void traffic_dropped(struct traffic *traffic, enum reason reason, const char *fo
 cold void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
     uint32_t *dropped = &flow->counts.reasons[counts_place(REASON_PACKET_UNSENT)];
-    log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", *flow->number,
+    log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", flow->number,
                strerror(atomic_load(&link->error)));
     *dropped += atomic_exchange(&link->unsent, 0);
 }
@@ -419,6 +421,7 @@ int traffic_take_unsent(struct link *link)
 
 void traffic_received_frame(struct traffic *traffic, const struct frame *frame)
 {
+    event_probe(0, EVENT_PACKET_RECEIVED, 0, frame->payload.length);
     counts_note(&traffic->strays.rest, EVENT_PACKET_RECEIVED, 0, frame->payload.length);
     if (traffic_taps(traffic))
         taps_received_frame(traffic_taps(traffic), frame);

@@ -25,13 +25,14 @@ struct traffic {
     struct counts_total strays;  /* what arrived for no queue pair; under process->progress */
 };
 
-/* Of a queue pair, under its lock, which `lock` is. The attributes and the number are the queue pair's. */
+/* Of a queue pair, under its lock, which `lock` is. The attributes are the queue pair's, and the number, 0 as long as
+ * it has none. */
 struct traffic_flow {
     struct traffic *traffic;
     const struct lock *lock;
     const struct device *device;
     const struct ibv_qp_attr *attr;
-    const uint32_t *number;
+    uint32_t number;
     uint8_t service;                   /* enum service of its packets, or TRAFFIC_NO_SERVICE */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
     nanos stream_due;                  /* when the last of them leaves that waits for its delay */
@@ -100,7 +101,7 @@ __attribute__((always_inline)) static inline void traffic_note_more(struct traff
     counts_note(&flow->counts, event, a, b);
     if (event_kept(event) != EVENT_FIELD_LEFT)
         traffic_keep(flow, event, a, b, more);
-    event_note(*flow->number, event, a, b);
+    event_note(flow->number, event, a, b);
 }
 
 __attribute__((always_inline)) static inline void traffic_note(struct traffic_flow *flow, enum event event, uint64_t a,

@@ -368,7 +368,7 @@ static int qp_enter(struct qp *qp, struct context *context)
     }
     if (!error)
         use_others(qp, 1);
-    qp->ibv.qp_num = qp->number;
+    qp->ibv.qp_num = qp_flow(qp)->number = qp->number;
     control_unlock(context);
     return error;
 }

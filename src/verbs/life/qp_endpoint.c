@@ -274,7 +274,7 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp_flow(qp)->lock = &qp->lock;
     qp_flow(qp)->device = device;
     qp_flow(qp)->attr = &qp->attr;
-    qp_flow(qp)->number = &qp->number;
+    qp_flow(qp)->number = qp->number; /* a stand-in's; others get theirs later */
     traffic_begin(qp_flow(qp));
     qp_adverse_begin(qp);
     schedule_initialize_timer(&qp_endpoint(qp)->timer, qp_expired);

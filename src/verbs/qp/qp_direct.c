@@ -85,9 +85,15 @@ static struct published_question question_of(const struct qp *qp, const struct s
                                        .max_rd_atomic = writes ? 0 : engine_settings_of(qp_engine(qp))->max_rd_atomic};
 }
 
-static void count_direct(struct counts *counts, bool writes, const struct direct_works *these)
+static void note_direct(struct traffic_flow *flow, bool writes, const struct direct_works *these)
 {
-    counts_add(counts, writes ? EVENT_DIRECT_WRITE : EVENT_DIRECT_READ, these->count, these->length);
+    if (writes) {
+        counts_add(&flow->counts, EVENT_DIRECT_WRITE, these->count, these->length);
+        event_probe_here(flow->number, EVENT_DIRECT_WRITE, these->count, these->length);
+    } else {
+        counts_add(&flow->counts, EVENT_DIRECT_READ, these->count, these->length);
+        event_probe_here(flow->number, EVENT_DIRECT_READ, these->count, these->length);
+    }
 }
 
 static bool qp_direct(struct engine_owner *owner, const struct direct_works *these)
@@ -110,7 +116,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
         return false;
     if (timed)
         stream_went(&qp_datapath(qp)->writes, these->count, begun, clock_now());
-    count_direct(&qp_flow(qp)->counts, writes, these);
+    note_direct(qp_flow(qp), writes, these);
     return true;
 }
 

@@ -5,6 +5,7 @@
 static void note_with_count(struct srq *srq, enum event event, uint64_t a)
 {
     lock_assert_held(&srq->queue.lock);
+    event_probe(srq->number, event, a, srq->queue.count);
     last_events_note(&srq->told, event, 0, a, srq->queue.count);
 }
 
@@ -17,6 +18,7 @@ void srq_note_limit(struct srq *srq, uint32_t limit)
 void srq_note_empty(struct srq *srq, uint32_t qp_number)
 {
     lock_take(&srq->queue.lock);
+    event_probe(srq->number, EVENT_SRQ_EMPTY, qp_number, 0);
     if (!last_events_again(srq->told, EVENT_SRQ_EMPTY, qp_number))
         last_events_note(&srq->told, EVENT_SRQ_EMPTY, 1, qp_number, 0);
     lock_release(&srq->queue.lock);

@@ -171,7 +171,7 @@ static int wq_enter(struct wq *wq, struct context *context)
     }
     if (!error)
         qp->uses.receive_cq->object.uses++;
-    wq->ibv.wq_num = qp->number;
+    wq->ibv.wq_num = qp_flow(qp)->number = qp->number;
     control_unlock(context);
     return error;
 }
