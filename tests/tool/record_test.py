@@ -15,7 +15,7 @@ from stories import CAUSES, DROPPED, LOST_EVENTS, failed
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 HEAD = b"SVRECORD" + struct.pack("<I", 1)
-SELDOM = {"dead", "nobody", "hang", "server-waits", "both", "own-end", "stopped", *DROPPED, *LOST_EVENTS}  # whose error is none, or another process's
+SELDOM = {"segments", "dead", "nobody", "hang", "server-waits", "both", "own-end", "stopped", *DROPPED, *LOST_EVENTS}  # of raw packets, which are not recorded, or whose error is none or another process's
 
 
 def _recorded(name, *options):
