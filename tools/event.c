@@ -124,7 +124,7 @@ static int provoke(struct wish *wish)
     }
     bool missing = wish->pid && !wish->meant;
     if (missing)
-        complain("No process %ld has a softverbs device open.", wish->pid);
+        complain(MEETING_NO_PROCESS, wish->pid);
     if (!missing || wish->list)
         conclude(wish);
     return wish->silent || missing ? EXIT_NEGATIVE : EXIT_OK;

@@ -169,7 +169,7 @@ def a_process_that_is_not_there_is_told():
         watcher.process.wait()
         for event in ("pkey-change", "port-down"):
             done = softverbs("event", "--pid", str(watcher.pid), event, "soft0")
-            expect(done, 1, b"", f"softverbs: No process {watcher.pid} has a softverbs device open.\n".encode())
+            expect(done, 1, b"", f"softverbs: No process {watcher.pid} has a softverbs device open here; \"softverbs show\" lists those that have.\n".encode())
         done = softverbs("event", "--json", "--pid", str(watcher.pid), "pkey-change", "soft0")
         expect(done, 1, None, [b"No process", b"has a softverbs device open"])
 

@@ -478,7 +478,7 @@ def long_settings_are_refused_or_cut_but_do_no_harm():
 
 def run_leaves_no_process_in_the_directory():
     expect(run("true"))
-    expect(softverbs("show"), out=b"No process has a softverbs device open.\n")
+    expect(softverbs("show"), out=b"No process has a softverbs device open. Start one: softverbs run -- PROGRAM\n")
     left = [name for name in os.listdir(cases.DIRECTORY) if not name.startswith("last-")]  # the last lines of the cases before
     assert left == ["table"], left
 

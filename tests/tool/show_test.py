@@ -43,7 +43,7 @@ def _shown():
 
 def nobody_is_shown_when_nobody_is_there():
     os.mkdir(f"{TEMPORARY}/empty", 0o700)
-    expect(softverbs("show", "--dir", f"{TEMPORARY}/empty"), out=b"No process has a softverbs device open.\n")
+    expect(softverbs("show", "--dir", f"{TEMPORARY}/empty"), out=b"No process has a softverbs device open. Start one: softverbs run -- PROGRAM\n")
     expect(softverbs("show", "--dir", f"{TEMPORARY}/empty", "--json"), out=b"[]\n")
     expect(softverbs("show", env={"SOFTVERBS_DIR": None}))  # the default directory may not be there yet
 
@@ -142,7 +142,7 @@ def a_killed_process_is_not_shown():
 def other_directories_are_other_worlds():
     os.mkdir(f"{TEMPORARY}/other", 0o700)
     with _started(WATCH):
-        expect(softverbs("show", "--dir", f"{TEMPORARY}/other"), out=b"No process has a softverbs device open.\n")
+        expect(softverbs("show", "--dir", f"{TEMPORARY}/other"), out=b"No process has a softverbs device open. Start one: softverbs run -- PROGRAM\n")
 
 
 def what_it_cannot_show_is_refused():

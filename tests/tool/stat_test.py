@@ -55,7 +55,7 @@ def _counted(pid):
 def nobody_counts_when_nobody_is_there():
     os.mkdir(f"{TEMPORARY}/empty", 0o700)
     for options in (["--once"], ["--qps"]):
-        expect(softverbs("stat", "--dir", f"{TEMPORARY}/empty", *options), out=b"No process has a softverbs device open.\n")
+        expect(softverbs("stat", "--dir", f"{TEMPORARY}/empty", *options), out=b"No process has a softverbs device open. Start one: softverbs run -- PROGRAM\n")
     expect(softverbs("stat", "--dir", f"{TEMPORARY}/empty", "--once", "--json"), out=b"[]\n")
 
 

@@ -255,7 +255,7 @@ def polls_that_find_nothing_are_counted():
 def what_is_wrong_is_said():
     with _running() as (process, _):
         expect(softverbs("trace", "-p", str(process.pid), "-e", "post_send,explode"), status=1, err=[b"there is no call \"explode\""])
-    expect(softverbs("trace", "-p", str(process.pid)), status=1, err=[f"No process {process.pid} has a softverbs device open.".encode()])
+    expect(softverbs("trace", "-p", str(process.pid)), status=1, err=[f"No process {process.pid} has a softverbs device open here; ".encode()])
     expect(softverbs("trace", "-o", "/nowhere/file", "--", "true"), status=1, err=[b"/nowhere/file can't be written: No such file"])
     expect(softverbs("trace"), status=2, err=None)
     expect(softverbs("trace", "-p", "x"), status=2, err=None)

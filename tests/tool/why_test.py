@@ -122,7 +122,7 @@ def the_last_events_of_a_process():
         events = {event["event"]: event for event in answer["events"]}
         assert events["CALL_REFUSED"]["call"] == "ibv_post_send" and events["ASYNC_EVENT"]["device"] == 0, events
         assert b"A call was refused, by the name of the reason (reason" in text and b"An asynchronous event was raised (type" in text, text
-    expect(softverbs("why", "--events", "1"), 1, b"", [b"No process 1 has a softverbs device open here."])
+    expect(softverbs("why", "--events", "1"), 1, b"", [b"No process 1 has a softverbs device open here; \"softverbs show\" lists those that have."])
     expect(softverbs("why", "--cq", "no"), 2, b"", [b"\"no\" is not the number of a completion queue."])
 
 
@@ -224,7 +224,7 @@ def it_has_a_form_for_programs():
 def what_is_not_there_is_said():
     expect(softverbs("why", "1"), 1, b"", [b"No process 1 has a softverbs device open"])
     expect(softverbs("why", "nothing"), 2, b"", [b"number of one process"])
-    expect(softverbs("why"), out=b"No process has a softverbs device open.\n")
+    expect(softverbs("why"), out=b"No process has a softverbs device open. Start one: softverbs run -- PROGRAM\n")
 
 
 if __name__ == "__main__":

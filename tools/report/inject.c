@@ -44,7 +44,7 @@ static int show(json_t *answer, const struct live_process *process, bool as_json
 static int send_request(const char *directory, struct live_process *process, const char *request, bool as_json)
 {
     if (!live_process_find(directory, process)) {
-        complain("No process %ld has a softverbs device open.", process->pid);
+        complain(MEETING_NO_PROCESS, process->pid);
         return EXIT_NEGATIVE;
     }
     return show(live_process_ask(directory, process->slot, request), process, as_json);

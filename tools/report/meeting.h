@@ -18,6 +18,10 @@ struct meeting {
     {                                                                                                                  \
     }
 
+/* The lines of commands where no process, or not the one that was named (a long), meets in the directory. */
+#define MEETING_NONE "No process has a softverbs device open. Start one: softverbs run -- PROGRAM"
+#define MEETING_NO_PROCESS "No process %ld has a softverbs device open here; \"softverbs show\" lists those that have."
+
 /* Of their help. */
 #define MEETING_HELP_DIR                                                                                               \
     "  --dir DIR         ask the processes that meet in this directory\n"                                              \

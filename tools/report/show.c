@@ -17,7 +17,7 @@ static int show_directory(const char *directory, const char *what, bool as_json)
     else if (as_json)
         objects_emit(reports, what);
     else if (!json_array_size(reports))
-        puts("No process has a softverbs device open.");
+        puts(MEETING_NONE);
     else
         objects_print(reports, what);
     json_decref(reports);

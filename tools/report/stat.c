@@ -367,7 +367,7 @@ static int once(const char *directory, bool as_json, bool queue_pairs, bool line
     else if (as_json)
         print_json(reports);
     else if (!json_array_size(reports))
-        puts("No process has a softverbs device open.");
+        puts(MEETING_NONE);
     else
         (lines ? print_lines : print_totals)(reports, queue_pairs);
     json_decref(reports);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "report/meeting.h"
 #include "top/collector.h"
 #include "top/page.h"
 #include "top/terminal.h"
@@ -122,8 +123,8 @@ static void show_list(struct top *top)
     page_list(&page, show_line, NULL);
     size_t shown = count - top->from < page.most ? count - top->from : page.most;
     if (!count)
-        terminal_line(TERMINAL_PLAIN, json_array_size(top->now.reports) ? "No row has these letters, or there is none."
-                                                                        : "No process has a softverbs device open.");
+        terminal_line(TERMINAL_PLAIN,
+                      json_array_size(top->now.reports) ? "No row has these letters, or there is none." : MEETING_NONE);
     for (size_t i = count ? shown : 1; i < page.most; i++)
         terminal_line(TERMINAL_PLAIN, "");
     show_foot(top, page_hidden(&page));

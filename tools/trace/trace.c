@@ -198,7 +198,7 @@ static int find_process(const struct command *command, struct trace *trace)
     int status = trace->process.pid ? meeting_find(command, &trace->meeting) : 0;
     if (status || !trace->process.pid || live_process_find(trace->meeting.directory, &trace->process))
         return status;
-    complain("No process %ld has a softverbs device open.", trace->process.pid);
+    complain(MEETING_NO_PROCESS, trace->process.pid);
     return EXIT_NEGATIVE;
 }
 

@@ -104,11 +104,11 @@ static int look_and_tell(const char *directory, int pid, bool as_json)
     if (!list)
         complain("%s", why);
     else if (!found && pid)
-        complain("No process %d has a softverbs device open here.", pid);
+        complain(MEETING_NO_PROCESS, (long)pid);
     else if (as_json)
         emit(json_incref(list));
     else if (!found)
-        puts("No process has a softverbs device open.");
+        puts(MEETING_NONE);
     else
         print(list);
     json_decref(list);
@@ -139,13 +139,13 @@ static int tell_events(const char *directory, const char *kind, unsigned long nu
     json_t *list = happened_collect(directory, kind, number, pid);
     bool is_process = !strcmp(kind, "process"), all = is_process && !pid, found = json_array_size(list);
     if (!found && is_process && pid)
-        complain("No process %d has a softverbs device open here.", pid);
+        complain(MEETING_NO_PROCESS, (long)pid);
     else if (!found && !all)
         complain("No process%s that lives has %s %lu here.", pid ? " with this number" : "", kind, number);
     else if (as_json)
         emit(json_incref(list));
     else if (!found)
-        puts("No process has a softverbs device open.");
+        puts(MEETING_NONE);
     else
         happened_print(list);
     json_decref(list);
