@@ -145,7 +145,7 @@ static bool is_event(const struct wish *wish)
 struct search {
     const char *wanted;
     bool found;
-    char names[200]; /* of all that there are, with blanks between */
+    char names[200]; /* of all that there are, each between blanks */
 };
 
 static void look_at_name(struct search *search, const char *name)
@@ -180,10 +180,11 @@ static int find_device(const struct command *command, const struct wish *wish)
         look_at_name(&search, devices[i].name);
     if (!search.found)
         look_at_processes(&search, wish->directory);
+    const char *names = *search.names ? search.names : " none ";
     return search.found
                ? EXIT_OK
-               : command_misused(command, "There is no device \"%s\" here, and no process has one; there are:%s",
-                                 wish->device, *search.names ? search.names : " none");
+               : command_misused(command, "There is no device \"%s\" here, and no process has one; there are:%.*s",
+                                 wish->device, (int)strlen(names) - 1, names);
 }
 
 static long process_number(const char *text)

@@ -150,7 +150,7 @@ def what_does_not_exist_is_refused():
     expect(softverbs("event"), 2, b"", [b"needs an event and a device"])
     expect(softverbs("event", "port-down"), 2, b"", [b"needs an event and a device"])
     expect(softverbs("event", "earthquake", "soft0"), 2, b"", [b"earthquake"])
-    expect(softverbs("event", "port-down", "soft7"), 2, b"", [b"soft7"])
+    expect(softverbs("event", "port-down", "soft7"), 2, b"", [b"\"soft7\" here, and no process has one; there are: soft0. See"])
     expect(softverbs("event", "--pid", "none", "port-down", "soft0"), 2, b"", [b"number above 0"])
     expect(softverbs("event", "port-down", "soft0", "now"), 2, b"", [b"needs an event and a device"])
 
