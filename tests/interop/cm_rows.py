@@ -287,7 +287,7 @@ def add_connections(suite, setting, whole):
     if setting[1] == 4: # the kernel's connection manager joins no group of IPv6
         add("mckey -C 10", groups)
         add("ib_send_bw -R", measures_named, "ib_send_bw")  # perftest connects by name with IPv4 only
-    add("rping where nobody listens", is_rejected)
+    add("rping without a listener", is_rejected)
     if not whole:
         return
     add("rping -V -S 60000", pings, 10, "-S", "60000")

@@ -11,7 +11,7 @@ sources() {
     (cd "$GITHUB_ACTION_PATH" && find meson.build lib src tools -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -)
 }
 
-# What was built here runs on another system only if its C library is no older, so the key has the system, too.
+# A build of this system runs on another one only if its C library is no older, so the key has the system, too.
 key() {
     local system
     case $version in v[0-9]*) ;; *) version=$(sources) ;; esac

@@ -8,7 +8,7 @@
  * docs/reference/json.md, that has completions. */
 const char *lost_event_words(const json_t *cq);
 
-/* "no event was asked for ...": of a queue that was so when its process told of it for the last time. */
+/* "no event was asked for ...": of a queue that was so when its process last reported it. */
 const char *lost_event_words_ended(const json_t *cq);
 
 #endif

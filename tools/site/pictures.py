@@ -15,7 +15,7 @@ LINE_HEIGHT, COLUMN_WIDTH, MARGIN, COLUMNS = 18, 7.9, 14, 110
 
 
 def read_layers(path):
-    """What each layer may include, from the ground up; the folders within layers are left out."""
+    """The layers that each layer may include, from the ground up; the folders within layers are left out."""
     layers = {}
     with open(path, encoding="utf-8") as file:
         for line in file:
