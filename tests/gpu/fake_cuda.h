@@ -43,7 +43,7 @@ int cuLaunchHostFunc(void *stream, void (*)(void *), void *);
  * fails from now on. The number of copies that ran on the legacy stream. */
 int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
 void fake_cuda_kill(void);
-unsigned fake_cuda_legacy_copies(void);
+unsigned fake_cuda_legacy_copies(void) __attribute__((weak)); /* NULL: the driver is the machine's */
 
 #pragma GCC visibility pop
 

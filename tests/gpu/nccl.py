@@ -1,0 +1,56 @@
+"""Collectives of PyTorch over NCCL, each element compared on the GPU. RANK is 0 or 1; run.sh starts both."""
+import datetime
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+LENGTHS = (2, 1024, 262144, 4194304)
+
+
+def differs(found, wanted):
+    torch.cuda.synchronize()
+    return int(not torch.equal(found, wanted))
+
+
+def collectives(count, rank):
+    """The number of wrong results."""
+    base = torch.arange(count, device="cuda", dtype=torch.float32) % 1000
+    mine = base + rank
+    total = mine.clone()
+    dist.all_reduce(total)
+    wrong = differs(total, base * 2 + 1)
+    parts = [torch.empty_like(mine) for _ in range(2)]
+    dist.all_gather(parts, mine)
+    wrong += differs(parts[0], base) + differs(parts[1], base + 1)
+    root = mine.clone()
+    dist.broadcast(root, 0)
+    wrong += differs(root, base)
+    received = torch.empty_like(mine)
+    pair = [dist.P2POp(dist.isend, mine, 1 - rank), dist.P2POp(dist.irecv, received, 1 - rank)]
+    for request in dist.batch_isend_irecv(pair):
+        request.wait()
+    return wrong + differs(received, base + 1 - rank)
+
+
+def main():
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(0)
+    dist.init_process_group("nccl", rank=rank, world_size=2, timeout=datetime.timedelta(seconds=40))
+    if rank == 0:
+        print("torch", torch.__version__, "nccl", torch.cuda.nccl.version(), torch.cuda.get_device_name(0), flush=True)
+    wrong = 0
+    for count in LENGTHS:
+        begun = time.perf_counter()
+        wrong += collectives(count, rank)
+        if rank == 0:
+            print(f"all_reduce and others, {count * 4} bytes: {time.perf_counter() - begun:.3f} s", flush=True)
+    print("rank", rank, "wrong", wrong, flush=True)
+    dist.destroy_process_group()
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+/* Messages from memory of a GPU to memory of a GPU and back, between two processes, each byte compared; and what the
+ * driver's copies alone take. On the driver of the machine, or on the fake one. Prints a table. Usage: gpu_pingpong
+ * [ROUNDS] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pair.h"
+
+enum { LONGEST = MEMORY / 2 };
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* One copy out of the GPU and one into it, each waited for: what a message costs at the least. */
+static double copies(struct pair *pair, void *pinned, uint32_t length, int rounds)
+{
+    double begun = seconds();
+    for (int i = 0; i < rounds; i++) {
+        cuMemcpyDtoHAsync_v2(pinned, pair->memory[GPU], length, pair->stream);
+        cuStreamSynchronize(pair->stream);
+        cuMemcpyHtoDAsync_v2(pair->memory[GPU], pinned, length, pair->stream);
+        cuStreamSynchronize(pair->stream);
+    }
+    return (seconds() - begun) / rounds;
+}
+
+static bool one_way(struct pair *pair, bool sends, struct ibv_sge *sge, int kind)
+{
+    if (!sends)
+        return pair_wait(pair).status == IBV_WC_SUCCESS;
+    pair_post(pair, IBV_WR_SEND, sge, 1, kind, 0);
+    return pair_wait(pair).status == IBV_WC_SUCCESS;
+}
+
+/* The seconds of one way; *good: each message came, and the last as it was sent. */
+static double play(struct pair *pair, int kind, uint32_t length, int rounds, bool *good)
+{
+    struct ibv_sge from = pair_sge(pair, kind, 0, length), to = pair_sge(pair, kind, LONGEST, length);
+    pair_fill(pair, kind, 0, length, pair->first ? length + 1 : length + 2);
+    pair_fill(pair, kind, LONGEST, length, 0);
+    pair_receive(pair, &to, 1);
+    pair_meet(pair);
+    double begun = seconds();
+    for (int i = 0; i < rounds; i++) {
+        *good = one_way(pair, pair->first, &from, kind) && *good;
+        if (!pair->first && i + 1 < rounds)
+            pair_receive(pair, &to, 1);
+        *good = one_way(pair, !pair->first, &from, kind) && *good;
+        if (pair->first && i + 1 < rounds)
+            pair_receive(pair, &to, 1);
+    }
+    double each = (seconds() - begun) / rounds / 2;
+    pair_meet(pair);
+    *good = pair_holds(pair, kind, LONGEST, length, pair->first ? length + 2 : length + 1) && *good;
+    return each;
+}
+
+int main(int argc, char **argv)
+{
+    static const uint32_t lengths[] = {8, 4096, 65536, 1 << 20, LONGEST};
+    int most = argc > 1 ? atoi(argv[1]) : 200;
+    struct pair pair;
+    void *pinned;
+    bool good = true;
+    pair_open(&pair);
+    cuMemHostAlloc(&pinned, LONGEST, 1);
+    if (pair.first)
+        printf("     bytes  GPU, us  two copies, us   ratio    GB/s  host, us\n");
+    for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        int rounds = lengths[i] > 65536 ? most / 10 + 1 : most;
+        play(&pair, GPU, lengths[i], rounds / 10 + 1, &good);
+        double gpu = play(&pair, GPU, lengths[i], rounds, &good), host = play(&pair, HOST, lengths[i], rounds, &good);
+        double alone = copies(&pair, pinned, lengths[i], rounds);
+        if (pair.first)
+            printf("%10u %8.1f %15.1f %7.2f %7.2f %9.1f\n", lengths[i], gpu * 1e6, alone * 1e6, gpu / alone,
+                   lengths[i] / gpu * 1e-9, host * 1e6);
+        fflush(stdout);
+    }
+    good = pair_report(&pair, good, "every byte is right");
+    return !pair_close(&pair, good);
+}
