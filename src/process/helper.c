@@ -28,6 +28,7 @@ static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls v
  * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
 static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
+static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, where the helper is to write a file then */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 static const nanos deaf_patience = 3 * NANOS_SECOND;  /* that its end may take, unless nothing can wake it any more */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell can be heard any more */
@@ -369,6 +370,12 @@ bool helper_stop(struct process *process)
     return helper_ends_within(process, deaf_patience);
 }
 
+/* On a busy machine the helper may get no processor for a second. */
+static bool writes_at_end(void)
+{
+    return setting_environment(SETTING_COUNTERS) || setting_environment(SETTING_STORY);
+}
+
 /* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and the locks
  * of the interrupted thread are never released. So nothing here waits for a lock, and the helper is left alone after
  * its time: the end of the process reaches the peers as well. */
@@ -376,6 +383,6 @@ void helper_leave(struct process *process)
 {
     atomic_store(&process->helper.ending, true);
     int before = uncancelled_begin();
-    helper_ends_within(process, leaving_most);
+    helper_ends_within(process, writes_at_end() ? writing_most : leaving_most);
     uncancelled_end(before);
 }

@@ -144,6 +144,26 @@ def _shown_by_tshark(path):
     return done.stdout.count(b"\n")
 
 
+def the_plugin_of_wireshark_has_the_parts_of_comments_as_fields():
+    if not shutil.which("tshark"):
+        raise cases.Skip("tshark is not installed")
+    names = ["frame.comment", "softverbs.pid", "softverbs.program", "softverbs.qp.from", "softverbs.qp.to", "softverbs.event"]
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/c.pcapng"
+        _captured(path, {"SOFTVERBS_FAULT": "dup=100%"})
+        done = subprocess.run(["tshark", "-X", f"lua_script:{cases.BUILD}/lib/softverbs.lua", "-r", path, "-T", "fields", *(part for name in names for part in ("-e", name))],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stdout, done
+    events = 0
+    for line in done.stdout.splitlines():
+        comment, pid, program, sender, receiver, event = line.split("\t")
+        parts = [part.strip() for part in comment.split(";")]
+        assert parts[0] == f"pid {pid} {program}" and parts[2:] == [part for part in event.split(",") if part], line
+        assert parts[1] == f"qp {int(sender, 16):#x} to {int(receiver, 16):#x}", line
+        events += bool(event)
+    assert events, done.stdout
+
+
 def a_capture_whose_writer_was_killed_is_read_to_its_end():
     """The kernel ends a write between two pages; the next process makes of what is left a block that readers skip."""
     with tempfile.TemporaryDirectory() as directory:

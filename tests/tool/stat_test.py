@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """softverbs stat: what live processes have counted, as it stands and as it changes."""
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -14,6 +15,11 @@ import cases
 from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs
 
 PROGRAM = "/usr/bin/ib_write_bw"
+
+
+def _name_of(pid, task):
+    with open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8") as file:
+        return file.read().strip()
 
 
 def _port():
@@ -136,6 +142,29 @@ def a_process_that_does_not_answer_is_told_as_such():
                 assert re.search(rf"^{client} +ib_write_bw \(does not answer\) +- +-", table, re.M), table
         finally:
             os.kill(client, signal.SIGCONT)
+
+
+def counters_are_written_where_the_helper_gets_no_processor_for_a_while():
+    """The library's thread is stopped by a tracer while the program ends, as a busy machine may stop it."""
+    attach, detach = 0x4206, 17  # PTRACE_SEIZE, PTRACE_DETACH
+    interrupt = 0x4207
+    libc, path = ctypes.CDLL(None, use_errno=True), f"{TEMPORARY}/late-counters"
+    with subprocess.Popen([SOFTVERBS, "run", "--counters", path, "--", f"{cases.BUILD}/tests/tool/scripted", "lines"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env=cases.environment()) as program:
+        program.stdout.readline()
+        helper = next(int(task) for task in os.listdir(f"/proc/{program.pid}/task") if _name_of(program.pid, task) == "softverbs")
+        if libc.ptrace(attach, helper, None, None):
+            program.kill()
+            raise Skip(f"no thread can be traced here: {os.strerror(ctypes.get_errno())}")
+        assert libc.ptrace(interrupt, helper, None, None) == 0
+        assert os.waitpid(helper, 0x40000000)[0] == helper  # __WALL
+        program.stdin.close()
+        time.sleep(1.2)  # longer than a process waits that has nothing to write
+        assert not os.path.exists(path) and program.poll() is None
+        assert libc.ptrace(detach, helper, None, None) == 0
+        assert program.wait(cases.patience(30)) == 0
+    with open(path, encoding="utf-8") as file:
+        assert json.loads(file.readline())["program"] == "scripted"
 
 
 def output_that_cannot_be_written_is_an_error():
