@@ -1,6 +1,6 @@
 #!/bin/sh
 # sweep_pair.sh SERVER -- CLIENT: a server and half a second later its client, for `softverbs sweep`. Ends with 0 if both do. When one has ended
-# otherwise, the other gets three seconds, and it is a failure; so a hang is a pair of which neither ends.
+# otherwise, the other gets three seconds, and its status is that of the pair, of two the one of a signal. A hang is a pair of which neither ends.
 server= client= rest=
 for word; do
     if [ "$word" = -- ]; then rest=1; elif [ "$rest" ]; then client="$client $word"; else server="$server $word"; fi
@@ -12,10 +12,16 @@ $client & second=$!
 ended() { ! kill -0 "$1" 2>/dev/null; }
 end_other() { # $1 has ended, $2 not yet
     wait "$1" && return 0
-    tries=30
+    status=$? tries=30
     while [ $tries -gt 0 ] && ! ended "$2"; do sleep 0.1; tries=$((tries - 1)); done
-    kill "$2" 2>/dev/null
-    exit 1
+    if ended "$2"; then
+        wait "$2"
+        other=$?
+        [ $other -le 128 ] || status=$other
+    else
+        kill "$2"
+    fi
+    exit $status
 }
 while ! ended $first && ! ended $second; do sleep 0.05; done
 if ended $first; then end_other $first $second; else end_other $second $first; fi
