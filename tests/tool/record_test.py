@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import socket
 import struct
 import subprocess
@@ -148,6 +149,24 @@ def what_is_no_whole_recording_is_said_to_be_none():
     expect(softverbs("replay", f"{TEMPORARY}/none.rec"), 1, b"", [b"can't be read: No such file"])
     expect(softverbs("replay"), 2, b"", [b"needs one recording"])
     expect(softverbs("replay", "--qp", "many", path), 2, b"", [b"\"many\" is no number of a queue pair"])
+
+
+def damaged_recordings_end_with_one_sentence():
+    dice, ends = random.Random(42), set()
+    for name in ("short-receive", "no-receive", "receive-key", "short-atomic"):
+        path = f"{TREE}/tests/golden/{name}.rec"
+        with open(path, "rb") as file:
+            whole = file.read()
+        for _ in range(25):
+            damaged = bytearray(whole[:dice.randrange(12, len(whole) + 1)] if dice.random() < 0.3 else whole)
+            for _ in range(dice.randrange(4)):
+                damaged[dice.randrange(12, len(damaged)) if len(damaged) > 12 else 0] = dice.choice((0, 1, 0x7f, 0x80, 0xff, dice.randrange(256)))
+            with open(f"{TEMPORARY}/damaged.rec", "wb") as file:
+                file.write(damaged)
+            done = softverbs("replay", "--ends", f"{TEMPORARY}/damaged.rec")
+            assert done.returncode in (0, 1) and done.stderr.count(b"\n") == done.returncode, (name, damaged.hex(), cases.told(done))
+            ends.add(done.returncode)
+    assert ends == {0, 1}, ends
 
 
 def an_engine_that_does_otherwise_is_noticed():
