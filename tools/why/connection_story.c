@@ -82,7 +82,8 @@ static json_t *join(const struct connection_question *question, json_t *own, con
     json_array_append(ends, own);
     if (peer)
         json_array_append(ends, peer);
-    json_t *story = json_pack("{s:o, s:o}", "ends", ends, "sentences", connection_sentences(own, peer, processes));
+    json_t *story = json_pack("{s:o, s:o, s:i}", "ends", ends, "sentences", connection_sentences(own, peer, processes),
+                              "reason", (int)connection_reason(own));
     json_decref(peer);
     return story;
 }

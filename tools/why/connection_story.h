@@ -16,7 +16,8 @@ struct connection_question {
     bool all;              /* whatever the number: of the file, or what processes have left */
 };
 
-/* An object with the ends ("ends", that of this number first) and "sentences" for each, an array. NULL, after a
+/* An object with the ends ("ends", that of this number first) and "sentences" for each and the "reason" that explains
+ * most (0: none), an array. NULL, after a
  * sentence: `from` can't be read. Nothing that was found is trusted. */
 json_t *connection_story_collect(const struct connection_question *);
 

@@ -51,6 +51,11 @@ static const json_t *bad_news(const json_t *end)
     return NULL;
 }
 
+unsigned connection_reason(const json_t *end)
+{
+    return (unsigned)tale_number(bad_news(end), "reason");
+}
+
 /* How often this message was sent; 0: never, or it is no more among the events. */
 static json_int_t times_sent(const json_t *end, const char *message)
 {

@@ -9,4 +9,7 @@
  * none was asked. Nothing in them is trusted. */
 json_t *connection_sentences(const json_t *own, const json_t *peer, const json_t *processes);
 
+/* The reason of the last event of an end that was no good news, as of RDMA_CM_EVENT_REJECTED; 0: there was none. */
+unsigned connection_reason(const json_t *end);
+
 #endif

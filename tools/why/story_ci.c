@@ -52,22 +52,77 @@ static char *join_sentences(const json_t *story)
     return text;
 }
 
+/* The story of a connection's end: its identifier; NULL: that of a queue pair. */
+static const json_t *identifier_of(const json_t *end)
+{
+    return json_object_get(end, "id");
+}
+
+/* What it waits for, or that the program itself ended it. */
+static const char *rule_without_reason(const json_t *own, bool ended)
+{
+    static const char *const rules[2][2] = {{"QP_WAITS", "QP_ENDED"}, {"CONNECTION_WAITS", "CONNECTION_ENDED"}};
+    return rules[identifier_of(own) != NULL][ended];
+}
+
+static bool has_ended(const json_t *own)
+{
+    const json_t *identifier = json_object_get(identifier_of(own), "identifier");
+    return identifier_of(own) ? !strcmp(text_of(identifier, "state"), "idle") : !strcmp(text_of(own, "state"), "ERR");
+}
+
+static void name_object(const json_t *own, char object[NAME])
+{
+    const json_t *identifier = identifier_of(own);
+    if (identifier)
+        snprintf(object, NAME, "identifier %u of %.64s",
+                 (unsigned)json_integer_value(json_object_get(identifier, "number")), text_of(own, "program"));
+    else
+        snprintf(object, NAME, "queue pair 0x%x of %.64s", (unsigned)json_integer_value(json_object_get(own, "qp")),
+                 text_of(own, "program"));
+}
+
 static struct described describe(const json_t *story)
 {
     const json_t *own = own_end(story);
     const char *name = reason_of(story) ? reason_name(reason_of(story)) : NULL;
-    bool ended = !strcmp(text_of(own, "state"), "ERR");
+    bool ended = has_ended(own);
     struct described described = {.program = text_of(own, "program"), .text = join_sentences(story)};
-    snprintf(described.object, sizeof described.object, "queue pair 0x%x of %.64s",
-             (unsigned)json_integer_value(json_object_get(own, "qp")), described.program);
-    described.finding = (struct sarif_finding){.rule = name    ? name
-                                                       : ended ? "QP_ENDED"
-                                                               : "QP_WAITS",
+    name_object(own, described.object);
+    described.finding = (struct sarif_finding){.rule = name ? name : rule_without_reason(own, ended),
                                                .level = name    ? SARIF_ERROR
                                                         : ended ? SARIF_NOTE
                                                                 : SARIF_WARNING,
                                                .text = described.text ? described.text : ""};
     return described;
+}
+
+static bool is_same(const json_t *one, const json_t *other)
+{
+    return identifier_of(one) && identifier_of(other) &&
+           json_equal(json_object_get(one, "pid"), json_object_get(other, "pid")) &&
+           json_equal(json_object_get(identifier_of(one), "number"), json_object_get(identifier_of(other), "number"));
+}
+
+/* One of the stories has this end already. */
+static bool is_told(const json_t *stories, const json_t *own)
+{
+    size_t i, k;
+    json_t *story, *end;
+    json_array_foreach((json_t *)stories, i, story)
+    {
+        json_array_foreach(json_object_get(story, "ends"), k, end) if (is_same(end, own)) return true;
+    }
+    return false;
+}
+
+void story_ci_add(json_t *stories, const json_t *connections)
+{
+    size_t i;
+    json_t *story;
+    json_array_foreach((json_t *)connections, i, story) if (reason_of(story)) json_array_append(stories, story);
+    json_array_foreach((json_t *)connections, i, story) if (!is_told(stories, own_end(story)))
+        json_array_append(stories, story);
 }
 
 void story_annotate(const json_t *stories)
@@ -99,7 +154,7 @@ void story_print_junit(const json_t *stories)
     junit_begin(stdout, "softverbs why", count ? count : 1, failures);
     json_array_foreach((json_t *)stories, i, story) print_case(story);
     if (!count) /* some readers take none for an error */
-        junit_case(stdout, "softverbs", "no queue pair failed", true, NULL);
+        junit_case(stdout, "softverbs", "no queue pair and no connection failed", true, NULL);
     junit_end(stdout);
 }
 
@@ -111,8 +166,9 @@ static void add_rule(json_t *rules, const char *id, unsigned reason)
     char cure[64];
     json_array_foreach(rules, i, rule) if (!strcmp(text_of(rule, "id"), id)) return;
     snprintf(cure, sizeof cure, "softverbs explain %u", reason);
-    json_array_append_new(rules, sarif_rule(id, reason ? reason_sentence(reason) : "A queue pair without an error",
-                                            reason ? cure : "softverbs why"));
+    json_array_append_new(
+        rules, sarif_rule(id, reason ? reason_sentence(reason) : "A queue pair or connection without an error",
+                          reason ? cure : "softverbs why"));
 }
 
 void story_print_sarif(const json_t *stories)

@@ -161,6 +161,13 @@ struct question {
     const char *from;         /* NULL: no file was named */
 };
 
+static void print_as(enum form form, const json_t *stories, void (*as_text)(const json_t *))
+{
+    static void (*const printers[])(const json_t *) = {
+        [FORM_GITHUB] = story_annotate, [FORM_JUNIT] = story_print_junit, [FORM_SARIF] = story_print_sarif};
+    (form ? printers[form] : as_text)(stories);
+}
+
 static int tell_identifier(const char *directory, const struct question *question, int pid)
 {
     json_t *stories = connection_story_collect(&(struct connection_question){
@@ -178,7 +185,7 @@ static int tell_identifier(const char *directory, const struct question *questio
     else if (question->as_json)
         emit(json_incref(stories));
     else
-        happened_print(stories);
+        print_as(question->form, stories, happened_print);
     json_decref(stories);
     return found ? EXIT_OK : EXIT_NEGATIVE;
 }
@@ -204,11 +211,24 @@ static void print_stories(const json_t *stories)
     }
 }
 
+static json_t *collect_connections(const struct question *question, const char *directory, int pid)
+{
+    return connection_story_collect(&(struct connection_question){
+        .directory = directory, .from = question->from, .pid = pid, .last = true, .all = true});
+}
+
+/* Of all, for CI, in one list. */
+static void add_connections(const struct question *question, const char *directory, int pid, json_t *stories)
+{
+    json_t *connections = collect_connections(question, directory, pid);
+    story_ci_add(stories, connections);
+    json_decref(connections);
+}
+
 /* Of all: those of connections stand behind those of queue pairs. */
 static void print_connections(const struct question *question, const char *directory, int pid, bool first)
 {
-    json_t *stories = connection_story_collect(&(struct connection_question){
-        .directory = directory, .from = question->from, .pid = pid, .last = true, .all = true});
+    json_t *stories = collect_connections(question, directory, pid);
     if (json_array_size(stories) && !first)
         puts("");
     happened_print(stories);
@@ -219,10 +239,6 @@ static void print_connections(const struct question *question, const char *direc
 
 static int tell_stories(const char *directory, const struct question *question, int pid)
 {
-    static void (*const printers[])(const json_t *) = {[FORM_TEXT] = print_stories,
-                                                       [FORM_GITHUB] = story_annotate,
-                                                       [FORM_JUNIT] = story_print_junit,
-                                                       [FORM_SARIF] = story_print_sarif};
     bool here = !question->from || setting_environment(SETTING_DIR); /* a file may come from elsewhere */
     json_t *stories = story_collect(&(struct story_question){.directory = here ? directory : NULL,
                                                              .from = question->from,
@@ -232,12 +248,14 @@ static int tell_stories(const char *directory, const struct question *question, 
     bool found = json_array_size(stories);
     if (!stories)
         return EXIT_USAGE;
+    if (question->form && !question->qp)
+        add_connections(question, here ? directory : NULL, pid, stories);
     if (!found && question->qp)
         complain_of_none(question);
     else if (question->as_json)
         emit(json_incref(question->qp ? json_array_get(stories, 0) : stories));
     else
-        printers[question->form](stories);
+        print_as(question->form, stories, print_stories);
     if (!question->as_json && !question->qp && question->form == FORM_TEXT && stories)
         print_connections(question, here ? directory : NULL, pid, !found);
     json_decref(stories);
