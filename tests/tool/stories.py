@@ -195,10 +195,8 @@ SCRIPTED = [
     OWN_ERROR, SENT, "T C completed it with IBV_WC_LOC_QP_OP_ERR: A rule of the user's script (softverbs run --script or --inject) disturbed the "
     "call (reason 700).", "A rule of the script of C acted on it: when work, program stories, nth 1: complete LOC_QP_OP_ERR",
     "\"softverbs explain 700\" has causes and cures."]
-NOT_READY = ("S dropped N packets (reason 8): A packet came for a queue pair that is not yet, or no longer, able to receive; "
-             "it was dropped.")
 for name_of_state in ("deaf", "peer-moved"):
-    ENDED[name_of_state] = [NOT_READY if line.endswith("takes nothing.") else line for line in CAUSES[name_of_state]]
+    ENDED[name_of_state] = [line.replace("has queue", "had queue").replace("takes nothing", "took nothing") for line in CAUSES[name_of_state]]
 ENDED["peer-failed"] = [line.replace("has queue", "had queue").replace("takes nothing", "took nothing") for line in CAUSES["peer-failed"]]
 for name_of_end in ("strange", "destroyed"):
     ENDED[name_of_end] = CAUSES["destroyed"][:3] + ["Process S, which had queue pair s, has ended.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", GONE,

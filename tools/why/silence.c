@@ -31,6 +31,22 @@ static json_int_t sent_since(const json_t *end)
     return posted > BEFORE ? posted - BEFORE : 0;
 }
 
+static bool is_drop(const json_t *event, json_int_t since)
+{
+    return tale_has(event, "event", "PACKET_DROPPED") && tale_number(event, "time") >= since &&
+           drops_lose((unsigned)tale_number(event, "reason"));
+}
+
+static json_int_t count_drops(const json_t *end, unsigned reason, json_int_t since)
+{
+    json_int_t count = 0;
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(end, "events"), i, event) count +=
+        is_drop(event, since) && (unsigned)tale_number(event, "reason") == reason;
+    return count;
+}
+
 /* -- the state of the other end */
 
 static bool takes_nothing(const json_t *other)
@@ -38,12 +54,13 @@ static bool takes_nothing(const json_t *other)
     return tale_has(other, "state", "RESET") || tale_has(other, "state", "INIT") || tale_has(other, "state", "ERR");
 }
 
-/* It came to its state before the work failed, as far as that is known; of an ended one it must be. */
+/* It came to its state before the work failed, as far as that is known; of an ended one it must be. Changes before the
+ * first packet have no record, but what was dropped for the state shows it. */
 static bool was_so_before(const json_t *end, const json_t *other)
 {
     const json_t *change = tale_event(other, "QP_STATE");
     if (!change)
-        return !is_ended(other);
+        return !is_ended(other) || count_drops(other, REASON_PACKET_QP_STATE, sent_since(end));
     return !failed_at(end) || tale_number(change, "time") <= failed_at(end);
 }
 
@@ -69,22 +86,6 @@ static void tell_state(struct tale *tale, const json_t *other)
 }
 
 /* -- what it dropped */
-
-static bool is_drop(const json_t *event, json_int_t since)
-{
-    return tale_has(event, "event", "PACKET_DROPPED") && tale_number(event, "time") >= since &&
-           drops_lose((unsigned)tale_number(event, "reason"));
-}
-
-static json_int_t count_drops(const json_t *end, unsigned reason, json_int_t since)
-{
-    json_int_t count = 0;
-    size_t i;
-    json_t *event;
-    json_array_foreach(json_object_get(end, "events"), i, event) count +=
-        is_drop(event, since) && (unsigned)tale_number(event, "reason") == reason;
-    return count;
-}
 
 static void tell_drop(struct tale *tale, const json_t *end, unsigned reason, json_int_t since)
 {
