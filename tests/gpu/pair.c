@@ -1,6 +1,8 @@
 #include "pair.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,12 +62,32 @@ static void open_device(struct pair *pair)
     }
 }
 
+/* GPU_PAIR_HOSTS: each process on a host of these names for ip-netns(8), with a network. */
+static void go_to_host(bool first)
+{
+    const char *names = getenv("GPU_PAIR_HOSTS"), *second = names ? strchr(names, ' ') : NULL;
+    char path[64];
+    if (!second)
+        return;
+    snprintf(path, sizeof path, "/run/netns/%.*s", first ? (int)(second - names) : 32, first ? names : second + 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    need(fd >= 0 && !setns(fd, CLONE_NEWNET), path);
+    close(fd);
+    setenv("SOFTVERBS_DIR", first ? "/dev/shm/gpu-first" : "/dev/shm/gpu-second", 1);
+}
+
+/* Of a network, behind the link-local one, the one of IPv4. */
+static uint8_t gid_index(void)
+{
+    return getenv("GPU_PAIR_HOSTS") ? 1 : 0;
+}
+
 void pair_connect(struct pair *pair)
 {
     struct address mine = {.qp_num = pair->qp->qp_num,
                            .rkey = {pair->mr[HOST]->rkey, pair->mr[GPU]->rkey},
                            .memory = {pair->memory[HOST], pair->memory[GPU]}};
-    need(!ibv_query_gid(pair->context, 1, 0, &mine.gid), "ibv_query_gid");
+    need(!ibv_query_gid(pair->context, 1, gid_index(), &mine.gid), "ibv_query_gid");
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = PAIR_ACCESS};
     struct ibv_wc ignored;
@@ -79,7 +101,9 @@ void pair_connect(struct pair *pair)
         .dest_qp_num = pair->peer.qp_num,
         .max_dest_rd_atomic = 4,
         .min_rnr_timer = 1,
-        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = pair->peer.gid, .hop_limit = 64}}};
+        .ah_attr = {.is_global = 1,
+                    .port_num = 1,
+                    .grh = {.dgid = pair->peer.gid, .sgid_index = gid_index(), .hop_limit = 64}}};
     struct ibv_qp_attr send = {
         .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 4};
     need(!ibv_modify_qp(pair->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
@@ -104,6 +128,7 @@ void pair_open(struct pair *pair)
     pair->first = pair->child != 0;
     pair->fd = ends[pair->first];
     close(ends[!pair->first]);
+    go_to_host(pair->first);
     void *host = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     need(host != MAP_FAILED, "mmap");
     pair->memory[HOST] = (uintptr_t)host;
