@@ -32,7 +32,7 @@ int main(void)
 {
     struct lock lock = {0};
     uint32_t number = 0x12;
-    struct traffic_flow flow = {.lock = &lock, .number = &number};
+    struct traffic_flow flow = {.lock = &lock, .number = number};
     struct counts_total total = {0};
     log_start();
     lock_take(&lock);
