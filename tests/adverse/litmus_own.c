@@ -189,6 +189,13 @@ bool litmus_P21(struct litmus *litmus)
     return litmus->stays_down;
 }
 
+/* A test that takes days hangs. */
+bool litmus_P22(struct litmus *litmus)
+{
+    struct ibv_mr *mr = ibv_reg_mr(litmus->ends.pd, NULL, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+    return !mr || ibv_dereg_mr(mr);
+}
+
 /* --- datagrams */
 
 enum { DATAGRAMS = 64, DATAGRAM_ROOM = 64, QUIET_POLLS = 1000, DATAGRAM_QKEY = 0x11111111 };
