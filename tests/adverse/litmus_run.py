@@ -24,6 +24,7 @@ def read(text):
 
 
 def without(row):
+    """The items of a list that leave out the behaviours of a row, which has + between several."""
     return ",".join(f"without={word}" for word in row.behaviour.split("+"))
 
 
