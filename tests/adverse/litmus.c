@@ -336,6 +336,8 @@ bool litmus_P5(struct litmus *litmus)
     bool two = false;
     *litmus->x = 1;
     MUST(!pthread_create(&thread, NULL, count_up, &counting));
+    while (!counting.counts) {
+    }
     POST(RDMA_READ, litmus->r, litmus->x, SIGNALLED);
     while (!ibv_poll_cq(CQ, 1, &entry)) {
         uint64_t now = *litmus->r;
