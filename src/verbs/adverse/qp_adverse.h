@@ -1,4 +1,4 @@
-/* A queue pair of an adverse process (adverse/adverse.h): what it sends, answers and stores comes late, as the rules
+/* A queue pair of an adverse process (adverse/adverse.h): its requests, answers and stores come late, as the rules
  * allow. All under qp->lock. */
 #ifndef VERBS_ADVERSE_QP_ADVERSE_H
 #define VERBS_ADVERSE_QP_ADVERSE_H
@@ -34,23 +34,24 @@ void qp_adverse_release(struct qp *);
 /* As owner_operations.change, in an adverse process: reads, waits and writes. */
 bool qp_adverse_change(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 
-/* Must wait what comes next: a response, or a request? Then the queue pair's timer is set. */
+/* Returns true if the next output must wait: a response, or a request. Then the queue pair's timer is set. */
 bool qp_adverse_holds(struct qp *, bool response, nanos now);
 
-/* A packet arrives, for the engine: what stands for it, in *room. What must be in memory before it is executed is. */
+/* A packet arrives. Returns the packet that the engine executes in its stead, in *room. All data that must be in memory
+ * before its execution is there. */
 const struct packet *qp_adverse_take(struct qp *, const struct packet *, struct packet *room);
 
-/* Of WRITEs, what is due until then lands. Of responses, all. */
+/* Of WRITEs, the data that is due until then lands. Of responses, all. */
 void qp_adverse_land(struct qp *, nanos until);
 void qp_adverse_land_responses(struct qp_adverse *);
 
-/* The queue pair's timer is set to what comes next. */
+/* Sets the queue pair's timer to the next deadline. */
 void qp_adverse_watch(struct qp_adverse *);
 
-/* What is due lands, and is raised. */
+/* Data that is due lands, and events that are due are raised. */
 void qp_adverse_expire(struct qp *, nanos now);
 
-/* All lands that has arrived, and nothing holds the answers back: somebody is about to take memory away, or the queue
+/* All lands that has arrived, and nothing holds the answers back: a caller is about to take memory away, or the queue
  * pair. */
 void qp_adverse_settle_slow(struct qp *);
 

@@ -46,7 +46,7 @@ static bool keep_late(struct qp_adverse *adverse, uint32_t offset, const struct 
     return true;
 }
 
-/* What could not be kept lands now, behind what was. */
+/* Data that can't be kept lands now, behind the data that was. */
 static bool carry_write(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     if (count == 1 && keep_late(adverse, offset, to))
@@ -149,7 +149,7 @@ static void delay_response(struct qp *qp, struct qp_adverse *adverse, uint32_t f
     adverse->responses_until = now + delay;
 }
 
-/* Does it end what bounds the lateness of WRITEs? */
+/* Returns true for a packet that bounds the lateness of the WRITEs before it. */
 static bool is_bound(uint32_t flags)
 {
     return !(flags & OP_RESPONSE) && (!(flags & OP_WRITE) || flags & OP_IMMDT);
@@ -169,7 +169,7 @@ static enum carried what_it_carries(uint32_t flags)
     return flags & OP_WRITE && !(flags & OP_IMMDT) ? CARRIES_WRITE : CARRIES_MESSAGE;
 }
 
-/* IPv4 leaves what stands before its header in the 40 bytes undefined; the first byte tells versions apart. */
+/* IPv4 leaves the part of the 40 bytes before its header undefined; the first byte distinguishes the versions. */
 static void show_any_header(struct qp_adverse *adverse, const struct packet *packet, struct packet *shown)
 {
     enum { HEADER = 40, IPV4 = 20 };
@@ -193,7 +193,7 @@ const struct packet *qp_adverse_take(struct qp *qp, const struct packet *packet,
     if (is_bound(flags))
         qp_adverse_land(qp, NANOS_NEVER);
     if (flags & OP_RESPONSE && !packet->payload.length)
-        qp_adverse_land_responses(adverse); /* what completes work by this packet is behind it */
+        qp_adverse_land_responses(adverse); /* the completion of work by this packet is behind it */
     delay_response(qp, adverse, flags);
     if (!may_be_carried(qp, packet, flags))
         return room->grh ? room : packet;

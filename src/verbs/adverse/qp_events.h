@@ -1,5 +1,5 @@
-/* Asynchronous events of a queue pair of an adverse process that come late, each by a time of its own, so in any order.
- * All under qp->lock. */
+/* Asynchronous events of a queue pair of an adverse process that come late, each by another time, so in any order. All
+ * under qp->lock. */
 #ifndef VERBS_ADVERSE_QP_EVENTS_H
 #define VERBS_ADVERSE_QP_EVENTS_H
 

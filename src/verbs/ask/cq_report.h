@@ -1,4 +1,4 @@
-/* What a completion queue has and what became of its events, for `softverbs show` and `softverbs why`. */
+/* Reports the contents of a completion queue and the fate of its events, for `softverbs show` and `softverbs why`. */
 #ifndef VERBS_ASK_CQ_REPORT_H
 #define VERBS_ASK_CQ_REPORT_H
 
@@ -9,14 +9,14 @@
 struct cq;
 struct object;
 
-/* Writes fields of JSON, from `"handle"` on, without braces. With `epoch`, which is what is to be added to a time for
- * nanoseconds since 1970, its last events, too. Takes cq->lock. */
+/* Writes fields of JSON, from `"handle"` on, without braces. With `epoch`, the number to add to a time for nanoseconds
+ * since 1970, its last events, too. Takes cq->lock. */
 void cq_report(FILE *, struct cq *, const int64_t *epoch);
 /* The same of an object, and how many use it, which is guarded by process->control: the caller has it. */
 void cq_report_object(FILE *, const struct object *, const int64_t *epoch);
 
-/* Do completions of the queue pair lie in a queue for whose event the program can wait? NULL: none do. Takes cq->lock.
- */
+/* Returns true if completions of the queue pair lie in a queue for whose event the program can wait. NULL: none do.
+ * Takes cq->lock. */
 bool cq_report_waits(struct cq *, uint32_t qp_number);
 
 #endif

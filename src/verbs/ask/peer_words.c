@@ -22,7 +22,7 @@ void peer_words_port_down(const struct qp *qp, char *to)
              qp_flow(qp)->device->name);
 }
 
-/* Does a process have it when its bytes are in the other order, as of a program that forgot ntohl(3)? */
+/* Returns the number in the other byte order if a process has that (the program forgot ntohl(3)), else 0. */
 static uint32_t swapped(const struct qp *qp)
 {
     uint32_t number = __builtin_bswap32(qp->attr.dest_qp_num);

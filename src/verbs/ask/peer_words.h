@@ -1,5 +1,5 @@
-/* Sentences on the peer of a queue pair that fails: each names the process, the queue pair and what is wrong with it,
- * in INQUIRY_WORDS bytes. `who` is "process 4711 (server)". All under qp->lock. */
+/* Sentences on the peer of a queue pair that fails: each names the process, the queue pair and its fault, in
+ * INQUIRY_WORDS bytes. `who` reads "process 4711 (server)". All under qp->lock. */
 #ifndef VERBS_ASK_PEER_WORDS_H
 #define VERBS_ASK_PEER_WORDS_H
 

@@ -1,4 +1,4 @@
-/* Each thing that can be wrong with a silent peer has its sentence, and a peer that is well gets none of them. */
+/* Each possible fault of a silent peer has its sentence, and a peer without fault gets no sentence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

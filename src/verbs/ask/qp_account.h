@@ -1,6 +1,6 @@
-/* What a process says of one of its queue pairs when another process of its user asks for it, whose packets nobody
- * answers or whose request was refused. Numbers alone, and one text; who reads it believes none of it before
- * qp_account_is_sound. */
+/* The account that a process gives of one of its queue pairs when another process of its user asks for it, whose
+ * packets were not answered or whose request was refused. Numbers alone, and one text; its reader uses no part of it
+ * before qp_account_is_sound. */
 #ifndef VERBS_ASK_QP_ACCOUNT_H
 #define VERBS_ASK_QP_ACCOUNT_H
 
@@ -33,10 +33,11 @@ struct qp_account {
     uint32_t path_mtu;            /* enum ibv_mtu; likewise */
     uint32_t port_down;           /* 1: the port of its device is down */
     uint32_t first_error;         /* enum reason; 0: there was none */
-    char words[QP_ACCOUNT_WORDS]; /* what the log said of it; may be empty */
+    char words[QP_ACCOUNT_WORDS]; /* the log's words on it; may be empty */
 };
 
-/* Is it of this version and about that number, and each of its values one that there is? Ends and cleans the text. */
+/* Returns true if it is of this version and about that number, and each of its values is a valid one. Ends and cleans
+ * the text. */
 bool qp_account_is_sound(struct qp_account *, uint32_t number);
 
 #endif

@@ -1,4 +1,4 @@
-/* What another process says is believed only where each value is one that there is. */
+/* The account of another process is used only if each of its values is a valid one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What a report says of packets that are on their way. */
+/* The part of a report on packets that are on their way. */
 #ifndef VERBS_ASK_QP_FLIGHT_H
 #define VERBS_ASK_QP_FLIGHT_H
 

@@ -78,7 +78,7 @@ static void read_its_log(struct qp *qp, struct qp_inquiry *inquiry)
         peer_words_logged(line, inquiry->who, inquiry->words);
 }
 
-/* That a process has ended is said only where its socket or the table says so. */
+/* A process is reported as ended only if its socket or the table shows it. */
 static enum peer_unheard way_of(const struct qp *qp, struct peer *peer, int error)
 {
     if (error == EPERM)
@@ -120,7 +120,7 @@ static void ask(struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, na
         tell_unasked(qp, peer, inquiry, error);
 }
 
-/* Whose number is it? Of a process that lives, or else of the peer that we had: that has ended. */
+/* Asks the holder of the number: a process that lives, or else the peer that we had, which has ended. */
 static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
 {
     struct peer *found = node_find(qp->process->node, qp->attr.dest_qp_num), *peer = found ? found : qp->path.peer;
@@ -132,7 +132,7 @@ static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
         node_put(qp->process->node, found);
 }
 
-/* What it points to is not there for as long. */
+/* The memory that it points to does not last as long. */
 static void keep_refusal(struct qp_inquiry *inquiry, const struct packet *refusal)
 {
     inquiry->refused = true;
@@ -175,7 +175,7 @@ static void hear(struct qp *qp, struct qp_inquiry *inquiry, struct qp_account *a
         read_its_log(qp, inquiry);
 }
 
-/* Does the process still have the number? */
+/* Returns true if the process still has the number. */
 static bool is_there(const struct qp *qp, const struct qp_inquiry *inquiry)
 {
     struct node *node = qp->process->node;
@@ -223,7 +223,7 @@ static bool look(struct qp *qp, nanos now)
     return false;
 }
 
-/* What was known of an error that did not come to pass is known no more. */
+/* The answer about an error that did not come to pass is dropped. */
 static bool restart(struct qp *qp, const struct packet *refusal, nanos now)
 {
     qp_inquiry_end(qp);
@@ -278,7 +278,7 @@ bool qp_inquiry_take(struct qp *qp, nanos now, struct packet *refusal)
     return true;
 }
 
-/* What has not come by now is awaited no more. */
+/* An answer that has not come by now is awaited no more. */
 void qp_inquiry_settle(struct qp *qp)
 {
     struct packet refusal;

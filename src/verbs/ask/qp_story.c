@@ -191,7 +191,7 @@ static uint32_t limit_of(const struct qp *qp, enum reason reason)
 
 void qp_story_packet(struct qp *qp, const struct packet *packet, enum reason reason)
 {
-    enum { RESPONDER = 200 }; /* of diag.def: what those are about ends a reliable queue pair */
+    enum { RESPONDER = 200 }; /* of diag.def: each of those ends a reliable queue pair */
     lock_assert_held(&qp->lock);
     if ((unsigned)reason < RESPONDER || !qp_is_reliable(qp))
         return;
@@ -232,9 +232,9 @@ void qp_story_forget(struct qp *qp)
     story->memory = (struct story_memory){0};
 }
 
-/* -- how it is told */
+/* -- the report */
 
-/* What is to be added to a time of ours for nanoseconds since 1970. */
+/* Returns the difference between nanoseconds since 1970 and times of our clock. */
 static int64_t since_1970(void)
 {
     return read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
@@ -282,7 +282,7 @@ static void report_error(FILE *out, const struct story_error *error, int64_t epo
     fputs("}", out);
 }
 
-/* Whom it sends to, or sent to: of one that ended the event is left. 0: nobody known. */
+/* Returns the process that it sends to, or sent to: of one that ended the event is left. 0: unknown. */
 static int find_peer_pid(const struct qp *qp)
 {
     const struct traffic_flow *flow = qp_story_settle(qp);
@@ -309,7 +309,7 @@ static void report_peer(FILE *out, const struct qp *qp)
         fputs(",\"peer_ended\":true", out);
 }
 
-/* What the program chose that errors depend on. */
+/* Reports the attributes that errors depend on. */
 static void report_attributes(FILE *out, const struct qp *qp)
 {
     if (qp_is_reliable(qp))

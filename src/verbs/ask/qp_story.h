@@ -1,6 +1,6 @@
-/* The first error of a queue pair, as its story has it (events/story.h): what failed and with which numbers, and how
- * all of it is told, as JSON for `softverbs why --qp`. All under qp->lock. What can't be kept, as there is no memory,
- * changes nothing else. */
+/* The first error of a queue pair, as its story has it (events/story.h): the failed operation with its numbers, and the
+ * report of all of it, as JSON for `softverbs why --qp`. All under qp->lock. An error that can't be kept for want of
+ * memory changes nothing else. */
 #ifndef VERBS_ASK_QP_STORY_H
 #define VERBS_ASK_QP_STORY_H
 

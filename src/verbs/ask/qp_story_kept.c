@@ -53,7 +53,7 @@ void qp_story_keep(struct qp *qp)
     qp_story_log(qp->number, story, traffic_written(qp_flow(qp)), qp_story_now());
 }
 
-/* A message was told to come later, or dropped, and nothing has come since. */
+/* A message was refused for now (RNR) or dropped, and nothing has come since. */
 static bool lets_wait(const struct story *story, uint32_t at)
 {
     for (unsigned back = 1; back <= STORY_RECORDS; back++) {

@@ -5,12 +5,12 @@
 
 struct qp;
 
-/* It has left RTS: what it had to tell is written where it can be read when the process has ended (diag/kept_story.h),
- * and into the log, where that has what is of LOG_INFO. */
+/* It has left RTS: its story is written where it can be read when the process has ended (diag/kept_story.h), and into
+ * the log if that has lines of LOG_INFO. */
 void qp_story_keep(struct qp *);
 
 /* It is destroyed, or its process ends: likewise, where it had no error and its last message was refused for want of a
- * receive, work of its own has not ended, or completions of it lay for a while in a queue with a channel, unpolled. */
+ * receive, posted work has not ended, or completions of it lay for a while in a queue with a channel, unpolled. */
 void qp_story_end(struct qp *);
 
 /* Completions of it have lain unpolled for some seconds in a queue with a channel: likewise, as the process may be

@@ -1,4 +1,4 @@
-/* The story of a queue pair in the log, for who asked for `--log info`: its first error with its numbers, and its last
+/* The story of a queue pair in the log, for users of `--log info`: its first error with its numbers, and its last
  * events. */
 #ifndef VERBS_ASK_QP_STORY_LOG_H
 #define VERBS_ASK_QP_STORY_LOG_H

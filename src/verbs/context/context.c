@@ -197,9 +197,9 @@ static void destroy_kinds(struct context *context, enum object_kind from, enum o
         destroy_list(&context->objects[kind], context->counts[kind]);
 }
 
-/* ibv_close_device(3) does not release what was allocated, and does not refuse either: what remains goes with the
- * context, as it does when the kernel closes the device. What a context of the family may have imported goes with the
- * last of them. */
+/* ibv_close_device(3) does not release what was allocated, and does not refuse either: the rest goes with the context,
+ * as it does when the kernel closes the device. Objects that a context of the family may have imported go with the last
+ * of them. */
 static void destroy_rest(struct context *context)
 {
     domain_abandon(context);

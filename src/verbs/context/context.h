@@ -10,8 +10,8 @@ struct process_parts;
 struct ibv_device **context_device_list(int *count);
 __be64 context_device_guid(struct ibv_device *);
 
-/* Opens a device: everything but the operations, which abi fills in. NULL and errno: what kept this process from
- * joining its host stands in the log. */
+/* Opens a device: everything but the operations, which abi fills in. NULL and errno: the log has the cause that kept
+ * this process from joining its host. */
 struct context *context_open(struct ibv_device *, const struct process_parts *);
 /* ibv_import_device(3): likewise. The descriptor is the context's then. */
 struct context *context_import(int cmd_fd, const struct process_parts *);

@@ -25,7 +25,7 @@
 #include "verbs/queue/cq_event.h"
 #include "verbs/send/rate_limit.h"
 
-/* All memory of the program pages on demand, so whatever a service has can be done with it. */
+/* All memory of the program pages on demand, so all operations of a service can use it. */
 enum {
     ODP_UD = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
     ODP_UC = ODP_UD | IBV_ODP_SUPPORT_WRITE,

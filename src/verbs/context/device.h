@@ -1,4 +1,4 @@
-/* What a device says of itself: ibv_query_device_ex(3), ibv_query_port(3), ibv_query_gid(3), ibv_query_pkey(3),
+/* The attributes of a device: ibv_query_device_ex(3), ibv_query_port(3), ibv_query_gid(3), ibv_query_pkey(3),
  * ibv_query_rt_values_ex(3). Thread-safe; 0 or a positive errno unless said otherwise. */
 #ifndef VERBS_CONTEXT_DEVICE_H
 #define VERBS_CONTEXT_DEVICE_H
@@ -20,8 +20,8 @@ int device_query_gid(struct ibv_context *, uint8_t port, int index, union ibv_gi
 int device_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *);
 /* The index of a P_Key in the table of the port; -1 and errno EINVAL. */
 int device_find_pkey(struct ibv_context *, uint8_t port, __be16 pkey);
-/* Writes an ibv_gid_entry that a later release may have made longer, `size` bytes with it: what we don't know is 0.
- * ENODATA: no GID at the index; EINVAL: no such port or index, or `size` is less than ours. */
+/* Writes an ibv_gid_entry that a later release may have made longer, `size` bytes with it: fields that are not known
+ * here are 0. ENODATA: no GID at the index; EINVAL: no such port or index, or `size` is less than ours. */
 int device_query_gid_entry(struct ibv_context *, uint32_t port, uint32_t index, void *to, size_t size);
 /* Likewise, one entry each `size` bytes. How many were written; -EINVAL when there are more than `most`. */
 ssize_t device_query_gid_table(struct ibv_context *, void *entries, size_t most, size_t size);

@@ -74,7 +74,7 @@ static struct object *import_find(const struct context *context, enum object_kin
     return NULL;
 }
 
-/* Gives the new name its object; false when there is none of that handle. */
+/* Gives the new name its object; false when no object has that handle. */
 static bool import_enter(struct context *context, const struct object_class *class, uint32_t handle,
                          struct object *name)
 {

@@ -17,7 +17,7 @@ void import_undo(struct object *name);
 
 /* Makes the descriptor by which a context can be found again: -1 and errno. */
 int import_make_descriptor(void);
-/* The identity of what the descriptor, or a duplicate of it, is of; false: it is none. */
+/* The identity of the file behind the descriptor, which duplicates share; false: it is no context's. */
 bool import_identify(int fd, struct context_identity *);
 /* Why nothing of this process has that identity: an errno, with the reason logged. */
 int import_refuse(int fd);

@@ -77,7 +77,7 @@ static enum reason srq_tags_refuse(const struct qp_kind *kind)
     return kind->traits & QP_END_TO_END ? REASON_NONE : REASON_TM_SERVICE;
 }
 
-/* What a completion tells the end of. */
+/* The work whose end a completion reports. */
 enum ended { ENDED_OPERATION, ENDED_TAGGED, ENDED_RECEIVE };
 
 static void retire_by(struct srq *srq, enum ended ended, struct completion *entry)
@@ -91,7 +91,7 @@ static void retire_by(struct srq *srq, enum ended ended, struct completion *entr
     }
 }
 
-/* Nobody will poll it. */
+/* No program will poll it. */
 static void lost(struct srq *srq, enum ended ended)
 {
     if (ended == ENDED_OPERATION)
@@ -136,7 +136,7 @@ static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
     enum reason reason = tags_check(&tags->tags, wr);
     if (reason)
         return reason;
-    bool may_complete = wr->flags & IBV_OPS_SIGNALED || wr->opcode == IBV_WR_TAG_DEL; /* which tells of its failure */
+    bool may_complete = wr->flags & IBV_OPS_SIGNALED || wr->opcode == IBV_WR_TAG_DEL; /* which reports its failure */
     if (may_complete && waiting >= tags->operations)
         return REASON_TM_OPERATIONS_FULL;
     reason = tags_operate(&tags->tags, wr, &event, &completes);
@@ -287,8 +287,8 @@ static void srq_tags_flush(struct qp *qp)
     lock_release(&tags->lock);
 }
 
-/* The queue pair will be reset or destroyed, which completes nothing; but a tagged buffer that it has in its hands must
- * go back to the program. */
+/* The queue pair will be reset or destroyed, which completes nothing; a tagged buffer that it holds, though, must go
+ * back to the program. */
 static void srq_tags_abandon(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

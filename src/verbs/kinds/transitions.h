@@ -5,7 +5,7 @@
 #include <infiniband/verbs.h>
 
 enum {
-    /* what transitions bring along, by the part of the queue pair that needs it */
+    /* attributes that transitions bring along, by the part of the queue pair that needs it */
     DATAGRAM = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
     CONNECTED = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
     PATH = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
@@ -13,7 +13,7 @@ enum {
     RETRY = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY,
     REQUESTER = RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
 
-    /* what may change while it begins, and while it runs */
+    /* attributes that may change while it begins, and while it runs */
     STARTING = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
     RUNNING_DATAGRAM = IBV_QP_CUR_STATE | IBV_QP_QKEY,
     RUNNING = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE,

@@ -10,7 +10,7 @@ struct context;
 int async_get(struct ibv_context *, struct ibv_async_event *);
 void async_acknowledge(struct ibv_async_event *);
 
-/* Withdraws the events of an object that is being destroyed and that nobody fetched yet. `element` is its address. */
+/* Withdraws the events of an object that is being destroyed and that were not fetched yet. `element` is its address. */
 void async_withdraw(struct context *, const void *element);
 
 #endif

@@ -27,7 +27,7 @@ enum {
     CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
-/* What programs are told of the size: never more than the device's limit, to which rounding up knows no bound. */
+/* Returns the size that programs see: never more than the device's limit, to which rounding up knows no bound. */
 static int shown_size(const struct context *context, uint32_t capacity)
 {
     uint32_t most = context->device->limits.max_cqe;

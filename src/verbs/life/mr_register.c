@@ -114,7 +114,8 @@ const struct object_class mr_class = {
     .destroy = mr_destroy_left,
 };
 
-/* Its rkey is an index of its own where the process is adverse; the region is then found there, too, for peers. */
+/* Its rkey is another index than its lkey where the process is adverse; the region is then found there, too, for
+ * peers. */
 static int enter_remote(struct rkey_table *keys, struct mr *mr)
 {
     struct region *remote = &mr->remote;
@@ -130,7 +131,7 @@ static int enter_remote(struct rkey_table *keys, struct mr *mr)
     return error;
 }
 
-/* Nobody knows the keys yet. */
+/* No other thread knows the keys yet. */
 static int keys_enter(struct rkey_table *keys, struct mr *mr)
 {
     int error = rkeys_enter(keys, &mr->region);
@@ -218,7 +219,7 @@ struct ibv_mr *mr_register_from(struct ibv_pd *pd, const struct mr_source *sourc
     return refused_null(error);
 }
 
-/* Whatever the access: a kernel compares the two before any driver sees the call. */
+/* For any access: a kernel compares the two before any driver sees the call. */
 static bool lies_elsewhere_in_its_page(const void *address, uint64_t base)
 {
     return ((uintptr_t)address ^ base) & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
@@ -319,8 +320,8 @@ static int check_kind(const struct mr *mr, int flags)
     return 0;
 }
 
-/* What libibverbs itself refuses: IBV_REREG_MR_ERR_INPUT. All else is the driver's, IBV_REREG_MR_ERR_CMD; here the old
- * region is valid after that, too. */
+/* Makes the checks of libibverbs itself: IBV_REREG_MR_ERR_INPUT. All else is the driver's, IBV_REREG_MR_ERR_CMD; here
+ * the old region is valid after that, too. */
 static int check_input(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
     if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
@@ -374,8 +375,8 @@ static bool is_domain_of(const struct context *context, struct ibv_pd *pd)
     return pd_is_known(pd) && object_is_here(&((struct pd *)pd)->object, context);
 }
 
-/* Nobody finds the region between the first field that changes and the last. The keys stay: programs that only change
- * the access do not tell their peers anew. */
+/* No thread finds the region between the first field that changes and the last. The keys stay: programs that only
+ * change the access do not send them to their peers anew. */
 int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
     struct mr *mr = mr_of(ibv);

@@ -4,7 +4,7 @@
 
 #include "verbs/memory/mr.h"
 
-/* What a region is made of. */
+/* The parts of a region. */
 struct mr_source {
     char *memory;
     void *address; /* as the public region shows it; NULL where there is none */
@@ -18,7 +18,7 @@ struct mr_source {
     size_t mapped_length;
 };
 
-/* Registers what the caller has checked, but for what is true of all regions. NULL and errno. */
+/* Registers a source that the caller has checked, except for the checks of all regions. NULL and errno. */
 struct ibv_mr *mr_register_from(struct ibv_pd *, const struct mr_source *);
 
 /* Registers [address, address + length); peers name it from `base` on. NULL and errno. Nothing is pinned; the range

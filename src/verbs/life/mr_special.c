@@ -49,23 +49,23 @@ struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uin
     return mr_register_from(pd, &source);
 }
 
-/* Whether dma-bufs are supported at all is what programs find out with a descriptor that is none, -1 (UCX, NCCL; the
- * latter with length 0): any errno but EOPNOTSUPP means yes to them, and they then register a GPU's memory. So it is
- * yes where its driver can be asked to copy, EBADF. */
+/* Programs find out whether dma-bufs are supported at all with a descriptor that is none, -1 (UCX, NCCL; the latter
+ * with length 0): any errno but EOPNOTSUPP means yes to them, and they then register a GPU's memory. So it is yes where
+ * its driver can be asked to copy, EBADF. */
 static bool is_descriptor(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The file must be long enough: what lies behind its end can't be reached. Devices don't tell how long they are. */
+/* The file must be long enough: memory behind its end can't be reached. Devices don't report their length. */
 static bool is_long_enough(int fd, uint64_t offset, size_t length)
 {
     off_t size = lseek(fd, 0, SEEK_END);
     return size < 0 || (offset <= (uint64_t)size && length <= (uint64_t)size - offset);
 }
 
-/* Whatever its exporter's mmap says, which may be an errno of the kernel's own (524), memory that can't be mapped is
- * not supported here. */
+/* Memory that can't be mapped is not supported here; the errno of its exporter's mmap may be an internal one of the
+ * kernel (524). */
 static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_source *source)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), within = offset & (page - 1);
@@ -133,7 +133,7 @@ struct ibv_mr *mr_special_allocate_null(struct ibv_pd *pd)
     return mr;
 }
 
-/* Under process->control, so that the region stays. Which errno stands for what is the manual page's list. */
+/* Under process->control, so that the region stays. The errnos follow the manual page's list. */
 static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge, char **memory)
 {
     const struct process *process = context_of(pd->context)->process;

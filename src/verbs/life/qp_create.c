@@ -46,7 +46,8 @@ static const struct srq *srq_of(const struct ibv_qp_init_attr_ex *attr)
     return (const struct srq *)attr->srq;
 }
 
-/* Where an SRQ has its receives complete, whatever the queue pair asks for; NULL: it leaves that to the queue pair. */
+/* Where an SRQ has its receives complete, independently of the queue pair's request; NULL: it leaves that to the queue
+ * pair. */
 static struct cq *receive_cq_of_srq(const struct ibv_qp_init_attr_ex *attr)
 {
     return attr->srq ? srq_of(attr)->cq : NULL;
@@ -63,15 +64,15 @@ static bool knows_pd(const struct context *context, const struct ibv_qp_init_att
     return !given || (pd_is_known(attr->pd) && object_is_here(&((struct pd *)attr->pd)->object, context));
 }
 
-/* None of what it is made with is another context's, or has a handle that was overwritten. The table of work queues is
- * looked at by qp_raw.c. */
+/* Returns true if all objects that it is made with are of this context, with a handle that was not overwritten.
+ * qp_raw.c checks the table of work queues. */
 static bool knows_all(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
 {
     return knows_pd(context, attr) && knows_cq(context, attr->send_cq) && knows_cq(context, attr->recv_cq) &&
            (!attr->srq || (srq_is_known(attr->srq) && object_is_here(&((struct srq *)attr->srq)->object, context)));
 }
 
-/* What some kind has, and all kinds together. */
+/* Returns the bits that at least one kind has. */
 static uint32_t known_mask(void)
 {
     uint32_t mask = COMMON_MASK;
@@ -87,7 +88,7 @@ static int refuse_type(enum ibv_qp_type type)
     return refuse(EOPNOTSUPP, REASON_QP_TYPE_UNKNOWN, "qp_type is %u", type);
 }
 
-/* What the kind does not have. */
+/* Refuses the bits that the kind does not have. */
 static int check_for_kind(const struct context *context, const struct qp_kind *kind,
                           const struct ibv_qp_init_attr_ex *attr)
 {
@@ -353,7 +354,7 @@ const struct object_class qp_class = {
     .quiesce = qp_quiesce_object,
 };
 
-/* With its handle in its context; one that is shared has handles of its own, which kind->hand_out makes. */
+/* With its handle in its context; one that is shared has other handles, which kind->hand_out makes. */
 static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;

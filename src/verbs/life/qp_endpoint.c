@@ -22,7 +22,7 @@
 
 enum { POSTPONED_WITH_FAULTS = 8 };
 
-/* What is known of why no answer comes. */
+/* Returns the known reason why no answer comes. */
 static enum reason why_silent(const struct qp *qp)
 {
     if (qp->path.peer_ended)
@@ -31,8 +31,8 @@ static enum reason why_silent(const struct qp *qp)
 }
 
 /* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
- * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
- * must fire now and then. */
+ * so for too long. Where the user asked for faults, the frames that it has not taken may all be those of others, so the
+ * timer must fire now and then. */
 static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
 {
     struct peer *peer = qp->path.peer;

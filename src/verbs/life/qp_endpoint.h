@@ -1,4 +1,4 @@
-/* What a queue pair is for the loop: the endpoint that packets and deadlines come to. */
+/* The loop's view of a queue pair: the endpoint that packets and deadlines come to. */
 #ifndef VERBS_LIFE_QP_ENDPOINT_H
 #define VERBS_LIFE_QP_ENDPOINT_H
 
@@ -11,10 +11,10 @@ struct qp;
 /* Before anybody else knows the queue pair, or the one inside a work queue. */
 void qp_begin_endpoint(struct qp *, const struct device *);
 
-/* What the loop calls of queue pairs whose engine takes all that comes. */
+/* The functions of queue pairs that the loop calls, if their engine takes all packets. */
 extern const struct endpoint_operations qp_endpoint_operations;
 
-/* Its parts, for kinds with operations of their own. */
+/* Its parts, for kinds with other operations. */
 typedef void take_packet(struct qp *, const struct packet *, nanos now);
 /* Gives a packet that may be for the queue pair to `next`. True: it was one that had to come. Under qp->lock. */
 bool qp_endpoint_take(struct qp *, const struct endpoint_arrival *, take_packet *next);

@@ -38,8 +38,8 @@
 enum {
     WINDOW = 1 << 16,       /* packets in flight: links of the host never lose and push back, so this is no brake */
     XRC_WINDOW = 256,       /* the same over XRC: the process of the queue pair may have to keep them for another */
-    FAULTY_WINDOW = 128,    /* the same with faults: what is lost or reordered is repeated with all that follows */
-    REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
+    FAULTY_WINDOW = 128,    /* the same with faults: a lost or reordered packet is repeated with all that follow */
+    REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: the size of sockets' receive buffers */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
 };
 
@@ -82,8 +82,8 @@ static uint32_t window_of(const struct qp *qp)
     return qp->traits & QP_NAMES_SRQ ? XRC_WINDOW : WINDOW;
 }
 
-/* Where an ACK can't be lost and only tells that work has ended, it is asked for when somebody waits for that; and now
- * and then, as the others come late, but long before the ACK timer ends. */
+/* Where an ACK can't be lost and only reports that work has ended, it is asked for when a thread waits for that; and
+ * now and then, as the others come late, but long before the ACK timer ends. */
 static uint32_t ack_mask_of(const struct qp *qp)
 {
     enum { SHORT_TIMEOUT = 14, MASK = 15 };
@@ -113,7 +113,7 @@ static void configure(struct qp *qp)
         .reference_segment = engine_settings_of(qp_engine(qp))->reference_segment,
         .reference_from = QP_REFERENCE_FROM,
         .owner_changes = qp_datapath(qp)->adverse && adverse_shows(ADVERSE_TORN),
-        .in_pieces = qp->rate_limit.rate || qp->traits & QP_NAMES_SRQ, /* who passes on has no reference */
+        .in_pieces = qp->rate_limit.rate || qp->traits & QP_NAMES_SRQ, /* a process that passes on has no reference */
         .exact = qp->path.remote != NULL,
         .window = window_of(qp),
         .first_window = qp->path.remote ? REMOTE_FIRST : 0,
@@ -230,7 +230,7 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
     }
 }
 
-/* The way that the new address vector describes. A device that is on no network leads to nobody else: then packets go
+/* The way that the new address vector describes. A device that is on no network leads to no other host: then packets go
  * nowhere and timers do the rest. */
 static int set_path(struct qp *qp)
 {
@@ -249,7 +249,7 @@ static int set_path(struct qp *qp)
     return qp->path.remote ? 0 : errno;
 }
 
-/* The hop limit of an address vector is the route's, whatever the program says, as with kernels since Linux 4.5. */
+/* The hop limit of an address vector is the route's, not the program's, as with kernels since Linux 4.5. */
 static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
@@ -284,7 +284,7 @@ static void withdraw_completions(struct qp *qp)
         receive_queue_settle(&qp->receives.own);
 }
 
-/* Before the queue pair is touched, and without its lock. What the state or a value forbids is told by the caller. */
+/* Before the queue pair is touched, and without its lock. The caller reports what the state or a value forbids. */
 static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t *hop_limit)
 {
     char call[QP_REFUSE_CALL];

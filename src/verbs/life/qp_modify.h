@@ -10,7 +10,7 @@ int qp_modify(struct ibv_qp *, struct ibv_qp_attr *, int mask);
 int qp_query(struct ibv_qp *, struct ibv_qp_attr *, int mask, struct ibv_qp_init_attr *);
 
 /* The way to the peer is given back; one on this host is looked for anew by the next packet. Under qp->lock, or where
- * nobody else knows the queue pair any more. */
+ * no other thread knows the queue pair any more. */
 void qp_forget_peer(struct qp *);
 
 #endif

@@ -64,17 +64,17 @@ static inline void clear_entry(struct completion *entry)
     memset((char *)entry + PART, 0, sizeof *entry - PART);
 }
 
-/* What the completion has in vendor_err. */
+/* Reports the failure; returns the completion's vendor_err. */
 cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
                                       enum reason reason)
 {
     char numbers[WORK_WORDS] = "";
-    qp_adverse_settle(qp); /* what ended before it is in memory */
+    qp_adverse_settle(qp); /* the data of work that ended before it is in memory */
     if (status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
         work_words_send(qp, work, reason, numbers);
     qp_tell_end(qp, "send", work->id, status, reason, numbers);
     qp_story_send(qp, work, status, reason);
-    qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
+    qp_withdraw_references(qp); /* before the program learns that its memory is its own again */
     return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
 }
 
@@ -283,7 +283,7 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const st
                                             enum reason *reason)
 {
     struct qp *qp = qp_of_owner(owner);
-    qp_adverse_settle(qp); /* what has arrived for a window that ends */
+    qp_adverse_settle(qp); /* data that has arrived for a window that ends */
     if (work->opcode & WORK_SCRIPTED) {
         *reason = scripted_end_of(work).status == IBV_WC_SUCCESS ? REASON_NONE : REASON_SCRIPTED;
         return scripted_end_of(work).status;

@@ -1,5 +1,5 @@
-/* What the transport asks of a queue pair: receives, memory, completions, events. All under qp->lock. The inside of a
- * work queue has a table of its own, with these functions for what is the same. */
+/* The functions of a queue pair that the transport calls: receives, memory, completions, events. All under qp->lock.
+ * The inside of a work queue has another table, with these functions where they are the same. */
 #ifndef VERBS_LIFE_QP_OWNER_H
 #define VERBS_LIFE_QP_OWNER_H
 
@@ -27,14 +27,14 @@ void qp_owner_watch(struct engine_owner *, nanos deadline);
 /* The story gets the end of a receive whose completion the caller makes. Under qp->lock. */
 void qp_owner_note_received(struct qp *, const struct recv_wqe *, const struct recv_cqe *);
 
-/* What all tables have. */
+/* The common entries of all tables. */
 #define QP_OWNER_COMMON                                                                                                \
     .return_receive = qp_owner_return_receive, .local_memory = qp_owner_local_memory,                                  \
     .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory, .change = qp_adverse_change,   \
     .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
     .dropped = qp_owner_dropped, .note = qp_owner_note, .watch = qp_owner_watch
 
-/* The table for queue pairs whose receives are their own, or those of an SRQ without rules of its own. */
+/* The table for queue pairs whose receives are their own, or those of an SRQ of the basic type. */
 extern const struct owner_operations qp_owner_operations;
 
 #endif

@@ -112,7 +112,7 @@ static const char *between(enum ibv_qp_state from, enum ibv_qp_state to)
     return from == IBV_QPS_ERR ? "from ERR the way leads to RESET" : "ibv_modify_qp(3) lists the transitions";
 }
 
-/* Of the states, and of what attr_mask has of the transition. */
+/* Describes the states, and the bits of attr_mask for the transition. */
 static bool describe_transition(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason,
                                 char text[TEXT])
 {

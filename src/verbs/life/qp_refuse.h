@@ -1,4 +1,4 @@
-/* What ibv_modify_qp(3) refuses, and the line for it (events/refusal.h). */
+/* The refusals of ibv_modify_qp(3), and the line for each (events/refusal.h). */
 #ifndef VERBS_LIFE_QP_REFUSE_H
 #define VERBS_LIFE_QP_REFUSE_H
 
@@ -13,8 +13,8 @@ enum { QP_REFUSE_CALL = 160 };
 /* REASON_NONE, or why the queue pair can't be changed so. Under qp->lock. */
 enum reason qp_refuse_check(const struct qp *, const struct ibv_qp_attr *, int mask);
 
-/* "qp 0x12: ibv_modify_qp INIT to RTR", which it returns. A program that does not look at what ibv_modify_qp returns
- * goes on with the next: `before` is the reason of the call that it missed, or REASON_NONE. */
+/* "qp 0x12: ibv_modify_qp INIT to RTR", which it returns. A program that ignores the result of ibv_modify_qp goes on
+ * with the next: `before` is the reason of the call that it missed, or REASON_NONE. */
 const char *qp_refuse_name(const struct qp *, const struct ibv_qp_attr *, int mask, enum reason before,
                            char call[QP_REFUSE_CALL]);
 

@@ -105,7 +105,7 @@ static const struct object_class srq_class = {
     .inherit = srq_inherit,
 };
 
-/* The program is told what it got: it may have written a limit, which creation knows nothing of (ibv_create_srq(3)). */
+/* Sets attr->srq_limit to 0: the program may have written a limit, which creation ignores (ibv_create_srq(3)). */
 static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
 {
     struct context *context = context_of(srq->ibv.context);
@@ -128,7 +128,7 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
     return refused_null(full ? full : ENOMEM);
 }
 
-/* It has what its kind is made with, and the handles are right. 0, or the errno of a refusal. */
+/* Checks that it has the attributes of its kind, and that the handles are right. 0, or the errno of a refusal. */
 static int srq_check(const struct srq_kind *kind, const struct ibv_srq_init_attr_ex *init)
 {
     const struct context *context = context_of(init->pd->context);

@@ -10,7 +10,7 @@
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_path.h"
 
-/* What there is under the key. */
+/* Writes the object under the key. */
 static void add_region(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, char *to, size_t size)
 {
     char access[WORDS_SIZE];
@@ -54,7 +54,7 @@ static bool is_atomic(const struct send_wqe *work)
     return work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* What a peer on another host refused without saying why: its length, its place, or how it was cut. */
+/* Writes the request that a peer on another host refused without a reason: its length, its place, or how it was cut. */
 static void write_request(const struct qp *qp, const struct send_wqe *work, char *to)
 {
     static const struct {

@@ -157,7 +157,7 @@ static void *context_of_memory(const void *at)
     return driver.cuDevicePrimaryCtxRetain(&primary, number) == CUDA_SUCCESS ? primary : NULL;
 }
 
-/* In its context: the stream of our own, which waits for none of the program's, and the stage. Where there is no pinned
+/* In its context: the private stream, which doesn't wait for the program's, and the stage. Where there is no pinned
  * memory, other memory is slower and as right. */
 static bool device_fill(struct cuda_device *device)
 {

@@ -7,12 +7,12 @@
 
 #include "wire/foreign/foreign.h"
 
-/* Has the program loaded libcuda, with all functions that are needed here? */
+/* Returns true if the program has loaded libcuda, with all functions that are needed here. */
 bool cuda_is_loaded(void);
 
-/* Is all of this device memory of the program's? NULL: no, or the driver can't be used now. What is returned lives as
- * long as the process. Not in a host callback of a stream, without locks: it may begin to use a device, which allocates
- * pinned memory. */
+/* Returns the memory if all of it is device memory of the program's; NULL: it is not, or the driver can't be used now.
+ * The result lives as long as the process. Not in a host callback of a stream, without locks: it may begin to use a
+ * device, which allocates pinned memory. */
 const struct foreign *cuda_find(const void *address, size_t length);
 
 #endif

@@ -9,7 +9,7 @@
 #include "verbs/object/control.h"
 
 enum {
-    TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* who reads the data, and where it lies: both or neither */
+    TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* the reading processor and the data's place: both or none */
     PROCESSING_HINTS = 3,                                 /* two bits of PCI Express */
     MEMORY_TYPES = 2,                                     /* volatile, persistent */
 };

@@ -12,7 +12,7 @@ struct newer_dmah *dmah_allocate(struct ibv_context *, const struct newer_dmah_i
 /* 0 or an errno: EBUSY while a region was made with it. */
 int dmah_deallocate(struct newer_dmah *);
 
-/* What a region that is made with it counts as a use of. */
+/* The object that a region that is made with it counts as a use of. */
 struct object *dmah_object(struct newer_dmah *);
 
 #endif

@@ -12,9 +12,9 @@
 struct mr {
     struct ibv_mr ibv;
     struct object object;
-    struct object *parent; /* what it counts as a use of: its PD or parent domain */
+    struct object *parent; /* the object that it counts as a use of: its PD or parent domain */
     struct region region;
-    struct region remote;          /* what its rkey stands for, where that is another; no key: region does */
+    struct region remote;          /* the region of its rkey, where that is another; no key: region is */
     struct dm *dm;                 /* of which it is a part; NULL: of none */
     struct object *dmah;           /* the DMA handle that it was made with, and is a use of; NULL: none */
     struct foreign_region foreign; /* where the processor can't reach it */
@@ -35,7 +35,7 @@ static inline bool mr_is_known(const struct ibv_mr *ibv)
     return object_is_known(&((const struct mr *)ibv)->object, ibv->handle);
 }
 
-/* Do the bytes [address, address + length) lie in the region? */
+/* Returns true if the bytes [address, address + length) lie in the region. */
 static inline bool region_covers(const struct region *region, uint64_t address, uint64_t length)
 {
     return address >= region->base && length <= region->length && address - region->base <= region->length - length;

@@ -11,7 +11,7 @@
 struct mw {
     struct ibv_mw ibv;
     struct object object;
-    struct object *parent; /* what it counts as a use of: its PD or parent domain */
+    struct object *parent; /* the object that it counts as a use of: its PD or parent domain */
     struct lock lock;      /* all below: type 1 windows are used by many queue pairs */
     struct region region;  /* its pd never changes */
     struct mr *mr;         /* bound to; NULL: not bound */

@@ -1,4 +1,4 @@
-/* What this process tells its peers of its regions, so that they read and write them by themselves:
+/* Publishes the regions of this process to its peers, so that they read and write them by themselves:
  * docs/evidence/one-sided.md. Under process->control. */
 #ifndef VERBS_MEMORY_PUBLISH_H
 #define VERBS_MEMORY_PUBLISH_H

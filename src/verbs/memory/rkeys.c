@@ -18,7 +18,7 @@ struct rkey_table {
     _Atomic(struct key_slot *) chunks[CHUNKS];
     uint32_t first_free, last_free; /* a queue, so that an index rests as long as it can before its next use */
     uint32_t used;                  /* indices ever used, and 0, which never is, because a key of 0 means none */
-    uint32_t start; /* of their order, random as their first generations are: nobody shall guess a key */
+    uint32_t start; /* of their order, random as their first generations are, so that keys can't be guessed */
 };
 
 struct rkey_table *rkeys_create(void)

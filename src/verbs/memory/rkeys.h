@@ -10,12 +10,12 @@
 struct rkey_table;
 struct pd;
 
-/* LOCAL and REMOTE: of one region whose lkey differs from its rkey (adverse/adverse.def, numbers). What is behind
- * NULL has no meaning in a list of elements. FOREIGN: memory that the processor can't reach (wire/foreign/foreign.h).
- */
+/* LOCAL and REMOTE: of one region whose lkey differs from its rkey (adverse/adverse.def, numbers). The kinds behind
+ * NULL have no meaning in a list of elements. FOREIGN: memory that the processor can't reach
+ * (wire/foreign/foreign.h). */
 enum region_kind { REGION_MEMORY, REGION_LOCAL, REGION_FOREIGN, REGION_NULL, REGION_WINDOW, REGION_REMOTE };
 
-/* What a key stands for: a memory region, or what a memory window is bound to. */
+/* The memory behind a key: a memory region, or the bound range of a memory window. */
 struct region {
     struct pd *pd;
     uint64_t base; /* the address that keys speak of: virtual address, iova, or 0 */
@@ -26,7 +26,7 @@ struct region {
     uint8_t kind;         /* enum region_kind */
 };
 
-/* Is it memory of the program's, as its lkey finds it? */
+/* Returns true if it is memory of the program's, as its lkey finds it. */
 static inline bool region_is_memory(const struct region *region)
 {
     return region->kind < REGION_NULL;
@@ -40,10 +40,10 @@ void rkeys_destroy(struct rkey_table *); /* NULL: nothing */
 int rkeys_enter(struct rkey_table *, struct region *);
 /* A lookup that runs may still return the region until every qp->lock was free once. Under process->control. */
 void rkeys_remove(struct rkey_table *, struct region *);
-/* The same without giving the key up: nobody finds the region until it is shown again. Under process->control. */
+/* The same without giving the key up: no thread finds the region until it is shown again. Under process->control. */
 void rkeys_hide(struct rkey_table *, struct region *);
 void rkeys_show(struct rkey_table *, struct region *);
-/* Whatever has this key or one that differs from it in the low eight bits only; NULL. Lock-free. */
+/* The region that has this key or one that differs from it in the low eight bits only; NULL. Lock-free. */
 struct region *rkeys_at(const struct rkey_table *, uint32_t key);
 /* NULL when the key is unknown. Lock-free. */
 struct region *rkeys_find(const struct rkey_table *, uint32_t key);

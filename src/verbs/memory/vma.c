@@ -18,7 +18,7 @@
 enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
 #endif
 
-struct map_query { /* what ioctl(PROCMAP_QUERY) takes */
+struct map_query { /* the argument of ioctl(PROCMAP_QUERY) */
     uint64_t size, flags, address;
     uint64_t start, end, found_flags, page_size, offset, inode;
     uint32_t device[2];

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is all of [address, address + length) mapped, and may it be written (write) or read? Touches no page. Hardware would
- * find out by pinning them. */
+/* Returns true if all of [address, address + length) is mapped, and may be written (write) or read. Touches no page.
+ * Hardware would find out by pinning them. */
 bool vma_permits(const void *address, size_t length, bool write);
 
-/* Can the kernel copy from the first and the last byte of [address, address + length)? It can't where only the
- * processor reaches the memory (memfd_secret(2), a device's memory that its driver maps); nor could it pin such pages.
- * True as well where the program can't read them either, and where the system call is refused. Touches two pages at
- * most. */
+/* Returns true if the kernel can copy from the first and the last byte of [address, address + length). It can't where
+ * only the processor reaches the memory (memfd_secret(2), a device's memory that its driver maps); nor could it pin
+ * such pages. True as well where the program can't read them either, and where the system call is refused. Touches two
+ * pages at most. */
 bool vma_is_copyable(const void *address, size_t length);
 
 enum vma_fetch {
@@ -25,8 +25,8 @@ enum vma_fetch {
 /* Brings pages in; 0 or EFAULT when part of the range is not mapped, or not so. */
 int vma_fetch(const void *address, size_t length, enum vma_fetch);
 
-/* The memory of the null region, whatever address an element names: 4 GiB that read as zero, or 4 GiB where what is
- * written is lost (it lands in the same few MiB). NULL when the address space is too small. */
+/* The memory of the null region, for any address of an element: 4 GiB that read as zero, or 4 GiB where what is written
+ * is lost (it lands in the same few MiB). NULL when the address space is too small. */
 char *vma_of_nothing(bool write);
 
 #endif

@@ -22,7 +22,7 @@ bool acknowledgements_missing(struct acknowledgements_missing *to)
     return to->object;
 }
 
-/* Who acknowledges at the wrong object does not end its wait either. */
+/* Acknowledging at the wrong object does not end its wait either. */
 static void note(const struct object *object, int32_t events)
 {
     if (events > 0)

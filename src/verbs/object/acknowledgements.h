@@ -7,7 +7,7 @@
 
 #include "verbs/object/object.h"
 
-/* Waits until *acknowledged, which `mutex` guards and `cond` tells of, has come to `fetched`. What takes longer than a
+/* Waits until *acknowledged, which `mutex` guards and `cond` signals, has come to `fetched`. A wait of more than a
  * second is logged, as a program that forgets to acknowledge waits for ever. */
 void acknowledgements_wait(const struct object *, pthread_mutex_t *mutex, pthread_cond_t *cond,
                            const uint32_t *acknowledged, uint32_t fetched);

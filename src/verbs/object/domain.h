@@ -50,7 +50,8 @@ static inline struct pd *pd_of(struct ibv_pd *ibv)
     return (struct pd *)((char *)object_origin(&((struct pd *)ibv)->object) - offsetof(struct pd, object));
 }
 
-/* What an object made with this domain counts as a use of: the parent domain itself, or the protection domain. */
+/* The object that an object made with this domain counts as a use of: the parent domain itself, or the protection
+ * domain. */
 static inline struct object *pd_object(struct ibv_pd *ibv)
 {
     return ((struct pd *)ibv)->parent ? &((struct pd *)ibv)->object : &pd_of(ibv)->object;
@@ -95,7 +96,7 @@ int domain_take(struct parent_domain *, enum domain_resource, size_t size, struc
 void domain_give_back(struct domain_block *);
 
 /* The context is being closed, and what the program left will be destroyed: its allocators are not called for that,
- * because it may have let go of what they need. Memory that came from it stays the program's. */
+ * because it may have released the state that they need. Memory that came from it stays the program's. */
 void domain_abandon(struct context *);
 
 #endif

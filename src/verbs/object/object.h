@@ -1,11 +1,11 @@
-/* What all objects of the verbs have in common, and the contexts that own them: handles, use counts.
+/* The common part of all objects of the verbs, and the contexts that own them: handles, use counts.
  *
  * An object embeds its public struct as its first member, so a public pointer is the object's address. Ownership is a
- * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel; what is made through a parent domain
+ * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel; an object made through a parent domain
  * counts as a use of that, which is a use of its pd. Destroying an object in use is EBUSY. All under process->control.
  *
- * Destroying what the progress may be using is death in two phases: out of its table, then its users' locks taken and
- * released once (progress_quiesce), then free. In the child of a fork see inherit.h. */
+ * An object that the progress may be using is destroyed in two phases: out of its table, then its users' locks taken
+ * and released once (progress_quiesce), then free. In the child of a fork see inherit.h. */
 #ifndef VERBS_OBJECT_OBJECT_H
 #define VERBS_OBJECT_OBJECT_H
 
@@ -40,18 +40,19 @@ struct object_class {
     size_t offset;    /* of struct object in the struct that embeds it, whose address the program has */
     bool shared;      /* lives on in the context's family, which may have imported it */
     void (*destroy)(
-        struct object *); /* what the program left, even if it overwrote the handle or acknowledged no event */
+        struct object *); /* objects that the program left, even if it overwrote the handle or acknowledged no event */
     void (*inherit)(struct object *); /* in the child of a fork: gives the object's locks back; NULL: it has none */
     void (*quiesce)(struct object *); /* takes and gives back the lock under which it uses memory; NULL: uses none */
 };
 
-/* What every object has behind its public part. Guarded by process->control. */
+/* The part of every object behind its public one. Guarded by process->control. */
 struct object {
     const struct object_class *class;
     uint32_t handle; /* as handed out; the public copy may have been overwritten by the program */
     uint32_t uses;   /* objects that depend on this one */
     struct context *context;
-    struct object *origin;       /* this is but an imported name of that object; NULL: it is one itself. See import.h */
+    /* this is only an imported name of that object; NULL: it is one itself. See import.h */
+    struct object *origin;
     uint32_t names;              /* imported */
     bool gone;                   /* destroyed; its memory stays while it has names */
     bool nameless;               /* the name that it was made with is not used any more */
@@ -60,7 +61,7 @@ struct object {
 
 LIST_HEAD(object_list, object);
 
-/* What the file behind a context's cmd_fd is known by. */
+/* The identity of the file behind a context's cmd_fd. */
 struct context_identity {
     dev_t device;
     ino_t inode;
@@ -89,7 +90,7 @@ static inline bool context_is_family(const struct context *one, const struct con
     return one->identity.device == other->identity.device && one->identity.inode == other->identity.inode;
 }
 
-/* What an imported name stands for; an object itself. */
+/* Returns the object behind an imported name; an object itself. */
 static inline struct object *object_origin(struct object *name)
 {
     return name->origin ? name->origin : name;
@@ -116,24 +117,25 @@ uint32_t object_enter(struct context *, struct object *, const struct object_cla
 uint32_t object_add(struct context *, struct object *, const struct object_class *, uint32_t limit,
                     struct object *parent);
 
-/* Is this the handle that the program was given for the object, or for its name? Whoever overwrites the public copy has
- * an object that no call of control knows: what makes something with it, changes, asks or destroys it answers ENOENT.
- */
+/* Returns true if this is the handle that the program was given for the object, or for its name. A program that
+ * overwrites the public copy has an object that no call of control knows: calls that make an object with it, or change,
+ * query or destroy it, return ENOENT. */
 bool object_is_known(const struct object *name, uint32_t handle);
 
-/* Does a handle of this context name the object? Not where the object is another context's, unless one of the two was
- * imported from the other: the kernel looks for it where the call is made. ENOENT likewise. */
+/* Returns true if a handle of this context names the object. False where the object is another context's, unless one of
+ * the two was imported from the other: the kernel looks for it where the call is made. ENOENT likewise. */
 bool object_is_here(const struct object *name, const struct context *);
 
-/* These reasons were logged with the object's name by the two above: who passes them on need not log them again. */
+/* These reasons were logged with the object's name by the two above: a caller that passes them on need not log them
+ * again. */
 static inline bool object_has_told(enum reason reason)
 {
     return reason == REASON_HANDLE || reason == REASON_OTHER_CONTEXT;
 }
 
-/* Takes an object out, by any of its names (of which none ends yet: object_release). `handle` is what the public struct
- * says: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0,
- * and the use of `parent` is given back. */
+/* Takes an object out, by any of its names (of which none ends yet: object_release). `handle` is that of the public
+ * struct: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise
+ * 0, and the use of `parent` is given back. */
 int object_leave(struct object *, uint32_t handle, struct object *parent);
 /* The same, which takes process->control. */
 int object_remove(struct object *, uint32_t handle, struct object *parent);

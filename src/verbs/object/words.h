@@ -1,4 +1,5 @@
-/* The API's names for what its numbers mean, for lines of the log. What writes text returns it. Thread-safe. */
+/* The API's names for the meanings of its numbers, for lines of the log. A function that writes text returns it.
+ * Thread-safe. */
 #ifndef VERBS_OBJECT_WORDS_H
 #define VERBS_OBJECT_WORDS_H
 
@@ -6,7 +7,7 @@
 
 enum { WORDS_SIZE = 256, WORDS_GID = 46 };
 
-/* "INIT"; "?" for what is none. */
+/* "INIT"; "?" for a number that is none. */
 const char *words_state(unsigned state);
 
 /* "IBV_WC_RETRY_EXC_ERR" */

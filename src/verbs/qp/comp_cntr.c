@@ -109,7 +109,7 @@ int comp_cntr_add(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint6
     return 0;
 }
 
-/* Acquire: who reads that a receive has ended finds its data. */
+/* Acquire: a thread that reads that a receive has ended finds its data. */
 int comp_cntr_read(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t *value)
 {
     if (!comp_cntr_is_known(ibv))
@@ -118,8 +118,8 @@ int comp_cntr_read(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint
     return 0;
 }
 
-/* What the completion of the work is made by: a shared receive queue's, where others make it, tells of no queue pair's
- * work. */
+/* Returns the operations that can be counted. Completions of a shared receive queue that others make belong to no queue
+ * pair's work. */
 static uint32_t countable(const struct qp *qp)
 {
     bool receives_itself = !qp->xrc.shared && !qp->ethernet.spread && !(qp->uses.srq && qp->uses.srq->tags);

@@ -1,6 +1,6 @@
 /* Completion counters: ibv_create_comp_cntr(3), ibv_qp_attach_comp_cntr(3), which came with release 65. Thread-safe.
  *
- * What ends on a queue pair is counted when its completion is made, whether or not it is signalled. */
+ * Work of a queue pair is counted when its completion is made, whether or not it is signalled. */
 #ifndef VERBS_QP_COMP_CNTR_H
 #define VERBS_QP_COMP_CNTR_H
 

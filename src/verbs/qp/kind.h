@@ -1,5 +1,5 @@
-/* What sets the types of queue pairs apart. Each type has one constant, in a file or folder of kinds/, and one line in
- * the list kinds/kinds.c. All other files ask the constant, and none asks for the type itself. */
+/* The differences of the types of queue pairs. Each type has one constant, in a file or folder of kinds/, and one line
+ * in the list kinds/kinds.c. All other files ask the constant, and none asks for the type itself. */
 #ifndef VERBS_QP_KIND_H
 #define VERBS_QP_KIND_H
 
@@ -49,15 +49,15 @@ struct qp_kind {
     uint32_t send_flags;   /* enum ibv_send_flags */
     uint64_t builders;     /* enum ibv_qp_create_send_ops_flags */
     uint32_t create_flags; /* enum ibv_qp_create_flags */
-    uint32_t init_mask;    /* enum ibv_qp_init_attr_mask: what only this type may be made with */
+    uint32_t init_mask;    /* enum ibv_qp_init_attr_mask: attributes that only this type may have */
     int ignored;           /* enum ibv_qp_attr_mask: programs give it, and only the other half of a connection has it */
 
     /* By the states from and to. IBV_QP_STATE itself, and the transitions to RESET and ERR, are alike everywhere and
      * not in the table. */
     const struct qp_transition (*transitions)[QP_STATES];
 
-    const struct owner_operations *owner;       /* what its engine calls */
-    const struct endpoint_operations *endpoint; /* what the loop calls */
+    const struct owner_operations *owner;       /* the functions that its engine calls */
+    const struct endpoint_operations *endpoint; /* the functions that the loop calls */
 
     /* 0, or the errno with which such a queue pair is refused (events/refusal.h). */
     int (*refuse)(const struct context *, const struct ibv_qp_init_attr_ex *);

@@ -9,7 +9,7 @@ enum {
     ACCESS_WRITES = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
     /* programs also ask for local write, which means nothing here */
     ACCESS_KNOWN = ACCESS_WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE,
-    KEY_OF_PROGRAM = 0xff, /* of a key, what whoever binds the window chooses */
+    KEY_OF_PROGRAM = 0xff, /* of a key, the bits that the program chooses when it binds the window */
 };
 
 void mw_unbind(struct mw *mw)

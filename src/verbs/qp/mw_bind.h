@@ -9,8 +9,8 @@
 #include "verbs/qp/qp.h"
 
 /* Fills the parameters of IBV_WR_BIND_MW into work whose head is filled, or says why they can't be right. The low eight
- * bits of the key are the program's, the rest the window's, whatever the program has there. The public window shows its
- * new key from then on. */
+ * bits of the key are the program's, the rest the window's, not the program's. The public window shows its new key from
+ * then on. */
 enum reason mw_describe_bind(struct send_wqe *, struct ibv_mw *, uint32_t rkey, const struct ibv_mw_bind_info *);
 
 /* Work that was described but is not posted after all: if it was a bind, the public window shows the key that it had.
@@ -28,7 +28,7 @@ enum reason mw_invalidate(struct qp *, uint32_t rkey);
 enum reason mw_remote(const struct qp *, const struct region *, uint32_t rkey, uint64_t address, uint32_t length,
                       unsigned access, struct iovec *);
 
-/* The queue pair will be destroyed: what it has bound is unbound. */
+/* The queue pair will be destroyed: unbinds the windows that it has bound. */
 void mw_leave(struct qp *);
 
 /* The window is bound to nothing. Under mw->lock, and for type 2 under the lock of the queue pair that bound it. */

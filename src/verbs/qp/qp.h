@@ -31,37 +31,37 @@ struct xrc_domain;
 struct xrc_front;
 struct qp_inquiry;
 
-enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, up to WRITE */
+enum { QP_COUNTED = 5 }; /* operations with a separate completion counter, up to WRITE */
 
 /* READs and WRITEs without packets (qp_direct.c). Under qp->lock. */
 struct qp_direct {
-    bool published;        /* it is, or was and nobody has waited for its peer since */
+    bool published;        /* it is, or was and no thread has waited for its peer since */
     uint32_t publications; /* how often it was */
 };
 
 /* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */
 struct qp_path {
-    struct peer *peer; /* whom packets go to; NULL: nobody known */
+    struct peer *peer; /* receiver of its packets; NULL: unknown */
     uint32_t port;     /* bit of its device in process->ports_down; never changes */
     bool taken;        /* the peer that we had took all that was sent, up to taken_psn, before it ended */
     uint32_t taken_psn;
     struct link *remote; /* the way to another host; NULL: the peer is on this one */
-    nanos notified_at;   /* when it was last told of congestion */
+    nanos notified_at;   /* when congestion was last reported to it */
     bool local;          /* the address vector leads to this host */
-    uint8_t sl;          /* InfiniBand: what completions of receives show of the peer, whose LID is `lid` */
+    uint8_t sl;          /* InfiniBand: of the peer, for completions of receives, as its LID `lid` */
     uint16_t lid;
     bool peer_claimed; /* its number was a process's of this host when the path was set */
-    bool peer_ended;   /* the process that it sent to has ended, and nobody has its number since */
+    bool peer_ended;   /* the process that it sent to has ended, and no process has its number since */
     struct qp_direct direct;
 };
 
 /* Queue pairs of type XRC_RECV and their handles (qp_shared.h). */
 struct qp_xrc {
-    struct qp *shared;       /* this is but a handle of that queue pair */
+    struct qp *shared;       /* this is only a handle of that queue pair */
     LIST_HEAD(, qp) handles; /* its handles; under lock */
     LIST_ENTRY(qp) handle;   /* among them */
     struct xrc_domain *domain;
-    struct xrc_front *front;        /* what it has to do with other processes (xrc_front.h); NULL: nothing yet */
+    struct xrc_front *front;        /* its part towards other processes (xrc_front.h); NULL: none yet */
     struct srq *selected, *serving; /* the SRQ that the packet names; that of the receive in hand */
 };
 
@@ -75,11 +75,11 @@ struct qp_sends {
     struct responder_resource *saved; /* of the responder */
 };
 
-/* Of who posts sends: from ibv_wr_start to ibv_wr_complete the program's; qp_ex.h. */
+/* Posting of sends: from ibv_wr_start to ibv_wr_complete the program's; qp_ex.h. */
 struct qp_batch {
     struct lock lock;
-    _Atomic(uintptr_t) owner;  /* the thread between the two; 0: nobody */
-    struct send_queue queue;   /* where its work goes meanwhile: places of the send queue that nobody else uses */
+    _Atomic(uintptr_t) owner;  /* the thread between the two; 0: none */
+    struct send_queue queue;   /* where its work goes meanwhile: places of the send queue that no other thread uses */
     struct send_wqe *work;     /* being filled, not entered there yet */
     uint32_t posted;           /* as that of qp_sends will be */
     uint32_t resets;           /* as they were when it began */
@@ -89,14 +89,14 @@ struct qp_batch {
     struct calls_holder calls; /* of those */
 };
 
-/* What keeps a send from leaving. Under qp->lock. All times but `paced` count only where that is true. */
+/* Limits that hold sends back. Under qp->lock. All times but `paced` count only where that is true. */
 struct qp_rate_limit {
     uint32_t rate; /* kbps; 0: none */
     bool paced;    /* there is a rate, or the process is adverse (adverse/qp_adverse.h) */
     nanos ahead;   /* so long before its time may a packet go */
     nanos until;   /* when all that was sent would have passed at this rate */
-    nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
-    nanos lands;   /* when what has arrived gets into memory, of an adverse process; NANOS_NEVER: it is there */
+    nanos wake;    /* when waiting output may go; NANOS_NEVER: none waits */
+    nanos lands;   /* when data that has arrived gets into memory, of an adverse process; NANOS_NEVER: it is there */
 };
 
 /* Multicast (multicast.c). */
@@ -119,7 +119,7 @@ struct qp_counting {
     struct comp_cntr *counters[QP_COUNTED]; /* by bit */
 };
 
-/* What the loop remembers (qp_endpoint.c). */
+/* The state of the loop for it (qp_endpoint.c). */
 struct qp_progress {
     bool waited;        /* to be flushed for a round already, with an ACK that waits for a request; under progress */
     bool refused;       /* the packet in hand was not one that had to come; under qp->lock */
@@ -147,18 +147,17 @@ struct qp_receives {
     bool last_wqe_raised;
 };
 
-/* What the program was told. */
+/* The reports to the program. */
 struct qp_told {
     uint16_t first_error;       /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
     _Atomic uint16_t unchanged; /* enum reason: why the last ibv_modify_qp was refused; 0: it was not */
     uint32_t async_fetched;     /* under async.lock */
     char *words;                /* of first_error, as the log says it; NULL: none are kept; under lock */
-    struct qp_inquiry
-        *inquiry;      /* what the peer is asked about an error (ask/qp_inquiry.h); NULL: nothing; under lock */
-    const char *known; /* what came of that; NULL: nothing; under lock */
+    struct qp_inquiry *inquiry; /* to the peer about an error (ask/qp_inquiry.h); NULL: none; under lock */
+    const char *known;          /* its result; NULL: none; under lock */
 };
 
-/* What makes it work, its engine above all, is behind it: struct qp_datapath (qp_datapath.h). */
+/* Its working parts, the engine above all, follow it: struct qp_datapath (qp_datapath.h). */
 struct qp {
     union {
         struct ibv_qp ibv;
@@ -222,7 +221,7 @@ static inline bool qp_is_reliable(const struct qp *qp)
 
 extern const struct object_class qp_class; /* of queue pairs that programs see */
 
-/* Does it have receives of its own, or work queues that have? */
+/* Returns true if it has a receive queue itself, or work queues that have one. */
 static inline bool qp_has_receives(const struct qp *qp)
 {
     return !qp->uses.srq && qp->traits & QP_RECEIVES;

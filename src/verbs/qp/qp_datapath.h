@@ -1,5 +1,5 @@
-/* The data path of a queue pair: its engine, and what carries packets between that and the links. It lies around struct
- * qp, whose header (qp.h) thus needs nothing of what is here. */
+/* The data path of a queue pair: its engine, and the parts that carry packets between that and the links. It lies
+ * around struct qp, whose header (qp.h) thus doesn't need these headers. */
 #ifndef VERBS_QP_QP_DATAPATH_H
 #define VERBS_QP_QP_DATAPATH_H
 
@@ -17,7 +17,7 @@
 
 /* SRQs with tag matching (srq_tags.c). */
 struct qp_tags {
-    struct tags_port port; /* what messages and rendezvous are under way */
+    struct tags_port port; /* messages and rendezvous under way */
     uint32_t working;      /* places of the send queue that rendezvous have */
 };
 
@@ -27,14 +27,14 @@ struct recorded;
 /* Each queue pair is the beginning of one. Under qp->lock, but for the endpoint's lists. */
 struct qp_datapath {
     struct qp qp;
-    struct engine_owner owner; /* what the engine calls; see life/qp_owner.h */
-    struct endpoint endpoint;  /* what the loop calls; see life/qp_endpoint.h */
+    struct engine_owner owner; /* the functions that the engine calls; see life/qp_owner.h */
+    struct endpoint endpoint;  /* the functions that the loop calls; see life/qp_endpoint.h */
     struct traffic_flow flow;
     struct engine engine;
     struct qp_tags tags;
     struct stream writes;       /* that it does by itself (qp_direct.c) */
     struct domain_block memory; /* of the send queue and of `staged` */
-    struct send_queue staged;   /* for batches, where the engine posts work of its own; or no memory */
+    struct send_queue staged;   /* for batches, where the engine itself posts work; or no memory */
     struct qp_adverse *adverse; /* adverse/qp_adverse.h; NULL: the process is not adverse */
     struct recorded *recorded;  /* record/recorded.h; NULL: the process is not recorded */
 };
@@ -57,14 +57,15 @@ static inline struct qp *qp_allocate(void)
 #define qp_engine(qp) (&qp_datapath(qp)->engine)
 #define qp_tags(qp) (&qp_datapath(qp)->tags)
 
-/* Is such work done without a packet just now, if it can be? It is counted then and has no record in the story. */
+/* Returns true if such work is done without a packet just now, where it can be. It is counted then and has no record in
+ * the story. */
 static inline bool qp_does_directly(const struct qp *qp, unsigned opcode)
 {
     return unlikely(engine_settings_of(qp_engine(qp))->direct) &&
            (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ);
 }
 
-/* Must all that it does go the long ways? Then it counts as paced at all times. */
+/* Returns true if all its work must go the long ways. Then it counts as paced at all times. */
 static inline bool qp_is_watched(const struct qp *qp)
 {
     return qp_datapath(qp)->adverse || qp_datapath(qp)->recorded;

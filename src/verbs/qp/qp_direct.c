@@ -55,8 +55,8 @@ void qp_unpublish_failed(struct qp *qp)
         published_withdraw_queue_pair(node_published(qp->process->node), qp->number);
 }
 
-/* For what failed nobody has waited yet. While it stands as published, nobody publishes it again; another thread of the
- * program may have waited for the same in the meantime, and published it anew. */
+/* After a failure no thread has waited yet. While it stands as published, no thread publishes it again; another thread
+ * of the program may have waited for the same in the meantime, and published it anew. */
 void qp_unpublish(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

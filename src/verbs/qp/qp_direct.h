@@ -1,5 +1,5 @@
-/* READs and WRITEs of a queue pair that its process does by itself in the peer's, and what the peer is told for that:
- * docs/evidence/one-sided.md. Under qp->lock. */
+/* READs and WRITEs of a queue pair that its process does by itself in the peer's, and the publications to the peer for
+ * that: docs/evidence/one-sided.md. Under qp->lock. */
 #ifndef VERBS_QP_QP_DIRECT_H
 #define VERBS_QP_QP_DIRECT_H
 
@@ -7,7 +7,8 @@
 
 struct link;
 
-/* The queue pair has got another state or other attributes: its peer is told, if it may do anything by itself. */
+/* The queue pair has got another state or other attributes: publishes them to its peer, if that may do anything by
+ * itself. */
 void qp_publish(struct qp *);
 /* It is to get some, or goes: when this returns, the peer does nothing by itself any more. May wait for the peer, and
  * gives the lock back meanwhile: look again what state it is in. */
@@ -20,8 +21,8 @@ void qp_unpublish_failed(struct qp *);
  * is nothing else to send. */
 bool qp_transmit_directly(struct qp *, struct link *);
 
-/* May a peer have written in this process's memory since the queue pair was made, by packets to it or by itself
- * anywhere? Under no lock of the queue pair's, and it waits for none: true also where one is not free now. */
+/* Returns true if a peer may have written in this process's memory since the queue pair was made, by packets to it or
+ * by itself anywhere. Under no lock of the queue pair's, and it waits for none: true also where one is not free now. */
 bool qp_may_be_written_to(struct qp *);
 
 #endif

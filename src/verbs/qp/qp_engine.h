@@ -1,4 +1,4 @@
-/* What a queue pair does around its engine (transport/engine/engine.h). All under qp->lock. */
+/* The work of a queue pair around its engine (transport/engine/engine.h). All under qp->lock. */
 #ifndef VERBS_QP_QP_ENGINE_H
 #define VERBS_QP_QP_ENGINE_H
 
@@ -7,7 +7,7 @@
 
 void qp_receive(struct qp *, const struct packet *, nanos now);
 bool qp_has_output(const struct qp *);
-/* The same at once, and saying yes more often: it may be that what there is may not leave yet. */
+/* The same at once, and true more often: also for output that may not leave yet. */
 static inline bool qp_may_have_output(const struct qp *qp)
 {
     return engine_may_have_output(qp_engine(qp)) || tags_have_work(&qp_tags(qp)->port);
@@ -25,7 +25,8 @@ nanos qp_engine_deadline(const struct qp *);
  * sooner. */
 nanos qp_deadline(const struct qp *);
 
-/* The same as qp_deadline, for the helper, which looks again by then: from now on it is told of what becomes sooner. */
+/* The same as qp_deadline, for the helper, which looks again by then: from now on it is woken for deadlines that become
+ * sooner. */
 nanos qp_watch(struct qp *);
 
 /* Before the engine is reset or goes: the receive of a message that has begun and will not end is free again, or a

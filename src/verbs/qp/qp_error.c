@@ -76,6 +76,6 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
     if (qp->object.class == &wq_class)
         return qp_owner(qp)->operations->failed(qp_owner(qp), false);
     qp_flush(qp);
-    if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */
+    if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts report themselves */
         qp_raise(qp, event);
 }

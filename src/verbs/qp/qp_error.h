@@ -11,7 +11,7 @@ void qp_flush(struct qp *);
  * refusal that was kept comes first: qp_inquiry_settle (ask/qp_inquiry.h). */
 void qp_fail(struct qp *, enum ibv_event_type event);
 
-/* Peers that may be reading memory of this queue pair by reference are told to forget it. After the return the program
+/* Peers that may be reading memory of this queue pair by reference are asked to forget it. After the return the program
  * may have its memory back. */
 void qp_withdraw_references(struct qp *);
 
@@ -20,7 +20,7 @@ void qp_flush_receives(struct qp *);
 
 /* Raises an asynchronous event of the queue pair, or of all its handles. */
 void qp_raise(struct qp *, enum ibv_event_type);
-void qp_raise_now(struct qp *, enum ibv_event_type); /* whatever qp_raise_later says */
+void qp_raise_now(struct qp *, enum ibv_event_type); /* without regard to qp_raise_later */
 
 /* Of an adverse process: true: the event comes later, by qp_raise_now. NULL elsewhere. */
 extern bool (*_Atomic qp_raise_later)(struct qp *, enum ibv_event_type);

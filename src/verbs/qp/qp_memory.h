@@ -17,7 +17,7 @@ enum reason mr_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32
 /* The first element with bytes that mr_local refuses now; `count`: none. */
 uint32_t mr_find_refused(const struct qp *, const struct pd *, const struct ibv_sge *, uint32_t count, unsigned access);
 
-/* What the key stands for, whether the queue pair may use it or not; NULL: nothing. Likewise. */
+/* Returns the region behind the key, whether the queue pair may use it or not; NULL: none. Likewise. */
 const struct region *mr_find(const struct qp *, uint32_t key);
 
 #endif

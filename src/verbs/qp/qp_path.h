@@ -9,19 +9,18 @@
 #include "verbs/qp/qp.h"
 #include "wire/packet.h"
 
-/* May this packet be for the queue pair (IBA 9.6.1)? REASON_NONE, or why not. `interface` is where it came from a
- * network, directly or by way of another process; 0: it is of this host.
+/* Checks whether this packet may be for the queue pair (IBA 9.6.1): REASON_NONE, or why not. `interface` is where it
+ * came from a network, directly or by way of another process; 0: it is of this host.
  *
- * What comes from a network must have come over the interface of the queue pair's device and to one of its addresses:
+ * A packet from a network must have come over the interface of the queue pair's device and to one of its addresses:
  * every process of the host is handed what another receives for it, so a device would else be reached from all networks
  * on which the user has one, or from a network although it serves the host only. (To which of its addresses is left
  * open, so that programs which answer from another one go on working.) A connection's packets must come over the way
  * that its address vector names; those of the host have no GRH. Under qp->lock. */
 static inline enum reason qp_path_refusal(const struct qp *, const struct packet *, unsigned interface);
 
-/* A router marked a packet for this queue pair: tells the sender, not too often (RoCEv2 annex, A17.9.3). Under
- * qp->lock.
- */
+/* A router marked a packet for this queue pair: notifies the sender, not too often (RoCEv2 annex, A17.9.3). Under
+ * qp->lock. */
 void qp_path_notify(struct qp *, nanos now);
 
 /* --- how */
@@ -37,7 +36,7 @@ static inline enum reason qp_path_refusal(const struct qp *qp, const struct pack
     return !(qp->traits & QP_DATAGRAM) && (packet->grh || qp->path.remote) ? REASON_PACKET_SOURCE : REASON_NONE;
 }
 
-/* Is the port of its device down? Then what it sends is lost, and so is what comes for it. */
+/* Returns true if the port of its device is down. Then packets from it and to it are lost. */
 static inline bool qp_port_is_down(const struct qp *qp)
 {
     return port_state_down(qp->process, qp->path.port);

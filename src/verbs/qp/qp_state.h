@@ -10,9 +10,9 @@
  * one that is not allowed. */
 struct qp_transition qp_state_transition(const struct qp_kind *, enum ibv_qp_state from, enum ibv_qp_state to);
 
-/* May ibv_modify_qp do this? REASON_NONE, or why not. `from` is the current state, or attr->cur_qp_state when the mask
- * has IBV_QP_CUR_STATE (whether that is true is the caller's to check); `to` is attr->qp_state, or `from` when the mask
- * lacks IBV_QP_STATE. */
+/* Checks whether ibv_modify_qp may do this: REASON_NONE, or why not. `from` is the current state, or attr->cur_qp_state
+ * when the mask has IBV_QP_CUR_STATE (whether that is true is the caller's to check); `to` is attr->qp_state, or `from`
+ * when the mask lacks IBV_QP_STATE. */
 enum reason qp_state_check(const struct qp_kind *, enum ibv_qp_state from, enum ibv_qp_state to, int attr_mask);
 
 /* The mask without what only the other half of an XRC connection has: programs set up both halves alike, and kernels

@@ -14,13 +14,13 @@
 
 enum { RESPONDER = 200, REFUSED_CALLS = 300 }; /* ranges of diag.def */
 
-/* The memory has been told of with its key and bounds. */
+/* Returns true if the memory has been reported with its key and bounds. */
 static bool is_of_memory(enum reason reason)
 {
     return reason >= REASON_REMOTE_KEY_UNKNOWN && reason <= REASON_REMOTE_PERMISSION;
 }
 
-/* The end of the receive is told next, with more numbers (qp_tell_end). */
+/* Returns true if the end of the receive is reported next, with more numbers (qp_tell_end). */
 static bool is_of_receive(const struct qp *qp, enum reason reason)
 {
     bool blamed = (reason >= REASON_RECEIVE_TOO_SHORT && reason <= REASON_RECEIVE_PERMISSION) ||
@@ -40,7 +40,7 @@ static enum log_level level_of(const struct qp *qp, const struct packet *packet,
     return (unsigned)reason >= RESPONDER && (unsigned)reason < REFUSED_CALLS ? LOG_WARN : LOG_INFO;
 }
 
-/* What the log says of the first error: the peer may ask for it (qp_account.h). */
+/* Keeps the log's words on the first error: the peer may ask for them (qp_account.h). */
 static void keep_words(struct qp *qp, enum reason reason, const char *words)
 {
     if (!qp->told.words && qp_is_reliable(qp) && (!qp->told.first_error || qp->told.first_error == reason))
@@ -55,7 +55,7 @@ static void forget_words(struct qp *qp, enum reason reason)
     qp->told.words = NULL;
 }
 
-/* What stands behind the packet, by the reason. */
+/* Adds the numbers behind the packet, by the reason. */
 static void add_numbers(const struct qp *qp, const struct packet *packet, enum reason reason, char *to, size_t size)
 {
     char words[WORDS_SIZE];
@@ -142,7 +142,7 @@ static bool is_refused(enum ibv_wc_status status)
     return status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR;
 }
 
-/* What the network answered, or who alone can say more. */
+/* Adds the answer of the network, or names the only host that knows more. */
 static void add_network(const struct qp *qp, enum ibv_wc_status status, char answer[PORT_ICMP])
 {
     *answer = 0;

@@ -1,5 +1,5 @@
-/* What the user is told of a queue pair whose packets are refused, in words: each a line of the log (diag/log.h). All
- * under qp->lock, but where it says otherwise. */
+/* Reports to the user on a queue pair whose packets are refused, in words: each a line of the log (diag/log.h). All
+ * under qp->lock, except where noted. */
 #ifndef VERBS_QP_QP_TELL_H
 #define VERBS_QP_QP_TELL_H
 
@@ -16,10 +16,10 @@ static inline void qp_enter(struct qp *qp, enum ibv_qp_state to)
         traffic_note(qp_flow(qp), EVENT_QP_STATE, from, to);
 }
 
-/* A packet was dropped or refused; `reason` is what the engine says. Counts it, too. */
+/* A packet was dropped or refused; `reason` is the engine's. Counts it, too. */
 void qp_tell_dropped(struct qp *, const struct packet *, enum reason);
 
-/* Memory that a peer named was refused: the key, the address, what was asked for and what there is. */
+/* Memory that a peer named was refused: the key, the address, the requested access and the region. */
 void qp_tell_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access, enum reason);
 
 /* The first such reason is the one by which `softverbs show` says why the queue pair failed. */

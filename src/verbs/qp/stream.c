@@ -4,8 +4,8 @@
 
 enum stream_verdict { STREAM_GOES_ON, STREAM_PAID, STREAM_FAILED };
 
-/* Nothing is on its way any more: was it faster? The time of a thread other than the one that began is a wrong measure,
- * and nearly always a large one. */
+/* Nothing is on its way any more: compares the times. The time of a thread other than the one that began is a wrong
+ * measure, and nearly always a large one. */
 static enum stream_verdict stream_judge(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
 {
     nanos sent = psn_add(psn, -stream->psn), direct = sent * stream->each;
@@ -52,7 +52,7 @@ static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nanos no
     }
 }
 
-/* Who waits for an answer pauses for longer than an access takes: the other side makes one, too. */
+/* A program that waits for an answer pauses for longer than an access takes: the other side makes one, too. */
 static bool stream_goes_on(const struct stream *stream, nanos now)
 {
     return now - stream->ended < stream->took / 4 * 3;

@@ -1,10 +1,10 @@
-/* Which way is faster for many small WRITEs? Each that the requester does by itself is a system call, half a
+/* Finds the faster way for many small WRITEs. Each that the requester does by itself is a system call, half a
  * microsecond of one processor. Through the ring one after the other costs less, if the other side has a processor to
- * take them and so many are on their way that nobody waits. That can't be known, so it is tried: when many were done
+ * take them and so many are on their way that no thread waits. That can't be known, so it is tried: when many were done
  * directly with hardly anything between them, the next go through the ring: some thousands, for the other side has to
  * wake up first, and the program may come to wait for its completions now and then. If that was faster, so do the next
  * thousands; otherwise none for a while, each time for longer. A WRITE that comes alone, with an answer waited for, is
- * always done directly. What is compared is the time that the thread had of a processor, waiting for places in the ring
+ * always done directly. The measure is the time that the thread had of a processor, waiting for places in the ring
  * included, so that others' work on a busy machine counts for neither. Pure; under the owner's lock. */
 #ifndef VERBS_QP_STREAM_H
 #define VERBS_QP_STREAM_H
@@ -26,7 +26,8 @@ enum {
 };
 
 static const nanos stream_longest = 20 * NANOS_MILLISECOND; /* a trial */
-static const nanos stream_grace = NANOS_MILLISECOND; /* for who has to wake up: then at least a quarter as fast */
+/* for the wake-up of the other side: then at least a quarter as fast */
+static const nanos stream_grace = NANOS_MILLISECOND;
 
 struct stream {
     nanos ended;   /* the last that was done directly */
@@ -42,8 +43,8 @@ struct stream {
     bool trial;    /* the ring is tried */
 };
 
-/* There is a WRITE of this length, and nothing on its way: shall it go through the ring, as the packet of this PSN? One
- * longer than STREAM_LENGTH_MAX never does, whatever the time. `busy`: clock_busy, asked now and then. */
+/* There is a WRITE of this length, and nothing on its way: returns true if it shall go through the ring, as the packet
+ * of this PSN. One longer than STREAM_LENGTH_MAX never does, at any time. `busy`: clock_busy, asked now and then. */
 bool stream_takes_ring(struct stream *, uint32_t length, uint32_t psn, nanos now, nanos (*busy)(void));
 
 /* It did not, nor did those behind it that were done with it, `count` altogether; this is how long they took. Not for

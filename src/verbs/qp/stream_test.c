@@ -11,7 +11,7 @@ enum { ACCESS = 500, PAUSE = 100 };
 
 static nanos now = 1000000, idle;
 
-/* All the time is the thread's own but what is told to be others'. */
+/* All the time is the thread's own except `idle`, which is others'. */
 static nanos busy(void)
 {
     return now - idle;
@@ -70,7 +70,7 @@ static void a_faster_ring_is_kept_and_a_slower_one_is_not(void **state)
     }
 }
 
-/* Who takes from the ring is woken first. */
+/* The thread that takes from the ring is woken first. */
 static void a_slow_beginning_is_forgiven(void **state)
 {
     struct stream stream = {0};
@@ -90,7 +90,7 @@ static void a_ring_that_stands_is_given_up_at_once(void **state)
     assert_false(write_after(&stream, stream_grace + 1, 1));
 }
 
-/* What it is measured by may have been taken while another had the processor. */
+/* The measure may have been taken while another thread had the processor. */
 static void the_direct_way_is_measured_anew(void **state)
 {
     struct stream stream = {0};

@@ -1,6 +1,6 @@
 /* Work queues: ibv_create_wq(3).
  *
- * Inside, a work queue is a queue pair of its own that only receives: it has a number, a lock and a raw engine, and its
+ * Inside, a work queue is a separate queue pair that only receives: it has a number, a lock and a raw engine, and its
  * completions carry its number. Programs never see that queue pair. */
 #ifndef VERBS_QP_WQ_H
 #define VERBS_QP_WQ_H

@@ -10,7 +10,7 @@ struct comp_channel {
     struct ibv_comp_channel ibv;
     struct object object;
     struct lock lock;
-    TAILQ_HEAD(, cq) ready; /* CQs with events that nobody has fetched */
+    TAILQ_HEAD(, cq) ready; /* CQs with events that are not fetched yet */
     struct wakeup wakeup;   /* the program's thread that waits for them */
 };
 
@@ -20,14 +20,14 @@ int comp_channel_destroy(struct ibv_comp_channel *);                /* EBUSY whi
 /* Puts one event of the CQ into its channel. May be called under cq->lock. */
 void comp_channel_notify(struct comp_channel *, struct cq *);
 
-/* Does an event of the CQ wait there to be fetched? May be called under cq->lock. */
+/* Returns true if an event of the CQ waits there to be fetched. May be called under cq->lock. */
 bool comp_channel_has(struct comp_channel *, const struct cq *);
 
 /* 0, or -1 and errno (EAGAIN when the descriptor is non-blocking and nothing waits). */
 int comp_channel_get(struct ibv_comp_channel *, struct ibv_cq **, void **cq_context);
 void comp_channel_acknowledge(struct ibv_cq *, unsigned count);
 
-/* Withdraws the events of a CQ that nobody fetched; returns how many were fetched, all of which must be acknowledged
+/* Withdraws the events of a CQ that were not fetched; returns how many were fetched, all of which must be acknowledged
  * before the CQ may go. */
 uint32_t comp_channel_withdraw(struct comp_channel *, struct cq *);
 

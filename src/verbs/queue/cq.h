@@ -1,4 +1,4 @@
-/* Completion queues: ibv_create_cq(3). What is done with them is thread-safe, but for a CQ made SINGLE_THREADED, whose
+/* Completion queues: ibv_create_cq(3). All calls on them are thread-safe, except on a CQ made SINGLE_THREADED, whose
  * polling the program serialises. */
 #ifndef VERBS_QUEUE_CQ_H
 #define VERBS_QUEUE_CQ_H
@@ -30,11 +30,11 @@ struct cq {
 
     _Alignas(64) struct completion current; /* the entry that the batch shows */
     struct lock consumer;
-    _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: nobody */
+    _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: none */
     atomic_bool taking;             /* the holder of `consumer` looks at entries at this moment */
 
     _Alignas(64) struct lock lock;
-    atomic_bool stopped;        /* nobody may look at entries; under lock */
+    atomic_bool stopped;        /* no thread may look at entries; under lock */
     _Atomic uint32_t delivered; /* the newest round that put a receive in; before it is put */
     uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
     uint8_t armed;              /* enum cq_armed */
@@ -45,7 +45,7 @@ struct cq {
         uint32_t held;          /* entries that would have raised the event since the CQ was armed */
         nanos deadline;         /* when it is raised at the latest */
         struct schedule_timer timer;
-        struct cq_held *scripted; /* what a script holds back; NULL: no rule is for the CQ */
+        struct cq_held *scripted; /* entries and events that a script holds back; NULL: no rule is for the CQ */
     } moderation;
 
     struct cq_ring ring;

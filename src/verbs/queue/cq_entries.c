@@ -20,9 +20,9 @@ void cq_consumer_wait(struct cq *cq)
     lock_take(&cq->consumer);
 }
 
-/* Until nobody looks at entries. The kernel may begin to refuse fences (a sandbox that came later): a thread that is
- * just between its two steps has become visible long before a millisecond is over, and one that comes later sees
- * `stopped`. */
+/* Returns when no thread looks at entries. The kernel may begin to refuse fences (a sandbox that came later): a thread
+ * that is just between its two steps has become visible long before a millisecond is over, and one that comes later
+ * sees `stopped`. */
 static void stop_takers(struct cq *cq)
 {
     atomic_store(&cq->stopped, true);
@@ -47,7 +47,7 @@ void cq_resume(struct cq *cq)
     lock_release(&cq->lock);
 }
 
-/* Who stops the takers holds cq->lock until they may go on. */
+/* The thread that stops the takers holds cq->lock until they may go on. */
 bool cq_wait_to_take(struct cq *cq)
 {
     cq_end_taking_freely(cq);

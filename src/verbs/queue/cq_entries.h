@@ -43,7 +43,7 @@ static inline void cq_end_taking_freely(struct cq *cq)
     atomic_store_explicit(&cq->taking, false, memory_order_release);
 }
 
-/* Is it under cq->lock? cq_end_taking wants to know. */
+/* Returns whether it is under cq->lock, which cq_end_taking needs. */
 static inline bool cq_begin_taking(struct cq *cq)
 {
     return unlikely(cq->guarded || !cq_begin_taking_freely(cq)) && cq_wait_to_take(cq);
@@ -57,8 +57,9 @@ static inline void cq_end_taking(struct cq *cq, bool locked)
         cq_end_taking_freely(cq);
 }
 
-/* From cq_stop to cq_resume nobody adds entries or looks at them, though a program may be in the middle of a batch of
- * them: waits for no program. cq->lock is held meanwhile. Not within process->forked copies, whose takers are gone. */
+/* From cq_stop to cq_resume no thread adds entries or looks at them, though a program may be in the middle of a batch
+ * of them: waits for no program. cq->lock is held meanwhile. Not within process->forked copies, whose takers are
+ * gone. */
 void cq_stop(struct cq *);
 void cq_resume(struct cq *);
 

@@ -81,8 +81,8 @@ static uint32_t waiting(const struct cq *cq)
     return cq->armed == CQ_ARMED ? tail - first : cq_holds_notable(cq) && (int32_t)(cq->notable_end - first) > 0;
 }
 
-/* The program has an event to fetch, and is to arm again once it has fetched it: one more would tell it nothing. Those
- * that are held back are counted already. */
+/* The program has an event to fetch, and is to arm again once it has fetched it: one more would be of no use to it.
+ * Those that are held back are counted already. */
 void cq_event_arm(struct cq *cq, enum cq_armed wanted)
 {
     lock_assert_held(&cq->lock);
@@ -95,7 +95,7 @@ void cq_event_arm(struct cq *cq, enum cq_armed wanted)
         raise_event(cq);
 }
 
-/* What is held back already is judged anew. */
+/* Events that are held back already are judged anew. */
 static void change(struct cq *cq, const struct ibv_moderate_cq *to)
 {
     cq->moderation.count = to->cq_count;

@@ -16,12 +16,13 @@
 
 #include "verbs/queue/cq.h"
 
-enum { CQ_MODERATION_MOST = UINT16_MAX }; /* of both, as ibv_query_device_ex tells in cq_mod_caps */
+enum { CQ_MODERATION_MOST = UINT16_MAX }; /* of both, as ibv_query_device_ex returns in cq_mod_caps */
 
 /* ENOENT, EINVAL for unknown bits of attr_mask. Thread-safe. */
 int cq_event_moderate(struct ibv_cq *, struct ibv_modify_cq_attr *);
 
-/* Is one of the entries notable? Under `lock`. When entries were withdrawn, the newest of the others passes for it. */
+/* Returns true if one of the entries is notable. Under `lock`. When entries were withdrawn, the newest of the others
+ * passes for it. */
 static inline bool cq_holds_notable(const struct cq *cq)
 {
     return cq->notable_end - cq_ring_head(&cq->ring) - 1 < cq_ring_count(&cq->ring);

@@ -118,8 +118,8 @@ static int next_poll(struct ibv_cq_ex *ibv)
     return likely(show_next(cq)) ? 0 : look_again(cq);
 }
 
-/* Whoever calls it ends the batch, as on adapters, for which that is giving back a spin lock: programs may hand a batch
- * on to another thread. One that has none and ends another's can't be told apart. */
+/* Any thread may end the batch, as on adapters, for which that is giving back a spin lock: programs may hand a batch on
+ * to another thread. A thread that has none and ends another's can't be distinguished. */
 static void end_poll(struct ibv_cq_ex *ibv)
 {
     uintptr_t owner = owner_of_batch(cq_of(ibv));
@@ -145,8 +145,8 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
     return cq_of(cq)->current.flags;
 }
 
-/* Reading what was not asked for at creation is a mistake of the program: it is told so, and gets the value that the
- * batch has, if any (a jump through NULL would tell it less). */
+/* Reading a field that was not requested at creation is a mistake of the program: the log reports it, and the program
+ * gets the value that the batch has, if any (a jump through NULL would explain less). */
 static void warn_of(const char *call, const char *flag)
 {
     refuse_in(call, EINVAL, REASON_CQ_FIELD, "wc_flags lacks %s", flag);

@@ -123,7 +123,7 @@ static uint32_t draw_any(struct cq_held *held)
     return (uint32_t)adverse_draw(&held->source, UINT32_MAX);
 }
 
-/* Whatever the values are that an error leaves undefined: those of a completion that could have been. */
+/* Sets the fields that an error leaves undefined to those of a completion that could have been. */
 static void spoil_error(struct cq_held *held, struct completion *entry)
 {
     static const uint8_t opcodes[] = {IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ,
@@ -159,7 +159,7 @@ void cq_held_spoil(struct cq *cq, struct completion *entry)
 {
     lock_assert_held(&cq->lock);
     struct cq_held *held = cq->moderation.scripted;
-    if (entry->lasting) /* of tag matching, whose fields have rules of their own */
+    if (entry->lasting) /* of tag matching, whose fields have other rules */
         return;
     if (entry->status != IBV_WC_SUCCESS && adverse_shows(ADVERSE_ERROR_FIELDS))
         spoil_error(held, entry);

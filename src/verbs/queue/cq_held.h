@@ -1,6 +1,6 @@
-/* What a script (docs/reference/scripts.md) does to the completions of a CQ and to its events: completions are held back,
- * with all behind them, events are lost, late, or come twice. Likewise in an adverse process (adverse/adverse.h). A CQ
- * that no rule is for has nothing of this. */
+/* The effect of a script (docs/reference/scripts.md) on the completions of a CQ and on its events: completions are held
+ * back, with all behind them, events are lost, late, or come twice. Likewise in an adverse process (adverse/adverse.h).
+ * A CQ that no rule is for has nothing of this. */
 #ifndef VERBS_QUEUE_CQ_HELD_H
 #define VERBS_QUEUE_CQ_HELD_H
 
@@ -8,7 +8,7 @@
 
 #define CQ_WATCHED (1ull << 63) /* in cq->wc_flags: entries are put in by cq_end_push_slow */
 
-/* What the time brings that was held back. Under cq->lock. */
+/* Called when the time of a held completion or event comes. Under cq->lock. */
 struct cq_held_operations {
     void (*put)(struct cq *, const struct completion *, bool notable);
     void (*raise)(struct cq *);

@@ -67,7 +67,7 @@ static bool in_own_batch(const struct cq *cq)
     return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
 }
 
-/* Kept apart, so that who finds nothing saves few registers. */
+/* Kept apart, so that a poll that finds nothing saves few registers. */
 cold static int take_entries(struct cq *cq, int count, struct ibv_wc *wc)
 {
     bool nested = in_own_batch(cq);
@@ -88,7 +88,7 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
     return cq_ring_is_empty(&cq->ring) ? 0 : take_entries(cq, count, wc);
 }
 
-/* Whoever is in a batch has a copy of the entry at hand. */
+/* A thread that is in a batch has a copy of its current entry. */
 void cq_withdraw(struct cq *cq, uint32_t number)
 {
     cq_stop(cq);

@@ -29,8 +29,8 @@ void cq_put(struct cq *, struct completion *, bool notable);
 void cq_put_late(struct cq *, const struct completion *, bool notable);
 void cq_end_push_slow(struct cq *, struct completion *, bool notable);
 
-/* The same for who fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must follow at once.
- * Holds cq->lock from the one to the other. */
+/* The same for a caller that fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must
+ * follow at once. Holds cq->lock from the one to the other. */
 static inline struct completion *cq_begin_push(struct cq *cq)
 {
     lock_take(&cq->lock);

@@ -1,6 +1,6 @@
 /* The entries of a completion queue, from the oldest (`head`) to the newest (`tail`). One thread at a time puts entries
- * in, one at a time takes them out, and these two need not wait for each other. What moves or changes entries (the
- * functions of cq_ring.c) wants both kept away; cq.h says how. */
+ * in, one at a time takes them out, and these two need not wait for each other. Functions that move or change entries
+ * (those of cq_ring.c) need both kept away; cq.h says how. */
 #ifndef VERBS_QUEUE_CQ_RING_H
 #define VERBS_QUEUE_CQ_RING_H
 
@@ -14,7 +14,7 @@
 /* One completion as it lies in the ring. */
 struct completion {
     uint64_t id;
-    _Atomic uint32_t *retired; /* what polling the entry counts up; NULL: nothing */
+    _Atomic uint32_t *retired; /* the count that polling the entry increments; NULL: none */
     uint32_t retires;          /* by so many; 0: by one, and it is shared by several CQs, or `retired` is NULL */
     uint32_t qp_number;
     uint8_t status, opcode, sl, path_bits;
@@ -24,8 +24,8 @@ struct completion {
     uint32_t source;
     uint16_t flags, pkey_index;
     uint16_t cvlan;
-    bool lasting; /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and tells of its list
-                   */
+    /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and reports on its list */
+    bool lasting;
     uint32_t flow_tag;
     uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
     uint64_t tag;
@@ -57,13 +57,13 @@ static inline void cq_retire(const struct completion *entry)
     atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
 }
 
-/* Head and tail count on for ever; the place is what is left of them by the capacity. */
+/* Head and tail count on for ever; the place is their remainder by the capacity. */
 static inline struct completion *cq_ring_at(const struct cq_ring *ring, uint32_t position)
 {
     return &ring->entries[position & (ring->capacity - 1)];
 }
 
-/* For whoever takes out: what lies before `tail` is whole. */
+/* For the thread that takes out: the entries before `tail` are whole. */
 static inline uint32_t cq_ring_tail(const struct cq_ring *ring)
 {
     return atomic_load_explicit(&ring->tail, memory_order_acquire);
@@ -91,7 +91,8 @@ static inline uint32_t cq_ring_count(const struct cq_ring *ring)
     return cq_ring_tail(ring) - cq_ring_head(ring);
 }
 
-/* For whoever puts in: the place of the next entry, NULL when there is none. Nobody sees it until cq_ring_put. */
+/* For the thread that puts in: the place of the next entry, NULL when there is none. No other thread sees it until
+ * cq_ring_put. */
 static inline struct completion *cq_ring_room(const struct cq_ring *ring)
 {
     uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
@@ -113,12 +114,11 @@ uint32_t cq_ring_capacity(uint32_t entries);
  * its queue are free. */
 void cq_ring_drop_oldest(struct cq_ring *);
 
-/* Does an entry of the queue pair lie there? The caller keeps those away that put in. */
+/* Returns true if an entry of the queue pair lies there. The caller keeps those away that put in. */
 bool cq_ring_holds(const struct cq_ring *, uint32_t qp_number);
 
-/* Whose entries lie there, at most so many: each number once, that of the oldest entry first. Returns how many.
- * Likewise.
- */
+/* Writes the numbers of the queue pairs whose entries lie there, at most so many: each once, that of the oldest entry
+ * first. Returns how many. Likewise. */
 unsigned cq_ring_users(const struct cq_ring *, uint32_t *numbers, unsigned most);
 
 /* The entries of a queue pair go, but for those that are lasting; the places of their receives in an SRQ are free.

@@ -172,7 +172,7 @@ static void *put_one_after_another(void *argument)
     return NULL;
 }
 
-/* Two threads, no lock: what is taken is whole. ThreadSanitizer looks on. */
+/* Two threads, no lock: each entry that is taken is whole. ThreadSanitizer looks on. */
 static void one_thread_puts_while_another_takes(void **state)
 {
     struct fixture fixture;

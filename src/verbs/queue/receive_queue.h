@@ -21,7 +21,7 @@ struct receive_slot {
 
 STAILQ_HEAD(receive_list, receive_slot);
 
-/* Whose queue it is, for the lines of what is refused: "qp", "ibv_post_recv" and its number. */
+/* Whose queue it is, for the lines of refusals: "qp", "ibv_post_recv" and its number. */
 struct receive_queue_owner {
     const char *kind, *call;
     uint32_t number;
@@ -69,16 +69,16 @@ void receive_queue_free(struct receive_queue *, const struct recv_wqe *);
 void receive_queue_drop(struct receive_queue *, const struct recv_wqe *);
 void receive_queue_return(struct receive_queue *, const struct recv_wqe *);
 
-/* The completion of one that was freed is lost, as its CQ is full: nobody will poll it. */
+/* The completion of one that was freed is lost, as its CQ is full: no program will poll it. */
 void receive_queue_lost(struct receive_queue *);
 
-/* What a report says of it. */
+/* Its state, for reports. */
 struct receive_queue_state {
     uint32_t posted, capacity, limit;
 };
 struct receive_queue_state receive_queue_look(struct receive_queue *);
 
-/* Everything posted back to unused (RESET). What is taken is given back by whoever took it. */
+/* Everything posted back to unused (RESET). The taker of a receive gives it back. */
 void receive_queue_clear(struct receive_queue *);
 
 /* Nothing is taken, and the completions were withdrawn from their CQ: only what is posted has a place. */

@@ -50,7 +50,7 @@ static void receives_are_taken_in_the_order_of_posting(void **state)
     receive_queue_destroy(&queue);
 }
 
-/* What a message has begun with is in use until the program has polled its completion. */
+/* A receive that a message has begun with is in use until the program has polled its completion. */
 static void a_place_is_free_when_its_completion_was_polled(void **state)
 {
     struct receive_queue queue;

@@ -11,17 +11,17 @@ struct qp_kind;
 struct owner_operations;
 struct srq;
 
-/* What sets the types of SRQs apart. Each has one constant in kinds/, and one line in the list kinds/kinds.c. Hooks are
- * NULL where a type has nothing to add. */
+/* The differences of the types of SRQs. Each type has one constant in kinds/, and one line in the list kinds/kinds.c.
+ * Hooks are NULL where a type has nothing to add. */
 struct srq_kind {
     enum ibv_srq_type type;
-    uint32_t needs;                       /* enum ibv_srq_init_attr_mask: what it is made with, besides the PD */
+    uint32_t needs;                       /* enum ibv_srq_init_attr_mask: needed to make it, besides the PD */
     enum reason incomplete;               /* with which it is refused without that */
     uint32_t work_places, work_room;      /* in the send queue of each of its queue pairs, besides the program's: so
                                              many places, each of so many bytes */
-    const struct owner_operations *owner; /* what the engines of its queue pairs call, instead of their kind's */
+    const struct owner_operations *owner; /* of the engines of its queue pairs, instead of their kind's */
 
-    /* Can it serve queue pairs of this kind? REASON_NONE, or why not. */
+    /* Returns REASON_NONE if it can serve queue pairs of this kind, or the reason why not. */
     enum reason (*refuse)(const struct qp_kind *);
     /* Before anybody else knows it. 0, or the errno of a refusal (events/refusal.h). */
     int (*make)(struct srq *, struct ibv_srq_init_attr_ex *);
@@ -32,7 +32,7 @@ struct srq_kind {
     void (*release)(struct srq *);
     void (*inherit)(struct srq *); /* see inherit.h */
 
-    /* What a queue pair on it does besides, under qp->lock: before it sends; when it is in error; before it is reset or
+    /* Further work of a queue pair on it, under qp->lock: before it sends; when it is in error; before it is reset or
      * destroyed. */
     void (*post)(struct qp *);
     void (*flush)(struct qp *);

@@ -21,8 +21,8 @@ int ah_destroy(struct ibv_ah *);
 /* REASON_NONE, or why the call answers EINVAL: the port does not exist, or see link_layer_check. */
 enum reason ah_check(const struct context *, const struct ibv_ah_attr *);
 
-/* Writes the line of a call that is refused for a reason of ah_check (events/refusal.h); `call` is what it begins with.
- * Returns EINVAL. */
+/* Writes the line of a call that is refused for a reason of ah_check (events/refusal.h); it begins with `call`. Returns
+ * EINVAL. */
 int ah_refuse(const struct context *, const struct ibv_ah_attr *, enum reason, const char *call);
 
 /* The attributes that lead back to the sender of a datagram. 0 or -1 and errno. */

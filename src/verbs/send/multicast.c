@@ -106,8 +106,8 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
     return multicast.read;
 }
 
-/* Was the message sent by this queue pair, which wants none of its own? Queue pair numbers of another host may be the
- * same, its GIDs are not. */
+/* Returns true if this queue pair sent the message and doesn't want its own ones. Queue pair numbers of another host
+ * may be the same, its GIDs are not. */
 static bool is_blocked(const struct qp *qp, const struct packet *packet, const union ibv_gid *source)
 {
     return (qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) && packet->source == qp->number &&

@@ -29,8 +29,8 @@ bool post_is_legal(const struct qp *qp, unsigned opcode)
     return opcode < 32 && (qp->kind->opcodes & OPCODE_BIT(opcode));
 }
 
-/* A SEND or WRITE of a connection is what nearly all work is: all flags but IP_CSUM are for it, and it has no operands
- * but those of `rdma`. */
+/* Nearly all work is a SEND or WRITE of a connection: all flags but IP_CSUM are for it, and it has only the operands of
+ * `rdma`. */
 static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     return likely(qp->traits & QP_END_TO_END && wr->opcode < 32 && (OPCODES_MESSAGE & OPCODE_BIT(wr->opcode)) &&
@@ -72,7 +72,7 @@ static inline bool has_too_many_sges(const struct qp *qp, const struct ibv_send_
     return (uint32_t)wr->num_sge > qp->cap.max_send_sge; /* a negative number, too */
 }
 
-/* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
+/* Makes the checks that need no slot, in the order that is easiest for the program to understand. */
 cold static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     if (!post_is_legal(qp, wr->opcode))
@@ -251,7 +251,7 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
     return REASON_NONE;
 }
 
-/* A READ has no parameters but those of a WRITE, and is nothing else but never inline. */
+/* A READ has the parameters of a WRITE, and differs only in that it is never inline. */
 static inline bool is_usual_read(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     return qp->traits & QP_END_TO_END && wr->opcode == IBV_WR_RDMA_READ &&
@@ -268,7 +268,7 @@ static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr, 
     return is_usual(qp, wr) ? post_as(qp, wr, true, when) : post_one_slow(qp, wr, when);
 }
 
-/* What the queue pair says of the reason. */
+/* Adds the numbers of the queue pair to the reason. */
 static void describe_queue(const struct qp *qp, enum reason reason, char text[POST_TEXT])
 {
     const struct ibv_qp_cap *cap = &qp->cap;
@@ -393,8 +393,8 @@ int scripted_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct script
     return refuse_work(qp, wr, reason);
 }
 
-/* Flattened, which brings the way into the link in here: what is done directly returns but once behind its system call
- * (shm_direct), and a SEND saves the call. */
+/* Flattened, which brings the way into the link in here: work that is done directly returns only once behind its system
+ * call (shm_direct), and a SEND saves the call. */
 __attribute__((flatten)) int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct qp *qp = qp_of(ibv);

@@ -1,5 +1,5 @@
-/* What the two ways of posting sends share: ibv_post_send and the ibv_wr_* builders. Under qp->lock, but for post_enter
- * and post_leave. */
+/* The shared part of the two ways of posting sends: ibv_post_send and the ibv_wr_* builders. Under qp->lock, except
+ * post_enter and post_leave. */
 #ifndef VERBS_SEND_POST_H
 #define VERBS_SEND_POST_H
 
@@ -10,7 +10,7 @@
 int qp_post_send(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **bad);
 
 /* Around all posting of sends, before any other lock: waits for the batches of other threads, on this queue pair only.
- * False: this thread is in a batch of its own, and would wait for ever. */
+ * False: this thread is in a batch itself, and would wait for ever. */
 bool post_enter_batch(struct qp *);
 
 static inline bool post_enter(struct qp *qp)
@@ -24,24 +24,24 @@ static inline void post_leave(struct qp *qp)
         lock_release(&qp->batch.lock);
 }
 
-/* Can this queue pair do the operation (enum ibv_wr_opcode) at all, and with inline data? */
+/* Returns true if this queue pair can do the operation (enum ibv_wr_opcode) at all, and with inline data. */
 bool post_is_legal(const struct qp *, unsigned opcode);
 bool post_takes_inline(unsigned opcode);
 
 /* The enum ibv_send_flags that its work requests can have. */
 unsigned post_flags(const struct qp *);
 
-/* IBV_WR_BIND_MW: is this a window that work requests bind? */
+/* IBV_WR_BIND_MW: checks that work requests bind this window (its type). */
 enum reason post_check_window(const struct ibv_mw *);
 
 /* IBV_WR_TSO: may the header be that long, and the segments; and into the slot (false: the header can't be read). */
 enum reason post_check_tso(const struct qp *, uint32_t header, uint32_t mss);
 bool post_set_tso(const struct qp *, struct send_wqe *, const void *header, uint16_t length, uint16_t mss);
 
-/* Is work accepted in the queue pair's state? */
+/* Returns true if work is accepted in the queue pair's state. */
 bool post_is_open(const struct qp *);
 
-/* Was the completion of all posted sends polled? Thread-safe, while none is posted. */
+/* Returns true if the completion of all posted sends was polled. Thread-safe, while none is posted. */
 bool post_all_retired(const struct ibv_qp *);
 
 /* A free slot of `queue`, when so much has been posted; or NULL: the program has not polled enough completions yet. */

@@ -27,7 +27,7 @@ cold static int refuse_receive(const struct qp *qp, const struct ibv_recv_wr *wr
 }
 
 /* The state is looked at once more after posting: a receive that was posted just before the queue pair went to error is
- * flushed by whoever put it there, one posted just after by us; the queue's lock orders the two. */
+ * flushed by the thread that put it there, one posted just after by us; the queue's lock orders the two. */
 int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct qp *qp = qp_of(ibv);

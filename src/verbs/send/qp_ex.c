@@ -37,14 +37,14 @@ static void finish_work(struct qp *qp)
     qp->batch.work = NULL;
 }
 
-/* Under qp->lock. Nobody else posts before the batch is over: the places behind the tail are its own. */
+/* Under qp->lock. No other thread posts before the batch is over: the places behind the tail are its own. */
 static void begin_batch(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     lock_assert_held(&qp->batch.lock);
     const struct send_queue *staged = &qp_datapath(qp)->staged;
     qp->batch.queue = staged->memory ? *staged : *engine_queue(qp_engine(qp));
-    qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
+    qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is the work that was posted and not polled */
     qp->batch.posted = qp->sends.posted;
     qp->batch.begun = clock_about_now();
     qp->batch.resets = qp->sends.resets;

@@ -1,14 +1,14 @@
 /* The builders of extended queue pairs: ibv_wr_post(3), ibv_qp_to_qp_ex(3). A batch is posted whole or not at all.
  *
  * From wr_start to wr_complete or wr_abort it holds qp->batch.lock, for which only posting on this queue pair waits,
- * and fills places behind the tail of the send queue, which nobody else touches; under qp->lock it is but entered at
- * the end. Where the engine posts work of its own (tag matching), the batch is filled in memory beside the queue. */
+ * and fills places behind the tail of the send queue, which no other thread touches; under qp->lock it is only entered
+ * at the end. Where the engine itself posts work (tag matching), the batch is filled in memory beside the queue. */
 #ifndef VERBS_SEND_QP_EX_H
 #define VERBS_SEND_QP_EX_H
 
 #include "verbs/qp/qp.h"
 
-/* May a queue pair of this type be made with these enum ibv_qp_create_send_ops_flags? */
+/* Returns true if a queue pair of this type may be made with these enum ibv_qp_create_send_ops_flags. */
 bool qp_ex_offers(const struct qp_kind *, uint64_t send_ops_flags);
 
 /* Fills the builders of a new queue pair. */

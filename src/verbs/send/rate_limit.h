@@ -1,9 +1,7 @@
-/* How fast a queue pair sends.
- *
- * What a queue pair sends is counted in bytes, headers and repetitions too. So many may go at once as the burst has
- * (in packets of the typical size), and as time passes so many more as the rate has; meanwhile the rest waits in the
- * send queue, for the helper's timer. Answers of a reliable queue pair to its peer are not held up. Messages go in
- * packets of up to 16 KiB, so that is the least burst. */
+/* How fast a queue pair sends. Its packets are counted in bytes, headers and repetitions too. So many may go at once as
+ * the burst has (in packets of the typical size), and as time passes so many more as the rate has; meanwhile the rest
+ * waits in the send queue, for the helper's timer. Answers of a reliable queue pair to its peer are not held up.
+ * Messages go in packets of up to 16 KiB, so that is the least burst. */
 #ifndef VERBS_SEND_RATE_LIMIT_H
 #define VERBS_SEND_RATE_LIMIT_H
 
@@ -14,7 +12,7 @@
 /* Under qp->lock, all below. */
 void rate_limit_set(struct qp *, const struct ibv_qp_rate_limit_attr *);
 
-/* Must what comes next wait? Then qp->rate_limit.wake is when it may go. */
+/* Returns true if the next output must wait. Then qp->rate_limit.wake is when it may go. */
 bool rate_limit_holds(struct qp *);
 
 /* So many bytes have been sent. */

@@ -35,7 +35,7 @@ int rate_limit_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
     int error = rate_limit_check(qp, attr);
     if (!error) {
         rate_limit_set(qp, attr);
-        qp_transmit(qp, clock_now()); /* what an old rate has held back */
+        qp_transmit(qp, clock_now()); /* sends that an old rate has held back */
     }
     lock_release(&qp->lock);
     return error;

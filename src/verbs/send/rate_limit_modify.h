@@ -1,4 +1,4 @@
-/* ibv_modify_qp_rate_limit(3). What a rate does is in pace.h. */
+/* ibv_modify_qp_rate_limit(3). rate_limit.h defines the effect of a rate. */
 #ifndef VERBS_SEND_RATE_LIMIT_MODIFY_H
 #define VERBS_SEND_RATE_LIMIT_MODIFY_H
 

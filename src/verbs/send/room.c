@@ -20,8 +20,8 @@ static bool enter_list(struct qp *qp)
     return enters;
 }
 
-/* Room that came just before woke nobody who would have found us there, so the link is asked once more: false, there is
- * some. */
+/* Room that came just before woke no thread that would have found us there, so the link is asked once more: false,
+ * there is some. */
 static bool waits_for_room(struct qp *qp, struct link *link)
 {
     struct process *process = qp->process;

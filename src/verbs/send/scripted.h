@@ -1,5 +1,5 @@
-/* Work that a script lets end as it likes (docs/reference/scripts.md): it is never done. Sends keep their place in the queue
- * and the order; a receive takes its message, which then finds no memory, so the peer hears of it, too. */
+/* Work that a script lets end as it likes (docs/reference/scripts.md): it is never done. Sends keep their place in the
+ * queue and the order; a receive takes its message, which then finds no memory, so the peer is notified, too. */
 #ifndef VERBS_SEND_SCRIPTED_H
 #define VERBS_SEND_SCRIPTED_H
 
@@ -36,7 +36,7 @@ int scripted_post_send(struct ibv_qp *, struct ibv_send_wr *, struct scripted_en
 /* The work request that this thread's batch has just begun ends so. */
 void scripted_build(struct ibv_qp_ex *, struct scripted_end);
 
-/* What a receive has instead of its list, to end so. */
+/* Returns the entry that a receive has instead of its list, to end so. */
 static inline struct ibv_sge scripted_receive(struct scripted_end end)
 {
     return (struct ibv_sge){.addr = scripted_word(end), .length = INT32_MAX, .lkey = SCRIPTED_KEY};

@@ -41,7 +41,7 @@ bool qp_was_taken(struct qp *qp)
                 : qp->path.taken && qp->path.taken_psn == engine_sent_psn(qp_engine(qp));
 }
 
-/* What the peer had taken is asked about later (qp_was_taken). */
+/* Keeps how much the peer had taken, for qp_was_taken. */
 static void part_from_peer(struct qp *qp)
 {
     qp->path.taken = has_taken_all(qp);
@@ -115,14 +115,14 @@ static inline bool is_held(struct qp *qp)
     return unlikely(qp->rate_limit.paced) && is_held_paced(qp, false);
 }
 
-/* The peer's requests are answered at once, whatever rate our own are sent at. */
+/* The peer's requests are answered at once, at any rate of our own ones. */
 static inline bool is_held_rc(struct qp *qp)
 {
     return unlikely(qp->rate_limit.paced) && is_held_paced(qp, engine_owes_responses(qp_engine(qp)));
 }
 
-/* Whether there is something to send is told by engine_transmit; who does not ask it, as there is no room or the rate
- * does not permit it, must know before whether to wait. `ready` is known of the link. */
+/* engine_transmit returns whether there is output; a caller that does not call it, as there is no room or the rate does
+ * not permit it, must know before whether to wait. `ready` is known of the link. */
 static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
     if (!engine_may_have_output(qp_engine(qp)))
@@ -157,7 +157,7 @@ cold static void transmit_all(struct qp *qp, struct link *link, bool ready, nano
     }
 }
 
-/* Whatever is in the packet stays in registers, if its address is given to nobody. `along` is a constant. */
+/* All fields of the packet stay in registers, if its address is passed to no function. `along` is a constant. */
 __attribute__((always_inline)) static inline bool transmit_single_as(struct qp *qp, struct link *link, bool along,
                                                                      nanos now)
 {
@@ -187,8 +187,8 @@ cold __attribute__((flatten)) static bool transmit_with_ack(struct qp *qp, struc
     return transmit_single_as(qp, link, true, now);
 }
 
-/* A request that is sent for the first time and is a message of its own; never a reference. False: there is none that
- * goes this way. */
+/* A request that is sent for the first time and is a whole message; never a reference. False: there is none that goes
+ * this way. */
 static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
 {
     return unlikely(engine_owes_late(qp_engine(qp))) ? transmit_with_ack(qp, link, now)
@@ -207,7 +207,7 @@ static inline void transmit_output(struct qp *qp, struct link *link, bool ready,
     transmit_all(qp, link, ready, now);
 }
 
-/* Flattened: what is written into a request of one packet goes straight into its headers, most of it without a call. */
+/* Flattened: the fields of a request of one packet go straight into its headers, most of it without a call. */
 __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
     if (unlikely(tags_have_work(&qp_tags(qp)->port)))
@@ -332,7 +332,7 @@ void qp_transmit_datagrams(struct qp *qp, nanos now)
         multicast_forget(qp);
 }
 
-/* Inside the host, at its own rate; all others, and who has lost its peer, go the long way. */
+/* Inside the host, at its own rate; all others, and queue pairs that have lost their peer, go the long way. */
 static inline bool responds_plainly(const struct qp *qp)
 {
     const struct peer *peer = qp->path.peer;
@@ -350,7 +350,7 @@ static inline void send_ack(struct qp *qp, struct link *link)
     traffic_send(qp_flow(qp), qp->path.peer, link, &frame);
 }
 
-/* Flattened: what is written into the packet goes straight into its headers, most of it as constants. */
+/* Flattened: the fields of the packet go straight into its headers, most of it as constants. */
 __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

@@ -8,7 +8,7 @@ struct packet;
 
 /* Sends what the engine has, as long as the link has room; the rest goes on when there is some. */
 void qp_transmit(struct qp *, nanos now);
-/* The same for who stands between guard_begin and guard_end already (link/guard.h). */
+/* The same for a caller between guard_begin and guard_end (link/guard.h). */
 void qp_transmit_guarded(struct qp *, nanos now);
 
 /* When all that it may have to send is an ACK to a peer on this host, which has room, sends that and
@@ -19,12 +19,12 @@ bool qp_acknowledge(struct qp *);
  * pair waits for some. */
 bool qp_send_packet(struct qp *, const struct packet *);
 
-/* The queue pair ends: what it owes its peer leaves now. The program was told of messages whose ACK still waits to go
- * along with a request (progress.h). */
+/* The queue pair ends: the answers that it owes its peer leave now. The program has the completions of messages whose
+ * ACK still waits to go along with a request (progress.h). */
 void qp_settle(struct qp *);
 
-/* Is the peer gone, and had taken all that was sent? Asked only at the time-out: by then its refusal has been read, if
- * there was one. Under qp->lock. */
+/* Returns true if the peer is gone, and had taken all that was sent. Asked only at the time-out: by then its refusal
+ * has been read, if there was one. Under qp->lock. */
 bool qp_was_taken(struct qp *);
 
 /* The same of a kind (qp_kind.transmit): packets to the peer of an unreliable connection, and datagrams to where the

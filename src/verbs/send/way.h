@@ -17,7 +17,7 @@ struct way {
  * a second where a neighbour must be asked for: under no lock. */
 int way_find(const struct context *, const struct ibv_ah_attr *, struct way *);
 
-/* Writes the line of a call that is refused as there is none (events/refusal.h); `call` is what it begins with. Returns
+/* Writes the line of a call that is refused as there is none (events/refusal.h); it begins with `call`. Returns
  * `error`. */
 int way_refuse(const struct context *, const struct ibv_ah_attr *, const struct way *, const char *call, int error);
 

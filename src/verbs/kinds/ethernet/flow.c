@@ -26,13 +26,13 @@ static int flow_check(const struct qp *qp, const struct ibv_flow_attr *attr)
         return refuse(EINVAL, REASON_FLOW_ATTRIBUTES, "type is %u", attr->type);
     if (attr->flags & ~(uint32_t)FLOW_FLAGS)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", attr->flags);
-    /* ibv_create_flow(3), note 4; what is sent is not left over by anybody, and sniffed at its receivers */
+    /* ibv_create_flow(3), note 4; a sent frame is no rule's leftover, and is sniffed at its receivers */
     if (attr->flags && attr->type != IBV_FLOW_ATTR_NORMAL)
         return refuse(EINVAL, REASON_FLOW_FLAGS, "flags are 0x%x and type is %u", attr->flags, attr->type);
     return 0;
 }
 
-/* Sent frames go to nobody in particular, so there is nothing that a tag could tell. */
+/* A tag is reported with a receive; a sent frame has none here. */
 static enum reason check_actions(const struct flow *flow)
 {
     for (unsigned i = 0; i < flow->rule.counters_count; i++)

@@ -4,7 +4,7 @@
 
 #include "verbs/object/object.h"
 
-/* NULL and errno: EINVAL, ENOMEM; EOPNOTSUPP for what is not offered. */
+/* NULL and errno: EINVAL, ENOMEM; EOPNOTSUPP for rules that are not offered. */
 struct ibv_flow *flow_create(struct ibv_qp *, struct ibv_flow_attr *);
 int flow_destroy(struct ibv_flow *);
 

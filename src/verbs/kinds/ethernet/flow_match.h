@@ -1,4 +1,4 @@
-/* Flow rules: what ibv_create_flow(3) describes, checked once and then matched against frames. Pure. */
+/* Flow rules of ibv_create_flow(3), checked once and then matched against frames. Pure. */
 #ifndef VERBS_KINDS_ETHERNET_FLOW_MATCH_H
 #define VERBS_KINDS_ETHERNET_FLOW_MATCH_H
 
@@ -46,7 +46,7 @@ static inline size_t flow_rule_size(const struct ibv_flow_attr *attr)
  * rule of flow_rule_size. REASON_FLOW_SPEC, REASON_FLOW_ACTION, or REASON_NONE. */
 enum reason flow_compile(struct flow_rule *, const struct ibv_flow_attr *);
 
-/* Does the frame have all headers that the rule names, with these bits? */
+/* Returns true if the frame has all headers that the rule names, with these bits. */
 bool flow_matches(const struct flow_rule *, const struct ether *);
 
 /* The destination that every frame of this rule has; NULL: there may be several. */

@@ -1,5 +1,5 @@
-/* What is particular to raw packet queue pairs (kinds.h: raw_kind). No privilege is needed for one, as nothing leaves
- * the host: the frames of a user reach only processes of that user. */
+/* The particulars of raw packet queue pairs (kinds.h: raw_kind). No privilege is needed for one, as nothing leaves the
+ * host: the frames of a user reach only processes of that user. */
 #ifndef VERBS_KINDS_ETHERNET_QP_RAW_H
 #define VERBS_KINDS_ETHERNET_QP_RAW_H
 

@@ -17,7 +17,7 @@ struct ind_table {
     struct wq *entries[];
 };
 
-/* What a queue pair has instead of queues. */
+/* The part of a queue pair that stands for its queues. */
 struct spread {
     struct ind_table *table;
     struct rss_hash hash;

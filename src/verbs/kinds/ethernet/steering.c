@@ -94,7 +94,7 @@ static void add_steering(struct process *process, struct flow *flow)
     atomic_fetch_add(&steering->egress_count, 1);
 }
 
-/* Joining may wait for other processes, so nobody's progress waits for it. */
+/* Joining may wait for other processes, so it holds no lock that progress needs. */
 int steering_add(struct process *process, struct flow *flow)
 {
     if (process->forked)
@@ -161,7 +161,7 @@ static void deliver(struct passage *passage, struct qp *qp)
     lock_release(&receiver->lock);
 }
 
-/* Has the frame been taken by something that this rule has to yield to? */
+/* Returns true if a rule that this one has to yield to has taken the frame. */
 static bool is_too_late(const struct passage *passage, const struct flow *flow)
 {
     if (flow->rank == FLOW_SNIFFER)

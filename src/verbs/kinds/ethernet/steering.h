@@ -22,21 +22,21 @@ struct flow {
     uint8_t rank;    /* enum flow_rank */
     bool multicast_only, passes_on, egress;
     uint16_t priority;
-    uint8_t group[16]; /* what was joined, so that frames come here */
+    uint8_t group[16]; /* the group that was joined, so that frames come here */
     TAILQ_ENTRY(flow) next;
     struct flow_rule rule; /* ends with an array */
 };
 
 enum flow_rank { FLOW_SNIFFER, FLOW_NORMAL, FLOW_DEFAULT };
 
-/* With its endpoint for what comes from links. 0 or ENOMEM. */
+/* With its endpoint for frames from links. 0 or ENOMEM. */
 int steering_create(struct process *);
 void steering_destroy(struct steering *);
 void steering_inherit(struct process *); /* in the child of a fork */
 
 /* Enters a rule: from now on frames are steered by it. 0, or ENOMEM, ENOSPC. Takes process->progress. */
 int steering_add(struct process *, struct flow *);
-/* Nobody uses it any more when this returns. Takes process->progress. */
+/* No thread uses it any more when this returns. Takes process->progress. */
 void steering_remove(struct process *, struct flow *);
 
 /* Egress rules: counts what they count; true: the frame is not to be sent. Under qp->lock. */

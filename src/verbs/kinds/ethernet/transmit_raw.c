@@ -14,8 +14,8 @@ struct broadcast {
     struct frame frame;
     struct iovec piece;
     uint8_t header[STEERING_HEADER];
-    bool full;                       /* somebody whom it is for has no room */
-    uint64_t given[NODE_SLOTS / 64]; /* who has it already */
+    bool full;                       /* a receiver of it has no room */
+    uint64_t given[NODE_SLOTS / 64]; /* processes that have it already */
 };
 
 static void ask_for_room(struct peer *peer, void *context)
@@ -55,8 +55,9 @@ static void transmit_raw_prepare(struct broadcast *broadcast, struct qp *qp, uin
     };
 }
 
-/* A unicast frame waits until those who asked for its address have room, as on a network with pause frames: programs
- * that take turns lose nothing. Multicast, and those who listen to everything, hold nobody up. False: it waits. */
+/* A unicast frame waits until the processes that asked for its address have room, as on a network with pause frames:
+ * programs that take turns lose nothing. Receivers of multicast and of all frames hold no sender up. False: it
+ * waits. */
 static bool send_frame(struct qp *qp, uint8_t *bytes, uint32_t length)
 {
     struct node *node = qp->process->node;

@@ -18,7 +18,7 @@
 #include "verbs/queue/srq.h"
 
 /* Under qp->lock. An SRQ that is found here is not freed as long as that is held: xrc_remove_srq takes it out of the
- * table first and then looks, under the lock of each queue pair, who has it. */
+ * table first and then looks for its users, under the lock of each queue pair. */
 enum reason xrc_select_srq(struct engine_owner *owner, uint32_t number)
 {
     struct qp *qp = qp_of_owner(owner);
@@ -50,7 +50,7 @@ const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct
     return receive;
 }
 
-/* The entry outlives the queue pair, because it tells that a receive of the SRQ was used. */
+/* The entry outlives the queue pair, because it shows that a receive of the SRQ was used. */
 void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);

@@ -7,7 +7,7 @@
 
 #include "transport/owner.h"
 
-/* What the engine of a queue pair of type XRC_RECV calls. */
+/* The functions that the engine of a queue pair of type XRC_RECV calls. */
 extern const struct owner_operations xrc_owner_operations;
 const struct recv_wqe *xrc_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
 enum reason xrc_select_srq(struct engine_owner *, uint32_t number);

@@ -14,7 +14,7 @@ enum xrc_control_kind {
     XRC_RECALL,   /* no more come; give the position back */
     XRC_OVER,     /* the queue pair has ended, failed or was reset: so do you */
     XRC_RETURN,   /* from the stand-in: here it is */
-    XRC_KEEP,     /* a message has begun: I must have the next request, whatever it names */
+    XRC_KEEP,     /* a message has begun: I must have the next request, for any SRQ */
     XRC_FAILED,   /* the queue pair fails, with this event or none */
 };
 

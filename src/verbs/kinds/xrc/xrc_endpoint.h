@@ -1,4 +1,4 @@
-/* What the loop calls of XRC_RECV queue pairs. */
+/* The functions of XRC_RECV queue pairs that the loop calls. */
 #ifndef VERBS_KINDS_XRC_XRC_ENDPOINT_H
 #define VERBS_KINDS_XRC_XRC_ENDPOINT_H
 

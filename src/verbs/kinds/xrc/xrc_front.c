@@ -52,7 +52,7 @@ static bool forward_packet(struct qp *qp, struct peer *peer, const struct packet
     return room;
 }
 
-/* To who has the position. False: it must wait. */
+/* Passes the packet to the holder of the position. False: it must wait. */
 static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
 {
     struct xrc_front *front = qp->xrc.front;
@@ -65,14 +65,14 @@ static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
     return passed;
 }
 
-/* A READ or atomic whose response has left already: whoever executed it gives it again, without the position. */
+/* A READ or atomic whose response has left already: its executor sends it again, without the position. */
 static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
 {
     return op_find(packet->opcode)->flags & ANSWERED &&
            psn_distance(packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
 }
 
-/* What is out of sequence, or is but acknowledged again, needs no memory of the SRQ. */
+/* A packet that is out of sequence, or is only acknowledged again, needs no memory of the SRQ. */
 static bool may_stay(const struct engine *engine, const struct packet *packet)
 {
     return packet->psn != engine_expected_psn(engine) || engine_is_within_message(engine);
@@ -123,7 +123,7 @@ static bool recall(struct qp *qp)
     return false;
 }
 
-/* Who has the SRQ gives its response again. False: there is no room. */
+/* The process that has the SRQ sends its response again. False: there is no room. */
 static bool retransmit(struct qp *qp, const struct packet *packet, nanos now)
 {
     struct peer *owner = find_owner(qp, packet->srq);
@@ -287,8 +287,8 @@ void xrc_front_flush(struct qp *qp, nanos now)
         qp_transmit_guarded(qp, now);
 }
 
-/* Another thread may find at any moment that a process has gone, and what tells of that comes here again. So the place
- * of the process that has the position stays until the position has been taken back: its reference is the holder's. */
+/* Another thread may find at any moment that a process has gone, and its notification comes here again. So the place of
+ * the process that has the position stays until the position has been taken back: its reference is the holder's. */
 void xrc_front_departed(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);

@@ -1,5 +1,5 @@
-/* What a queue pair keeps that passes requests on to other processes (xrc_front.h): the processes that have a stand-in,
- * which of them has the position, and what waits. Its end is here, too. All under qp->lock. */
+/* The state of a queue pair that passes requests on to other processes (xrc_front.h): the processes that have a
+ * stand-in, which of them has the position, and what waits. Its end is here, too. All under qp->lock. */
 #ifndef VERBS_KINDS_XRC_XRC_FRONT_STATE_H
 #define VERBS_KINDS_XRC_XRC_FRONT_STATE_H
 
@@ -30,7 +30,7 @@ struct xrc_front {
     uint32_t srq;        /* which brought the requests there; 0: none */
     uint32_t turn;
     bool recalled;    /* the position was asked for, and no response has come */
-    bool kept;        /* the next request is the holder's, whatever it names */
+    bool kept;        /* the next request is the holder's, for any SRQ */
     unsigned waiting; /* packets in both lists */
     struct xrc_packets requests, responses;
 };

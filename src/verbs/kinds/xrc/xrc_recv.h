@@ -1,7 +1,7 @@
-/* Queue pairs of type XRC_RECV are shared: they have no owner but a handle for whoever made or opened them
- * (ibv_open_qp(3)), and end with the last. A handle is a struct qp of which only the public part, `object`, `parent`,
- * `type`, `shared` and the count of events are used; it stays in RESET, so nothing can be posted to it.
- * Each handle hears of the queue pair's asynchronous events, in its own context. Thread-safe. */
+/* Queue pairs of type XRC_RECV are shared: each call that makes or opens one (ibv_open_qp(3)) gets a handle, and the
+ * queue pair ends with its last handle. A handle is a struct qp of which only the public part, `object`, `parent`,
+ * `type`, `shared` and the count of events are used; it stays in RESET, so nothing can be posted to it. Each handle
+ * gets the queue pair's asynchronous events, in its own context. Thread-safe. */
 #ifndef VERBS_KINDS_XRC_XRC_RECV_H
 #define VERBS_KINDS_XRC_XRC_RECV_H
 

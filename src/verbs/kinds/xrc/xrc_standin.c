@@ -29,8 +29,8 @@ struct standin {
     bool holding;   /* it has the position */
     bool recalled;  /* it is to give it back */
     bool told;      /* that it has failed */
-    bool refused;   /* it failed by what came; otherwise something here went wrong */
-    uint32_t event; /* as in control messages: what the queue pair is to be told */
+    bool refused;   /* it failed by a request; otherwise by a fault here */
+    uint32_t event; /* as in control messages: for the queue pair */
 };
 
 static struct standin *standin_of(struct qp *qp)
@@ -88,7 +88,7 @@ static const struct owner_operations owner_operations = {
 
 /* -- as the loop sees it */
 
-/* What is to be told to the queue pair, once its engine has answered all; 0: nothing. */
+/* Returns the message that is due to the queue pair, once its engine has answered all; 0: none. */
 static enum xrc_control_kind due(const struct standin *standin)
 {
     if (standin->datapath.qp.state == IBV_QPS_ERR)
@@ -300,8 +300,8 @@ static struct standin *standin_find(struct process *process, struct peer *from, 
     return NULL;
 }
 
-/* Who has the position is not lent it again: the queue pair was reset or destroyed in between, and what said so
- * (XRC_OVER) found no room. */
+/* A holder of the position is not lent it again: the queue pair was reset or destroyed in between, and the message
+ * about that (XRC_OVER) found no room. */
 static bool is_outlived(const struct standin *standin)
 {
     return standin->holding || standin->datapath.qp.state == IBV_QPS_ERR;

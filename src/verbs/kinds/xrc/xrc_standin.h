@@ -1,6 +1,6 @@
-/* What executes, in this process, the requests to another process's XRC_RECV queue pair that name an SRQ of ours
- * (xrc_front.h): a queue pair that the program does not know, with the number of that other one. It receives what the
- * other passes on and sends its responses there. All under process->progress. */
+/* The stand-in, which executes in this process the requests to another process's XRC_RECV queue pair that name an SRQ
+ * of ours (xrc_front.h): a queue pair that the program does not know, with the number of that other one. It receives
+ * the requests that the other passes on and sends its responses there. All under process->progress. */
 #ifndef VERBS_KINDS_XRC_XRC_STANDIN_H
 #define VERBS_KINDS_XRC_XRC_STANDIN_H
 

@@ -16,7 +16,7 @@
 struct xrc_domain {
     LIST_ENTRY(xrc_domain) siblings; /* in process->domains */
     const struct device *device;
-    bool named; /* belongs to the inode; otherwise nobody else can open it */
+    bool named; /* belongs to the inode; otherwise no other process can open it */
     dev_t volume;
     ino_t inode;
     uint32_t opens;
@@ -46,9 +46,9 @@ static int refuse_existing(const struct xrc_domain *domain)
     return refuse(EINVAL, REASON_XRCD_EXISTS, "inode %llu", (unsigned long long)domain->inode);
 }
 
-/* The domain begins to exist in this process. Every process in which it does holds a read lock; who gets the write lock
- * is the first. Locks go with the process, however it ends. Not POSIX ones: those would not survive that another file
- * of the same inode is closed. */
+/* The domain begins to exist in this process. Every process in which it does holds a read lock; the one that gets the
+ * write lock is the first. Locks go with the process, however it ends. Not POSIX ones: those would not survive that
+ * another file of the same inode is closed. */
 static int claim(struct xrc_domain *domain, int flags)
 {
     struct flock other;

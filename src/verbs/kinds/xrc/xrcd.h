@@ -15,7 +15,7 @@ struct xrcd {
     struct xrc_domain *domain; /* xrcd.c */
 };
 
-/* What names a domain on the host: the inode, on one device. */
+/* The name of a domain on the host: the inode, on one device. */
 struct xrcd_key {
     uint32_t device; /* its index */
     uint64_t volume, inode;
