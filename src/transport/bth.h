@@ -1,12 +1,12 @@
-/* What is the same in every packet of a queue pair. */
+/* The fields that are the same in every packet of a queue pair. */
 #ifndef TRANSPORT_BTH_H
 #define TRANSPORT_BTH_H
 
 #include "transport/settings.h"
 #include "wire/packet.h"
 
-/* The words of a BTH but for `flags`, whose bits stand in the first (PACKET_SOLICITED) and the third
- * (PACKET_ACK_REQUESTED): a store of one of their bytes later on would hold up who reads them whole. */
+/* The words of a BTH except `flags`, whose bits stand in the first (PACKET_SOLICITED) and the third
+ * (PACKET_ACK_REQUESTED): a store of one of their bytes later on would hold up a reader of whole words. */
 static inline void bth_words(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn,
                              uint32_t flags)
 {

@@ -9,7 +9,7 @@ enum {
     DIRECT_TOGETHER = 16,
 };
 
-/* READs or WRITEs that are done at one time: what each asks for, and the local memory of all, one behind the other, as
+/* READs or WRITEs that are done at one time: the request of each, and the local memory of all, one behind the other, as
  * pieces of which the last is not empty. Only WRITEs are more than one. */
 struct direct_works {
     uint32_t count, piece_count;

@@ -7,9 +7,9 @@
 /* Appends to `pieces` (room for PAYLOAD_PIECES_MAX) the memory of the bytes [offset, offset + length) of the list and
  * writes how many pieces that takes. The host's local_memory knows the elements of a work request, which are asked for
  * whole where the range touches them, so that a wrong one is found with its first byte; receive_memory those of a
- * receive, which may be longer than what comes: only the bytes of the range are asked for, as perftest
- * needs it. access: 0 to read them, IBV_ACCESS_LOCAL_WRITE to store into them. REASON_LOCAL_LENGTH: the list is shorter
- * than the range, or would take too many pieces. */
+ * receive, which may be longer than the message: only the bytes of the range are asked for, as perftest needs it.
+ * access: 0 to read them, IBV_ACCESS_LOCAL_WRITE to store into them. REASON_LOCAL_LENGTH: the list is shorter than the
+ * range, or would take too many pieces. */
 enum reason gather_list(struct engine_owner *, bool receive, const struct ibv_sge *, uint32_t sge_count,
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count);
 

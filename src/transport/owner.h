@@ -1,7 +1,7 @@
 /* How the transport reaches the world. The owner of a queue pair implements these; a test's host is some 25 lines.
  *
  * These answers are one of the five doors of an engine (engine/engine.h). All calls come from within the other four, so
- * under whatever lock the owner holds there; none may enter the same engine again, only read it. `enum reason`
+ * under the lock that the owner holds there; none may enter the same engine again, only read it. `enum reason`
  * REASON_NONE means yes. */
 #ifndef TRANSPORT_OWNER_H
 #define TRANSPORT_OWNER_H
@@ -55,7 +55,7 @@ struct owner_operations {
     const struct recv_wqe *(*take_receive)(struct engine_owner *, const struct packet *, uint64_t least);
 
     /* UC, UD, raw packets: the message is lost, and its receive, taken and not handed to `received`, is the next again
-     * (of an SRQ: for whoever comes first). */
+     * (of an SRQ: for the first message that comes). */
     void (*return_receive)(struct engine_owner *, const struct recv_wqe *);
 
     /* XRC: until the next call, memory and receives are those that belong to this SRQ. Called for every request, and
@@ -73,9 +73,9 @@ struct owner_operations {
     enum reason (*remote_memory)(struct engine_owner *, uint32_t rkey, uint64_t address, uint32_t length,
                                  unsigned access, struct iovec *);
 
-    /* Executes an atomic in its place, 8 bytes that may lie unaligned: FETCH_ADD, COMPARE_SWAP or ATOMIC_WRITE, by what
-     * the packet says. *found: what was there. False: the memory is gone. Called only with settings.owner_changes;
-     * NULL: the engine does it by itself. */
+    /* Executes an atomic in its place, 8 bytes that may lie unaligned: FETCH_ADD, COMPARE_SWAP or ATOMIC_WRITE, as the
+     * packet defines. *found: the old value. False: the memory is gone. Called only with settings.owner_changes; NULL:
+     * the engine does it by itself. */
     bool (*change)(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 
     /* A SEND with invalidate has arrived: REASON_INVALIDATE_KEY when this key can't be invalidated. */
@@ -92,10 +92,10 @@ struct owner_operations {
     /* COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */
     void (*event)(struct engine_owner *, enum ibv_event_type);
 
-    /* RC: something waits until then, sooner than the owner has heard of: engine_expire is to be called then. */
+    /* RC: something waits until then, sooner than the owner knows: engine_expire is to be called then. */
     void (*watch)(struct engine_owner *, nanos deadline);
 
-    /* Something happened that events/events.def has a line for, with its fields. NULL: nobody wants to know. */
+    /* Something happened that events/events.def has a line for, with its fields. NULL: not reported. */
     void (*note)(struct engine_owner *, enum event, uint64_t a, uint64_t b);
 
     /* A packet was dropped or refused; for counters, logs and the capture. */

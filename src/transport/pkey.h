@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* May these two talk (IBA 10.9.3 "Partition Key Matching")? The low fifteen bits are the same, not the invalid key 0
- * (10.9.1), and one of the two is a full member's. */
+/* Returns true if these two may talk (IBA 10.9.3 "Partition Key Matching"): the low fifteen bits are the same, not the
+ * invalid key 0 (10.9.1), and one of the two is a full member's. */
 static inline bool pkey_matches(uint16_t a, uint16_t b)
 {
     enum { FULL_MEMBER = 0x8000, KEY = 0x7fff };

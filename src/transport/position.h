@@ -1,5 +1,5 @@
-/* Where a responder stands in the sequence of packets: what goes from engine to engine of an XRC connection, between
- * two messages, with nothing to answer any more. */
+/* Where a responder stands in the sequence of packets: the state that goes from engine to engine of an XRC connection,
+ * between two messages, with nothing to answer any more. */
 #ifndef TRANSPORT_POSITION_H
 #define TRANSPORT_POSITION_H
 

@@ -16,7 +16,7 @@ enum raw_option {
     RAW_STORE_FRAME_CHECK = 1 << 1, /* the frame check sequence is stored behind the frame */
 };
 
-/* A frame that has arrived, in memory that nobody changes meanwhile. */
+/* A frame that has arrived, in memory that no thread changes meanwhile. */
 struct raw_frame {
     const struct ether *ether;
     bool checksums_hold;

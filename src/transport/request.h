@@ -32,7 +32,7 @@ static inline const struct request_kind *request_kind(const struct send_wqe *wor
     return &request_kinds[work->opcode];
 }
 
-/* Is the answer a packet of its own, which an ACK can't stand for? READ, flush, atomics. */
+/* Returns true if the answer is a separate packet, which an ACK can't stand for: READ, flush, atomics. */
 static inline bool request_awaits_response(const struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;

@@ -1,4 +1,4 @@
-/* What the owner of a queue pair decides for its engine, from ibv_modify_qp and the link. */
+/* The choices of a queue pair's owner for its engine, from ibv_modify_qp and the link. */
 #ifndef TRANSPORT_SETTINGS_H
 #define TRANSPORT_SETTINGS_H
 
@@ -18,7 +18,8 @@ struct engine_settings {
     uint32_t reference_segment; /* the same for SEND and WRITE whose payload goes by reference; 0: the link can't */
     uint32_t reference_from;    /* messages of at least this many bytes go by reference */
     bool in_pieces;             /* messages that begin now don't, however long they are */
-    bool references_lost;       /* the peer can't fetch any more what goes so: what it refuses is sent in packets */
+    /* the peer can't fetch payloads by reference any more: those that it refuses are sent in packets */
+    bool references_lost;
     bool exact;                 /* both ends cut messages by `segment`, so that requests of other sizes are refused */
     uint32_t window;            /* most unacknowledged packets in flight; at least 1 */
     uint32_t first_window;      /* those at first, where the network may lose some; 0: it loses nothing */
@@ -28,12 +29,12 @@ struct engine_settings {
     uint8_t min_rnr_timer;      /* 0..31, the code that our RNR NAKs carry (IBA table 45) */
     uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
     uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after RTR has no effect */
-    uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN has none of these bits */
+    uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN lacks these bits */
     bool acks_along;            /* the owner sends ACKs along with requests (engine_take_along) */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
     bool owner_changes;         /* atomics are the owner's to execute (owner_operations.change) */
     bool direct;                /* the owner may do READs and WRITEs by itself (engine_transmit_directly) */
-    enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
+    enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: only the silence */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
     uint32_t number;            /* our QP number, for DETH */
     uint32_t qkey;

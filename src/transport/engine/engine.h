@@ -1,10 +1,10 @@
 /* An engine: the protocol of a queue pair, of any service (RC and XRC, UC, UD, raw packets), without a socket, a clock,
- * a thread, a lock or an allocation. This is the only way to one from outside of transport/: tools/build/doors.py sees
- * to it that no other file names a function or a field of one service.
+ * a thread, a lock or an allocation. This is the only way to one from outside of transport/: tools/build/doors.py
+ * ensures that no other file names a function or a field of one service.
  *
  * All that an engine ever learns enters by five doors, and the same calls with the same answers give the same packets
- * and completions. So one who stands at the doors (a recorder, a script of faults) sees all that there is, but for the
- * bytes in programs' memory, to which its owner's answers point.
+ * and completions. So a recorder or a script of faults at the doors sees all inputs, except the bytes in programs'
+ * memory, to which its owner's answers point.
  *
  *   door      what enters                 functions
  *   --------  --------------------------  -----------------------------------------------------------------------------
@@ -27,15 +27,16 @@
  *
  * Locks. One caller at a time: the owner holds its lock (that of the queue pair, qp->lock; of a work queue, that of the
  * queue pair inside it) around each function here, those that read included. Only engine_initialize and
- * engine_initialize_raw need none, as nobody else knows the queue pair then. An engine takes no lock and waits for
- * nothing, so all calls of owner_operations come from within a door, under that same lock; what they take must come
- * behind it in base/lock_order.h. They may read the engine that calls them, and enter no door of it.
+ * engine_initialize_raw need none, as no other thread knows the queue pair then. An engine takes no lock and waits for
+ * nothing, so all calls of owner_operations come from within a door, under that same lock; the locks that they take
+ * must come behind it in base/lock_order.h. They may read the engine that calls them, and enter no door of it.
  *
- * What a door may do to its owner: `posted` only ends work that can't be done any more (sent). `receive` may take and
- * end receives, ask for memory, end work, fail, raise events, drop the packet, and ask to be watched. `expire` may end
- * work, fail and ask to be watched. `transmit` asks for memory, executes local work, ends work, may fail the send side,
- * raise SQ_DRAINED and ask to be watched. Of the owner's decisions _flush ends work and an open receive, _drain raises
- * SQ_DRAINED and ends work that was transmitted, _lend raises COMM_EST, and the others call nobody. */
+ * The calls that a door may make to its owner: `posted` only ends work that can't be done any more (sent). `receive`
+ * may take and end receives, ask for memory, end work, fail, raise events, drop the packet, and ask to be watched.
+ * `expire` may end work, fail and ask to be watched. `transmit` asks for memory, executes local work, ends work, may
+ * fail the send side, raise SQ_DRAINED and ask to be watched. Of the owner's decisions _flush ends work and an open
+ * receive, _drain raises SQ_DRAINED and ends work that was transmitted, _lend raises COMM_EST, and the others make no
+ * calls. */
 #ifndef TRANSPORT_ENGINE_ENGINE_H
 #define TRANSPORT_ENGINE_ENGINE_H
 
@@ -68,7 +69,7 @@ ENGINE_ALIKE(failed, failed);
 ENGINE_ALIKE(queue, requester.queue);
 #undef ENGINE_ALIKE
 
-/* RC or XRC? */
+/* Returns true for RC and XRC. */
 static inline bool engine_is_reliable(const struct engine *engine)
 {
     return !engine->operations;
@@ -110,7 +111,7 @@ void engine_hear_response(struct engine *, const struct packet *response);
 
 /* ---- expire ---- */
 
-/* What the owner knows of a peer that does not answer. */
+/* The owner's knowledge of a peer that does not answer. */
 enum silent_peer {
     PEER_SILENT,   /* nothing else: it is silent */
     PEER_SLOW,     /* it lives, and has not consumed yet what was sent: a new period, and no retry is counted */
@@ -124,17 +125,17 @@ enum silent_peer {
 void engine_expire(struct engine *, nanos now, enum silent_peer, enum reason silence);
 
 /* The owner looks at the timers, after engine_expire where that was due: when to look again; NANOS_NEVER: not at all.
- * Of what becomes sooner than that, and only of that, owner->watch tells by itself, so nobody needs to ask after any
- * other call. */
+ * owner->watch reports deadlines that become sooner than that, and only those, so no other call needs this one after
+ * it. */
 nanos engine_watch(struct engine *);
 
 /* ---- transmit ---- */
 
 /* The next packet to send: responses before requests. False: nothing now. `pieces` is where out->payload.pieces points,
  * room for PAYLOAD_PIECES_MAX. Of *out only what the operation has, the BTH and the payload are written. The caller
- * must be able to send whatever it gets; back-pressure is not calling. Of UC and UD work ends with the next call of any
- * function here, since the caller is done with the packet then: so call it until it answers false. Not for raw packets.
- */
+ * must be able to send each packet that it gets; back-pressure is not calling. Of UC and UD work ends with the next
+ * call of any function here, since the caller is done with the packet then: so call it until it answers false. Not for
+ * raw packets. */
 bool engine_transmit(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
 /* The same for RC and XRC alone. */
@@ -145,8 +146,8 @@ bool engine_transmit_reliable(struct engine *, struct packet *out, struct iovec 
  * there is something. */
 bool engine_transmit_single(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* Where settings.acks_along, each engine_transmit_single that gave a request is followed by this: the ACK that nobody
- * asked for goes along with it, and is no packet of its own. It is a number that the owner carries to the peer's
+/* Where settings.acks_along, each engine_transmit_single that gave a request is followed by this: an ACK that was not
+ * requested goes along with it, and is no separate packet. It is a number that the owner carries to the peer's
  * engine_receive_along; 0: there is none. */
 static inline uint32_t engine_take_along(struct engine *engine)
 {
@@ -161,8 +162,8 @@ void engine_take_back_along(struct engine *, uint32_t along);
 void engine_unreadable(struct engine *, const struct packet *);
 void engine_unreadable_request(struct engine *, uint32_t psn); /* likewise, the request of engine_transmit_single */
 
-/* RC and XRC: what was taken and asked for no ACK is acknowledged by the next packet. Nothing happens where nothing is
- * owed so. */
+/* RC and XRC: requests that were taken and asked for no ACK are acknowledged by the next packet. Nothing happens where
+ * no ACK is owed so. */
 void engine_acknowledge_late(struct engine *);
 
 /* RC: offers READs and WRITEs that are next to the owner's `doer`, WRITEs up to DIRECT_TOGETHER at a time, when nothing
@@ -173,8 +174,8 @@ void engine_acknowledge_late(struct engine *);
 void engine_transmit_directly(struct engine *, direct_doer *);
 
 /* UD: the work that engine_transmit would send next, or NULL: its `address` says where to. Ends what was transmitted
- * before, so call it until it answers NULL. A work request with nowhere to go (the address leads to nobody) is
- * completed with success by transmitting it into the void, as on a real network. */
+ * before, so call it until it answers NULL. A work request with nowhere to go (no queue pair is at the address) is
+ * completed with success once it is transmitted and lost, as on a real network. */
 const struct send_wqe *engine_next_datagram(struct engine *);
 
 /* Raw packets: writes the next frame to `frame`, with its checksums if the work asks for them, and its length. False:
@@ -190,7 +191,7 @@ void engine_initialize(struct engine *, enum service, struct engine_owner *, con
                        struct responder_resource *saved);
 void engine_initialize_raw(struct engine *, struct engine_owner *, const struct send_queue *queue);
 
-/* At any time; what has begun may go on by those before. */
+/* At any time; work that has begun may go on by those before. */
 void engine_configure(struct engine *, const struct engine_settings *);
 
 /* Two settings that come and go with the link. */
@@ -229,8 +230,8 @@ void engine_reset(struct engine *);
 struct engine_position engine_lend(struct engine *);
 /* This engine goes on from there. */
 void engine_take_over(struct engine *, const struct engine_position *);
-/* The engine that has the position is gone with all that it knew: this one goes on behind what it last answered, and
- * the peer is asked to repeat the rest. Of a message that it had begun the rest is then refused. */
+/* The engine that has the position is gone with all that it knew: this one goes on behind its last answer, and the peer
+ * is asked to repeat the rest. Of a message that it had begun the rest is then refused. */
 void engine_reclaim(struct engine *);
 
 /* ---- reading: of any service ---- */
@@ -240,7 +241,7 @@ static inline const struct engine_settings *engine_settings_of(const struct engi
     return &engine->unreliable.settings;
 }
 
-/* RTR or later? */
+/* Returns true in RTR or later. */
 static inline bool engine_is_receiving(const struct engine *engine)
 {
     return engine->unreliable.receiving;
@@ -263,10 +264,10 @@ static inline bool engine_has_send_error(const struct engine *engine)
     return !engine_is_reliable(engine) && engine->unreliable.send_error;
 }
 
-/* Is there something that engine_transmit would give, were it called? May say yes too often, never no wrongly. */
+/* Returns true if engine_transmit would give output. May be true too often, never false wrongly. */
 bool engine_has_output(const struct engine *);
 
-/* The same at once, and saying yes more often: is there anything posted that was not sent, or anything owed? */
+/* The same at once, and true more often: if there is posted work that was not sent, or an answer is owed. */
 static inline bool engine_may_have_output(const struct engine *engine)
 {
     return engine_is_reliable(engine) ? rc_may_have_output(&engine->rc) : unreliable_has_output(&engine->unreliable);
@@ -301,13 +302,13 @@ static inline uint32_t engine_sent_psn(const struct engine *engine)
     return engine->rc.requester.sent_psn;
 }
 
-/* Has the ACK timer, or the wait that an RNR NAK asked for, run out? */
+/* Returns true if the ACK timer, or the wait that an RNR NAK asked for, has run out. */
 static inline bool engine_is_due(const struct engine *engine, nanos now)
 {
     return engine->rc.requester.deadline <= now;
 }
 
-/* Will engine_expire give up now, as the last retry has passed in silence? */
+/* Returns true if engine_expire will give up now, as the last retry has passed in silence. */
 static inline bool engine_gives_up(const struct engine *engine, nanos now)
 {
     const struct rc *rc = &engine->rc;
@@ -315,7 +316,7 @@ static inline bool engine_gives_up(const struct engine *engine, nanos now)
            !rc->requester.retries_left && !rc->failed;
 }
 
-/* Has none been needed since the peer last answered? */
+/* Returns true if no retry was needed since the peer last answered. */
 static inline bool engine_has_all_retries(const struct engine *engine)
 {
     return engine->rc.requester.retries_left >= engine->rc.settings.retry_count;
@@ -327,19 +328,19 @@ static inline uint32_t engine_reads_under_way(const struct engine *engine)
     return engine->rc.requester.reads;
 }
 
-/* Does it wait because the peer had no receive? */
+/* Returns true if it waits because the peer had no receive. */
 static inline bool engine_waits_for_receive(const struct engine *engine)
 {
     return engine->rc.requester.rnr_waiting;
 }
 
-/* Was COMM_EST raised, or need not be? */
+/* Returns true if COMM_EST was raised, or need not be. */
 static inline bool engine_is_established(const struct engine *engine)
 {
     return engine->rc.responder.established;
 }
 
-/* Has a message begun that has not ended? */
+/* Returns true if a message has begun that has not ended. */
 bool engine_is_within_message(const struct engine *);
 
 /* As many READs and atomics of the peer as it may keep results for, as in RTR. */
@@ -348,31 +349,33 @@ static inline uint32_t engine_responses_kept(const struct engine *engine)
     return engine->rc.responder.saved ? engine->rc.responder.saved_most : 0;
 }
 
-/* Is some of the output for the peer's requests, which goes first (an ACK alone lets one request go before it)? */
+/* Returns true if some of the output answers the peer's requests; it goes first (an ACK alone lets one request go
+ * before it). */
 bool engine_owes_responses(const struct engine *);
 
-/* Is all of it an ACK, which may wait a moment for a request to go with? */
+/* Returns true if all of it is an ACK, which may wait a moment for a request to go with. */
 bool engine_owes_but_an_ack(const struct engine *);
 
-/* Is all that engine_transmit might give an ACK, which need not wait for a request? Then engine_transmit_ack gives it
- * at once. */
+/* Returns true if all that engine_transmit might give is an ACK, which need not wait for a request. Then
+ * engine_transmit_ack gives it at once. */
 static inline bool engine_owes_one_ack(const struct engine *engine)
 {
     return rc_owes_one_ack(&engine->rc);
 }
 
-/* Inside a host messages need not ask for an ACK (ack_mask): what was taken without is acknowledged with the next that
- * does, along with a request, or when the owner says so by engine_acknowledge_late, before the peer's timer
+/* Inside a host messages need not ask for an ACK (ack_mask): a request that was taken without is acknowledged with the
+ * next that does, along with a request, or when the owner says so by engine_acknowledge_late, before the peer's timer
  * expires. */
 static inline bool engine_owes_late(const struct engine *engine)
 {
     return rc_owes_late(&engine->rc);
 }
 
-/* Is the next work to be sent a READ or WRITE, which the owner may do by itself? */
+/* Returns true if the next work to be sent is a READ or WRITE that the owner may do by itself. */
 bool engine_next_is_direct(const struct engine *);
 
-/* May the position go to another engine now? Not inside a message, while something is owed or after a failure. */
+/* Returns true if the position may go to another engine now. False inside a message, while an answer is owed or after a
+ * failure. */
 bool engine_may_lend(const struct engine *);
 
 #endif

@@ -8,7 +8,7 @@
 /* An ACK up to this PSN, absorbed by one that is due for a later PSN. */
 void responses_acknowledge(struct rc *, uint32_t psn);
 
-/* One up to this PSN, the last that was taken, for which nobody asked. */
+/* Owes one up to this PSN, the last that was taken, that was not requested. */
 static inline void responses_owe(struct rc *rc, uint32_t psn)
 {
     struct responder *responder = &rc->responder;

@@ -13,7 +13,8 @@ static struct send_wqe *oldest(const struct rc *rc)
     return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
 }
 
-/* Is the packet about something that was sent and has not been acknowledged (IBA 9.7.6.1: ghost ACKs are dropped)? */
+/* Returns true if the packet is about a request that was sent and has not been acknowledged (IBA 9.7.6.1: ghost ACKs
+ * are dropped). */
 static bool is_outstanding(const struct rc *rc, uint32_t psn)
 {
     const struct requester *requester = &rc->requester;
@@ -80,7 +81,7 @@ cold static void receive_rnr(struct rc *rc, const struct packet *packet, nanos n
         return;
     }
     requester->rnr_left -= requester->rnr_left > 0;
-    requester->retries_left = rc->settings.retry_count; /* somebody is there */
+    requester->retries_left = rc->settings.retry_count; /* the peer is there */
     requester_rewind(rc);
     requester->rnr_waiting = true;
     rto_stop(&requester->rto);
@@ -170,8 +171,8 @@ static void proceed(struct rc *rc, nanos now)
     requester_progressed(rc, now);
 }
 
-/* FIRST and MIDDLE are not told apart: after a repeat, packets of both answers may arrive. The place in the message is
- * the PSN's; the end and the length must agree with it. */
+/* FIRST and MIDDLE are not distinguished: after a repeat, packets of both answers may arrive. The place in the message
+ * is the PSN's; the end and the length must agree with it. */
 static bool read_response_fits(const struct send_wqe *work, uint32_t index, const struct packet *packet)
 {
     uint32_t left = work->length - index * work->segment;
@@ -245,7 +246,7 @@ void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
     receive_response(rc, packet, now);
 }
 
-/* Was it sent once, whole, and without asking for an ACK? */
+/* Returns true if it was sent once, whole, and without asking for an ACK. */
 static bool is_unasked(const struct rc *rc, const struct send_wqe *work)
 {
     return work->started && work->packets == 1 && work->segment != rc->settings.reference_segment &&

@@ -1,4 +1,4 @@
-/* The requester: what answers and their gaps do to it. */
+/* The requester: the effects of answers and their gaps. */
 #include "transport/testing/script.h"
 
 #include <string.h>
@@ -137,7 +137,7 @@ static void a_response_that_cannot_be_fetched_counts_as_lost(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
-/* IBA 9.7.6.1: acknowledgements of what was not sent, or was acknowledged before, do nothing. */
+/* IBA 9.7.6.1: acknowledgements of packets that were not sent, or were acknowledged before, do nothing. */
 static void c9_7_6_1_ghosts_and_duplicates_are_dropped(void **state)
 {
     struct rig *rig = *state;
@@ -265,7 +265,7 @@ static void c9_7_6_a_nak_within_a_response_ends_its_read(void **state)
     ends(rig, next, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* IBA 9.7.6.1: what answers a later request shows that an atomic's answer is lost. */
+/* IBA 9.7.6.1: an answer to a later request shows that an atomic's answer is lost. */
 static void c9_7_6_1_a_missing_atomic_answer_is_asked_for(void **state)
 {
     struct rig *rig = *state;

@@ -38,7 +38,7 @@ static uint32_t at_least(const struct congestion *congestion, uint32_t window)
     return window < least ? least : window;
 }
 
-/* What a sign leaves of the window. */
+/* Returns the window that remains after a sign. */
 static uint32_t shrunk_by(const struct congestion *congestion, enum congestion_sign sign)
 {
     uint32_t window = congestion->window, notified = window - window / 5;

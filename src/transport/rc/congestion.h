@@ -1,8 +1,8 @@
 /* How many packets a requester may have in flight, on a network that loses what it can't hold: additive increase,
  * multiplicative decrease, after a slow start (RFC 5681, with packets for bytes). The window shrinks at most once for
- * what was in flight together. Congestion notifications (RoCEv2 annex, A17.9.3) shrink it like a loss, but less, as
- * nothing was lost (RFC 8511), only while something is in flight, and never below 16 packets: they have no PSN, so
- * anybody who knows addresses and numbers can make them up. Pure, as rc.h says. */
+ * the packets that were in flight together. Congestion notifications (RoCEv2 annex, A17.9.3) shrink it like a loss, but
+ * less, as nothing was lost (RFC 8511), only while something is in flight, and never below 16 packets: they have no
+ * PSN, so anybody who knows addresses and numbers can make them up. Pure, as rc.h says. */
 #ifndef TRANSPORT_RC_CONGESTION_H
 #define TRANSPORT_RC_CONGESTION_H
 
@@ -14,7 +14,7 @@ struct congestion {
     uint32_t most;       /* never more; the same as window: it never changes */
     uint32_t threshold;  /* up to here the window grows with each packet, beyond it by one each window */
     uint32_t credit;     /* packets acknowledged since it last grew by one */
-    uint32_t behind_psn; /* what lies before was in flight when the window last shrank */
+    uint32_t behind_psn; /* the packets before were in flight when the window last shrank */
     bool shrunk;         /* behind_psn holds */
     bool adapts;
 };

@@ -68,7 +68,7 @@ static void a_notification_takes_a_fifth(void **state)
     assert_int_equal(congestion.window, 80);
 }
 
-/* They have no PSN, so who makes them up needs to guess none. */
+/* They have no PSN, so a forger needs to guess none. */
 static void notifications_of_nothing_that_is_in_flight_are_ignored(void **state)
 {
     struct congestion congestion = grown_that_met(CONGESTION_GAP);

@@ -4,7 +4,7 @@
 #include "transport/rc/responses.h"
 #include "transport/retire.h"
 
-/* Whatever is wrong with it, or unusual, is not for here. */
+/* Work that is invalid or unusual is not for here. */
 static bool direct_may(const struct rc *rc, const struct send_wqe *work)
 {
     bool reads = work->opcode == IBV_WR_RDMA_READ;
@@ -64,14 +64,14 @@ static inline bool direct_do_some(struct rc *rc, struct direct_works *these, dir
     return false;
 }
 
-/* A peer in RTR, for one, tells nothing of its queue pair until the first packet has come, which is this one then: what
- * is behind it waits until it is answered, and is tried again. */
+/* A peer in RTR, for one, publishes nothing of its queue pair until the first packet has come, which is this one then:
+ * the work behind it waits until it is answered, and is tried again. */
 static void direct_put_off(struct rc *rc)
 {
     rc->requester.packets_first = rc->requester.packets_begun ? DIRECT_PACKETS_FIRST : 1;
 }
 
-/* What was sent before the owner could do anything by itself was not looked at. It does not wait for that. */
+/* Work that was sent before the owner could do any by itself is not considered. This does not wait for it. */
 static void direct_begin_behind(struct requester *requester)
 {
     if (requester->packets_begun || requester->queue.head == requester->queue.next)
@@ -80,7 +80,7 @@ static void direct_begin_behind(struct requester *requester)
     requester->mixed_until = requester->queue.next;
 }
 
-/* Is the oldest work to be sent next, and nothing of it has been? */
+/* Returns true if the oldest work is to be sent next, and no part of it has been. */
 static bool direct_is_due(const struct rc *rc)
 {
     const struct send_queue *queue = &rc->requester.queue;

@@ -10,23 +10,23 @@ enum {
     DIRECT_NEAR = 64, /* works behind which one may be done directly soon */
 };
 
-/* Is this a READ or WRITE? One with an immediate is not. */
+/* Returns true for a READ or WRITE. One with an immediate is not. */
 static inline bool rc_direct_is(const struct send_wqe *work)
 {
     return work->opcode == IBV_WR_RDMA_WRITE || work->opcode == IBV_WR_RDMA_READ;
 }
 
-/* Is the next work to be sent one? */
+/* Returns true if the next work to be sent is one. */
 static inline bool rc_direct_next(const struct rc *rc)
 {
     const struct send_queue *queue = &rc->requester.queue;
     return queue->next != queue->tail && rc_direct_is(send_queue_at(queue, queue->next));
 }
 
-/* Where settings.direct: does this work, the next, wait until nothing is on its way, to be done so then? Otherwise a
- * program that always has some posted would never come to it. It does not wait for other kinds of work than READs and
- * WRITEs, which need the peer's processor, nor for the next DIRECT_PACKETS_FIRST works after one that had to go as
- * packets. */
+/* Where settings.direct: returns true if this work, the next, waits until nothing is on its way, to be done so then.
+ * Otherwise a program that always has some posted would never come to it. It does not wait for other kinds of work than
+ * READs and WRITEs, which need the peer's processor, nor for the next DIRECT_PACKETS_FIRST works after one that had to
+ * go as packets. */
 static inline bool rc_direct_holds(const struct rc *rc, const struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;

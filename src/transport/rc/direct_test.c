@@ -3,7 +3,7 @@
 
 #include "transport/rc/direct.h"
 
-static bool permitted; /* what the peer tells of its memory */
+static bool permitted; /* whether the peer publishes its memory */
 
 static bool do_when_permitted(struct engine_owner *owner, const struct direct_works *works)
 {
@@ -75,7 +75,7 @@ static void it_may_have_many_packets(void **state)
     ends(rig, second, IBV_WC_SUCCESS);
 }
 
-/* A SEND needs the peer's processor, and perhaps nobody asked for its ACK. */
+/* A SEND needs the peer's processor, and perhaps its ACK was not requested. */
 static void nothing_waits_for_a_SEND_that_came_before(void **state)
 {
     struct rig *rig = *state;

@@ -4,7 +4,7 @@
 
 #include "transport/rc/rc.h"
 
-/* A SEND or WRITE is acknowledged again, a READ is executed again, an atomic is answered from what was kept. */
+/* A SEND or WRITE is acknowledged again, a READ is executed again, an atomic is answered from the kept result. */
 void duplicates_receive(struct rc *, const struct packet *);
 
 #endif

@@ -107,7 +107,7 @@ static void c9_4_4_a_repeated_read_of_other_memory_is_dropped(void **state)
     assert_int_equal(rig->failures, 0);
 }
 
-/* IBA 9.7.5.1: a repeated atomic is answered from what was kept, never executed again. */
+/* IBA 9.7.5.1: a repeated atomic is answered from the kept result, never executed again. */
 static void c9_4_5_a_repeated_atomic_is_not_executed_again(void **state)
 {
     struct rig *rig = *state;
@@ -273,7 +273,7 @@ static void c9_7_5_1_an_earlier_repeat_is_answered_first(void **state)
     is_silent(rig);
 }
 
-/* IBA 9.4.5: what has the PSN of an atomic but is another operation is no repeat of it. */
+/* IBA 9.4.5: a request that has the PSN of an atomic but is another operation is no repeat of it. */
 static void c9_4_5_a_repeat_with_another_operation_is_dropped(void **state)
 {
     struct rig *rig = *state;

@@ -1,7 +1,7 @@
 /* The requester: errors, and how all work ends after the first. */
 #include "transport/testing/script.h"
 
-/* IBA 9.7.5.2, table 44: the NAK codes and what they end the request with; those before it succeed. */
+/* IBA 9.7.5.2, table 44: the NAK codes and the statuses of their requests; those before it succeed. */
 static void c9_7_5_2_a_nak_fails_its_request_and_flushes_the_rest(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* What a request does to memory, once it has been checked. */
+/* The execution of a request in memory, once it has been checked. */
 #ifndef TRANSPORT_RC_EXECUTE_H
 #define TRANSPORT_RC_EXECUTE_H
 

@@ -1,5 +1,5 @@
-/* Acknowledgements for which nobody asked: where nothing gets lost, only work that somebody waits for asks for its own
- * (IBA 9.7.3 leaves that to the requester), and the responder tells of the rest later. */
+/* Acknowledgements that were not requested: where nothing gets lost, only work that a program waits for requests one
+ * (IBA 9.7.3 leaves that to the requester), and the responder acknowledges the rest later. */
 #include "transport/testing/script.h"
 
 #include "transport/rc/completer.h"
@@ -7,7 +7,7 @@
 
 static const uint32_t first = RIG_THEIRS;
 
-enum { MASK = 3 }; /* RIG_OURS has none of its bits */
+enum { MASK = 3 }; /* RIG_OURS lacks its bits */
 
 /* -- the requester */
 
@@ -206,7 +206,7 @@ static void c9_7_5_1_2_the_next_that_asks_acknowledges_all_before(void **state)
     is_silent(rig);
 }
 
-/* In one round, so that the one ACK tells of both. */
+/* In one round, so that the one ACK covers both. */
 static void c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it(void **state)
 {
     struct rig *rig = *state;
@@ -219,7 +219,7 @@ static void c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it(void **st
     is_silent(rig);
 }
 
-/* Who gets a reply has been told that the request arrived, as by an adapter. */
+/* A requester that gets a reply has had the ACK of its request before, as from an adapter. */
 static void it_goes_before_the_next_request(void **state)
 {
     struct rig *rig = *state;

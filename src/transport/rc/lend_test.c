@@ -73,7 +73,8 @@ static void a_failed_engine_keeps_the_position(void **state)
     assert_false(rc_may_lend(&rig->engine.rc));
 }
 
-/* The silence after an RNR NAK goes along: what was sent behind the refused message gets no answer in the other. */
+/* The silence after an RNR NAK goes along: a packet that was sent behind the refused message gets no answer in the
+ * other. */
 static void a_gap_that_was_told_is_not_told_again(void **state)
 {
     struct rig *one = *state, *other = other_rig();
@@ -116,7 +117,7 @@ static void answer(struct rig *rig, enum operation operation, uint32_t psn, uint
                      .opcode = (uint8_t)(SERVICE_RC << 5 | operation), .psn = psn, .syndrome = syndrome, .msn = msn});
 }
 
-/* And of what was not acknowledged the peer hears at once. */
+/* And the peer learns at once of requests that were not acknowledged. */
 static void the_lender_goes_on_behind_the_last_answer(void **state)
 {
     struct rig *rig = *state;

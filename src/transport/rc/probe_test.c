@@ -1,5 +1,5 @@
-/* The requester on a network: who is silent for some round trips is sent the oldest packet again, and its answer tells
- * whether others were lost or everything was only late. */
+/* The requester on a network: a peer that is silent for some round trips is sent the oldest packet again, and its
+ * answer shows whether others were lost or all were only late. */
 #include "transport/testing/script.h"
 
 enum { WINDOW = 8 };
@@ -71,7 +71,7 @@ static void a_probe_that_fills_a_hole_is_followed_by_the_rest(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
-/* Some of what was under way has arrived, and the rest may still. */
+/* Some of the packets under way have arrived, and the rest may still. */
 static void an_answer_for_more_than_the_probe_repeats_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -123,7 +123,7 @@ static void a_nak_after_a_probe_repeats_from_there(void **state)
     is_silent(rig);
 }
 
-/* Nothing but its answer stands for a READ. */
+/* Only its answer stands for a READ. */
 static void a_read_is_asked_for_again(void **state)
 {
     struct rig *rig = *state;

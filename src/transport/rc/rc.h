@@ -29,7 +29,7 @@ struct responder_resource {
     uint32_t rkey;
     uint32_t length; /* READ: bytes of the whole answer */
     uint64_t address;
-    uint64_t original; /* atomic: what was there before */
+    uint64_t original; /* atomic: the value before */
     /* the answer under way: which packets of the whole answer, and the byte of it where they end */
     uint32_t start, next, stop;
     uint32_t until;
@@ -64,7 +64,7 @@ struct requester {
     struct congestion congestion;
     struct rto rto;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
-    nanos watched;  /* the owner will look by then; what is sooner must be told to it */
+    nanos watched;  /* the owner will look by then; sooner deadlines must be reported to it */
 };
 
 struct responder {
@@ -83,7 +83,7 @@ struct responder {
     uint32_t ack_psn, nak_psn;
     bool nak_due;  /* a NAK not yet pulled; never absorbed */
     bool nak_sent; /* a sequence or RNR NAK is out: silence until expected_psn comes */
-    bool ack_late; /* an ACK up to late_psn for which nobody asked: it waits for the next, or for the owner */
+    bool ack_late; /* an ACK up to late_psn that was not requested: it waits for the next, or for the owner */
     uint8_t nak_syndrome;
     uint32_t late_psn;
     bool established;                 /* COMM_EST was raised */
@@ -125,7 +125,7 @@ void rc_receive(struct rc *, const struct packet *, nanos now);
 
 /* The next packet to send: answers before requests. False: nothing now. `pieces` is where out->payload.pieces points,
  * room for PAYLOAD_PIECES_MAX. Of *out only what the operation has, the BTH and the payload are written. The caller
- * must be able to send whatever it gets; back-pressure is not calling. */
+ * must be able to send each packet that it gets; back-pressure is not calling. */
 bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
 /* The same where nothing is owed, but perhaps an ACK that may go along, and a message of one packet is next that never
@@ -133,9 +133,9 @@ bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos no
  * something. */
 bool rc_transmit_single(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* Where settings.acks_along, each call that gave a request is followed by this: the ACK that nobody asked for goes
- * along with it, and is no packet of its own. It is a number that the owner carries to the peer's rc_receive_along,
- * which takes it before the packet; 0: there is none. Whatever arrives as such a number may be nonsense. */
+/* Where settings.acks_along, each call that gave a request is followed by this: an ACK that was not requested goes
+ * along with it, and is no separate packet. It is a number that the owner carries to the peer's rc_receive_along, which
+ * takes it before the packet; 0: there is none. A number that arrives may be nonsense. */
 static inline uint32_t rc_take_along(struct rc *);
 /* That request did not leave. */
 void rc_take_back_along(struct rc *, uint32_t along);
@@ -145,10 +145,10 @@ void rc_receive_along(struct rc *, uint32_t along, nanos now);
  * its turn; for the answer to a READ the peer gets a NAK. */
 void rc_unreadable(struct rc *, const struct packet *);
 
-/* Is there something that rc_transmit would give, were it called? May say yes too often, never no wrongly. */
+/* Returns true if rc_transmit would give output. May be true too often, never false wrongly. */
 bool rc_has_output(const struct rc *);
 
-/* The same at once, and saying yes more often: is there anything posted that was not sent, or anything owed? */
+/* The same at once, and true more often: if there is posted work that was not sent, or an answer is owed. */
 static inline bool rc_may_have_output(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
@@ -157,8 +157,8 @@ static inline bool rc_may_have_output(const struct rc *rc)
            responder->saved_next != responder->saved_tail || requester->probing;
 }
 
-/* Inside a host messages need not ask for an ACK (ack_mask): what was taken without is acknowledged with the next that
- * does, along with a request, or when the owner says so by engine_acknowledge_late. */
+/* Inside a host messages need not ask for an ACK (ack_mask): a request that was taken without is acknowledged with the
+ * next that does, along with a request, or when the owner says so by engine_acknowledge_late. */
 static inline bool rc_owes_late(const struct rc *rc)
 {
     return rc->responder.ack_late;
@@ -175,11 +175,11 @@ static inline uint32_t rc_take_along(struct rc *rc)
     return RC_ALONG | responder->late_psn;
 }
 
-/* Is all of it an ACK, which may wait a moment for a request to go with? */
+/* Returns true if all of it is an ACK, which may wait a moment for a request to go with. */
 bool rc_owes_but_an_ack(const struct rc *);
 
-/* Is all that rc_transmit might give an ACK, which need not wait for a request? Then rc_acknowledge gives it at once.
- */
+/* Returns true if all that rc_transmit might give is an ACK, which need not wait for a request. Then rc_acknowledge
+ * gives it at once. */
 static inline bool rc_owes_one_ack(const struct rc *rc)
 {
     const struct responder *responder = &rc->responder;
@@ -194,8 +194,8 @@ static inline nanos rc_deadline(const struct rc *rc)
     return early < rc->requester.deadline ? early : rc->requester.deadline;
 }
 
-/* The owner looks at the timers, after rc_expire where that was due: when to look again. Of what becomes sooner than
- * that, and only of that, owner->watch tells by itself, so nobody needs to ask after any other call. */
+/* The owner looks at the timers, after rc_expire where that was due: when to look again. owner->watch reports deadlines
+ * that become sooner than that, and only those, so no other call needs this one after it. */
 nanos rc_watch(struct rc *);
 
 /* Time passes: retransmits or gives up when the deadline has passed. */
@@ -204,8 +204,8 @@ void rc_expire(struct rc *, nanos now);
 /* The network says that packets of ours are meeting congestion (a CNP has come). */
 void rc_notified(struct rc *);
 
-/* The link knows that what was sent has not been consumed yet by a live peer: start the running period anew without
- * counting a retry. Does nothing during an RNR wait. */
+/* The link knows that a live peer has not consumed the packets yet: starts the running period anew without counting a
+ * retry. Does nothing during an RNR wait. */
 void rc_postpone(struct rc *, nanos now);
 
 /* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */

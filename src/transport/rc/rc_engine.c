@@ -68,7 +68,7 @@ void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
     receive_packet(rc, packet, now);
 }
 
-/* An ACK that goes behind a request costs no packet of its own where packets are sent in batches, and one request does
+/* An ACK that goes behind a request costs no separate packet where packets are sent in batches, and one request does
  * not hold it up. Requests that are paced come when they may. */
 static bool ack_may_wait(const struct rc *rc)
 {
@@ -80,7 +80,7 @@ static bool ack_may_wait(const struct rc *rc)
 bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     if (rc_owes_late(rc) && requester_ready(rc))
-        responses_acknowledge_late(rc); /* so that who is answered by a request has heard that its own has arrived */
+        responses_acknowledge_late(rc); /* so that a peer has the ACK of its request before ours answers it */
     bool due = responses_due(rc), waits = due && !rc->ack_waited && ack_may_wait(rc);
     rc->ack_waited = waits;
     if (due && !waits && responses_transmit(rc, out, pieces))

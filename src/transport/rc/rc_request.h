@@ -1,5 +1,4 @@
-/* The requests of a reliable connection: what transport/request.h says of all, with its windows, references and ACKs.
- */
+/* The requests of a reliable connection: those of transport/request.h with windows, references and ACKs. */
 #ifndef TRANSPORT_RC_RC_REQUEST_H
 #define TRANSPORT_RC_RC_REQUEST_H
 
@@ -8,7 +7,7 @@
 #include "transport/request.h"
 #include "wire/psn.h"
 
-/* May this work be begun at all? REASON_NONE or why not. */
+/* Checks whether this work may be begun at all: REASON_NONE or why not. */
 enum reason rc_request_check(const struct rc *, const struct send_wqe *);
 
 /* Gives the work its segment and number of packets. */
@@ -18,7 +17,7 @@ void rc_request_measure(const struct rc *, struct send_wqe *);
 enum reason rc_request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
                              struct iovec *pieces);
 
-/* Does this message of one packet ask for an ACK when it leaves for the first time? */
+/* Returns true if this message of one packet asks for an ACK when it leaves for the first time. */
 static inline bool rc_request_asks(const struct rc *rc, const struct send_wqe *work, uint32_t psn)
 {
     return !(psn & rc->settings.ack_mask) || work->flags & IBV_SEND_SIGNALED || rc->requester.direct_lately;

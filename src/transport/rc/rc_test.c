@@ -99,7 +99,7 @@ static void both_sides_talk_at_once(void **state)
     assert_int_equal(pair->b.ended, 20);
 }
 
-/* Whatever is lost, each fetch-and-add counts once and each message arrives once, in order. */
+/* For all losses, each fetch-and-add counts once and each message arrives once, in order. */
 static void c9_7_losses_change_nothing_but_time(void **state)
 {
     struct pair *pair = *state;

@@ -13,7 +13,7 @@ struct refused {
 #define INVALID SYNDROME_NAK_INVALID_REQUEST
 #define ACCESS SYNDROME_NAK_REMOTE_ACCESS
 
-/* IBA 9.9.3: what one packet, the first of all, can do wrong. */
+/* IBA 9.9.3: the faults that one packet, the first of all, can have. */
 static const struct refused refused[] = {
     {OPERATION_SEND_MIDDLE, {.bytes = 1}, INVALID, REASON_REQUEST_SEQUENCE},
     {OPERATION_SEND_LAST, {.bytes = 1}, INVALID, REASON_REQUEST_SEQUENCE},
@@ -103,7 +103,7 @@ static void c9_9_3_a_wrong_request_is_refused_for_good(void **state)
     }
 }
 
-/* IBA 9.9.3, class J: the message has arrived, so it is acknowledged; that the key was wrong is told here alone. */
+/* IBA 9.9.3, class J: the message has arrived, so it is acknowledged; only this side reports that the key was wrong. */
 static void c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal(void **state)
 {
     static const struct {
@@ -130,7 +130,7 @@ static void c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal(void **state)
     }
 }
 
-/* What the message itself has wrong comes first, and leaves the key alone. */
+/* A fault of the message itself comes first, and leaves the key alone. */
 static void c9_9_3_a_send_that_is_refused_invalidates_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -141,7 +141,8 @@ static void c9_9_3_a_send_that_is_refused_invalidates_nothing(void **state)
     assert_int_equal(rig->invalidated, 0);
 }
 
-/* IBA 11.6.2, local access error: a receive is there for the immediate of an RDMA WRITE, so it tells, and no event. */
+/* IBA 11.6.2, local access error: a receive is there for the immediate of an RDMA WRITE, so its completion reports it,
+ * and no event. */
 static void c9_9_3_a_write_with_immediate_without_access_ends_a_receive(void **state)
 {
     struct rig *rig = *state;
@@ -193,7 +194,7 @@ static void c9_7_4_1_3_each_kind_of_access_needs_its_flag(void **state)
     }
 }
 
-/* IBA 9.7.4.1.2: what may follow what. */
+/* IBA 9.7.4.1.2: the valid orders of packets. */
 static void c9_7_4_1_2_a_message_must_not_be_interrupted(void **state)
 {
     static const enum operation wrong[] = {OPERATION_SEND_ONLY,    OPERATION_SEND_FIRST,   OPERATION_WRITE_MIDDLE,

@@ -18,7 +18,7 @@ static bool is_begun(const struct send_queue *queue)
     return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
 }
 
-/* Whoever may have made a deadline sooner calls this in the end, so that the owner hears of it. */
+/* A function that may have made a deadline sooner calls this in the end, to report it to the owner. */
 static void announce(struct rc *rc)
 {
     nanos deadline = rc_deadline(rc);
@@ -75,7 +75,7 @@ static uint32_t acknowledged_packets(const struct rc *rc)
     return is_begun(&rc->requester.queue) ? psn_add(rc->requester.acked_psn, -oldest(rc)->first_psn) : 0;
 }
 
-/* What was acknowledged while it waited to be sent again needs no repeating. */
+/* A packet that was acknowledged while it waited to be sent again needs no repeating. */
 static void skip_acknowledged(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
@@ -86,8 +86,8 @@ static void skip_acknowledged(struct rc *rc)
         requester->packet = done;
 }
 
-/* A probe that is acknowledged alone filled a hole: what left behind it was lost, too. Had all arrived, the answer to
- * the probe would have acknowledged it (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
+/* A probe that is acknowledged alone filled a hole: the packets behind it were lost, too. If all had arrived, the
+ * answer to the probe would have acknowledged it (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
 static void judge_probe(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
@@ -163,7 +163,7 @@ bool requester_lose_references(struct rc *rc, nanos now)
     return true;
 }
 
-/* Would the repeat, if there were one, find that its memory is gone? */
+/* Returns true if the memory that a repeat would read is gone. */
 static bool is_oldest_gone(const struct rc *rc)
 {
     struct packet packet;
@@ -196,8 +196,8 @@ void requester_retransmit(struct rc *rc, enum congestion_sign sign, nanos now)
     announce(rc);
 }
 
-/* Has everything been sent, and is the oldest of it a packet whose repeat tells what has arrived? The answer to a READ
- * or an atomic stands for nothing but itself. */
+/* Returns true if all work has been sent, and the oldest of it is a packet whose repeat shows what has arrived. The
+ * answer to a READ or an atomic stands only for itself. */
 static bool may_probe(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
@@ -206,7 +206,7 @@ static bool may_probe(const struct rc *rc)
            (queue->next != queue->head || requester->packet > acknowledged_packets(rc));
 }
 
-/* Who is silent may be slow rather than behind a lossy network, and to send all again would make it slower. */
+/* A silent peer may be slow rather than behind a lossy network, and to send all again would make it slower. */
 void requester_rto_expired(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -223,8 +223,9 @@ void requester_rto_expired(struct rc *rc, nanos now)
     announce(rc);
 }
 
-/* May work that has no PSN yet be begun now? READs and atomics are throttled by max_rd_atomic; at 0 they go on to
- * their error. Local work waits for all before it, as it may take away memory that they need for a repeat. */
+/* Returns true if work that has no PSN yet may be begun now. READs and atomics are throttled by max_rd_atomic; at 0
+ * they go on to their error. Local work waits for all before it, as it may take away memory that they need for a
+ * repeat. */
 static bool may_begin(const struct rc *rc, const struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;
@@ -360,7 +361,7 @@ static void execute_locally(struct rc *rc, const struct send_wqe *work)
         fail_requester(rc, status, reason);
 }
 
-/* False: what can't be built now is left to the repeat of everything, which knows what to do about it. */
+/* False: a packet that can't be built now is left to the repeat of everything, which handles that. */
 static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
 {
     struct requester *requester = &rc->requester;
@@ -398,8 +399,8 @@ cold static bool requester_transmit_slow(struct rc *rc, struct packet *out, stru
     return false;
 }
 
-/* May the next work leave now, and is it a message of one packet that never left before? A packet's own bytes, that is:
- * a reference, a fence, and whatever is unusual, go the long way. */
+/* Returns true if the next work may leave now, and is a message of one packet that never left before. Only for a
+ * packet's own bytes: references, fences, and unusual work go the long way. */
 static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *work)
 {
     const struct engine_settings *settings = &rc->settings;

@@ -7,7 +7,7 @@
 
 #include "transport/rc/rc.h"
 
-/* Would requester_transmit do anything? */
+/* Returns true if requester_transmit would give output. */
 bool requester_ready(const struct rc *);
 bool requester_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
@@ -29,8 +29,8 @@ void requester_retransmit(struct rc *, enum congestion_sign, nanos now);
  * more. True: some of it was to, and all of it will be sent again, which counts no retry. */
 bool requester_lose_references(struct rc *, nanos now);
 
-/* When nothing was answered for some round trips, and it is time to: repeats the oldest packet alone, whose answer
- * tells whether others were lost. Counts no retry. */
+/* When no answer came for some round trips, and it is time to: repeats the oldest packet alone, whose answer shows
+ * whether others were lost. Counts no retry. */
 void requester_rto_expired(struct rc *, nanos now);
 
 /* The ACK timer runs, or the RNR wait lasts, until then. */

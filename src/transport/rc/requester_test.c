@@ -1,4 +1,4 @@
-/* The requester: what it sends for posted work, and in which order. */
+/* The requester: the packets that it sends for posted work, and their order. */
 #include "transport/testing/script.h"
 
 #include <string.h>
@@ -426,7 +426,8 @@ static void a_packet_may_begin_and_end_within_elements(void **state)
     assert_memory_equal(rig->carried, rig->memory + 40 + 256, 256);
 }
 
-/* IBA 9.7.1: PSNs of more than half the circle could not be told from repeats. What fits fills the window. */
+/* IBA 9.7.1: PSNs of more than half the circle could not be distinguished from repeats. The packets that fit fill the
+ * window. */
 static void c9_7_1_less_than_half_of_the_psns_are_in_flight(void **state)
 {
     struct rig *rig = *state;

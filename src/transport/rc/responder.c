@@ -11,7 +11,7 @@
 
 enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
-/* IBA 9.7.4.1.2: what may follow what within a message. */
+/* IBA 9.7.4.1.2: checks the order of packets within a message. */
 static inline enum reason check_sequence(const struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     uint8_t open = rc->responder.open;
@@ -75,7 +75,7 @@ static inline enum reason check_access(const struct rc *rc, uint32_t flags, cons
                : REASON_NONE;
 }
 
-/* A WRITE's packets must add up to what its RETH says. Inside the host the packets of a message need not be of one
+/* A WRITE's packets must add up to the length in its RETH. Inside the host the packets of a message need not be of one
  * size: a link may carry larger ones than the path MTU. */
 static inline bool length_fits(const struct rc *rc, uint32_t flags, const struct packet *packet)
 {
@@ -196,10 +196,10 @@ __attribute__((always_inline)) static inline void responder_accept(struct rc *rc
 struct refusal {
     uint8_t syndrome;
     enum ibv_wc_status status; /* of the open receive */
-    enum ibv_event_type event; /* unless the receive's completion tells */
+    enum ibv_event_type event; /* unless the receive's completion reports it */
 };
 
-/* IBA 9.9.3: what each fault does to the peer and to this QP. */
+/* IBA 9.9.3: the effect of each fault on the peer and on this QP. */
 static struct refusal find_refusal(enum reason reason)
 {
     switch (reason) {
@@ -225,8 +225,8 @@ static struct refusal find_refusal(enum reason reason)
     }
 }
 
-/* Is there a receive whose completion tells of it? For the immediate of a WRITE one is taken only now (11.6.2, local
- * access error). */
+/* Returns true if there is a receive whose completion reports it. For the immediate of a WRITE one is taken only now
+ * (11.6.2, local access error). */
 static bool is_told(struct rc *rc, const struct refusal *refusal, const struct packet *packet)
 {
     if (refusal->status == IBV_WC_LOC_ACCESS_ERR && op_find(packet->opcode)->flags & OP_IMMDT)

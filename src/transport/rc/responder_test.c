@@ -1,4 +1,4 @@
-/* The responder: what requests do, in which order they are checked, and what is answered. */
+/* The responder: the effects of requests, the order of their checks, and the answers. */
 #include "transport/testing/script.h"
 
 #include <string.h>
@@ -241,7 +241,7 @@ static void a_gap_that_fills_before_its_report_is_not_reported(void **state)
     is_silent(rig);
 }
 
-/* IBA 9.7.5.2.8: the RNR NAK carries min_rnr_timer; what follows the refused packet is met with silence. */
+/* IBA 9.7.5.2.8: the RNR NAK carries min_rnr_timer; packets behind the refused one get no answer. */
 static void c9_7_5_2_8_a_send_without_a_receive_is_refused_for_now(void **state)
 {
     struct rig *rig = *state;

@@ -23,7 +23,7 @@ void responses_nak(struct rc *rc, uint8_t syndrome, uint32_t psn)
     rc->responder.nak_psn = psn;
 }
 
-/* The ring takes a new size when it owes nothing; what it kept for repeats is forgotten. */
+/* The ring takes a new size when it owes nothing; results that it kept for repeats are dropped. */
 static void resize(struct rc *rc)
 {
     struct responder *responder = &rc->responder;

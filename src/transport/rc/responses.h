@@ -1,5 +1,5 @@
-/* What the responder owes: ACK, NAK, READ responses, atomic answers; kept for repeated requests, pulled in the order of
- * PSNs. */
+/* The answers that the responder owes: ACK, NAK, READ responses, atomic answers; kept for repeated requests, pulled in
+ * the order of PSNs. */
 #ifndef TRANSPORT_RC_RESPONSES_H
 #define TRANSPORT_RC_RESPONSES_H
 
@@ -20,7 +20,7 @@ static inline void responses_write_aeth(struct packet *out, uint8_t syndrome, ui
     out->msn = msn & PSN_MASK;
 }
 
-/* The ACK that is due. `service` is that of the settings, for who knows it as a constant. */
+/* The ACK that is due. `service` is that of the settings, for callers that know it as a constant. */
 static inline void responses_fill_ack(const struct rc *rc, enum service service, struct packet *out)
 {
     const struct engine_settings *settings = &rc->settings;
@@ -40,7 +40,8 @@ void responses_unreadable(struct rc *, uint32_t psn);
 /* A NAK for this PSN; it acknowledges all before. */
 void responses_nak(struct rc *, uint8_t syndrome, uint32_t psn);
 
-/* Is there room to keep one more READ or atomic? Not when the peer has more outstanding than max_dest_rd_atomic. */
+/* Returns true if there is room to keep one more READ or atomic. False when the peer has more outstanding than
+ * max_dest_rd_atomic. */
 bool responses_have_room(struct rc *);
 
 /* Keeps a READ or atomic that has to be responded to; the caller fills in operands. responses_have_room must hold. */

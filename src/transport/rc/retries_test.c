@@ -121,7 +121,7 @@ static void c9_7_6_sequence_naks_run_the_retries_out(void **state)
     ends(rig, id, IBV_WC_RETRY_EXC_ERR);
 }
 
-/* Between the repeat and its answer, what the first answer still brings is taken. */
+/* Between the repeat and its answer, the rest of the first answer is still taken. */
 static void c9_7_6_a_late_ack_shortens_the_repeat(void **state)
 {
     struct rig *rig = *state;
@@ -150,7 +150,7 @@ static void c9_7_5_2_8_an_rnr_nak_makes_the_requester_wait(void **state)
     sends(rig, SEND_ONLY, RIG_OURS + 1);
 }
 
-/* The two are different timers: without an ACK timer the owner still hears that it is to look again. */
+/* The two are different timers: without an ACK timer the owner is still asked to look again. */
 static void c9_7_5_2_8_an_rnr_wait_ends_without_an_ack_timer(void **state)
 {
     struct rig *rig = *state;
@@ -174,7 +174,7 @@ static void c9_7_5_2_8_the_owner_hears_of_an_rnr_wait_that_is_sooner(void **stat
     assert_int_equal(rig->told, rig->now + 640 * NANOS_MICROSECOND);
 }
 
-/* An ACK ended what the owner was told of, and what comes next is later than that. */
+/* An ACK ended the deadline that the owner had, and the next one is later than that. */
 static void an_owner_that_looked_in_vain_hears_of_the_next_deadline(void **state)
 {
     struct rig *rig = *state;
@@ -352,7 +352,7 @@ static void c9_7_5_2_8_an_ack_gives_the_rnr_retries_back(void **state)
     }
 }
 
-/* The two counters are apart: silence between RNR NAKs takes none of their retries. */
+/* The two counters are apart: silence between RNR NAKs doesn't count against their retries. */
 static void c9_7_5_2_8_silence_takes_no_rnr_retry(void **state)
 {
     struct rig *rig = *state;

@@ -28,7 +28,7 @@ void rto_sent(struct rto *rto, uint32_t psn, bool anew, nanos most, nanos now)
         arm(rto, most, now);
 }
 
-/* Karn: a packet that was repeated tells nothing, as its answer may be to either. */
+/* Karn: a packet that was repeated measures nothing, as its answer may be to either. */
 static void measure(struct rto *rto, uint32_t acked_psn, nanos now)
 {
     if (!rto->timing || psn_distance(acked_psn, rto->timed_psn) <= 0)

@@ -132,7 +132,8 @@ static void compare_ends(void)
     assert_int_equal(a->engine.rc.failed, b->engine.rc.failed);
 }
 
-/* How much of it took the straight way stands in no counter; that the other engine did not is what the fence is for. */
+/* How much of it took the straight way stands in no counter; the fence ensures that the other engine took the long
+ * one. */
 static void a_message_of_one_packet_is_sent_as_by_the_long_way(void **state)
 {
     void (*const steps[])(void) = {post_both,     post_both,     post_both,   transmit_both, transmit_both,

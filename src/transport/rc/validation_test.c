@@ -1,4 +1,4 @@
-/* The responder: in which order a request is checked, what a PSN makes of it, and what every answer says. */
+/* The responder: the order of a request's checks, the effect of its PSN, and the fields of every answer. */
 #include "transport/testing/script.h"
 
 static const uint32_t first = RIG_THEIRS, half = 1u << 23;
@@ -55,7 +55,8 @@ static void c9_7_4_1_checks_are_made_in_their_order(void **state)
     }
 }
 
-/* IBA 9.7.4.1.1: the PSN comes before all of that: what is ahead or behind is not looked at, however wrong it is. */
+/* IBA 9.7.4.1.1: the PSN comes before all of that: a packet that is ahead or behind is not checked, however wrong it
+ * is. */
 static void c9_7_4_1_1_only_the_expected_packet_is_checked_further(void **state)
 {
     struct rig *rig = *state;
@@ -84,7 +85,7 @@ static void c9_7_4_1_5_a_reth_must_not_announce_more_than_the_device_takes(void 
     }
 }
 
-/* Repeats tell that an answer was lost, whether or not a gap is open. */
+/* Repeats show that an answer was lost, whether or not a gap is open. */
 static void c9_7_5_1_a_repeat_is_acknowledged_while_a_gap_is_open(void **state)
 {
     struct rig *rig = *state;
@@ -130,7 +131,7 @@ static void c9_7_7_1_the_msn_wraps_around(void **state)
     assert_int_equal(rig->out.msn, 0);
 }
 
-/* IBA 9.7.7.2: the credit count of an ACK that says "no flow control" tells the peer to send when it likes. */
+/* IBA 9.7.7.2: the credit count of an ACK that says "no flow control" lets the peer send when it likes. */
 static void c9_7_7_2_no_answer_gives_credits(void **state)
 {
     struct rig *rig = *state;

@@ -1,9 +1,8 @@
-/* A raw packet queue pair: bytes of the fuzzer become work requests, frames that arrive, receives, and what owners do.
- *
- * What must hold: work ends once each, in the order of posting, and with success only when all its frames have left; a
- * frame that leaves is what was posted, and the segments of an IBV_WR_TSO add up to it, each with sound headers and
- * checksums; what arrives is stored as it came (less its tag, and the check behind it), and nothing behind it; a frame
- * without a receive, or longer than it, changes nothing. */
+/* A raw packet queue pair: bytes of the fuzzer become work requests, frames that arrive, receives, and owners' calls.
+ * The properties that must hold: work ends once each, in the order of posting, and with success only when all its
+ * frames have left; a frame that leaves is as it was posted, and the segments of an IBV_WR_TSO add up to it, each with
+ * sound headers and checksums; a frame that arrives is stored as it came (less its tag, and the check behind it), and
+ * nothing behind it; a frame without a receive, or longer than it, changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +39,7 @@ static struct machine {
     struct engine_owner owner; /* first: the host's operations get it */
     struct engine engine;
     _Alignas(8) uint8_t slots[SLOTS * SLOT];
-    uint8_t *source, *places; /* blocks of their own, so that a sanitizer sees their ends */
+    uint8_t *source, *places; /* separate blocks, so that a sanitizer sees their ends */
     uint64_t works, ended;    /* ids of work posted and ended */
     uint32_t left_of_head;    /* bytes that the oldest work has sent */
     struct posted posted[SLOTS];
@@ -167,7 +166,7 @@ static uint32_t add_elements(struct send_wqe *work, struct input *input, uint32_
     return length;
 }
 
-/* Headers as programs write them, or whatever the input has. */
+/* Headers as programs write them, or the bytes of the input. */
 static uint32_t make_header(struct input *input, uint8_t *to)
 {
     static const uint8_t addresses[32] = {0xfd, 1};
@@ -240,8 +239,8 @@ static void check_bytes(const struct send_wqe *work, uint32_t offset, const uint
     require(!length);
 }
 
-/* What each segment's headers must say of itself (A TCP sequence number counts bytes, FIN and PSH are the last one's).
- */
+/* Checks that each segment's headers describe the segment (a TCP sequence number counts bytes, FIN and PSH are the last
+ * one's). */
 static void check_headers(const struct send_wqe *work, const struct ether *ether, bool last)
 {
     const uint8_t *ip = ether_header(ether, &ether->layers[1]), *to = ether_header(ether, &ether->layers[2]);
@@ -338,7 +337,7 @@ static uint32_t put(uint8_t *to, uint32_t at, const uint8_t *bytes, uint32_t len
     return at + length;
 }
 
-/* What must lie in the receive. */
+/* Writes the bytes that must lie in the receive. */
 static uint32_t expect(const struct ether *ether, uint8_t *to)
 {
     enum { ADDRESSES = 12, TAGGED = ETHER_HEADER + ETHER_TAG };
@@ -364,7 +363,7 @@ static void arrive(struct input *input)
     uint32_t how = take(input, 1), length = take_bytes(input, bytes, how & 1 ? 80 : 1000);
     unsigned taken = machine->taken, successes = machine->successes;
     struct ether ether;
-    if (length < ETHER_HEADER) /* what is shorter never gets so far */
+    if (length < ETHER_HEADER) /* a shorter frame never gets so far */
         return;
     if (how & 2)
         bytes[12] = 0x81, bytes[13] = 0;

@@ -43,7 +43,7 @@ struct rig_arrival {
 
 struct rig {
     struct engine_owner owner; /* first: the host's operations get it */
-    enum service service;      /* which engine is on the bench; SERVICE_RC: rc, whatever its settings say */
+    enum service service;      /* which engine is on the bench; SERVICE_RC: rc, with any settings */
     struct engine engine;
     struct responder_resource saved[16];
     _Alignas(8) uint8_t memory[RIG_MEMORY];
@@ -63,10 +63,10 @@ struct rig {
     uint32_t invalidated;                     /* the key, once it was */
     uint32_t srq;                             /* XRC: the one that was selected last */
     uint64_t next_id;
-    enum ibv_wc_status local_status; /* what local operations end with */
+    enum ibv_wc_status local_status; /* the status of local operations */
     uint64_t local_operation;        /* id of the last one executed */
     nanos now;
-    nanos told;        /* when the engine wants engine_expire: what it said itself, or when it was asked after a wait */
+    nanos told;        /* when the engine wants engine_expire: as it reported by itself, or on a query after a wait */
     bool deregistered; /* no key exists any longer */
     bool looks_inside; /* a receive is chosen by the first byte of the message */
     struct packet out; /* the last packet transmitted */
@@ -82,7 +82,8 @@ void rig_start(struct rig *);
 /* The send side of UC or UD from its error state (SQE) to RTS. */
 void rig_resume(struct rig *);
 
-/* A work request of the script: what is not said is 0, but the id (1, 2, ...) and the lkey (KEY_ALL) have defaults. */
+/* A work request of the script: fields that are not set are 0, except that the id (1, 2, ...) and the lkey (KEY_ALL)
+ * have defaults. */
 struct rig_work {
     enum ibv_wr_opcode opcode;
     unsigned flags;

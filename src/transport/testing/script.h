@@ -1,5 +1,5 @@
-/* For tests: a test is a script of what happens to a rig's engine and what it must do, step by step. Every step reports
- * the script's own line when it fails. */
+/* For tests: a test is a script of the inputs of a rig's engine and its proper actions, step by step. Every step
+ * reports the script's own line when it fails. */
 #ifndef TRANSPORT_TESTING_SCRIPT_H
 #define TRANSPORT_TESTING_SCRIPT_H
 
@@ -56,7 +56,7 @@ uint64_t script_message(struct rig *, const char *file, int line);
 /* RETH of a request, for `arrives`. */
 #define RETH(where, bytes_in_all) .address = (where), .rkey = KEY_ALL, .length = (bytes_in_all)
 
-/* Runs a test on a rig of its own. */
+/* Runs a test on a fresh rig. */
 int script_set_up(void **state);
 int script_set_up_uc(void **state);
 int script_set_up_ud(void **state);

@@ -1,5 +1,5 @@
-/* For tests: a tag machine with two ports on a desk, and the steps of a script: what programs ask, what arrives, and
- * what it must tell. */
+/* For tests: a tag machine with two ports on a desk, and the steps of a script: requests of programs, arrivals, and the
+ * reports that they must give. */
 #ifndef TRANSPORT_TESTING_TAGS_DESK_H
 #define TRANSPORT_TESTING_TAGS_DESK_H
 

@@ -1,5 +1,6 @@
-/* The oracle of tag matching: what rdma-core's Documentation/tag_matching.md and ibv_post_srq_ops(3) say, as plainly as
- * possible: one list in the order of posting, searched from its head. It knows nothing of the implementation. */
+/* The oracle of tag matching: the rules of rdma-core's Documentation/tag_matching.md and ibv_post_srq_ops(3), as
+ * plainly as possible: one list in the order of posting, searched from its head. It knows nothing of the
+ * implementation. */
 #ifndef TRANSPORT_TESTING_TAGS_MODEL_H
 #define TRANSPORT_TESTING_TAGS_MODEL_H
 
@@ -50,7 +51,7 @@ struct model {
 
 void model_start(struct model *, uint32_t capacity);
 
-/* 0 or the errno of the refusal. `handle` of an ADD is what the implementation called the entry. *completes: there is
+/* 0 or the errno of the refusal. `handle` of an ADD is the implementation's handle of the entry. *completes: there is
  * an event. */
 int model_operate(struct model *, const struct ibv_ops_wr *, struct model_event *, bool *completes);
 
@@ -61,7 +62,7 @@ bool model_begin(struct model *, int sender, const uint8_t *bytes, uint32_t coun
 /* It was matched, and is eager with more packets to come: the match completes at once, and the data later. */
 bool model_matches(struct model *, int sender, struct model_event *);
 
-/* Does the message that is open use an ordinary receive? */
+/* Returns true if the open message uses an ordinary receive. */
 bool model_is_untagged(const struct model *, int sender);
 
 /* It has ended: all of it arrived, or not. `receive`: the id of the ordinary receive, if it took one. */

@@ -8,7 +8,7 @@
 
 #include "transport/testing/tags_model.h"
 
-/* What the environment says, such as SOFTVERBS_STEPS. */
+/* Returns the number of an environment variable, such as SOFTVERBS_STEPS. */
 static inline unsigned long trial_number(const char *name, unsigned long otherwise)
 {
     const char *text = getenv(name);
@@ -29,7 +29,7 @@ static inline uint32_t trial_pick(uint64_t *dice, uint32_t below)
     return (uint32_t)((*dice >> 20) % below);
 }
 
-/* Is it the completion that the model expects? `event` has the model's fields. */
+/* Compares the completion with the one that the model expects. `event` has the model's fields. */
 #define TRIAL_COMPARE(event, expected)                                                                                 \
     do {                                                                                                               \
         assert_int_equal((event)->status, (expected)->status);                                                         \

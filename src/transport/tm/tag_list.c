@@ -34,7 +34,7 @@ void tag_list_initialize(struct tag_list *list, void *memory, uint32_t capacity)
         ;
 }
 
-/* Freed entries rest for as long as so few do, since a handle has but some bits to tell the lives of its entry apart.
+/* Freed entries rest for as long as so few do, since a handle has only some bits to distinguish the lives of its entry.
  * More of them would not stay in the processor's nearest cache. */
 enum { RESTING = 64 };
 

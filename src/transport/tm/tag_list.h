@@ -1,4 +1,4 @@
-/* The matching list: which tagged buffer does a tag find? Entries with the same mask and the same tag form a ring, the
+/* The matching list: finds the tagged buffer of a tag. Entries with the same mask and the same tag form a ring, the
  * oldest first; the oldest of each ring is hashed by both (tag_table.h). So a search costs one look per distinct mask,
  * however many entries there are, and the order of posting is kept across masks by a sequence number.
  *
@@ -65,7 +65,7 @@ void tag_list_remove(struct tag_list *, uint32_t entry);
 /* The oldest entry with (tag & mask) == its tag whose sequence number is below `before`; 0: none. */
 uint32_t tag_list_find(const struct tag_list *, uint64_t tag, uint64_t before);
 
-/* What programs call the entry by, and back: 0 for a handle whose entry is gone or never was. */
+/* The handle by which programs name the entry, and back: 0 for a handle whose entry is gone or never was. */
 uint32_t tag_list_handle(const struct tag_list *, uint32_t entry);
 uint32_t tag_list_by_handle(const struct tag_list *, uint32_t handle);
 

@@ -142,7 +142,8 @@ static void a_stale_handle_misses(void **state)
     unmake(fixture);
 }
 
-/* The longer the list, the fewer bits are left to tell the lives of an entry apart; so it rests between two of them. */
+/* The longer the list, the fewer bits are left to distinguish the lives of an entry; so it rests between two of
+ * them. */
 static void a_stale_handle_misses_for_half_a_million_entries_to_come(void **state)
 {
     struct fixture *fixture = make(262144);

@@ -1,10 +1,11 @@
 /* The hash table of the matching list: numbers of entries, found by a hash. It is made for few cache misses, since at
  * 100000 tags these are all that a search costs: a group of fifteen places is one cache line, each place keeps some
- * bits of the hash beside the number, and all of them are compared at once. So a search for what isn't there touches
+ * bits of the hash beside the number, and all of them are compared at once. So a search for an absent number touches
  * one line and no entry, nearly always, and one that succeeds touches one more, the entry's.
  *
- * What finds its group full goes to the next one that isn't, and is counted in every group that it passed; so a search
- * ends at the first group that nothing has passed. Nothing is ever moved, and nothing is left behind by what goes. */
+ * A number that finds its group full goes to the next one that isn't, and is counted in every group that it passed; so
+ * a search ends at the first group that nothing has passed. Nothing is ever moved, and a removal leaves nothing
+ * behind. */
 #ifndef TRANSPORT_TM_TAG_TABLE_H
 #define TRANSPORT_TM_TAG_TABLE_H
 
@@ -36,7 +37,7 @@ void tag_table_initialize(struct tag_table *, void *memory, uint32_t capacity);
 
 /* Where it lies from now on. */
 uint32_t tag_table_insert(struct tag_table *, uint32_t hash, uint32_t number);
-/* What lies there goes. The hash is that of insert. */
+/* Removes the number at this place. The hash is that of insert. */
 void tag_table_remove(struct tag_table *, uint32_t hash, uint32_t place);
 /* Another number, of the same hash, takes the place. */
 void tag_table_replace(struct tag_table *, uint32_t place, uint32_t by);
@@ -70,7 +71,7 @@ static inline unsigned tag_group_look(const struct tag_group *group, uint32_t bi
 }
 #endif
 
-/* What a place keeps of the hash; never that of a free one. */
+/* The bits of the hash that a place keeps; never those of a free one. */
 static inline uint32_t tag_table_bits(const struct tag_table *table, uint32_t hash)
 {
     uint32_t bits = hash & ~table->number_mask;

@@ -7,7 +7,7 @@
 
 enum { BACKLOG_MOST = 1 << 15 }; /* unexpected messages that may wait for software before it is asked to report */
 
-/* What an entry needs besides being found. */
+/* The part of an entry that its search doesn't need. */
 struct buffer {
     struct recv_wqe receive; /* of an eager message, or of the rendezvous' request */
     uint64_t id;
@@ -156,7 +156,8 @@ enum reason tags_operate(struct tags *tags, struct ibv_ops_wr *wr, struct tags_e
     bool failed = reason == REASON_TM_HANDLE;
     if (reason && !failed)
         return reason;
-    *completes = failed || wr->flags & IBV_OPS_SIGNALED; /* as everywhere: an error is told also when nobody asked */
+    /* as everywhere: an error is reported even if no completion was requested */
+    *completes = failed || wr->flags & IBV_OPS_SIGNALED;
     *event = (struct tags_event){
         .id = wr->wr_id,
         .status = failed ? IBV_WC_TM_ERR : IBV_WC_SUCCESS,

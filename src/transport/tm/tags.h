@@ -1,16 +1,16 @@
 /* Tag matching (IBV_SRQT_TM): the receive side of MPI. One `struct tags` for each shared receive queue, one `struct
  * tags_port` for each queue pair on it. Pure: no lock, no allocation, no clock. One caller at a time.
  *
- * The owner feeds it what programs ask (tags_operate) and what queue pairs see (tags_arrive, tags_received, tags_sent),
- * and gets values back: which receive a message goes to, what to enter into the completion queue, and work requests for
- * the queue pair's own send queue, which carries out the rendezvous.
+ * The owner feeds it the operations of programs (tags_operate) and the messages of queue pairs (tags_arrive,
+ * tags_received, tags_sent), and gets values back: the receive that a message goes to, entries for the completion
+ * queue, and work requests for the queue pair's own send queue, which carries out the rendezvous.
  *
- * A message, from the engine's calls of the same names:
- *   take_receive   tags_arrive decides, and tags_match may have something to tell at once. A tagged message has its
- * receive at once (tags_receive). Another one needs a receive from the ordinary queue: tags_accept once there is one;
- * without one it has not arrived. received       tags_received says what to enter into the completion queue. A
- * rendezvous goes on by itself: tags_work fills a place of the send queue whenever there is one, with the READ and
- * later the FIN; tags_sent takes their ends.
+ * A message, by the engine's calls:
+ * - take_receive: tags_arrive decides, and tags_match may have an event to report at once. A tagged message has its
+ *   receive at once (tags_receive). Another one needs a receive from the ordinary queue: tags_accept once there is one;
+ *   without one it has not arrived.
+ * - received: tags_received returns the entry for the completion queue. A rendezvous goes on by itself: tags_work fills
+ *   a place of the send queue whenever there is one, with the READ and later the FIN; tags_sent takes their ends.
  *
  * The rules, and our answers where the documents are silent: docs/reference/tag-matching.md. */
 #ifndef TRANSPORT_TM_TAGS_H
@@ -44,13 +44,13 @@ struct tags_event {
 
 #define TAGS_WORK (1u << 31) /* in work->owner_value, with the entry */
 
-/* What a message is to the matching list. */
+/* The kinds of messages for the matching list. */
 enum tags_kind {
     TAGS_NOTHING,
     TAGS_PLAIN,      /* not a SEND: takes an ordinary receive */
     TAGS_NO_TAG,     /* carries no tag: likewise, and says so */
     TAGS_MALFORMED,  /* no header that could be matched: as if it carried no tag */
-    TAGS_UNEXPECTED, /* carries a tag that nobody has posted: likewise, and is counted */
+    TAGS_UNEXPECTED, /* carries a tag that was not posted: likewise, and is counted */
     TAGS_EAGER,      /* its payload goes to a tagged buffer */
     TAGS_RENDEZVOUS, /* its data will be read into a tagged buffer */
     TAGS_INCOMPLETE, /* its tagged buffer is too small for that: the headers go there, and software goes on */
@@ -83,10 +83,10 @@ struct tags {
 size_t tags_size(uint32_t capacity, uint32_t sges_max);
 void tags_initialize(struct tags *, void *memory, uint32_t capacity, uint32_t sges_max);
 
-/* Does this operation of ibv_post_srq_ops(3) make sense? REASON_NONE, or REASON_TM_OPCODE, _FLAGS, _SGES. */
+/* Checks this operation of ibv_post_srq_ops(3): REASON_NONE, or REASON_TM_OPCODE, _FLAGS, _SGES. */
 enum reason tags_check(const struct tags *, const struct ibv_ops_wr *);
 
-/* Executes one; an ADD's handle is written into it. REASON_NONE or why it is refused: what tags_check says, or
+/* Executes one; an ADD's handle is written into it. REASON_NONE or why it is refused: a reason of tags_check, or
  * REASON_TM_LIST_FULL. *completes: there is an event, as after each DEL that fails. */
 enum reason tags_operate(struct tags *, struct ibv_ops_wr *, struct tags_event *, bool *completes);
 
@@ -96,8 +96,8 @@ void tags_describe(const struct tags *, uint32_t entry, uint64_t *id, uint64_t *
 /* A message opens on the port, none is open there. TAGS_NOTHING: its first bytes could not be fetched. */
 enum tags_kind tags_arrive(struct tags *, struct tags_port *, const struct packet *);
 
-/* The open message was matched and is eager, with more packets to come: true, and the event that tells the match, at
- * once and in the order of matches; tags_received will tell of the data. Called once, behind tags_arrive. */
+/* The open message was matched and is eager, with more packets to come: true, and the event that reports the match, at
+ * once and in the order of matches; tags_received will report the data. Called once, behind tags_arrive. */
 bool tags_match(struct tags *, const struct tags_port *, const struct packet *, struct tags_event *);
 
 /* The open message has an ordinary receive: only now it has arrived. */
@@ -110,7 +110,7 @@ const struct recv_wqe *tags_receive(const struct tags *, const struct tags_port 
  */
 void tags_received(struct tags *, struct tags_port *, uint64_t id, const struct recv_cqe *, struct tags_event *);
 
-/* Does some rendezvous want a place in the send queue? */
+/* Returns true if a rendezvous needs a place in the send queue. */
 static inline bool tags_have_work(const struct tags_port *port)
 {
     return port->to_read.first | port->to_finish.first;

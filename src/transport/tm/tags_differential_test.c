@@ -1,5 +1,5 @@
 /* Random sequences against the model: every completion is compared. SOFTVERBS_STEPS steps (100000), each thousand of
- * them from a seed of its own; SOFTVERBS_SEED runs one alone. */
+ * them from another seed; SOFTVERBS_SEED runs one alone. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct world {
     uint32_t backlog;       /* those that it has not looked at */
     struct flight flights[FLIGHTS];
     int flying;
-    uint32_t tagged, unexpected, rendezvous, errors; /* what the seeds have exercised */
+    uint32_t tagged, unexpected, rendezvous, errors; /* the cases that the seeds have exercised */
 };
 
 static uint32_t pick(struct world *world, uint32_t below)
@@ -224,7 +224,7 @@ static void ends_work(struct world *world, int port, enum ibv_wc_status status)
         dies(world, port);
 }
 
-/* The queue pair goes to error, or away: everything of it ends, in whatever order. It is made anew at once. */
+/* The queue pair goes to error, or away: everything of it ends, in any order. It is made anew at once. */
 static void dies(struct world *world, int port)
 {
     uint64_t ids[MODEL_ENTRIES];

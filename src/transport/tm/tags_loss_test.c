@@ -1,6 +1,6 @@
 /* Tag matching between real engines over wires that lose and repeat, in virtual time, against the model: senders are
  * rigs, and the queue pairs on the matching list are rigs with another host. SOFTVERBS_STEPS messages and operations
- * (100000), in rounds from seeds of their own; SOFTVERBS_SEED runs one. */
+ * (100000), in rounds from different seeds; SOFTVERBS_SEED runs one. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -218,7 +218,7 @@ static void operate(struct world *world)
     }
 }
 
-/* A message from a place of its own: the data of a rendezvous stay until the round is over. */
+/* A message from a separate place: the data of a rendezvous stay until the round is over. */
 static void send(struct world *world, int port)
 {
     static const uint8_t opcodes[] = {IBV_TMH_EAGER, IBV_TMH_EAGER, IBV_TMH_RNDV, IBV_TMH_RNDV, IBV_TMH_NO_TAG};

@@ -198,7 +198,7 @@ static void a_queue_pair_that_dies_flushes_its_own_rendezvous_only(void **state)
     }
     assert_false(tags_flush(&desk->tags, &desk->a, &desk->event));
     assert_true(tags_have_work(&desk->b));
-    assert_int_equal(desk->tags.list.count, 1); /* tagged buffers that nobody took stay */
+    assert_int_equal(desk->tags.list.count, 1); /* tagged buffers that no message took stay */
     assert_int_equal(desk->tags.list.allocated, 2);
 }
 

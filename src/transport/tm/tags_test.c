@@ -148,8 +148,7 @@ static void an_eager_message_goes_to_its_buffer_without_its_header(void **state)
     assert_null(tags_receive(&desk->tags, &desk->a));
 }
 
-/* "Matching completion is reported immediately": what has been matched is known, and in which order, before the data
- * are there. */
+/* "Matching completion is reported immediately": the matches are known, and their order, before the data are there. */
 static void an_eager_message_of_several_packets_tells_its_match_at_once(void **state)
 {
     struct desk *desk = *state;

@@ -138,7 +138,7 @@ static void raw_flush(struct unreliable *common)
     unreliable_flush(common);
 }
 
-/* What a frame is stored as: the bytes before its tag and behind it, and the frame check sequence. */
+/* A frame as it is stored: the bytes before its tag and behind it, and the frame check sequence. */
 struct image {
     struct iovec pieces[3];
     struct payload payload;

@@ -203,7 +203,8 @@ static enum reason check_sequence(struct uc *uc, uint32_t flags, const struct pa
     return REASON_NONE;
 }
 
-/* Do the packets add up: nothing empty on the way, a WRITE to what its RETH says, and no more than may be. */
+/* Returns true if the packets add up: none empty on the way, a WRITE to the length in its RETH, and no more than may
+ * be. */
 static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     enum { SINGLE = OP_START | OP_END };
@@ -305,7 +306,7 @@ static void fail_receive(struct uc *uc, enum ibv_wc_status status, enum reason r
     uc->common.owner->operations->failed(uc->common.owner, false);
 }
 
-/* Whatever is wrong with the peer's packets is dropped; what is wrong with our receive is our error (IBA 9.9.3). */
+/* A faulty packet of the peer is dropped; a faulty receive is our error (IBA 9.9.3). */
 static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *packet)
 {
     close_message(uc);

@@ -47,7 +47,7 @@ static void c9_8_2_work_ends_when_its_last_packet_is_gone(void **state)
     uint64_t one = post(rig, .opcode = IBV_WR_SEND, .length = 300), two = post(rig, .opcode = IBV_WR_SEND, .length = 1);
     sends(rig, SEND_FIRST, 100);
     sends(rig, SEND_LAST, 101);
-    ends_nothing(rig); /* whoever sends the packet still reads the memory */
+    ends_nothing(rig); /* the sender of the packet still reads the memory */
     sends(rig, SEND_ONLY, 102);
     ends(rig, one, IBV_WC_SUCCESS);
     ends_nothing(rig);

@@ -87,7 +87,7 @@ static bool ud_transmit(struct unreliable *common, struct packet *out, struct io
 
 /* ---- responder ---- */
 
-/* IBA 9.8.3.1: what a datagram must be before a receive is spent on it. */
+/* IBA 9.8.3.1: the checks of a datagram before a receive is spent on it. */
 static enum reason ud_check(const struct ud *ud, const struct packet *packet)
 {
     if (!op_find(packet->opcode))

@@ -1,4 +1,4 @@
-/* Unreliable datagrams: one packet a message, no state but the queues. Pure, as rc.h says. IBA 9.8.3.
+/* Unreliable datagrams: one packet a message, no state except the queues. Pure, as rc.h says. IBA 9.8.3.
  *
  * Its functions are ud_operations. The GRH (packet->grh, or zeros) lies in the receive before the payload. */
 #ifndef TRANSPORT_UNRELIABLE_UD_H
@@ -14,8 +14,8 @@ struct ud {
 };
 
 /* The work that would be transmitted next, or NULL: its `address` says where to. Ends what was transmitted before, so
- * call it until it answers NULL. A work request with nowhere to go (the address leads to nobody) is completed with
- * success by transmitting it into the void, as on a real network. */
+ * call it until it answers NULL. A work request with nowhere to go (no queue pair is at the address) is completed with
+ * success once it is transmitted and lost, as on a real network. */
 const struct send_wqe *ud_next(struct ud *);
 
 #endif

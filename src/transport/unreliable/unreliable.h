@@ -1,5 +1,5 @@
-/* What UC, UD and raw packets have in common: work is over once it was transmitted, and what is wrong with a packet is
- * nobody's error. An engine has it as its first member, `common`. Pure, as rc.h says. */
+/* The common part of UC, UD and raw packets: work is over once it was transmitted, and a faulty packet is no error of a
+ * queue pair. An engine has it as its first member, `common`. Pure, as rc.h says. */
 #ifndef TRANSPORT_UNRELIABLE_UNRELIABLE_H
 #define TRANSPORT_UNRELIABLE_UNRELIABLE_H
 
@@ -16,7 +16,7 @@ struct unreliable {
     bool draining, drained_reported;
 };
 
-/* What differs from one of these services to the other. An engine gets the part that they have in common. */
+/* The functions that differ from one of these services to the other. An engine gets the common part. */
 struct unreliable_operations {
     /* Makes an idle one, without settings. `queue` describes memory of the owner, which outlives the engine. */
     void (*initialize)(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
@@ -50,7 +50,7 @@ extern const struct unreliable_operations uc_operations, ud_operations, raw_oper
 /* Makes an idle one. `queue` describes memory of the owner, which outlives the engine. */
 void unreliable_initialize(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
 
-/* What was handed out before is on its way, so its memory is the program's again. */
+/* The packet that was handed out before is on its way, so its memory is the program's again. */
 void unreliable_settle(struct unreliable *);
 
 /* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
@@ -59,14 +59,14 @@ void unreliable_drain(struct unreliable *, bool draining);
 /* The operation `posted`. */
 void unreliable_posted(struct unreliable *);
 
-/* Is there work that may be transmitted now? In SQD only what has begun. */
+/* Returns true if there is work that may be transmitted now. In SQD only work that has begun. */
 static inline bool unreliable_is_ready(const struct unreliable *common)
 {
     bool open = common->transmitting && !common->failed && !common->send_error;
     return open && common->queue.next != common->queue.tail && (common->begun || !common->draining);
 }
 
-/* Would transmitting do anything? May say yes too often, never no wrongly. */
+/* Returns true if transmitting would give output. May be true too often, never false wrongly. */
 static inline bool unreliable_has_output(const struct unreliable *common)
 {
     return common->queue.head != common->queue.next || unreliable_is_ready(common);
@@ -78,8 +78,8 @@ void unreliable_refuse(struct unreliable *, enum ibv_wc_status, enum reason);
  * one's turn has come. */
 bool unreliable_end(struct unreliable *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
-/* The packet that was given just now was not sent: the memory of its payload is gone. What lay before its work has
- * ended when it was built. */
+/* The packet that was given just now was not sent: the memory of its payload is gone. The work before it ended when it
+ * was built. */
 void unreliable_unreadable(struct unreliable *);
 
 /* To the error state by the owner's wish: the send queue is flushed. Does not call owner->failed. */

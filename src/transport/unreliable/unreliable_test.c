@@ -1,4 +1,4 @@
-/* What unreliable connections and datagrams have in common: each test runs for both. */
+/* The common part of unreliable connections and datagrams: each test runs for both. */
 #include "transport/testing/script.h"
 
 /* IBA 9.8: an earlier PSN is no repeat, as nothing is ever sent twice; and nothing is answered. */

@@ -1,5 +1,5 @@
-/* For fuzzing: two queue pairs of one service face each other, each with memory in zones of their own rights, and with
- * a memory of everything that was posted. Whatever is wrong aborts, where the debugger or the fuzzer finds it. */
+/* For fuzzing: two queue pairs of one service face each other, each with memory in zones of different rights, and with
+ * a record of all that was posted. An error aborts, where the debugger or the fuzzer finds it. */
 #ifndef TRANSPORT_TESTING_FUZZ_BENCH_H
 #define TRANSPORT_TESTING_FUZZ_BENCH_H
 
@@ -9,12 +9,12 @@
 
 enum {
     BENCH_SEGMENT = 64,
-    BENCH_REFERENCE = 256, /* the segment of what goes by reference, and from where on it does */
+    BENCH_REFERENCE = 256, /* the segment of payloads by reference, and the length from which on they are */
     BENCH_LONGEST = 1000,  /* bytes of a message, but for those that are too long on purpose */
     BENCH_TOO_LONG = 1100,
-    BENCH_SOURCE = 2304, /* bytes: never changes; what is sent from there is known, what is READ from there too */
-    BENCH_TARGET = 2304, /* what the peer WRITEs to */
-    BENCH_COUNTERS = 8,  /* words: what the peer's atomics change */
+    BENCH_SOURCE = 2304, /* bytes: never changes; data sent or READ from there is known */
+    BENCH_TARGET = 2304, /* the target of the peer's WRITEs */
+    BENCH_COUNTERS = 8,  /* words: changed by the peer's atomics */
     BENCH_QUEUE = 16,    /* work requests, and receives, that wait */
     BENCH_INLINE = 64,
     BENCH_SLOT = 1120, /* bytes of a receive's place, or of an answer's, with the guard behind it */
@@ -37,7 +37,7 @@ enum bench_key {
     KEY_NOBODY = 0x700,
 };
 
-/* Why an error may come of an honest wire: what the two owners did, as bits. */
+/* Why an error may come of an honest wire: actions of the two owners, as bits. */
 enum excuse {
     EXCUSE_LOCAL_KEY = 1 << 0,
     EXCUSE_REMOTE_KEY = 1 << 1,
@@ -60,7 +60,7 @@ struct entry {
     uint32_t length, at, immediate;
     unsigned excuses; /* enum excuse: mistakes in itself */
     const uint8_t *expected;
-    uint64_t original; /* what an atomic finds */
+    uint64_t original; /* the value that an atomic finds */
     uint8_t *result;
 };
 
@@ -78,7 +78,7 @@ struct side {
     struct engine engine;
     struct responder_resource saved[BENCH_SAVED];
     _Alignas(8) uint8_t queue[BENCH_QUEUE * (sizeof(struct send_wqe) + BENCH_INLINE)];
-    uint8_t *source, *target, *inbox, *results; /* blocks of their own, so that a sanitizer sees their ends */
+    uint8_t *source, *target, *inbox, *results; /* separate blocks, so that a sanitizer sees their ends */
     uint8_t *counters, *counters_block;
 
     struct entry works[BENCH_WORKS];
@@ -155,7 +155,7 @@ void bench_post_receive(struct side *, uint32_t size, uint32_t count, uint32_t l
 
 /* host.c: the owner's side, which judges what the engines say. */
 extern const struct owner_operations bench_operations;
-/* A work request of this kind is about to be posted: what it will do, once, in its turn. */
+/* A work request of this kind is about to be posted: notes its effect, once, in its turn. */
 void bench_expect(struct side *, const struct send_wqe *);
 
 /* engine.c: the four services behind one set of functions. */
@@ -167,7 +167,7 @@ void bench_reset(struct bench *); /* both go back to RESET, and forget */
 bool bench_transmit(struct side *, struct packet *, uint8_t *bytes, uint32_t *along);
 /* The packet arrives. Aborts when it changes what it must not change. */
 void bench_receive(struct side *, const struct packet *);
-/* What must hold between any two calls. */
+/* The checks that must hold between any two calls. */
 void bench_check(const struct side *);
 
 #endif

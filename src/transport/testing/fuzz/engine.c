@@ -89,7 +89,8 @@ static bool lies_in(const struct iovec *piece, const void *zone, size_t size)
            from - (const uint8_t *)zone <= (ptrdiff_t)(size - piece->iov_len);
 }
 
-/* Nobody reads what the request that was accepted with this PSN did not name, whatever repeats of it say (9.4.4). */
+/* Returns true if the request that was accepted with this PSN named the bytes; no others may be read, also by repeats
+ * of it (9.4.4). */
 static bool was_granted(const struct side *side, uint32_t psn, const struct iovec *piece)
 {
     for (unsigned i = 0; i < side->granting && i < BENCH_GRANTED; i++) {
@@ -160,7 +161,7 @@ bool bench_transmit(struct side *side, struct packet *packet, uint8_t *bytes, ui
 
 /* ---- receiving ---- */
 
-/* What is compared before and after. */
+/* The state that is compared before and after. */
 struct snapshot {
     struct rc rc;
     unsigned ended, taken, arrived, writable, calls, drops;
@@ -222,7 +223,7 @@ static void judge_response(const struct side *side, const struct snapshot *befor
     }
 }
 
-/* A word of congestion only makes the window smaller. */
+/* A notification of congestion only makes the window smaller. */
 static void judge_notification(const struct side *side, const struct snapshot *before)
 {
     struct rc now = side->engine.rc;

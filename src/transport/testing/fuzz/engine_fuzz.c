@@ -1,8 +1,8 @@
 /* libFuzzer: a pair of engines of one service. The bytes are first settings, then a sequence of posts, packets that are
- * carried, lost, repeated, changed or invented, of time, and of what owners do. Whatever comes, no engine crashes; each
+ * carried, lost, repeated, changed or invented, of time, and of owners' calls. For all inputs, no engine crashes; each
  * work request and each receive ends once and in order; no success that was not delivered, no byte out of place,
- * nothing executed twice; what a packet must not change stays (engine.c). A pair that met nothing but an unreliable
- * wire comes to rest with everything ended, and its memory as the work says. */
+ * nothing executed twice; state that a packet must not change stays (engine.c). A pair that met only an unreliable wire
+ * comes to rest with everything ended, and its memory as the work says. */
 #include <string.h>
 
 #include "transport/testing/fuzz/bench.h"
@@ -160,7 +160,7 @@ static void replay(struct input *input)
         arrive(chosen->to, chosen->packet, chosen->bytes, false);
 }
 
-/* Somebody on the way, who knows the connection, changes one thing; or it goes to the wrong side. */
+/* An attacker on the way that knows the connection changes one thing; or it goes to the wrong side. */
 static void forge(struct input *input)
 {
     struct kept *chosen = choose_kept(input);

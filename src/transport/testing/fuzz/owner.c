@@ -1,4 +1,4 @@
-/* The owner of a queue pair, who remembers what was posted and knows what has to come of it. */
+/* The owner of a queue pair, which records the posted work and knows its proper outcome. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,7 +296,7 @@ static void expect_atomic(struct side *side, const struct send_wqe *work, struct
         *counter = work->swap;
 }
 
-/* Only of what is right in itself: the peer's memory is compared only when nothing has failed. */
+/* Only of valid work: the peer's memory is compared only when nothing has failed. */
 static void expect_store(struct side *side, const struct send_wqe *work, const struct entry *entry)
 {
     uint32_t length = work->opcode == IBV_WR_ATOMIC_WRITE ? 8 : work->length;

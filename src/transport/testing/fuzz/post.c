@@ -1,4 +1,4 @@
-/* What programs post, with a mistake now and then. */
+/* The work that programs post, with a mistake now and then. */
 #include <string.h>
 
 #include "transport/testing/fuzz/bench.h"

@@ -43,7 +43,7 @@ uint32_t buffers_compare(const struct buffers *, const struct ibv_sge *, uint32_
 
 enum reason buffers_find(const struct buffers *, const struct ibv_sge *, struct iovec *);
 
-/* Does the memory belong to a buffer that is in use? */
+/* Returns true if the memory belongs to a buffer that is in use. */
 bool buffers_hold(const struct buffers *, const struct iovec *);
 void buffers_free(struct buffers *);
 

@@ -56,8 +56,8 @@ static void lend(struct endpoint *endpoint)
     endpoint->world->statistics.lent++;
 }
 
-/* Over XRC two processes execute the messages, whose SRQs the packets name: here, by their PSNs. What one of them has
- * executed it responds to again, whether it has the position or not. */
+/* Over XRC two processes execute the messages, whose SRQs the packets name: here, by their PSNs. Each of them responds
+ * again to the requests that it has executed, whether it has the position or not. */
 static void receive_over_xrc(struct endpoint *endpoint, const struct packet *packet)
 {
     enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };

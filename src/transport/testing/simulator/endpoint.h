@@ -1,4 +1,4 @@
-/* What an engine of the simulator's does beyond its own calls. */
+/* The work of a simulated engine beyond its own calls. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_ENDPOINT_H
 #define TRANSPORT_TESTING_SIMULATOR_ENDPOINT_H
 

@@ -1,4 +1,4 @@
-/* What will happen, in the order of virtual time; at one time, in the order of being announced. */
+/* Future events, in the order of virtual time; at one time, in the order in which they were announced. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_EVENTS_H
 #define TRANSPORT_TESTING_SIMULATOR_EVENTS_H
 
@@ -13,7 +13,7 @@ enum event_kind {
     EVENT_POST_RECEIVE, /* the program posts a receive */
     EVENT_PUMP,         /* the owner pulls packets out of the engine */
     EVENT_TIMER,        /* the engine's deadline */
-    EVENT_ACK,          /* the owner acknowledges what nobody asked about */
+    EVENT_ACK,          /* the owner makes the ACK that was not requested */
     EVENT_DRAIN,        /* the program goes to SQD */
     EVENT_RESUME,       /* ... and back */
     EVENT_FLUSH,        /* the program moves the queue pair to ERR */

@@ -1,4 +1,4 @@
-/* Compares what the engines report with what the programs asked for. */
+/* Compares the reports of the engines with the requests of the programs. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_JUDGE_H
 #define TRANSPORT_TESTING_SIMULATOR_JUDGE_H
 
@@ -14,7 +14,7 @@ void judge_received(struct endpoint *, const struct recv_wqe *, const struct rec
 void judge_end(struct endpoint *);
 void judge_shared(struct world *);
 
-/* What the message of this work carries, or what is found in each byte of an unreliable WRITE's target. */
+/* The bytes that the message of this work carries, or that each byte of an unreliable WRITE's target has. */
 void judge_fill(const struct endpoint *sender, uint32_t id, uint8_t *bytes, uint32_t length);
 uint8_t judge_target_byte(uint64_t address);
 

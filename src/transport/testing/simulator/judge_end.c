@@ -21,7 +21,7 @@ static void doubt_work(struct doubt *doubt, const struct entry *entry)
         doubt->counters[entry->remote / sizeof(uint64_t) % COUNTERS] = true;
 }
 
-/* RC: what the peer's WRITEs and atomics left here is what was posted there, each done once. */
+/* RC: the peer's WRITEs and atomics left here what was posted there, each done once. */
 static void judge_reliable_memory(struct endpoint *endpoint)
 {
     const struct endpoint *sender = endpoint->peer;
@@ -39,7 +39,7 @@ static void judge_reliable_memory(struct endpoint *endpoint)
     free(doubt);
 }
 
-/* UC: each byte is what every WRITE writes there, or untouched. */
+/* UC: each byte has the value that every WRITE writes there, or is untouched. */
 static void judge_unreliable_memory(struct endpoint *endpoint)
 {
     for (uint32_t i = 0; i < TARGET_BYTES; i++)
@@ -99,7 +99,7 @@ void judge_end(struct endpoint *endpoint)
                        endpoint->receives_posted);
 }
 
-/* What the dead had begun may have been done. */
+/* Work that dead endpoints had begun may have been done. */
 static void doubt_dead(struct world *world)
 {
     for (uint32_t i = 0; i < world->count; i++) {

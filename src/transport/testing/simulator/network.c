@@ -49,7 +49,7 @@ static void refer(struct flight *flight, const struct packet *packet)
     memcpy(flight->pieces, payload->pieces, payload->count * sizeof(*payload->pieces));
 }
 
-/* Flips a bit of what the ICRC covers; a routers' byte of the BTH it does not. */
+/* Flips a bit that the ICRC covers; it does not cover a routers' byte of the BTH. */
 static void corrupt(struct chance *chance, uint8_t *bytes, size_t length)
 {
     enum { ROUTERS_BYTE = 4 };

@@ -5,7 +5,7 @@
 
 #include "transport/testing/simulator/world.h"
 
-/* Takes what the endpoint's engine transmitted. Everything but a payload by reference is copied. */
+/* Takes what the endpoint's engine transmitted. All except a payload by reference is copied. */
 void network_send(struct endpoint *from, const struct packet *);
 
 /* The flight reaches the endpoint, and is over. */

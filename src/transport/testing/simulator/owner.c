@@ -74,7 +74,7 @@ static enum reason remote_memory(struct engine_owner *owner, uint32_t rkey, uint
     return REASON_NONE;
 }
 
-/* Each SEND with invalidate has a key of its own, so that a second execution is noticed. */
+/* Each SEND with invalidate has another key, so that a second execution is noticed. */
 static enum reason invalidate(struct engine_owner *owner, uint32_t rkey)
 {
     struct endpoint *endpoint = endpoint_of(owner);

@@ -1,4 +1,4 @@
-/* What the engines ask of the world. */
+/* The functions of the world that the engines call. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_OWNER_H
 #define TRANSPORT_TESTING_SIMULATOR_OWNER_H
 
@@ -6,7 +6,7 @@
 
 extern const struct owner_operations host_of_simulator;
 
-/* The owner ends the receives that nobody took: the queue pair is in the error state. */
+/* The owner ends the receives that were not taken: the queue pair is in the error state. */
 void owner_flush_receives(struct endpoint *);
 
 #endif

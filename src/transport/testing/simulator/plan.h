@@ -1,4 +1,4 @@
-/* What a seed decides about a run: how many nodes, which faults, how lazy the owners of the engines are. */
+/* The choices of a seed for a run: how many nodes, which faults, how lazy the owners of the engines are. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_PLAN_H
 #define TRANSPORT_TESTING_SIMULATOR_PLAN_H
 
@@ -32,7 +32,7 @@ struct plan {
 
 void plan_make(struct plan *, struct chance *);
 
-/* May packets be lost, be late or come twice? Then peers need retries without limit to come through. */
+/* Returns true if packets may be lost, late or come twice. Then peers need retries without limit to come through. */
 static inline bool plan_is_faulty(const struct plan *plan)
 {
     return plan->loss || plan->duplication || plan->corruption || plan->broken_pulls || !plan->in_order ||

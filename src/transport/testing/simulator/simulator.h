@@ -1,7 +1,6 @@
-/* For tests: runs of several nodes over a network with faults, in virtual time. What a run does is decided by its seed
- * alone, and an oracle checks it: each work and each receive ends once and in order, what arrives is what was sent, is
- * whole and in its turn, atomics happen once, memory is left alone once its work has ended, and nothing stays behind.
- */
+/* For tests: runs of several nodes over a network with faults, in virtual time. A run depends on its seed alone, and an
+ * oracle checks it: each work and each receive ends once and in order, messages arrive as sent, whole and in turn,
+ * atomics happen once, memory is left alone once its work has ended, and nothing stays behind. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
 #define TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
 
@@ -12,7 +11,7 @@
 
 struct simulator_report {
     uint64_t trace;      /* a hash of everything that happened */
-    char complaint[256]; /* what was wrong first; "" when all was well */
+    char complaint[256]; /* the first fault; "" when all was well */
     struct statistics statistics;
 };
 

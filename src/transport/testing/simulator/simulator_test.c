@@ -76,7 +76,7 @@ static void every_seed_satisfies_the_oracle(void **state)
         check_variety(&sum);
 }
 
-/* SOFTVERBS_TIME_SCALE: what is judged by the time that has passed is so by the shortened one. */
+/* SOFTVERBS_TIME_SCALE: judgements by the time that has passed use the shortened one. */
 static void so_it_does_in_scaled_time(void **state)
 {
     struct statistics sum = {0};

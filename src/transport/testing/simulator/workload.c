@@ -143,7 +143,7 @@ static void plan_atomic(struct endpoint *endpoint, struct entry *entry, struct s
         *model = work->swap;
 }
 
-/* What an earlier READ brings is sent on: only the fence makes that right. */
+/* The data that an earlier READ brings is sent on: only the fence makes that right. */
 static bool plan_forwarding(struct endpoint *endpoint, struct entry *entry)
 {
     for (uint32_t i = endpoint->posted; i-- > endpoint->ended;) {

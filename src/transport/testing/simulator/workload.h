@@ -1,4 +1,4 @@
-/* The programs: what they post, and when. */
+/* The programs: their posts, and the times of these. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_WORKLOAD_H
 #define TRANSPORT_TESTING_SIMULATOR_WORKLOAD_H
 

@@ -117,7 +117,7 @@ static void expire(struct endpoint *endpoint)
     world_watch(endpoint, engine_watch(&endpoint->engine));
 }
 
-/* What no engine does when it says that it has no output. */
+/* Checks that an engine which reports no output has none. */
 static void check_silence(struct endpoint *endpoint)
 {
     struct packet packet;
@@ -144,8 +144,7 @@ static void see_to_ack(struct endpoint *endpoint)
     endpoint->ack_announced = true;
 }
 
-/* After anything that happened to an endpoint: its owner pulls packets soon, and has heard of all that waits for time.
- */
+/* After anything that happened to an endpoint: its owner pulls packets soon, and knows all that waits for time. */
 static void attend(struct endpoint *endpoint)
 {
     struct world *world = endpoint->world;

@@ -28,7 +28,7 @@ enum key {
     KEY_REVOCABLE = 1 << 20, /* and the number of a work: a key that this SEND invalidates */
 };
 
-/* What a program does wrong once, on purpose. */
+/* The mistake that a program makes once, on purpose. */
 enum fault {
     FAULT_NONE,
     FAULT_LOCAL_KEY,
@@ -89,7 +89,7 @@ struct endpoint {
     uint32_t fault_at; /* the work that is wrong */
     bool send_broken;  /* an error ended work; all behind it is flushed */
     nanos oldest_since;
-    uint8_t model[TARGET_BYTES]; /* what the peer's target will hold, all that was posted done */
+    uint8_t model[TARGET_BYTES]; /* the peer's target when all posted work is done */
     uint64_t counter_model[COUNTERS];
 
     /* as a receiver */
@@ -104,7 +104,7 @@ struct endpoint {
     nanos gone_since;       /* it failed or its node died */
     bool draining, drained; /* drained: SQ_DRAINED was raised */
     bool pump_announced, ack_announced;
-    uint32_t along;        /* what goes along with the packet that is being sent */
+    uint32_t along;        /* the ACK that goes along with the packet that is being sent */
     nanos watched;         /* when its owner will look at its timers, at the latest */
     nanos timer_announced; /* the same, with the owner's lateness */
     nanos last_landing;    /* of a packet to it, to keep the order */
@@ -125,8 +125,8 @@ struct world {
     uint32_t count;
     bool dead[PLAN_NODES_MAX];
     uint64_t shared[PLAN_NODES_MAX];         /* the counter */
-    uint64_t shared_sure[PLAN_NODES_MAX];    /* what was added for certain */
-    uint64_t shared_perhaps[PLAN_NODES_MAX]; /* what may have been added */
+    uint64_t shared_sure[PLAN_NODES_MAX];    /* the sum that was added for certain */
+    uint64_t shared_perhaps[PLAN_NODES_MAX]; /* the sum that may have been added */
     uint64_t trace;                          /* a hash of all that happened */
     char complaint[256];                     /* the first thing that was wrong; "" while all is well */
     FILE *log;                               /* or NULL */
