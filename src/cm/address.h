@@ -1,4 +1,5 @@
-/* Addresses of the connection manager: what a program binds, resolves and asks for, and the way that packets take. */
+/* Addresses of the connection manager: those that a program binds, resolves and asks for, and the way that packets
+ * take. */
 #ifndef CM_ADDRESS_H
 #define CM_ADDRESS_H
 

@@ -91,7 +91,7 @@ static void queue_pairs_get_what_both_agreed_on(void **state)
     rig_end(rig, &all);
 }
 
-/* cm.md, D: what the capture of rping shows. */
+/* cm.md, D: as the capture of rping shows. */
 static void disconnecting_takes_both_programs(void **state)
 {
     struct rig *rig = *state;
@@ -122,7 +122,7 @@ static void nobody_listening_is_a_reject(void **state)
     rig_end(rig, &all);
 }
 
-/* Of others than the peer, each with a communication ID, a queue pair and a GUID of its own. */
+/* REQs of hosts other than the peer, each with another communication ID, queue pair and GUID. */
 static struct dispatch_datagram forge_request(struct rig *rig, const struct dispatch_datagram *sent, uint32_t number)
 {
     struct dispatch_datagram forged = host_arrival(&rig->b, &rig->a, sent);

@@ -131,7 +131,7 @@ void connection_request(struct connection *connection, const struct cm_req *req,
     send_and_wait(connection, CONNECTION_REQ_SENT, PENDING_REQ, now);
 }
 
-/* The depths of the two ends cross: what one answers the other may ask for. */
+/* The depths of the two ends cross: the depth that one answers the other may request. */
 void connection_requested(struct connection *connection, const struct cm_message *message, nanos now)
 {
     const struct cm_req *req = &message->req;
@@ -220,7 +220,7 @@ void connection_disconnect(struct connection *connection, nanos now)
         send_goodbye(connection, now);
 }
 
-/* An established connection is told once, without waiting for the answer. */
+/* An established connection sends one DREQ, without waiting for the answer. */
 void connection_abandon(struct connection *connection, nanos now)
 {
     connection->abandoned = true;
@@ -237,8 +237,8 @@ void connection_abandon(struct connection *connection, nanos now)
     connection->pending |= pending & PENDING_DREQ;
 }
 
-/* Found out with a copy, of which nobody hears. A DREQ that has left already may be lost, and nobody would repeat it.
- */
+/* Found out with a copy, which reports to no owner. A DREQ that has left already may be lost, and no process would
+ * repeat it. */
 bool connection_goodbye(const struct connection *connection, struct cm_message *message)
 {
     static const struct connection_operations silent = {NULL, NULL, NULL};
@@ -257,7 +257,7 @@ bool connection_is_finished(const struct connection *connection)
     return connection->abandoned && connection->state == CONNECTION_IDLE && !connection->pending;
 }
 
-/* What was being made is rejected, what stood is disconnected. */
+/* A connection in the making is rejected, an established one is disconnected. */
 void connection_bereave(struct connection *connection, nanos now)
 {
     switch (connection->state) {
@@ -339,7 +339,7 @@ static void receive_rtu(struct connection *connection, const struct cm_message *
     report(connection, CONNECTION_COMPLETE, 0, message);
 }
 
-/* Who never answered a REQ has no communication ID to reject it with. */
+/* An end that never answered a REQ has no communication ID to reject it with. */
 static bool may_reject(const struct connection *connection, const struct cm_message *message)
 {
     return message->rej.about == CM_ABOUT_REQ || message->rej.reason == CM_REJECT_TIMEOUT ||
@@ -402,7 +402,7 @@ static void receive_drep(struct connection *connection, const struct cm_message 
         report(connection, CONNECTION_DISCONNECTED, 0, message);
 }
 
-/* A REQ again: the program still thinks, or the REP was lost, which its own timer sees to. */
+/* A REQ again: the program still thinks, or the REP was lost, which its own timer repeats. */
 static void receive_req_again(struct connection *connection, const struct cm_message *message)
 {
     if (connection->state == CONNECTION_REQ_RCVD && !connection->active)
@@ -435,7 +435,7 @@ static void take_message(struct connection *connection, const struct cm_message 
         if (is_from_peer(connection, message))
             receive_drep(connection, message, now);
         return;
-    default: /* nothing for a connection, or alternate paths, which there are none of */
+    default: /* nothing for a connection, or alternate paths, which are not supported */
         return;
     }
 }

@@ -34,27 +34,27 @@ const char *connection_state_name(enum connection_state);
 enum connection_outcome {
     CONNECTION_ANSWERED,     /* a REP came */
     CONNECTION_REJECTED,     /* status: the reason of the REJ */
-    CONNECTION_UNREACHABLE,  /* nobody answered: status -ETIMEDOUT */
-    CONNECTION_COMPLETE,     /* the passive side heard that it is established */
-    CONNECTION_DISCONNECTED, /* status 0, or -ETIMEDOUT when nobody answered the DREQ */
+    CONNECTION_UNREACHABLE,  /* no answer: status -ETIMEDOUT */
+    CONNECTION_COMPLETE,     /* the passive side learned that it is established */
+    CONNECTION_DISCONNECTED, /* status 0, or -ETIMEDOUT when no answer to the DREQ came */
     CONNECTION_OVER,         /* its timewait has ended */
 };
 
 struct connection;
 
 struct connection_operations {
-    /* Called once for each outcome, in the state behind it. `message`: what brought it about, or NULL. Must not call
-     * back into the connection. */
+    /* Called once for each outcome, in the state behind it. `message`: its cause, or NULL. Must not call back into the
+     * connection. */
     void (*outcome)(struct connection *, enum connection_outcome, int status, const struct cm_message *message);
 
-    /* Something happened that events/events.def has a line for, with its fields. NULL: nobody wants to know. */
+    /* Something happened that events/events.def has a line for, with its fields. NULL: events are not reported. */
     void (*event)(const struct connection *, enum event, uint64_t a, uint64_t b);
 
     /* By how much the timewait that begins is longer than it must be. NULL: by nothing. */
     nanos (*linger)(const struct connection *);
 };
 
-/* What both ends know of each other when a connection begins. */
+/* The facts that both ends have of each other when a connection begins. */
 struct connection_end {
     uint32_t communication_id;
     uint32_t qpn;
@@ -67,7 +67,7 @@ struct connection {
     enum connection_state state;
     bool active;      /* this end sent the REQ */
     bool extended;    /* XRC: a REP has the queue pair number in another field */
-    bool abandoned;   /* nobody wants to hear of outcomes any more */
+    bool abandoned;   /* outcomes are not reported any more */
     bool mra_came;    /* for the message that is out; others don't count */
     uint16_t pending; /* messages to send: bits of enum pending in connection.c */
     uint8_t repeats;  /* of the message that is out, that are left */
@@ -76,7 +76,7 @@ struct connection {
     uint64_t transaction;            /* of the REQ */
     uint64_t disconnect_transaction; /* of the DREQ, ours or the peer's */
     uint32_t agent;                  /* upper half of the transactions that begin here */
-    /* what is sent, and is to be sent again */
+    /* the messages that are sent, and sent again */
     struct cm_req req;               /* active */
     struct cm_parameters parameters; /* of CONNECT, or of ACCEPT */
     struct cm_ece ece;
@@ -84,12 +84,12 @@ struct connection {
     uint8_t rejected;         /* enum cm_about */
     uint16_t reason;
     uint16_t peers_reason; /* of the peer's REJ, by which the connection ended; 0: none came */
-    /* what both have agreed on */
+    /* the values that both have agreed on */
     uint8_t responder_resources, initiator_depth;
     uint8_t retry_count, rnr_retry_count;
     uint8_t mtu;         /* enum ibv_mtu */
     uint8_t ack_timeout; /* for the queue pair */
-    nanos patience;      /* for an answer to what this end sends */
+    nanos patience;      /* for an answer to this end's messages */
     nanos since;         /* when it entered its state */
     nanos deadline;      /* when to call connection_expire; NANOS_NEVER: nothing waits */
 };
@@ -127,11 +127,11 @@ bool connection_is_finished(const struct connection *);
 /* Time passes: sends again, gives up, or ends the timewait when the deadline has passed. */
 void connection_expire(struct connection *, nanos now);
 
-/* The peer's process has ended, so that nobody will answer any more. */
+/* The peer's process has ended, so that no answer will come any more. */
 void connection_bereave(struct connection *, nanos now);
 
-/* What the peer is owed if the owner's process ends at this moment: the DREQ, the DREP or the REJ that says goodbye.
- * False: nothing. Changes nothing. */
+/* The message that the peer needs if the owner's process ends at this moment: a DREQ, DREP or REJ that ends the
+ * connection. False: none. Changes nothing. */
 bool connection_goodbye(const struct connection *, struct cm_message *);
 
 /* A message for this connection. False: it changed nothing. */

@@ -1,4 +1,4 @@
-/* What a connection sends: each message is a function of its state. */
+/* The messages of a connection: each message is a function of its state. */
 #include <string.h>
 
 #include "cm/connection.h"

@@ -202,7 +202,7 @@ static void a_repeated_req_is_answered_by_mra_while_the_program_thinks(void **st
     rig_pass(rig, CM_MRA);
     rig_event(&rig->b, CM_CONNECT_REQUEST);
     rig_no_event(&rig->b);
-    all.passive = NULL; /* goes with the listener? no: it was fetched */
+    all.passive = NULL; /* stays when the listener goes, since it was fetched */
     rig_wait(rig, 2 * req_wait);
     rig_quiet(rig); /* the MRA asked for 65536 + 2048 ms */
     rig_wait(rig, 67584 * NANOS_MILLISECOND);
@@ -213,7 +213,7 @@ static void a_repeated_req_is_answered_by_mra_while_the_program_thinks(void **st
     rig_end(rig, &all);
 }
 
-/* IBA 12.9.8: who answers every repeat with an MRA keeps nobody waiting for ever. */
+/* IBA 12.9.8: a peer that answers every repeat with an MRA can't make the other end wait for ever. */
 static void only_the_first_mra_counts(void **state)
 {
     struct rig *rig = *state;
@@ -411,7 +411,7 @@ static void a_queue_pair_in_timewait_may_connect_again(void **state)
     rig_end(rig, &old);
 }
 
-/* --- strangers */
+/* --- messages of third hosts */
 
 static void deliver_to(struct rig *rig, struct host *host, struct dispatch_datagram *datagram, const uint8_t *from)
 {
@@ -489,7 +489,7 @@ static void a_repeat_of_the_request_from_elsewhere_is_a_request_of_its_own(void 
     rig_arrive(rig, &all);
     copy.route.from = rig->b.port;
     deliver_to(rig, &rig->b, &copy, stranger);
-    rig_quiet(rig); /* no MRA: neither to the stranger nor to the peer */
+    rig_quiet(rig); /* no MRA: neither to the third host nor to the peer */
     struct identifier *other = identifier_find(&rig->b.manager, rig_event(&rig->b, CM_CONNECT_REQUEST)->number);
     assert_memory_equal(other->session->route.gid, stranger, 16);
     identifier_destroy(other, rig->now);
@@ -497,7 +497,7 @@ static void a_repeat_of_the_request_from_elsewhere_is_a_request_of_its_own(void 
     rig_end(rig, &all);
 }
 
-/* --- what programs hear */
+/* --- the events that programs get */
 
 static void a_new_identifier_has_no_events_before_it_is_accepted(void **state)
 {
@@ -529,7 +529,7 @@ static void a_late_rtu_after_the_reject_is_nothing(void **state)
     rig_end(rig, &all);
 }
 
-/* What one end answers, the other may ask for. */
+/* The depth that one end can answer is the one that the other may request. */
 static void depths_cross(void **state)
 {
     struct rig *rig = *state;

@@ -17,7 +17,7 @@ static bool answer(const struct dispatch_datagram *to, struct dispatch_datagram 
     return true;
 }
 
-/* What its program may ask for when it waits. */
+/* Kept for the program, which may ask for it when it waits. */
 static void note_message(struct identifier *identifier, enum event event, const struct cm_message *message)
 {
     identifier_note(identifier, event, (uintptr_t)cm_name(message->attribute),
@@ -381,7 +381,7 @@ void dispatch_expire(struct manager *manager, nanos now)
     timers_expire(&manager->timers, now);
 }
 
-/* Nobody has heard of it yet. */
+/* Returns true if the program hasn't fetched its request yet. */
 static bool is_unknown(const struct identifier *identifier)
 {
     return identifier && !identifier->named && identifier->account.queued;

@@ -40,7 +40,7 @@ enum cm_event_kind { /* numbers of enum rdma_cm_event_type */
 /* "CONNECT_REQUEST": the rest of its name behind RDMA_CM_EVENT_. */
 const char *cm_event_name(enum cm_event_kind);
 
-struct event_account; /* who counts what is fetched */
+struct event_account; /* counts the fetched events */
 
 struct cm_event {
     STAILQ_ENTRY(cm_event) next;
@@ -55,7 +55,7 @@ struct cm_event {
     uint64_t argument;               /* CM_USER, CM_INTERNAL */
     struct cm_parameters parameters; /* length 0 and zeros when there are none */
     struct cm_ece ece;
-    struct cm_route route; /* CM_UNREACHABLE: where the requests went, whatever has_route says */
+    struct cm_route route; /* CM_UNREACHABLE: where the requests went, also without has_route */
     bool has_route;
 };
 

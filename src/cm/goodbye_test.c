@@ -47,7 +47,7 @@ static void destroyed_after_req_and_accept_the_peer_is_rejected(void **state)
     all.active = NULL;
     rig_lose(rig, CM_REJ);
     rig_pass(rig, CM_REP);
-    rig_quiet(rig); /* nobody is left who could say anything; the REP's timer ends it */
+    rig_quiet(rig); /* no process is left that could send a message; the REP's timer ends it */
     rig_end(rig, &all);
 }
 

@@ -1,4 +1,4 @@
-/* What strangers and repeats can do to a connection: every message of its life, as it was and with any byte of it
+/* The effect of forgers and repeats on a connection: every message of its life, as it was and with any byte of it
  * changed, at every later step of that life. */
 #include <setjmp.h>
 #include <stdarg.h>

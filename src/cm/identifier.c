@@ -34,7 +34,7 @@ static const uint64_t membership_key = 1ull << 32;
 
 /* --- refusals */
 
-/* `values` has what a function with `format` was given, which the caller's REFUSE is in. */
+/* `values` has the arguments of a function with `format`, which the caller's REFUSE is in. */
 #define REFUSE(manager, ...)                                                                                           \
     const struct manager_refusal refusal = {.error = error, .reason = reason, __VA_ARGS__};                            \
     va_list values;                                                                                                    \
@@ -168,7 +168,7 @@ static void unbind(struct identifier *identifier)
     identifier->state = IDENTIFIER_IDLE;
 }
 
-/* Requests among the events have identifiers of their own, which nobody will ever hear of. */
+/* Requests among the events have separate identifiers, which no program will ever get. */
 static void purge_events(struct identifier *identifier, nanos now)
 {
     struct cm_event *event;
@@ -231,7 +231,7 @@ static struct identifier *find_of_queue(const struct hash_entry *entry, const st
     return NULL;
 }
 
-/* With one others may go: requests that nobody has fetched. */
+/* With one, others may be destroyed: requests that no program has fetched. */
 void identifiers_destroy(struct manager *manager, struct event_queue *queue, nanos now)
 {
     struct identifier *identifier;
@@ -240,7 +240,7 @@ void identifiers_destroy(struct manager *manager, struct event_queue *queue, nan
             identifier_destroy(identifier, now);
 }
 
-/* Of those that nobody has accepted yet no program knows. */
+/* Identifiers that no program has accepted yet are skipped: no program knows them. */
 static void tell_of_removal(struct hash_entry *entry, unsigned device)
 {
     struct identifier *identifier = container_of(entry, struct identifier, by_number);

@@ -1,6 +1,6 @@
-/* Identifiers: what programs name by struct rdma_cm_id, and the commands for them, each checked against the state.
- * Pure, as manager.h says. Commands return 0 or a positive errno, those of Linux, and have then logged why, but for
- * ENOMEM. `now` is the time of the call. */
+/* Identifiers: the objects that programs name by struct rdma_cm_id, and the commands for them, each checked against the
+ * state. Pure, as manager.h says. Commands return 0 or a positive errno, those of Linux, and have then logged why, but
+ * for ENOMEM. `now` is the time of the call. */
 #ifndef CM_IDENTIFIER_H
 #define CM_IDENTIFIER_H
 
@@ -27,7 +27,7 @@ enum identifier_state {
     IDENTIFIER_ADDR_QUERY, /* the way to its destination is not known yet (address_query.h) */
     IDENTIFIER_ADDR_RESOLVED,
     IDENTIFIER_ROUTE_RESOLVED,
-    IDENTIFIER_CONNECT, /* also when it was rejected or nobody answered: it is of no use any more */
+    IDENTIFIER_CONNECT, /* also when it was rejected or not answered: it is of no use any more */
     IDENTIFIER_DISCONNECT,
     IDENTIFIER_LISTEN,
     IDENTIFIER_STATES
@@ -76,7 +76,7 @@ static inline uint32_t identifier_number(const struct identifier *identifier)
 
 const char *identifier_state_name(enum identifier_state);
 
-/* What a program says itself of the way to its destination. */
+/* The way to the destination as the program itself chose it. */
 struct chosen_path {
     uint8_t source[16], destination[16]; /* GIDs */
     uint32_t flow_label;
@@ -106,8 +106,8 @@ int identifier_refuse_connection(const struct identifier *, int error, const cha
 int identifier_create(struct manager *, struct event_queue *, uint64_t uid, uint16_t space, uint8_t qp_type,
                       struct identifier **);
 
-/* Says goodbye, takes its events out of the queue, and requests that nobody has fetched with them (they are rejected).
- * Returns how many events of it were ever fetched. */
+/* Says goodbye, takes its events out of the queue, and with them requests that no program has fetched (they are
+ * rejected). Returns how many events of it were ever fetched. */
 uint32_t identifier_destroy(struct identifier *, nanos now);
 
 /* Destroys all whose events go to this queue; NULL: all. */
@@ -149,8 +149,8 @@ void identifier_fetched(const struct cm_event *);
 /* Queues one without parameters, if there is memory. */
 void identifier_tell(struct identifier *, enum cm_event_kind, int status);
 
-/* Joins a multicast group, of which MULTICAST_JOIN tells; the membership has a number and a uid of its own. Sending
- * only: nothing else changes here. EINVAL: no datagram service, no device, not bound, or connected already. */
+/* Joins a multicast group, which MULTICAST_JOIN reports; the membership has a separate number and uid. Sending only:
+ * nothing else changes here. EINVAL: no datagram service, no device, not bound, or connected already. */
 int identifier_join(struct identifier *, uint64_t uid, const struct cm_address *group, uint32_t *number);
 
 /* ENOENT; EINVAL: of another queue. Writes how many events of the membership were ever fetched. */

@@ -310,7 +310,7 @@ static void drop_events(struct host *host)
     host->signalled = 0;
 }
 
-/* Destroying is a command for every state, too: the rig finds whatever is left. */
+/* Destroying is a command for every state, too: the rig finds all leftovers. */
 static void every_command_in_every_state(void **state)
 {
     for (unsigned i = 0; i < STATES; i++)
@@ -495,7 +495,7 @@ static void families_do_not_mix(void **state)
     identifier_destroy(identifier, rig->now);
 }
 
-/* cm.md, C.2: what every librdmacm does first, to learn whether AF_IB is known. */
+/* cm.md, C.2: every librdmacm does this first, to learn whether AF_IB is known. */
 static void the_probe_for_af_ib_succeeds(void **state)
 {
     struct rig *rig = *state;

@@ -1,5 +1,6 @@
-/* The communication manager of a process: what all its identifiers and sessions share. Pure: no socket, clock, thread,
- * lock or allocation; one caller at a time. dispatch.h has what goes in and out, identifier.h what programs ask for. */
+/* The communication manager of a process: the state that all its identifiers and sessions share. Pure: no socket,
+ * clock, thread, lock or allocation; one caller at a time. dispatch.h has its inputs and outputs, identifier.h the
+ * commands of programs. */
 #ifndef CM_MANAGER_H
 #define CM_MANAGER_H
 
@@ -37,9 +38,9 @@ struct manager_operations {
      * listen_port have. */
     int (*find_port)(struct manager *, const struct cm_address *, struct cm_port *);
 
-    /* The way to the destination: from that port (NULL: from whichever leads there) and that source (the wildcard: what
-     * suits; it is written back, without its port). ENETUNREACH, EHOSTUNREACH: the host has no route. ENODEV: it leads
-     * to no device. EAGAIN: the neighbour on it has been asked for and not answered yet. */
+    /* The way to the destination: from that port (NULL: from whichever leads there) and that source (the wildcard: one
+     * that suits; it is written back, without its port). ENETUNREACH, EHOSTUNREACH: the host has no route. ENODEV: it
+     * leads to no device. EAGAIN: the neighbour on it has been asked for and not answered yet. */
     int (*find_route)(struct manager *, const struct cm_port *, struct cm_address *source,
                       const struct cm_address *destination, struct cm_route *);
 
@@ -63,11 +64,11 @@ struct manager_operations {
     nanos (*linger)(struct manager *);
 
     /* Something happened to the connection with this communication ID that events/events.def has a line for, with its
-     * fields. NULL: nobody wants to know. */
+     * fields. NULL: not reported. */
     void (*event)(struct manager *, uint32_t communication_id, enum event, uint64_t a, uint64_t b);
 
     /* Likewise, to an identifier: the owner may keep it in identifier->told. Of an event for the program `a` is its
-     * kind (enum cm_event_kind), of messages and states their names. NULL: nobody wants to know. */
+     * kind (enum cm_event_kind), of messages and states their names. NULL: not reported. */
     void (*happened)(struct manager *, struct identifier *, enum event, uint64_t a, uint64_t b);
 };
 
@@ -80,7 +81,7 @@ struct session_operations {
     bool (*transmit)(struct session *, struct cm_message *); /* the next message to send; false: none */
     void (*bereave)(struct session *, nanos now);            /* the peer's process has ended */
     void (*abandon)(struct session *, nanos now);            /* its identifier goes: says goodbye */
-    /* What the peer is owed if this process ends now; false: nothing. */
+    /* The message that the peer needs if this process ends now; false: none. */
     bool (*goodbye)(const struct session *, struct cm_message *);
     bool (*is_finished)(const struct session *); /* no identifier, nothing left: may be released */
 };
@@ -122,7 +123,7 @@ struct manager {
     uint8_t repeats;
 };
 
-/* What the owner decides. */
+/* The choices of the owner. */
 struct manager_settings {
     struct hash_entry **buckets; /* 4 * MANAGER_BUCKETS, all NULL */
     uint32_t agent;
@@ -150,8 +151,8 @@ void session_know_remote(struct session *, uint64_t guid, uint32_t remote_id, ui
 /* Of a resolution: found by the peer's address, which is in `route`, and its RequestID. */
 void session_know_request(struct session *, uint32_t request);
 
-/* Behind everything that may have changed a session: sees to its output, and releases it when it is finished. The
- * session must not be used any more if it has no identifier. */
+/* Behind everything that may have changed a session: sends its output, and releases it when it is finished. The session
+ * must not be used any more if it has no identifier. */
 void session_settle(struct session *);
 
 struct session *manager_find_local(const struct manager *, uint32_t local_id);

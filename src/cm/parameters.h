@@ -1,4 +1,4 @@
-/* What programs say about a connection, and hear about it, in commands and events. */
+/* The facts about a connection that programs give in commands and get in events. */
 #ifndef CM_PARAMETERS_H
 #define CM_PARAMETERS_H
 

@@ -1,5 +1,5 @@
-/* Port numbers of the host: which of them an identifier may have, given those that others have. They are apart from
- * those of TCP and UDP. Pure; who has which is for the owner to keep. */
+/* Port numbers of the host: decides which of them an identifier may have, given those that others have. They are apart
+ * from those of TCP and UDP. Pure; the owner keeps the list of holders. */
 #ifndef CM_PORTS_H
 #define CM_PORTS_H
 
@@ -17,11 +17,12 @@ struct ports_range {
     uint16_t low, high;
 };
 
-/* May the port be had besides what others have of it, all of one space and port? 0; EADDRINUSE: one has that very
- * address; EADDRNOTAVAIL: one of the two is for all addresses. `reuse` false: although both said REUSEADDR. */
+/* Returns whether the port may be had besides the claims of others, all of one space and port. 0: yes; EADDRINUSE: one
+ * has that very address; EADDRNOTAVAIL: one of the two is for all addresses. `reuse` false: although both said
+ * REUSEADDR. */
 int ports_conflict(const struct port_claim *const *others, unsigned count, const struct port_claim *wanted, bool reuse);
 
-/* May it be shared, because no peer could mistake one for another? */
+/* Returns true if it may be shared, because no peer could mistake one for another. */
 bool ports_are_distinct(const struct port_claim *const *others, unsigned count, const struct port_claim *wanted);
 
 /* The port of this attempt, 0 the first: each of the range once in (high - low + 1) attempts. */

@@ -1,4 +1,4 @@
-/* What the connection manager asks of the types of queue pairs (enum ibv_qp_type). Pure. */
+/* The properties of the types of queue pairs (enum ibv_qp_type) that the connection manager needs. Pure. */
 #ifndef CM_QP_TYPE_H
 #define CM_QP_TYPE_H
 
@@ -15,7 +15,7 @@ struct qp_type {
     bool datagram;               /* its peers are resolved (SIDR), not connected */
     bool requests, responds;     /* it has a requester, a responder of a reliable service, and their attributes */
     uint8_t transport, extended; /* in a REQ of its owner */
-    uint8_t peer;                /* the type that the receiver of such a REQ needs; 0: such a REQ comes from nobody */
+    uint8_t peer;                /* the type that the receiver of such a REQ needs; 0: no peer sends such a REQ */
 };
 
 /* Of a type that does not exist: one with nothing of all that. */

@@ -22,14 +22,14 @@ const char *resolution_state_name(enum resolution_state);
 struct resolution;
 
 struct resolution_operations {
-    /* The active side's end: a reply, or NULL when nobody answered. Must not call back into the resolution. */
+    /* The active side's end: a reply, or NULL when no answer came. Must not call back into the resolution. */
     void (*resolved)(struct resolution *, const struct cm_message *reply);
 };
 
 struct resolution {
     const struct resolution_operations *operations;
     enum resolution_state state;
-    bool abandoned; /* nobody wants to hear of it any more */
+    bool abandoned; /* the outcome is not reported any more */
     bool pending;   /* something is to be sent */
     uint8_t repeats;
     uint64_t transaction;
@@ -43,8 +43,8 @@ struct resolution {
 
 void resolution_initialize(struct resolution *, const struct resolution_operations *);
 
-/* Active: sends the request, and again as often as `repeats`, up to 15, while nobody answers. The private data begins
- * with whatever header it needs. */
+/* Active: sends the request, and again as often as `repeats`, up to 15, while no answer comes. The private data begins
+ * with the header that it needs. */
 void resolution_ask(struct resolution *, uint64_t service, uint64_t transaction, uint32_t request,
                     const struct cm_parameters *, unsigned repeats, nanos now);
 

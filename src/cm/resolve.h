@@ -1,4 +1,4 @@
-/* Identifiers of datagram services: what connecting is to them, is to resolve a service to a queue pair. */
+/* Identifiers of datagram services: their connecting is to resolve a service to a queue pair. */
 #ifndef CM_RESOLVE_H
 #define CM_RESOLVE_H
 

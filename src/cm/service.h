@@ -1,4 +1,4 @@
-/* Commands of identifiers that reach out to a peer. What they do depends on the service: connections (connect.h), or
+/* Commands of identifiers that reach out to a peer. Their effect depends on the service: connections (connect.h), or
  * datagrams (resolve.h). Returns, and `now`, are as in identifier.h. */
 #ifndef CM_SERVICE_H
 #define CM_SERVICE_H
@@ -7,7 +7,7 @@
 
 struct service_operations {
     /* Of the private data of the first message that the program has, with and without the header of IP addressing, and
-     * of what it gives when it accepts, and when it rejects: the most bytes, which callers of the functions keep. */
+     * of that of accepting and rejecting: the most bytes, which callers of the functions keep. */
     uint8_t request_private, accept_private, reject_private;
     const char *(*state)(const struct session *); /* in words */
     /* The reason of the peer's REJ, by which it ended; 0: none came. NULL: the service has no REJ. */

@@ -28,9 +28,9 @@
 
 enum { IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */ };
 
-static const nanos retry_after = NANOS_MILLISECOND;            /* what found no room, or no listener */
+static const nanos retry_after = NANOS_MILLISECOND;            /* a message that found no room, or no listener */
 static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* for how long a request waits for one */
-static const nanos partner_patience = NANOS_SECOND; /* likewise; one from whom there is a connection already */
+static const nanos partner_patience = NANOS_SECOND;            /* likewise; one that has a connection already */
 
 static struct cm *cm_of(struct manager *manager)
 {
@@ -195,8 +195,8 @@ static int cm_make(struct process *process, struct cm **to)
     return 0;
 }
 
-/* Who listens at all addresses of the host is to hear what comes for each of them, before a device is opened. What
- * can't be had is logged, and will be refused to who opens the device. */
+/* A program that listens at all addresses of the host gets the requests for each of them, before a device is opened. A
+ * port that can't be opened is logged, and opening its device will be refused. */
 static void open_ports(struct process *process)
 {
     unsigned count;
@@ -342,7 +342,7 @@ static void retry_early(struct cm *cm, nanos now)
     }
 }
 
-/* What a link has no room for holds up the rest for a moment. */
+/* A message that its link has no room for holds up the rest for a moment. */
 static void cm_flush(struct cm *cm)
 {
     while (cm->has_stuck || dispatch_transmit(&cm->manager, &cm->stuck)) {
@@ -377,7 +377,7 @@ void cm_end(struct cm *cm)
     schedule_by(&cm->process->schedule, &cm->timer, deadline);
 }
 
-/* The device that a packet is for, and who sent it. */
+/* The device that a packet is for, and its sender. */
 static bool find_way(const struct packet *packet, struct cm_route *route)
 {
     union ibv_gid source, destination;
@@ -426,7 +426,7 @@ bool cm_wait(struct process *process, const struct udp_arrival *arrival, const s
     if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
         return false;
     cm_begin(cm);
-    nanos partner = time_scaled(partner_patience); /* less than who sends it waits for all its answers */
+    nanos partner = time_scaled(partner_patience); /* less than its sender waits for all its answers */
     bool long_known = partner > listener_patience && dispatch_knows(&cm->manager, datagram.route.gid);
     nanos until = clock_now() + (long_known ? partner : listener_patience);
     bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, until);
@@ -442,7 +442,7 @@ static void retry_waiting(struct cm *cm, nanos now)
             send_one(cm, &reply, true);
 }
 
-/* Under cm->lock. One of a connection, or a request for somebody who listens here. */
+/* Under cm->lock. Returns true for a message of a connection, or a request for a program that listens here. */
 static bool is_known(const struct cm *cm, const struct cm_message *message)
 {
     return !cm_is_reply(message->attribute) || !message->remote_id ||

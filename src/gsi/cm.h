@@ -27,7 +27,7 @@ struct cm {
     uint32_t first_id; /* of the block of numbers that communication IDs are made of */
     bool has_stuck;    /* a message that a link had no room for */
     struct dispatch_datagram stuck;
-    struct { /* requests of this host that nobody listens for yet */
+    struct { /* requests of this host without a listener yet */
         struct dispatch_datagram datagram;
         nanos until; /* then they are rejected */
     } early[CM_EARLY_MAX];
@@ -50,18 +50,20 @@ void cm_unlock(struct process *);
 /* In the child: the cleanup process is its parent's. */
 void cm_inherit(struct process *);
 
-/* The program ends without closing its channels: destroys all identifiers, so that peers hear of it. */
+/* The program ends without closing its channels: destroys all identifiers, so that peers are notified. */
 void cm_say_goodbye(struct process *);
 
-/* The device of this number is said to go, which identifiers that are bound to it hear. Under process->progress. */
+/* The device of this number goes, which identifiers that are bound to it report. Under process->progress. */
 void cm_remove_device(struct process *, unsigned device);
 
 /* The process ends: everything of it goes, without a word. */
 void cm_destroy(struct process *);
 
-/* Is this a child's copy after a fork, or has the process left the host at its end? Then nothing of it may be used. */
+/* Returns true if this is a child's copy after a fork, or the process has left the host at its end. Then no part of it
+ * may be used. */
 bool cm_is_inherited(const struct cm *);
-/* Is it the latter? Who waits for events then waits until the process is no more, as with the kernel. */
+/* Returns true in the latter case. A thread that waits for events then waits until the process is no more, as with the
+ * kernel. */
 bool cm_is_over(const struct cm *);
 
 /* Takes the lock; gives it back when what the engine has to send is sent, and its timers are seen to. */
@@ -71,12 +73,12 @@ void cm_end(struct cm *);
 /* A packet for queue pair 1 from a process of this host. Under process->progress. */
 void cm_receive(struct process *, struct peer *, const struct packet *);
 
-/* A request from another host that nobody on this one listens for: waits for somebody who does, and is rejected if
- * nobody comes. False: it can't wait. Likewise. */
+/* A request from another host that no program on this one listens for: waits for one that does, and is rejected if none
+ * comes. False: it can't wait. Likewise. */
 bool cm_wait(struct process *, const struct udp_arrival *, const struct cm_message *);
 
 enum cm_taken {
-    CM_UNKNOWN, /* nobody here has to do with it */
+    CM_UNKNOWN, /* no process here has to do with it */
     CM_TAKEN,
     CM_ANSWER, /* `reply` is to be sent to where it came from; it belongs to no connection */
 };

@@ -151,7 +151,8 @@ static int find_port(const struct cm_address *address, struct cm_port *port)
     return is_of_host(address) ? serve_host(port) : EADDRNOTAVAIL;
 }
 
-/* With Linux, too, who binds to it has no device yet; libfabric then offers the device's own addresses instead. */
+/* With Linux, too, an identifier bound to it has no device yet; libfabric then offers the device's own addresses
+ * instead. */
 static bool is_loopback_beside_networks(const struct cm_address *address, const struct cm_port *port)
 {
     unsigned count;
@@ -184,7 +185,7 @@ static void set_loopback(struct cm_address *address)
         memcpy(address->gid + 10, (uint8_t[]){0xff, 0xff, 127, 0, 0, 1}, 6);
 }
 
-/* From the source that was bound, from the port that was bound, or from what the host would send from. */
+/* From the source that was bound, from the port that was bound, or from the one that the host would send from. */
 static int choose_source(const struct cm_port *bound, struct cm_address *source, const struct cm_address *destination,
                          struct cm_port *from)
 {

@@ -1,4 +1,4 @@
-/* Which device serves an address, and which way leads to another: what the connection manager asks of this host. */
+/* Finds the device that serves an address, and the way that leads to another, for the connection manager. */
 #ifndef GSI_CM_ADDRESS_H
 #define GSI_CM_ADDRESS_H
 

@@ -1,5 +1,5 @@
-/* What happens to the messages of the connection manager: counted, and with its line in the log, as events/events.def
- * says. All under cm->lock. */
+/* The events of the connection manager's messages: counted, and with a line in the log, as events/events.def defines.
+ * All under cm->lock. */
 #ifndef GSI_CM_EVENTS_H
 #define GSI_CM_EVENTS_H
 
@@ -15,7 +15,7 @@ struct identifier;
 
 struct cm_counts {
     uint64_t sent[CM_MESSAGES], received[CM_MESSAGES]; /* by attribute, from CM_REQ on */
-    uint64_t dropped[CM_DROPS];                        /* what was of no use, by reason, from REASON_CM_BACKLOG on */
+    uint64_t dropped[CM_DROPS];                        /* messages of no use, by reason, from REASON_CM_BACKLOG on */
     uint64_t faults[FAULT_KINDS];
 };
 
@@ -32,7 +32,7 @@ void cm_note_identifier(const struct cm *, struct identifier *, enum event, uint
 /* The process ends: likewise, of those that still wait for their peers or their program. */
 void cm_note_end(struct cm *);
 
-/* What a fault does to a message that is sent. */
+/* Notes the faults of a message that is sent. */
 void cm_note_faults(struct cm_counts *, const struct fault *);
 
 #endif

@@ -19,7 +19,7 @@ static bool make_room(struct cm_neighbors *neighbors)
     return true;
 }
 
-/* When the kernel can't tell of its end, timeouts do. */
+/* When the kernel can't report its end, timeouts do. */
 static uint32_t add_neighbor(struct cm_neighbors *neighbors, struct node *node, struct peer *peer)
 {
     if (!make_room(neighbors))
@@ -28,7 +28,7 @@ static uint32_t add_neighbor(struct cm_neighbors *neighbors, struct node *node, 
     if (error)
         log_write(LOG_INFO, "the end of process %d will not be noticed at once", (int)peer->pid);
     if (peer->gone)
-        neighbors->departures = node_departures(node) - 1; /* it may have been told of already */
+        neighbors->departures = node_departures(node) - 1; /* its end may have been reported already */
     node_hold(peer);
     neighbors->list[neighbors->count].peer = peer;
     neighbors->list[neighbors->count].number = neighbors->next_number;

@@ -18,10 +18,10 @@ struct cm_neighbors {
 /* The number that routes name the process with, which is watched from now on; CM_NOWHERE: there is no memory. */
 uint32_t cm_neighbors_number(struct cm_neighbors *, struct node *, struct peer *);
 
-/* Who has that number, as long as it is watched; NULL: nobody. */
+/* Returns the process that has that number, as long as it is watched; NULL: none. */
 struct peer *cm_neighbors_find(const struct cm_neighbors *, uint32_t number);
 
-/* Tells the manager of those that have ended. Cheap while nobody has. */
+/* Reports those that have ended to the manager. Cheap while none has. */
 void cm_neighbors_check(struct cm_neighbors *, struct node *, struct manager *, nanos now);
 
 void cm_neighbors_forget(struct cm_neighbors *, struct node *);

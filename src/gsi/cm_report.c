@@ -165,7 +165,7 @@ void cm_report(FILE *out, struct process *process)
     struct cm *cm = atomic_load(&process->cm);
     if (!cm)
         return;
-    lock_take(&cm->lock); /* which nobody holds for long */
+    lock_take(&cm->lock); /* which no thread holds for long */
     report_identifiers(out, cm);
     cm_report_messages(out, cm);
     lock_release(&cm->lock);

@@ -1,4 +1,4 @@
-/* What `softverbs show connections` and `stat` are told of the connection manager. */
+/* The connection manager's reports for `softverbs show connections` and `stat`. */
 #ifndef GSI_CM_REPORT_H
 #define GSI_CM_REPORT_H
 
@@ -12,7 +12,8 @@
  * never had an event channel. Under process->progress. */
 void cm_report(FILE *, struct process *);
 
-/* Is its connection being made or resolved, so that something is waited for? It has a session. Under cm->lock. */
+/* Returns true if its connection is being made or resolved, so that a message is waited for. It has a session. Under
+ * cm->lock. */
 bool cm_report_is_between(const struct identifier *);
 
 /* A line of JSON with the last events of one, as what a process leaves (diag/kept_story.h). Under cm->lock. */

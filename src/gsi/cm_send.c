@@ -73,8 +73,8 @@ static struct cm_counts *counts_of(struct process *process)
     return &atomic_load(&process->cm)->counts;
 }
 
-/* They are too few to be kept until others overtake them, or for later: what would be delayed leaves at once. Links
- * inside the host would not notice flipped bits, so there the frame is lost. */
+/* They are too few to be kept until others overtake them, or for later: a message that would be delayed leaves at once.
+ * Links inside the host would not notice flipped bits, so there the frame is lost. */
 static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame,
                         enum cm_attribute attribute)
 {

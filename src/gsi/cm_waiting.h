@@ -1,8 +1,8 @@
-/* Requests from other hosts that nobody listens for yet.
+/* Requests from other hosts without a listener yet.
  *
  * Programs agree over a first connection to make a second one (perftest does), and then the one that connects may be
  * faster than the one that listens. So a request waits for its listener for a moment before it is rejected. There is
- * room for some; what comes in excess is rejected at once. */
+ * room for some; requests in excess are rejected at once. */
 #ifndef GSI_CM_WAITING_H
 #define GSI_CM_WAITING_H
 

@@ -80,9 +80,9 @@ static void send_reply(struct process *process, struct link *link, const struct 
         traffic_dropped(&process->traffic, REASON_PACKET_UNSENT, "qp 1: %s", strerror(error));
 }
 
-/* Where it came from, whatever it says. A reply goes wherever the request says that it came from, and nobody knows
- * whether that is so: not more of them than somebody who really asks has use for, and none that is longer than the
- * request. One to `softverbs ping` is as long, as that wants to know what the path carries. */
+/* Replies to the sender's address, not to one in the message. That address may be forged, so there are not more replies
+ * than a real requester has use for, and none is longer than the request. One to `softverbs ping` is as long, as that
+ * measures what the path carries. */
 static void answer(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                    const struct cm_message *reply)
 {
@@ -95,8 +95,8 @@ static void answer(struct process *process, const struct device *device, const s
     link->operations->close(link);
 }
 
-/* To what no program of this host takes; false: there is nothing to say. The private data of a SIDR_REP says who we
- * are. */
+/* Makes the reply to a message that no program of this host takes; false: none is due. The private data of a SIDR_REP
+ * identifies this host. */
 static bool answer_for_nobody(const struct cm_message *message, struct cm_message *reply)
 {
     *reply = (struct cm_message){.transaction = message->transaction, .remote_id = message->local_id};
@@ -119,7 +119,7 @@ static bool answer_for_nobody(const struct cm_message *message, struct cm_messag
     }
 }
 
-/* --- who is it for? */
+/* --- the receiver */
 
 static void drop(struct process *process, const struct udp_arrival *arrival, enum reason reason)
 {
@@ -170,7 +170,7 @@ static void reply_to(struct process *process, const struct device *device, const
     answer(process, device, arrival, reply);
 }
 
-/* Nobody listens for the request; somebody may in a moment. */
+/* No program listens for the request; one may in a moment. */
 static void refuse_request(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                            const struct cm_message *message)
 {
@@ -182,7 +182,7 @@ static void refuse_request(struct process *process, const struct device *device,
         answer(process, device, arrival, &reply);
 }
 
-/* To the programs of this process; false: none of them knows of it. */
+/* Passes it to the programs of this process; false: no program takes it. */
 static bool give_to_programs(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                              const struct cm_message *message)
 {
@@ -204,7 +204,7 @@ static bool give_to_process(struct process *process, struct peer *peer, const st
     return true;
 }
 
-/* To the process whose program takes it; false: nobody does. */
+/* Passes it to the process whose program takes it; false: no program does. */
 static bool give_to_taker(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                           const struct cm_message *message, bool forwarded)
 {
@@ -231,7 +231,7 @@ static void take_request(struct process *process, const struct device *device, c
         drop(process, arrival, REASON_MAD_NOT_SERVED);
 }
 
-/* Has somebody asked for it who is no connection manager? */
+/* Passes it to a requester that is no connection manager; false: there is none. */
 static bool give_to_asker(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
                           const uint8_t *forwarded)
 {
@@ -245,7 +245,8 @@ static bool give_to_asker(struct process *process, const struct udp_arrival *arr
     return true;
 }
 
-/* A REJ of who has given up its request has no communication ID of ours: any process of the host may have got that. */
+/* A REJ of a requester that has given up its request has no communication ID of ours: any process of the host may have
+ * got that. */
 static void take_farewell(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                           const struct cm_message *message, bool forwarded)
 {

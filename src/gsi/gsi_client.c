@@ -12,13 +12,13 @@
 #include "process/port.h"
 #include "runtime/clock.h"
 
-/* Service IDs that begin with 0x10 belong to who has the OUI behind it: "ping". */
+/* Service IDs that begin with 0x10 belong to the holder of the OUI behind it: "ping". */
 static const uint64_t service = (uint64_t)0x10 << 56 | (uint64_t)IDENTITY_VENDOR << 32 | 0x70696e67;
 
 struct gsi_client {
     struct gsi_asker asker;
     struct process *process;
-    uint32_t cookie; /* so that nobody answers who was not asked */
+    uint32_t cookie; /* so that only a host that was asked can answer */
     int fd;
 };
 

@@ -1,6 +1,6 @@
 /* Asking another host whether an endpoint is there: the answers' side. They come to UDP port 4791, which the processes
- * of this host share, so who asks joins them with the numbers that an answer finds it by (gsi.h). The questions may be
- * sent from any socket. */
+ * of this host share, so the asking process joins them with the numbers by which an answer finds it (gsi.h). The
+ * questions may be sent from any socket. */
 #ifndef GSI_GSI_CLIENT_H
 #define GSI_GSI_CLIENT_H
 
@@ -21,12 +21,12 @@ struct gsi_client_reply {
 };
 
 /* Joins the host's processes and opens the device's port, without answering others. From then on each answer is written
- * to the pipe `fd`, unless that is full. 0 or errno, as of process_join and port_open: EADDRINUSE when the UDP port is
- * somebody else's. */
+ * to the pipe `fd`, unless that is full. 0 or errno, as of process_join and port_open: EADDRINUSE when another process
+ * has the UDP port. */
 int gsi_client_open(struct gsi_client **, const struct device *, const struct process_parts *, int fd);
 void gsi_client_close(struct gsi_client *);
 
-/* The question of this number, for a service that nobody offers. */
+/* The question of this number, for a service that no program offers. */
 struct cm_message gsi_client_question(const struct gsi_client *, uint32_t number);
 
 #endif

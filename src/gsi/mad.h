@@ -1,5 +1,5 @@
-/* The endpoint of queue pair 1: what comes from a network is for the general services interface, what comes from a
- * process of this host for the connection manager. */
+/* The endpoint of queue pair 1: packets from a network are for the general services interface, those from a process of
+ * this host for the connection manager. */
 #ifndef GSI_MAD_H
 #define GSI_MAD_H
 

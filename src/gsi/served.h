@@ -10,7 +10,7 @@
  * answers there, and others of the host know it. Under process->control. */
 int served_open(struct process *, const struct device *);
 
-/* Does this process answer there? Thread-safe. */
+/* Returns true if this process answers there. Thread-safe. */
 bool served_here(const struct process *, const struct device *);
 
 /* All processes that do; as node_members. */

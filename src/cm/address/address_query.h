@@ -1,5 +1,5 @@
-/* rdma_resolve_addr: which way leads to the destination, and is the neighbour there that packets go to first? Pure, as
- * identifier.h. */
+/* rdma_resolve_addr: finds the way that leads to the destination, and whether the neighbour that packets go to first is
+ * there. Pure, as identifier.h. */
 #ifndef CM_ADDRESS_ADDRESS_QUERY_H
 #define CM_ADDRESS_ADDRESS_QUERY_H
 

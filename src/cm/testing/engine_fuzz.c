@@ -1,6 +1,6 @@
 /* libFuzzer: a host whose programs do what the bytes say, in any order, and which gets messages that the bytes make up:
  * from nothing, or by changing what it sent itself (both its addresses are its own, so it talks with itself), and time.
- * Whatever comes, events are counted exactly, memory is bounded, and nothing is left when all identifiers are destroyed
+ * For all inputs, events are counted exactly, memory is bounded, and nothing is left when all identifiers are destroyed
  * and the timers have run out. */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct bench {
     nanos now;
     uint32_t numbers[IDENTIFIERS]; /* of identifiers that may be there */
     unsigned fetched[IDENTIFIERS];
-    struct dispatch_datagram kept[KEPT]; /* what was sent last */
+    struct dispatch_datagram kept[KEPT]; /* the datagrams that were sent last */
     unsigned sent;
 };
 

@@ -20,18 +20,18 @@ struct host {
     unsigned blocks;      /* allocated */
     unsigned fail_after;  /* allocations until one fails; 0: none does */
     unsigned fails_again; /* and so many after each; 0: all */
-    int route_error;      /* what find_route answers */
+    int route_error;      /* the error of find_route */
     unsigned questions;   /* for the neighbour, until it answers: so often find_route answers EAGAIN first */
     enum reason refused;  /* the last */
     uint64_t dropped[REASON_CM_UNEXPECTED - REASON_CM_BACKLOG + 1];
     nanos linger;       /* by which timewaits are longer */
-    unsigned signalled; /* events that the queue's operations told of */
+    unsigned signalled; /* events that the queue's operations signalled */
 };
 
 void host_make(struct host *, uint8_t number);
 void host_free(struct host *);
 
-/* What is sent as it arrives: through the codec, with the way turned round. */
+/* A sent datagram as it arrives: through the codec, with the way turned round. */
 struct dispatch_datagram host_arrival(const struct host *at, const struct host *from,
                                       const struct dispatch_datagram *sent);
 

@@ -1,4 +1,4 @@
-/* What programs do with their identifiers, and what they may expect to hear for it. */
+/* The programs' calls on their identifiers, and the events that they may expect for them. */
 #include <string.h>
 
 #include "base/container.h"
@@ -54,7 +54,7 @@ static bool is_faithful(const struct world *world)
     return !world->plan.forgery && !world->plan.scarcity;
 }
 
-/* An active one that was given the time has heard how its attempt ended; so has a passive one that accepted. */
+/* An active one that was given the time has got the end of its attempt; so has a passive one that accepted. */
 static void judge_end(struct player *player)
 {
     struct world *world = player->world;
@@ -225,7 +225,7 @@ static void take_request(struct player *listener, const struct cm_event *event)
     choose(player, accept_it);
 }
 
-/* --- what is heard */
+/* --- the events */
 
 static struct player *peer_of(struct player *player)
 {
@@ -264,7 +264,7 @@ static bool is_last_word(enum cm_event_kind kind)
     return kind == CM_REJECTED || kind == CM_UNREACHABLE || kind == CM_DISCONNECTED;
 }
 
-/* Each at most once; nothing after the last word but the end of the timewait after DISCONNECTED. */
+/* Each at most once; nothing after the final event except the end of the timewait after DISCONNECTED. */
 static void check_order(struct player *player, enum cm_event_kind kind)
 {
     struct world *world = player->world;

@@ -17,7 +17,7 @@ struct rig {
 };
 
 int rig_make(void **state);
-int rig_free(void **state); /* destroys nothing: what is left over fails */
+int rig_free(void **state); /* destroys nothing: leftovers fail */
 
 struct cm_address rig_address(const struct host *, uint16_t port);
 
@@ -38,7 +38,7 @@ void rig_quiet(struct rig *);                    /* nothing is on the wire */
 /* Delivers until nothing is on the wire. */
 void rig_settle(struct rig *);
 
-/* Lets time pass, step by step from deadline to deadline; what is sent meanwhile stays on the wire. */
+/* Lets time pass, step by step from deadline to deadline; datagrams that are sent meanwhile stay on the wire. */
 void rig_wait(struct rig *, nanos);
 
 /* The next event of the host: fails when there is none, or of another kind. The rig keeps it until the next call. */

@@ -58,7 +58,7 @@ static void note(struct world *world, const struct flight *flight, const char *w
 
 static void launch(struct world *world, struct host *from, struct host *to, const struct dispatch_datagram *datagram);
 
-/* An answer leads back along the way of what it answers; whoever has no place there has no answer. */
+/* An answer leads back along the way of its request; a sender that has no place there gets no answer. */
 static void land(struct timer *timer, nanos now)
 {
     struct flight *flight = container_of(timer, struct flight, landing);
@@ -81,7 +81,7 @@ static void fly(struct world *world, struct host *from, struct host *to, const s
     timer_set(&world->agenda, &flight->landing, world->now + world_draw(world, world->plan.delay_most + 1));
 }
 
-/* A stranger who sees what is sent changes some of it; or sends it on as it is. */
+/* An attacker that sees the datagrams changes some of them; or sends them on as they are. */
 static void forge(struct world *world, struct host *from, struct host *to, const struct dispatch_datagram *datagram)
 {
     uint8_t bytes[MAD_BYTES];

@@ -1,6 +1,6 @@
 /* Many hosts in virtual time, whose programs listen, connect, transfer nothing, and end, on a network that loses,
- * repeats, delays and reorders, with processes that die and memory that is scarce: all as a seed decides. What the
- * programs hear is held against what they and their peers did. */
+ * repeats, delays and reorders, with processes that die and memory that is scarce: all as a seed decides. The events
+ * that the programs get are compared with the calls that they and their peers made. */
 #ifndef CM_TESTING_WORLD_H
 #define CM_TESTING_WORLD_H
 
@@ -11,19 +11,19 @@
 
 enum { WORLD_HOSTS = 6, WORLD_PLAYERS = 4096 };
 
-/* What a seed decides. Chances are per mille. */
+/* The choices of a seed. Chances are per mille. */
 struct world_plan {
     unsigned hosts, connections; /* of them, that programs try to make */
     unsigned loss, duplication;
     nanos delay_most;  /* of a message; below the timewait */
-    unsigned forgery;  /* for each message sent, that a stranger sends a changed copy of it */
+    unsigned forgery;  /* for each message sent, that an attacker sends a changed copy of it */
     unsigned scarcity; /* one of so many allocations fails; 0: none */
     bool slow;         /* programs think for so long that messages are repeated */
 };
 
 enum player_role { PLAYER_LISTENER, PLAYER_ACTIVE, PLAYER_PASSIVE };
 
-/* Somebody who has an identifier. */
+/* A program that has an identifier. */
 struct player {
     struct world *world;
     struct host *host;
@@ -34,8 +34,8 @@ struct player {
     unsigned fetched;   /* events of it */
     uint8_t heard[CM_EVENT_KINDS];
     bool asked;                      /* for a connection */
-    bool early;                      /* destroyed before it could hear how it ended */
-    bool accepted, confirmed, ended; /* what it did */
+    bool early;                      /* destroyed before it could get its end */
+    bool accepted, confirmed, ended; /* its calls */
     nanos born;
     struct timer turn; /* when it does something */
     void (*next)(struct player *);
@@ -62,10 +62,10 @@ uint64_t world_draw(struct world *, uint64_t limit); /* 0 to limit - 1 */
 bool world_hits(struct world *, unsigned per_mille);
 void world_complain(struct world *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Behind every call of a host's manager: sends what it has to, and sees to its timers. */
+/* Behind every call of a host's manager: sends its output, and sets its timers. */
 void world_settle(struct world *, struct host *);
 
-/* players.c: makes those that the plan wants; a host's events are to be fetched; what must hold at the end. */
+/* players.c: makes those that the plan wants; a host's events are to be fetched; the checks at the end. */
 void players_begin(struct world *);
 void players_fetch(struct world *, struct host *);
 void players_judge(struct world *);

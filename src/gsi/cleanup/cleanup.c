@@ -18,11 +18,11 @@
 #include "gsi/cleanup/cleanup_start.h"
 #include "process/port.h"
 
-static const nanos retry_after = 10 * NANOS_SECOND; /* what could not be started may be possible later */
+static const nanos retry_after = 10 * NANOS_SECOND; /* a start that failed may succeed later */
 
 struct cleanup {
     struct cleanup_shared *shared;   /* NULL: there was no memory */
-    int held;                        /* the pipe whose end tells of the program's; -1: none */
+    int held;                        /* the pipe whose end shows the program's; -1: none */
     ino_t held_inode;                /* the program may have closed it, and have another file there */
     uint32_t free_count;             /* of the records that are free: */
     uint16_t free[CLEANUP_SESSIONS]; /* their places */
@@ -65,7 +65,7 @@ static int map_memory(struct cleanup_shared **to, int *fd)
     return 0;
 }
 
-/* Moves the records, at their places, into memory of its own for each process. */
+/* Moves the records, at their places, into separate memory for each process. */
 static int renew_memory(struct cleanup *cleanup, int *fd)
 {
     uint32_t used = CLEANUP_SESSIONS - cleanup->free_count;
@@ -106,14 +106,14 @@ static void hold(struct cleanup *cleanup, int fd)
     cleanup->held_inode = status.st_ino;
 }
 
-/* Somebody may have killed it, and the program may close all descriptors. */
+/* A user may have killed it, and the program may close all descriptors. */
 static bool is_gone(const struct cleanup *cleanup)
 {
     struct pollfd end = {.fd = cleanup->held};
     return !holds(cleanup) || (poll(&end, 1, 0) > 0 && end.revents & (POLLERR | POLLNVAL));
 }
 
-/* Each cause is told of once, until another comes. */
+/* Each cause is logged once, until another comes. */
 static void log_failure(struct cleanup *cleanup, int error, const char *why, nanos now)
 {
     if (cleanup->told != error)
@@ -139,7 +139,7 @@ static void start_process(struct cleanup *cleanup, nanos now)
         hold(cleanup, held);
 }
 
-/* Has the one that is gone never got so far as to read? Nor would the next. */
+/* Returns true if the one that is gone never got so far as to read. Nor would the next. */
 static bool has_failed(const struct cleanup *cleanup)
 {
     return holds(cleanup) && !atomic_load(&cleanup->shared->lives);
@@ -197,7 +197,7 @@ static bool has_zeros_behind(const uint8_t mad[MAD_BYTES])
     return true;
 }
 
-/* What the peer is owed, as it is sent; false: nothing. */
+/* Writes the message that the peer needs at the end, as it is sent; false: none. */
 static bool read_goodbye(const struct session *session, uint8_t mad[MAD_BYTES])
 {
     struct cm_message message;
@@ -214,7 +214,7 @@ static bool may_be_asked(const struct session *session)
     return connection && connection->state != CONNECTION_IDLE && connection->remote.communication_id;
 }
 
-/* Who is killed in the midst of this owes nothing. */
+/* A program that is killed in the midst of this leaves a record without message. */
 static void write_record(struct cleanup_record *record, const struct session *session, const uint8_t *goodbye)
 {
     const struct connection *connection = connect_of(session);
@@ -228,7 +228,7 @@ static void write_record(struct cleanup_record *record, const struct session *se
     atomic_store(&record->state, goodbye ? CLEANUP_GOODBYES : CLEANUP_SILENT);
 }
 
-/* 0: it leads to nobody beyond this host. */
+/* 0: it does not leave this host. */
 static unsigned find_interface(const struct process *process, const struct session *session)
 {
     unsigned count;

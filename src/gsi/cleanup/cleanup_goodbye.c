@@ -54,7 +54,7 @@ static struct udp_port *find_sender(struct farewell *farewell, unsigned interfac
     return port;
 }
 
-/* What has no room now is lost, as on a network. */
+/* A packet that has no room now is lost, as on a network. */
 static void send_on(struct link *link, const struct cm_packet *made)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
@@ -161,7 +161,7 @@ static bool is_told_to_end(void)
     return !sigpending(&pending) && sigismember(&pending, SIGTERM);
 }
 
-/* `owing`: sessions that the peer has been told nothing of, or not answered. */
+/* `owing`: sessions whose peer got no message, or has not answered. */
 static bool has_left(const struct farewell *farewell, bool owing)
 {
     for (unsigned i = 0; i < farewell->count; i++)

@@ -1,4 +1,4 @@
-/* What the cleanup process does when the program has ended. */
+/* The work of the cleanup process when the program has ended. */
 #ifndef GSI_CLEANUP_CLEANUP_GOODBYE_H
 #define GSI_CLEANUP_CLEANUP_GOODBYE_H
 
@@ -6,7 +6,7 @@
 #include "gsi/cleanup/cleanup_layout.h"
 
 /* Sends each peer its goodbye, a DREQ again until it is answered, and answers the peers' own DREQs, for 5 s at most and
- * until all have heard; behind a SIGTERM (which is blocked) for no more than 1 s. */
+ * until all have answered; behind a SIGTERM (which is blocked) for no more than 1 s. */
 void cleanup_say_goodbye(const struct cleanup_shared *, nanos (*clock)(void));
 
 #endif

@@ -1,6 +1,6 @@
-/* What a program and its cleanup process share: a sealed file in memory of this one structure. It holds no pointers.
- * The program writes the records, the cleanup process reads them when the program has ended; both write `count`,
- * and the cleanup process writes `lives`. */
+/* The memory that a program and its cleanup process share: a sealed file in memory of this one structure. It holds no
+ * pointers. The program writes the records, the cleanup process reads them when the program has ended; both write
+ * `count`, and the cleanup process writes `lives`. */
 #ifndef GSI_CLEANUP_CLEANUP_LAYOUT_H
 #define GSI_CLEANUP_CLEANUP_LAYOUT_H
 
@@ -10,14 +10,14 @@
 enum {
     CLEANUP_MAGIC = 0x73766370,
     CLEANUP_LAYOUT = 1,       /* of the structures here; a cleanup process of another release ends at once */
-    CLEANUP_SESSIONS = 16384, /* records; sessions beyond them are told of as little as without this process */
+    CLEANUP_SESSIONS = 16384, /* records; peers of sessions beyond them get no message, as without this process */
     CLEANUP_GOODBYE = 64,     /* bytes of a goodbye: its MAD has zeros behind them */
     CLEANUP_PATIENCE = 5,     /* seconds: behind the last session, and behind the end of the program */
 };
 
 enum cleanup_state {
     CLEANUP_FREE,    /* or half written */
-    CLEANUP_SILENT,  /* the peer is owed nothing, but a DREQ of it is answered */
+    CLEANUP_SILENT,  /* no message is due to the peer, and a DREQ of it is answered */
     CLEANUP_GOODBYES /* the peer is owed `goodbye` */
 };
 

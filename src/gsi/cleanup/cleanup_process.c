@@ -33,7 +33,7 @@ static void close_from_directory(int first)
         closedir(list);
 }
 
-/* Nothing of the program's is kept, so that nobody waits for its end. */
+/* No descriptor of the program's is kept, so that no process waits for its end. */
 static void close_all_from(int first)
 {
 #ifdef SYS_close_range
@@ -43,8 +43,8 @@ static void close_all_from(int first)
     close_from_directory(first);
 }
 
-/* All signals are blocked. Who ends all processes of a service sends SIGTERM, which waits until the program has ended;
- * SIGKILL does no harm. */
+/* All signals are blocked. A service manager that ends all processes of a service sends SIGTERM, which waits until the
+ * program has ended; SIGKILL does no harm. */
 static void become_a_daemon(void)
 {
     sigset_t all;
@@ -78,7 +78,7 @@ static nanos now(void)
     return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
 }
 
-/* For as long as there were no sessions. True: the program is told that no process reads what it writes any more. */
+/* For as long as there were no sessions. True: the program is informed that no process reads its records any more. */
 static bool has_been_idle(struct cleanup_shared *shared, nanos *idle_since)
 {
     uint32_t none = 0;

@@ -23,7 +23,7 @@
 #include "gsi/cleanup/cleanup_layout.h"
 #include "gsi/cleanup/cleanup_process.h"
 
-enum { STACK = 64 << 10, LIFTED = 16 /* descriptors from here on are none of the cleanup process's */ };
+enum { STACK = 64 << 10, LIFTED = 16 /* descriptors from here on don't belong to the cleanup process */ };
 
 /* Shares the program's memory until it becomes another program, so all that it needs is made before. */
 struct start {
@@ -36,7 +36,7 @@ struct start {
 
 /* --- what is in the way */
 
-/* Is this the library, and not a program that has it inside? */
+/* Returns true if this is the library, and not a program that has it inside. */
 static bool can_be_run(void)
 {
     extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
@@ -83,7 +83,7 @@ static long read_status(const char *path, const char *name)
     return value;
 }
 
-/* A filter that a program has set for itself, unlike that of its container, may kill who starts programs. */
+/* A filter that a program has set for itself, unlike that of its container, may kill a process that starts programs. */
 static bool is_sandboxed(void)
 {
     static const char self[] = "/proc/thread-self/status", first[] = "/proc/1/status";
@@ -120,7 +120,7 @@ static int find_obstacle(struct start *start, const char **why)
     return find_loader(start->loader) && find_file((uintptr_t)cleanup_entry, start->library) ? 0 : ENOENT;
 }
 
-/* --- the start: two steps, so that it is nobody's child */
+/* --- the start: two steps, so that it is no child of the program */
 
 /* Out of the way of the numbers that are to be theirs. There may be no pidfd. */
 static bool place(const struct start *start)
@@ -145,7 +145,7 @@ static int become_process(void *argument)
     _exit(1);
 }
 
-/* CLONE_VFORK: returns when the other has become another program, or ended. No signal tells of its end. */
+/* CLONE_VFORK: returns when the other has become another program, or ended. No signal reports its end. */
 static int clone_sharing(int (*function)(void *), struct start *start, uint8_t *stack)
 {
     return clone(function, stack + STACK, CLONE_VM | CLONE_VFORK, start);
@@ -159,7 +159,7 @@ static int start_process(void *argument)
     _exit(0);
 }
 
-/* No handler of the program runs in what shares its memory. */
+/* No handler of the program runs in a process that shares its memory. */
 static int run_steps(struct start *start)
 {
     sigset_t all, before;

@@ -3,8 +3,8 @@
 #ifndef GSI_CLEANUP_CLEANUP_START_H
 #define GSI_CLEANUP_CLEANUP_START_H
 
-/* Starts it with this shared memory, as no child of the program. 0 and a descriptor: what it hears of the program's end
- * by. Or errno and what is in the way. No signal is raised, and no child can be seen by wait(2). */
+/* Starts it with this shared memory, as no child of the program. 0 and a descriptor, whose closing shows it the
+ * program's end. Or errno and the obstacle. No signal is raised, and no child can be seen by wait(2). */
 int cleanup_start(int memory, int *held, const char **why);
 
 #endif
