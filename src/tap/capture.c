@@ -93,7 +93,7 @@ static uint8_t *finish_block(uint8_t *block, uint8_t *to)
     return put32(to, length);
 }
 
-/* What a file begins with: the section and its only interface. Returns the length. */
+/* Writes the beginning of a file: the section and its only interface. Returns the length. */
 static size_t make_start(uint8_t *start, uint16_t link)
 {
     static const uint8_t resolution = NANOSECONDS;
@@ -155,7 +155,7 @@ static int begin_locked(const struct output *file, uint16_t link)
 {
     int error = file_lock_byte(file->descriptor, F_WRLCK, 0);
     if (error == EAGAIN || error == EACCES)
-        return EBUSY; /* who has it may be stopped */
+        return EBUSY; /* its holder may be stopped */
     error = begin_or_go_on(file, link);
     file_lock_byte(file->descriptor, F_UNLCK, 0);
     return error;
@@ -227,7 +227,7 @@ int capture_begin(const char *path)
     return error;
 }
 
-/* The part of a block that was written is taken back, if nobody has written behind it. */
+/* Takes back the part of a block that was written, if no process has written behind it. */
 static void stop(struct capture *capture, size_t written, int error)
 {
     struct stat status;
@@ -367,8 +367,8 @@ static uint8_t *put_local(uint8_t *to, const struct capture_way *way, size_t len
     return grh + GRH_LENGTH;
 }
 
-/* What a record of an InfiniBand packet begins with: the time in seconds and 2^32ths of them, little-endian, and
- * lengths. Returns the length of all. */
+/* Writes the beginning of the record of an InfiniBand packet: the time in seconds and 2^32ths of them, little-endian,
+ * and lengths. Returns the length of all. */
 static size_t put_erf(uint8_t *to, size_t packet)
 {
     struct timespec now;
@@ -384,7 +384,7 @@ static size_t put_erf(uint8_t *to, size_t packet)
     return ERF_HEADER + packet;
 }
 
-/* What follows the last pad byte of a packet that begins with an LRH. Returns the length of all. */
+/* Writes the part behind the last pad byte of a packet that begins with an LRH. Returns the length of all. */
 static size_t end_local(uint8_t *packet, size_t covered)
 {
     uint32_t icrc = __builtin_bswap32(lrh_icrc(packet, (uint32_t)covered));
@@ -394,7 +394,7 @@ static size_t end_local(uint8_t *packet, size_t covered)
     return covered + LRH_TRAILER;
 }
 
-/* The frame into the block; returns its length. *read: could the payload be had? */
+/* Puts the frame into the block; returns its length. *read: whether the payload could be read. */
 static size_t put_packet(uint8_t *frame, const struct capture_way *way, const uint8_t *headers, size_t length,
                          const struct payload *payload, uint32_t held, bool *read)
 {

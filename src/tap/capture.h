@@ -1,12 +1,13 @@
 /* Writes packets to a pcapng file as Wireshark reads them: Ethernet, IPv4 or IPv6, UDP port 4791, RoCEv2 with its
- * invariant CRC. What has no such headers (links inside the host) gets them from its GIDs; the Ethernet addresses too
- * are made from those. Packets of InfiniBand begin with their LRH and end with both CRCs; a file holds either. Each
- * packet tells its direction, and in a comment the process that wrote it and both queue pairs, as only the receiver's
- * is in the packet: "pid 4711 server; qp 0x11 to 0x12; fault: dropped".
+ * invariant CRC. A packet that has no such headers (links inside the host) gets them from its GIDs; the Ethernet
+ * addresses too are made from those. Packets of InfiniBand begin with their LRH and end with both CRCs; a file holds
+ * either. Each packet has its direction, and in a comment the process that wrote it and both queue pairs, as only the
+ * receiver's is in the packet: "pid 4711 server; qp 0x11 to 0x12; fault: dropped".
  *
  * Processes may share a file: every block is one write at its end (O_APPEND), and the section's header is written by
- * whoever finds the file empty, under a lock of its first byte; each holds the file's shared lock (flock) for as long
- * as it writes. What a process leaves that is killed while it writes, the next one makes readable (capture_mend.h).
+ * the process that finds the file empty, under a lock of its first byte; each holds the file's shared lock (flock) for
+ * as long as it writes. If a process is killed while it writes, the next one makes the rest of its block readable
+ * (capture_mend.h).
  *
  * A packet that an IP header can't announce (payloads by reference are up to LINK_REFERENCE_SEGMENT long) is written
  * with as much of its payload as fits, CAPTURE_PAYLOAD_MAX, with the ICRC of what is written, and a comment that says
@@ -42,12 +43,12 @@ bool capture_name(const char *name, char *to, size_t room);
 /* Opens the file, whose name capture_name made, and begins it when it is empty. NULL and a sentence: it can't be
  * written, or holds something that softverbs did not write, or not of this link layer, which is left as it is. */
 struct capture *capture_open(const char *path, bool infiniband, char *why, size_t why_size);
-/* Ends the capture when the file has about so many bytes, whoever wrote them; 0: never. */
+/* Ends the capture when the file has about so many bytes, of all its writers; 0: never. */
 void capture_limit(struct capture *, uint64_t most);
 void capture_close(struct capture *);
 
 /* For the command, before programs start: empties the file, unless some process is writing to it now. 0 or errno;
- * EEXIST: what it holds is no pcapng file and stays. */
+ * EEXIST: it is no pcapng file and stays. */
 int capture_begin(const char *path);
 
 /* Appends a packet: `headers` are BTH and extension headers. Thread-safe; may wait for the disk. When the file can't be
@@ -55,7 +56,7 @@ int capture_begin(const char *path);
 void capture_roce(struct capture *, const struct capture_way *, const uint8_t *headers, size_t length,
                   const struct payload *);
 
-/* The same for a datagram's bytes, whatever they are. */
+/* The same for any bytes of a datagram. */
 void capture_datagram(struct capture *, const struct capture_way *, const uint8_t *bytes, size_t length);
 
 /* The same for an Ethernet frame, as it is. */

@@ -10,7 +10,7 @@ enum {
     BLOCK_LEAST = 12,
     BLOCK_MOST = 1 << 18, /* also of several parts in a row */
     LENGTH = sizeof(uint32_t),
-    WINDOW = 1 << 18, /* so far back the beginning of what was not written whole is looked for */
+    WINDOW = 1 << 18, /* so far back the beginning of an incomplete block is looked for */
     WALK = 1 << 22,   /* so far back a part is looked for: writers before this one may have been killed mending it */
 };
 
@@ -56,7 +56,7 @@ static off_t find_beginning(int file, off_t at)
     return found;
 }
 
-/* The end first: whoever is killed in between leaves what was there. */
+/* Writes the end first: a process that is killed in between leaves the old beginning. */
 static bool write_lost(int file, off_t from, off_t to)
 {
     uint32_t length = (uint32_t)(to - from), head[2] = {CAPTURE_LOST, length};

@@ -1,10 +1,10 @@
 /* A process that is killed while it appends to a capture may leave the beginning of a block (the kernel ends a write
- * between two pages), behind which others go on. Whoever writes the next block makes of that beginning a block of a
- * type that readers skip, so that the file stays one that they read to its end.
+ * between two pages), behind which others go on. The process that writes the next block turns that beginning into a
+ * block of a type that readers skip, so that the file stays one that they read to its end.
  *
  * That needs no lock: appends to a file come one after the other, so what stands before a block is not being written
- * any more. Blocks begin and end at multiples of 16, so the beginning that is left has room for a block's head and end.
- */
+ * any more. Blocks begin and end at multiples of 16, so the beginning that is left has room for a block's head and
+ * end. */
 #ifndef TAP_CAPTURE_MEND_H
 #define TAP_CAPTURE_MEND_H
 
@@ -21,9 +21,9 @@ enum {
 /* Of a block whose packet was not written whole: a type for local use, which other readers skip. */
 #define CAPTURE_LOST 0x80737674u
 
-/* A block was appended at `at`, and up to `since` all blocks are known to be whole. What stands between is whole
- * blocks, or becomes such; false: it is neither. Only the last 4 MiB are looked at. The file is open for reading and
- * appending, and nobody else uses this opening meanwhile. */
+/* A block was appended at `at`, and up to `since` all blocks are known to be whole. The part between is whole blocks,
+ * or is turned into such; false: it can't be. Only the last 4 MiB are looked at. The file is open for reading and
+ * appending, and no other thread uses this descriptor meanwhile. */
 bool capture_mend(int file, off_t since, off_t at);
 
 #endif

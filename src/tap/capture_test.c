@@ -228,7 +228,7 @@ static void long_parts_in_a_row_are_made_one_block(void **state)
     expect_end(&pcap);
 }
 
-/* As in a capture of an older softverbs: nobody has made a block of the part. */
+/* As in a capture of an older softverbs: no writer has turned the part into a block. */
 static void a_reader_finds_the_next_block_by_itself(void **state)
 {
     static char rest[1000];

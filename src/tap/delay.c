@@ -7,7 +7,7 @@
 #include "tap/taps.h"
 
 enum { BYTES_MOST = 64 << 20 };                    /* that are held back; a network's queues are finite, too */
-static const nanos again = 50 * NANOS_MICROSECOND; /* what found no room is tried so much later */
+static const nanos again = 50 * NANOS_MICROSECOND; /* a frame that found no room is tried so much later */
 
 struct delayed {
     TAILQ_ENTRY(delayed) next;
@@ -46,7 +46,7 @@ static struct delayed *copy(const struct delay_way *way, const struct frame *fra
     return NULL;
 }
 
-/* In the order of their times; what is due at the same time, in the order of coming. Under taps->lock. */
+/* In the order of their times; frames that are due at the same time, in the order of coming. Under taps->lock. */
 static void insert(struct taps *taps, struct delayed *delayed)
 {
     lock_assert_held(&taps->lock);
@@ -132,7 +132,7 @@ static bool send(struct delayed *delayed)
     return sent;
 }
 
-/* What goes by this link waits, in its order. Under taps->lock. */
+/* Frames of this link wait, in their order. Under taps->lock. */
 static void postpone(struct taps *taps, const struct link *link, nanos until)
 {
     lock_assert_held(&taps->lock);
@@ -201,7 +201,7 @@ static struct delayed *take_overtaken(struct taps *taps, const struct delay_way 
     return delayed;
 }
 
-/* It leaves right behind what overtook it, which waits, too. */
+/* It leaves right behind the frame that overtook it, which waits, too. */
 static void follow(struct delayed *delayed, nanos due)
 {
     struct taps *taps = delayed->way.taps;

@@ -1,6 +1,6 @@
 /* Frames that a fault holds back (SOFTVERBS_FAULT): copies, which leave when their time has come or when enough others
  * have overtaken them. Those that are due at the same time leave in the order in which they came. The helper's timers
- * see to it, so none stays behind when the process goes idle. */
+ * send them, so none stays behind when the process goes idle. */
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
 
@@ -23,7 +23,7 @@ bool delay_keep(const struct delay_way *, const struct frame *, nanos due, uint6
  * right behind it, if the link has room. Between the link's begin and end. */
 void delay_overtaken(const struct delay_way *, uint64_t number, nanos due);
 
-/* What is due then waits until it is released, and not at all if that has happened meanwhile. */
+/* A frame that is due then waits until it is released, and not at all if that has happened meanwhile. */
 #define DELAY_HELD (NANOS_NEVER - 1)
 
 /* All that is held leaves now, as soon as the helper comes to it. `taps` NULL: nothing is. Thread-safe, under any lock
@@ -33,10 +33,10 @@ void delay_release_held(struct taps *);
 /* Sends what is due: the callback of taps->timer. */
 void delay_expired(struct timer *, nanos now);
 
-/* The link to another host is about to be closed: what waits for it leaves now. */
+/* The link to another host is about to be closed: frames that wait for it leave now. */
 void delay_forget(struct taps *, struct link *);
 
-/* Everything leaves now. Nobody may send any more. */
+/* Everything leaves now. No thread may send any more. */
 void delay_flush(struct taps *);
 
 #endif

@@ -158,7 +158,7 @@ static void what_is_held_too_late_leaves_at_once(void **state)
     delay_flush(taps);
 }
 
-/* What finds no room waits, and nothing of its link overtakes it by that. */
+/* A frame that finds no room waits, and no frame of its link overtakes it by that. */
 static void without_room_the_order_stays(void **state)
 {
     struct recorder recorder;

@@ -1,4 +1,4 @@
-/* Faults on demand: what a network that loses, repeats, reorders, delays and corrupts does to each frame, as the
+/* Faults on demand: the loss, repetition, reordering, delay and corruption of each frame, as on a bad network. The
  * rules of a script decide, and those of SOFTVERBS_FAULT, which are rules as well. Their kinds stand in
  * events/events.def. Pure. */
 #ifndef TAP_FAULT_H
@@ -13,7 +13,7 @@
 
 struct script;
 
-/* What happens to one frame. */
+/* The faults of one frame. */
 struct fault {
     unsigned kinds;   /* a bit for each enum fault_kind */
     uint32_t corrupt; /* a bit that is flipped, counted from 1 and modulo the length; 0: none */
@@ -38,7 +38,7 @@ extern const char fault_example[];
 /* Nothing happens to the frame yet, but it is drawn how it would. */
 struct fault fault_draw(uint64_t stream, uint64_t number);
 
-/* A bit for each enum fault_kind of these, and how much later. What is lost meets nothing else. */
+/* A bit for each enum fault_kind of these, and how much later. A lost frame has no other fault. */
 void fault_add(struct fault *, unsigned kinds, nanos delay);
 
 /* Some words for a capture's comment, in `to`; NULL: nothing happens to the frame. */

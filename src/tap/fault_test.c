@@ -126,7 +126,7 @@ struct sums {
     nanos least, most;
 };
 
-/* What the rules do to this packet of a queue pair. */
+/* Returns the fault that the rules inject into this packet of a queue pair. */
 static struct fault fault_of(struct script *script, uint64_t stream, uint64_t number)
 {
     struct script_verdict verdict = script_decide(
@@ -176,7 +176,7 @@ static void nothing_and_everything_are_exact(void **state)
     assert_true(parses("drop=100%,corrupt=100%", &script));
     sums = draw_many(&script, 0, 10000);
     assert_int_equal(sums.drop, 10000);
-    assert_int_equal(sums.corrupt, 0); /* what is lost meets nothing else */
+    assert_int_equal(sums.corrupt, 0); /* a lost frame meets no other fault */
     assert_true(parses("corrupt=100%", &script));
     sums = draw_many(&script, 0, 10000);
     assert_int_equal(sums.corrupt, 10000);
@@ -221,7 +221,7 @@ static void what_happened_is_said(void **state)
     assert_string_equal(described("dup=100%,corrupt=100%"), "fault: repeated corrupted");
 }
 
-/* What refuses a list shows one that is right, and so does the help. */
+/* The message that refuses a list shows a valid one, and so does the help. */
 static void the_example_is_right(void **state)
 {
     static struct script script;

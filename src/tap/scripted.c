@@ -23,7 +23,7 @@ void scripted_add(const struct script_verdict *verdict, struct fault *fault)
     fault_add(fault, kinds, verdict->delay + verdict_has(verdict, SCRIPT_HOLD));
 }
 
-/* What stands before the BTH stays. False: it has none, or none that can be read. */
+/* Headers before the BTH stay. False: it has none, or none that can be read. */
 static bool read_headers(const struct frame *frame, struct packet *packet)
 {
     unsigned skip = frame_outer_length(frame->kind), headers, pad;

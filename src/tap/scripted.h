@@ -13,7 +13,7 @@ struct scripted_frame {
     struct iovec pieces[PAYLOAD_PIECES_MAX];
 };
 
-/* What the rules want to happen to the frame on its way. */
+/* Adds the faults that the rules inject into the frame on its way. */
 void scripted_add(const struct script_verdict *, struct fault *);
 
 /* The frame as the rules have it, in `to` where they change it. */
@@ -22,7 +22,7 @@ const struct frame *scripted_change(const struct script_verdict *, const struct 
 /* The packet that goes before this one, as the rules want it. False: none, or this one is of no connection. */
 bool scripted_forge(const struct script_verdict *, const struct frame *, struct scripted_frame *to);
 
-/* What a capture says of the packet and of what the fault has done to it, in `to`; NULL: nothing. */
+/* Writes the comment of a capture on the packet and on the effect of the fault to `to`; NULL: no comment. */
 const char *scripted_describe(const struct script_verdict *, const struct fault *, char *to, size_t room);
 
 #endif

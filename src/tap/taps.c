@@ -105,7 +105,7 @@ void taps_close(struct taps *taps)
     free(taps);
 }
 
-/* Inside the host nobody has a source port; flows are told apart as adapters do, by the number of who sends. */
+/* Inside the host there are no source ports; flows are distinguished as adapters do, by the number of the sender. */
 static uint16_t port_of(uint32_t number)
 {
     return (uint16_t)(FIRST_PORT | number * 0x9e3779b1u >> 18);
@@ -132,7 +132,7 @@ static void go_by_grh(struct capture_way *way, const uint8_t *grh)
     way->hop_limit = ipv6 ? grh[7] : grh[28];
 }
 
-/* The first GID of some device stands for what has no address. */
+/* The first GID of some device stands for packets without an address. */
 static const union ibv_gid *own_gid(const struct traffic_flow *flow)
 {
     unsigned count;
@@ -141,7 +141,8 @@ static const union ibv_gid *own_gid(const struct traffic_flow *flow)
     return &now->gids[flow ? flow->attr->ah_attr.grh.sgid_index : now->first_gid];
 }
 
-/* LIDs and service level from an LRH, and the rest from the GRH; NULL: there is none, whatever a peer's LRH says. */
+/* LIDs and service level from an LRH, and the rest from the GRH; NULL: there is none, even if a peer's LRH claims
+ * one. */
 static void go_by_lrh(struct capture_way *way, const uint8_t *lrh, const uint8_t *grh)
 {
     way->infiniband = true;
@@ -155,7 +156,7 @@ static void go_by_lrh(struct capture_way *way, const uint8_t *lrh, const uint8_t
 static void go_by_lids(struct capture_way *way, const struct traffic_flow *flow)
 {
     const struct ibv_ah_attr *attr = &flow->attr->ah_attr;
-    uint16_t here = flow->device->lid, there = attr->dlid ? attr->dlid : here; /* not told yet */
+    uint16_t here = flow->device->lid, there = attr->dlid ? attr->dlid : here; /* not known yet */
     way->infiniband = true;
     way->lrh = (struct lrh){.destination = way->sent ? there : here,
                             .source = way->sent ? here : there,
@@ -279,7 +280,7 @@ void taps_refused(const struct taps *taps, const struct udp_refusal *refusal)
                               .note = note};
     if (!taps->capture)
         return;
-    way.route.identification = 0; /* nobody knows it */
+    way.route.identification = 0; /* unknown */
     snprintf(note, sizeof note, "not taken: %s", wire_fault_text(refusal->fault));
     capture_datagram(taps->capture, &way, refusal->bytes, refusal->length);
 }

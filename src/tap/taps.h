@@ -1,6 +1,6 @@
-/* What listens to the links of a process, or disturbs them: the capture of packets and the faults that its user asked
- * for. A process without either has none, and pays for a look at that. An adverse process (adverse/adverse.h) always
- * has them, so that all packets go the long way. */
+/* The parts that listen to the links of a process, or disturb them: the capture of packets and the faults that its user
+ * asked for. A process without either has none, and pays for a look at that. An adverse process (adverse/adverse.h)
+ * always has them, so that all packets go the long way. */
 #ifndef TAP_TAPS_H
 #define TAP_TAPS_H
 
@@ -23,7 +23,7 @@ struct taps {
     struct schedule *schedule;
     const atomic_bool *closed;   /* nothing may be sent any more, or taken back */
     struct schedule_timer timer; /* for what is held back */
-    _Atomic uint64_t managed;    /* messages of queue pair 1, which are a stream of their own */
+    _Atomic uint64_t managed;    /* messages of queue pair 1, which are a separate stream */
 
     struct lock lock;            /* delay.c: all below */
     struct delayed_list delayed; /* by time */
@@ -34,14 +34,14 @@ struct taps {
     const struct link *leaving; /* by which the timers send one at this moment, which is in no list; NULL: none */
 };
 
-/* What the configuration asks for; NULL: nothing, or it can't be had, which is logged. */
+/* Opens the taps that the configuration asks for; NULL: none, or they can't be opened, which is logged. */
 struct traffic_flow;
 
 struct taps *taps_open(struct node *, struct schedule *, const atomic_bool *closed);
 /* Of a process that runs: from here on packets and messages meet the rules of a script. `taps` NULL: there were none,
  * and what comes back is new; NULL: no memory. */
 struct taps *taps_script(struct taps *, struct node *, struct schedule *, const atomic_bool *closed);
-/* What was held back is gone already (delay_flush). */
+/* Frames that were held back are gone already (delay_flush). */
 void taps_close(struct taps *);
 
 /* The packet to the capture, if there is one. Under qp->lock. `peer` NULL: `link` leads to another host. */
@@ -52,10 +52,10 @@ void taps_responded(const struct taps *, const struct packet *request, const str
 /* A packet of queue pair 1, whose frame has a GRH, and what happens to it; `peer` as above. */
 void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *,
                   const struct fault *);
-/* What happens to the next message of queue pair 1 of this name that this process sends on its own account: it is lost,
+/* The fault of the next message of queue pair 1 of this name that this process sends on its own account: it is lost,
  * repeated or corrupted. Thread-safe. */
 struct fault taps_disturb(struct taps *, const char *name);
-/* `route` NULL: it came from this host. `flow` NULL: it is nobody's. */
+/* `route` NULL: it came from this host. `flow` NULL: it belongs to no queue pair. */
 void taps_received(const struct taps *, const struct traffic_flow *flow, const struct packet *,
                    const struct datagram_route *route);
 /* A datagram that could not be decoded, as it came. */

@@ -18,7 +18,8 @@
 #include "wire/bytes.h"
 #include "wire/op.h"
 
-static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
+/* a frame that waits for others to overtake it waits no longer */
+static const nanos overtaken_by_nobody = NANOS_MILLISECOND;
 
 /* --- of a process */
 
@@ -138,7 +139,7 @@ cold void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *he
                  EVENT_RNR_SENT);
 }
 
-/* What arrived or was sent and is no queue pair's. */
+/* Notes a packet that arrived or was sent and belongs to no queue pair. */
 static void note_stray(struct traffic *traffic, enum event event, uint8_t opcode, uint64_t length)
 {
     event_probe(0, event, opcode, length);
@@ -146,7 +147,7 @@ static void note_stray(struct traffic *traffic, enum event event, uint8_t opcode
     traffic->strays.rest.sums[event_sum(event)] += length;
 }
 
-/* What has another service than the queue pair's is counted with what is for no queue pair. */
+/* A packet of another service than the queue pair's is counted with those for no queue pair. */
 cold void traffic_received_slow(struct traffic_flow *flow, const struct packet *packet)
 {
     unsigned operation = op_operation(packet->opcode);
@@ -168,7 +169,7 @@ bool traffic_may_reference(const struct traffic *traffic, struct link *link)
     return !traffic_is_faulty(traffic) && link->operations->can_reference(link);
 }
 
-/* What was delayed before may have taken the room that the sender saw. */
+/* Frames that were delayed before may have taken the room that the sender saw. */
 static void send_copy(const struct delay_way *way, const struct frame *frame)
 {
     struct link *link = way->link;
@@ -192,11 +193,11 @@ static void note_faults(struct traffic_flow *flow, const struct fault *fault, ui
             traffic_note_more(flow, event_of_fault(kind), number, 0, psn);
 }
 
-/* What a stream is due at that waits until something is released: this, and how often that was until then. */
+/* The due time of a stream that waits until frames are released: this, and the number of releases until then. */
 #define STREAM_HELD (1ull << 62)
 
 /* The frame waits, and what comes behind it, until it is released. A moment later the order need not be kept any more:
- * what was held has left. */
+ * the held frames have left. */
 static bool is_held(struct traffic_flow *flow, struct fault *fault, bool hold, uint32_t releases, nanos now)
 {
     nanos held = STREAM_HELD + releases;
@@ -228,7 +229,7 @@ static nanos keep_order(struct traffic_flow *flow, struct fault *fault, bool hol
     return due;
 }
 
-/* What is reordered waits for some that follow. Links inside the host have no ICRC that could catch flipped bits, so
+/* A reordered frame waits for some that follow. Links inside the host have no ICRC that could catch flipped bits, so
  * there the frame is lost at once. */
 static void pass_through(struct traffic_flow *flow, const struct delay_way *way, const struct frame *frame,
                          const struct fault *fault, nanos due, uint64_t number)
@@ -248,7 +249,7 @@ static void pass_through(struct traffic_flow *flow, const struct delay_way *way,
             traffic_note_more(flow, EVENT_FRAME_LOST, number, 0, psn_of(frame));
 }
 
-/* Requests and answers are streams of their own: how many answers there are is a matter of timing. */
+/* Requests and answers are separate streams: the number of answers depends on timing. */
 static bool is_response(const struct frame *frame)
 {
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
@@ -266,7 +267,7 @@ static void name_peer(const struct traffic_flow *flow, const struct peer *peer, 
         inet_ntop(ipv4 ? AF_INET : AF_INET6, gid.raw + (ipv4 ? sizeof mapped : 0), text, (socklen_t)size);
 }
 
-/* What the rules make of it: what is a fault is added to those that it has. */
+/* Returns the verdict of the rules on the packet, and adds their faults to those that it has. */
 static struct script_verdict meet_packet(const struct traffic_flow *flow, const struct peer *peer,
                                          const struct frame *frame, uint64_t number, uint64_t stream,
                                          struct fault *fault)
@@ -296,8 +297,8 @@ static void send_forged(struct traffic_flow *flow, const struct delay_way *way, 
     send_copy(way, forged);
 }
 
-/* Of an adverse process, what no service but RC sees to. Datagrams overtake each other; in a connection each packet is
- * of a message. */
+/* Returns true if the flow is an adverse process's, of a service that doesn't vary its packets itself as RC does.
+ * Datagrams overtake each other; in a connection each packet is of a message. */
 static bool is_adverse_to(const struct traffic_flow *flow)
 {
     return adverse_shows(ADVERSE_UNRELIABLE) && (flow->service == SERVICE_UD || flow->service == SERVICE_UC);
@@ -325,7 +326,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
         taps_sent(flow, peer, link, frame, NULL);
         return link->operations->send(link, frame) != FRAME_UNREADABLE;
     }
-    if (!payload_is_there(&frame->payload)) /* what becomes of the frame is not known before it has left */
+    if (!payload_is_there(&frame->payload)) /* the fate of the frame is not known before it has left */
         return false;
     bool answer = is_response(frame);
     struct delay_way way = {taps, peer, link, flow->stream * 2 + answer, atomic_load(&taps->releases)};
@@ -364,7 +365,8 @@ void traffic_managed(struct traffic *traffic, const struct packet *packet, const
         taps_received(traffic_taps(traffic), NULL, packet, route);
 }
 
-/* It has no stream of faults: which packets of queue pairs meet them must not depend on who asks from outside. */
+/* It has no stream of faults: the choice of packets of queue pairs that meet them must not depend on requests from
+ * outside. */
 void traffic_send_alone(struct traffic *traffic, struct link *link, const struct packet *request,
                         const struct frame *frame)
 {
@@ -374,7 +376,7 @@ void traffic_send_alone(struct traffic *traffic, struct link *link, const struct
     link->operations->send(link, frame);
 }
 
-/* What is damaged should not be there. */
+/* Damaged packets are errors. */
 static void note_drop(struct traffic *traffic, enum reason reason, const char *format, va_list arguments)
 {
     char text[96];
@@ -405,7 +407,7 @@ void traffic_dropped(struct traffic *traffic, enum reason reason, const char *fo
     va_end(arguments);
 }
 
-/* What is repeated may be refused again and again. */
+/* A repeated packet may be refused again and again. */
 cold void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
     uint32_t *dropped = &flow->counts.reasons[counts_place(REASON_PACKET_UNSENT)];

@@ -1,5 +1,5 @@
 /* The one place where frames leave for the links, and where packets arrive: here they are counted, captured, and meet
- * the faults that the user asked for. It knows flows: what a queue pair sends and receives. */
+ * the faults that the user asked for. It knows flows: the packets that a queue pair sends and receives. */
 #ifndef TAP_TRAFFIC_H
 #define TAP_TRAFFIC_H
 
@@ -21,8 +21,8 @@ enum { TRAFFIC_NO_SERVICE = 0xff }; /* raw packets */
 /* Of a process. */
 struct traffic {
     _Atomic(struct taps *) taps; /* by traffic_taps; once there are any, they stay */
-    struct counts_total *totals; /* by device: what flows counted that are no more; under process->control */
-    struct counts_total strays;  /* what arrived for no queue pair; under process->progress */
+    struct counts_total *totals; /* by device: counts of flows that are no more; under process->control */
+    struct counts_total strays;  /* packets that arrived for no queue pair; under process->progress */
 };
 
 /* Of a queue pair, under its lock, which `lock` is. The attributes are the queue pair's, and the number, 0 as long as
@@ -44,7 +44,7 @@ struct traffic_flow {
 
 /* 0 or ENOMEM. */
 int traffic_open(struct traffic *, struct node *, struct schedule *, const atomic_bool *closed);
-/* What was held back is gone already (delay_flush). */
+/* Frames that were held back are gone already (delay_flush). */
 void traffic_close(struct traffic *);
 
 /* Of a process that runs: packets and messages are to meet the rules of a script. True: its queue pairs, which must go
@@ -53,9 +53,9 @@ bool traffic_script(struct traffic *, struct node *, struct schedule *, const at
 
 /* A new queue pair, whose `traffic` to `service` are filled in: which stream of faults is its own. */
 void traffic_begin(struct traffic_flow *);
-/* The queue pair is no more: what it counted becomes its device's. Under process->control. */
+/* The queue pair is no more: its counts become its device's. Under process->control. */
 void traffic_end(struct traffic_flow *);
-/* Nobody looks at it any more. Also where it never ended, as in the child of a fork. */
+/* No thread may look at it any more. Also where it never ended, as in the child of a fork. */
 void traffic_release(struct traffic_flow *);
 
 /* Adds what the queue pair has counted. */
@@ -91,9 +91,9 @@ __attribute__((always_inline)) static inline void traffic_keep(struct traffic_fl
         traffic_settle(flow);
 }
 
-/* An event of the queue pair: counts it, has its line in the log and its record in the story, as events.def says.
- * `more`: the field that only the record has. Under qp->lock. What an event that is a constant needs is known to the
- * compiler. */
+/* An event of the queue pair: counts it, writes its line to the log and its record to the story, as events.def defines
+ * them. `more`: the field that only the record has. Under qp->lock. For a constant event the compiler knows which of
+ * these are needed. */
 __attribute__((always_inline)) static inline void traffic_note_more(struct traffic_flow *flow, enum event event,
                                                                     uint64_t a, uint64_t b, uint32_t more)
 {
@@ -111,7 +111,7 @@ __attribute__((always_inline)) static inline void traffic_note(struct traffic_fl
 }
 
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
- * `peer` is whom the link leads to; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
+ * `peer` is the end of the link; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
  * False: the memory of the payload is gone, and nothing was sent. */
 static inline bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
@@ -133,7 +133,8 @@ static inline void traffic_retransmitted(struct traffic_flow *flow, const struct
 /* The frame of the queue pair does not go to this member of its group, which has no room for it. Under qp->lock. */
 void traffic_missed(struct traffic_flow *, const struct peer *);
 
-/* May payloads go by reference? No while faults are injected: a delayed copy could be read after the memory changed. */
+/* Returns true if payloads may go by reference. False while faults are injected: a delayed copy could be read after the
+ * memory changed. */
 bool traffic_may_reference(const struct traffic *, struct link *);
 
 /* NULL: none. Another thread may make them meanwhile (traffic_script). Thread-safe. */
@@ -142,7 +143,7 @@ static inline struct taps *traffic_taps(const struct traffic *traffic)
     return atomic_load_explicit(&traffic->taps, memory_order_acquire);
 }
 
-/* Do frames get lost on links that don't lose? */
+/* Returns true if frames get lost on links that don't lose by themselves. */
 static inline bool traffic_is_faulty(const struct traffic *traffic)
 {
     return unlikely(traffic_taps(traffic) != NULL) && traffic_taps(traffic)->faulty;
@@ -218,7 +219,7 @@ static inline bool traffic_send_request(struct traffic_flow *flow, struct peer *
     return traffic_send_counted(flow, peer, link, frame);
 }
 
-/* For each packet, so it is inlined. What has no AETH has the class of ACKs. */
+/* For each packet, so it is inlined. A packet without AETH has the class of ACKs. */
 static inline void traffic_received(struct traffic_flow *flow, const struct packet *packet,
                                     const struct datagram_route *route)
 {

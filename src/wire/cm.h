@@ -158,19 +158,20 @@ enum cm_fault {
     CM_LENGTH,    /* additional information longer than its field */
 };
 
-/* Writes all MAD_BYTES. Values must fit the width of their fields: what is above is cut off. */
+/* Writes all MAD_BYTES. Values must fit the width of their fields: higher bits are cut off. */
 void cm_encode(const struct cm_message *, uint8_t to[MAD_BYTES]);
 
-/* Total: any input gives a fault or a message, whose unused parts are zero. What stands behind MAD_BYTES is ignored. */
+/* Total: any input gives a fault or a message, whose unused parts are zero. Bytes behind MAD_BYTES are ignored. */
 enum cm_fault cm_decode(const uint8_t *bytes, size_t length, struct cm_message *);
 
 /* Bytes of private data that a message of this attribute carries, always all of them. */
 unsigned cm_private_size(enum cm_attribute);
 
-/* Does a message of this attribute name the receiver's communication ID, or a request of its own (SIDR_REP)? */
+/* Returns true if a message of this attribute names the receiver's communication ID, or the receiver's request
+ * (SIDR_REP). */
 bool cm_is_reply(enum cm_attribute);
 
-/* "REQ" and so on; "unknown" for what is none. */
+/* "REQ" and so on; "unknown" for a number that is none. */
 const char *cm_name(enum cm_attribute);
 
 /* All fields that are not 0 by name on one line, with the IP addressing that a request may carry; always ends with

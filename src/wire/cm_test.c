@@ -310,7 +310,7 @@ static void lengths_are_checked(void **state)
     assert_int_equal(decode_with(CM_REJ, DATA_AT + 9, (CM_INFORMATION_MAX + 1) << 1), CM_LENGTH);
 }
 
-/* What a program may rely on to find the owner of a message. */
+/* A program may rely on these fields to find the owner of a message. */
 static void replies_name_the_receiver(void **state)
 {
     assert_false(cm_is_reply(CM_REQ) || cm_is_reply(CM_SIDR_REQ) || cm_is_reply(0));

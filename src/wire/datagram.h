@@ -18,8 +18,8 @@ enum {
     DATAGRAM_DONT_FRAGMENT = 0x4000,
 };
 
-/* What the ICRC covers of the IP and UDP headers. Lengths follow from the datagram; IPv4 options and IPv6 extension
- * headers are not supported. */
+/* The fields of the IP and UDP headers that the ICRC covers. Lengths follow from the datagram; IPv4 options and IPv6
+ * extension headers are not supported. */
 struct datagram_route {
     uint8_t source[16], destination[16]; /* as GIDs: ::ffff:a.b.c.d is IPv4 on the wire, everything else IPv6 */
     uint16_t source_port, destination_port;
@@ -34,9 +34,9 @@ struct datagram_route {
  * On the wire it stands in little-endian order behind them. */
 uint32_t wire_icrc(const struct datagram_route *, const struct iovec *pieces, uint32_t count);
 
-/* What follows the payload when headers, payload and trailer are sent as pieces: writes pad and ICRC to `to`, room for
- * DATAGRAM_TRAILER_MAX, and returns their number. `headers` is what wire_encode wrote. 0 when the payload is not plain
- * memory. */
+/* The part behind the payload when headers, payload and trailer are sent as pieces: writes pad and ICRC to `to`, room
+ * for DATAGRAM_TRAILER_MAX, and returns their number. `headers` are those that wire_encode wrote. 0 when the payload is
+ * not plain memory. */
 unsigned datagram_trailer(const struct datagram_route *, const struct iovec *headers, const struct payload *,
                           uint8_t *to);
 
@@ -47,12 +47,12 @@ size_t datagram_encode(const struct datagram_route *, const struct packet *, uin
 /* Total, like wire_decode. First the ICRC is checked, so that a corrupted packet is never reported as something else.
  * The payload becomes one piece, *piece, that points into `bytes`; both belong to the caller. With
  * identification_unknown over IPv4, a packet passes when datagram_identify finds its identification, which is then
- * stored in the route; what stood there is tried first. *packet and *piece are undefined unless the result is
+ * stored in the route; the value there is tried first. *packet and *piece are undefined unless the result is
  * WIRE_FINE. */
 enum wire_fault datagram_decode(struct datagram_route *, const uint8_t *bytes, size_t length, struct packet *,
                                 struct iovec *piece);
 
-/* The same for what any link carries from the BTH to the last pad byte, without looking at a CRC. */
+/* The same for the bytes that any link carries from the BTH to the last pad byte, without looking at a CRC. */
 enum wire_fault datagram_read(const uint8_t *bytes, size_t length, struct packet *, struct iovec *piece);
 
 /* The identification of the IPv4 header that makes the ICRC at the end of the `length` bytes right; false when there is

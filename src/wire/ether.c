@@ -32,7 +32,7 @@ struct cursor {
     struct ether *frame;
     uint32_t at, end;
     bool inner;
-    bool tunnel; /* what comes next is a tunnel's first header */
+    bool tunnel; /* the next header is a tunnel's first */
 };
 
 static bool has(const struct cursor *cursor, uint32_t bytes)
@@ -222,7 +222,7 @@ static enum ether_kind parse_gre(struct cursor *cursor)
     enum ether_kind next = kind_of_type(bytes_get16(bytes + 2));
     ether_enter(cursor, ETHER_GRE, size);
     if (next == ETHER_MPLS)
-        cursor->tunnel = true; /* the labels belong to the tunnel, what is behind them is inside */
+        cursor->tunnel = true; /* the labels belong to the tunnel, the headers behind them are inside */
     else
         cursor->inner = true;
     return next;

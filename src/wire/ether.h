@@ -1,4 +1,4 @@
-/* An Ethernet frame as a list of its layers. Pure. Reads nothing outside the frame, whatever the frame says. */
+/* An Ethernet frame as a list of its layers. Pure. Reads nothing outside the frame, for any bytes in it. */
 #ifndef WIRE_ETHER_H
 #define WIRE_ETHER_H
 
@@ -63,8 +63,8 @@ static inline bool ether_is_multicast(const uint8_t *bytes)
     return bytes[0] & 1;
 }
 
-/* Does the frame carry TCP or UDP over IPv4, whole, and are the checksums of both headers right? A UDP checksum of 0
- * was not made by the sender (RFC 768), so nothing is wrong with it. */
+/* Returns true if the frame carries TCP or UDP over IPv4, whole, and the checksums of both headers are right. A UDP
+ * checksum of 0 was not made by the sender (RFC 768), so nothing is wrong with it. */
 bool ether_checksums_hold(const struct ether *);
 
 /* Writes the checksums of the outermost IPv4 header and of the TCP or UDP header on the outermost IP, as far as there

@@ -39,7 +39,7 @@ static uint32_t sum_of_segment(const struct ether *frame, const struct ether_lay
     return ether_checksum_add(sum, ether_header(frame, layer), length);
 }
 
-/* The outermost IP layer and the TCP or UDP layer on it; NULL for what is not there. */
+/* The outermost IP layer and the TCP or UDP layer on it; NULL for an absent one. */
 static void ether_checksum_find(const struct ether *frame, const struct ether_layer **ip,
                                 const struct ether_layer **segment)
 {
@@ -59,7 +59,7 @@ static uint32_t place(const struct ether_layer *segment)
     return segment->offset + (segment->kind == ETHER_TCP ? 16 : 6);
 }
 
-/* Is all of the IP packet in the frame? */
+/* Returns true if all of the IP packet is in the frame. */
 static bool is_whole(const struct ether *frame, const struct ether_layer *ip)
 {
     return !ip->fragment && bytes_get16(ether_header(frame, ip) + 2) == ip->end - ip->offset;

@@ -12,7 +12,7 @@ enum {
     GRH_IPV4_LENGTH = 20, /* of the IPv4 header, which ends where a GRH would */
 };
 
-/* What the header says. Addresses are GIDs; the destination says which version of IP it is. */
+/* The fields of the header. Addresses are GIDs; the destination decides the version of IP. */
 struct grh_route {
     const uint8_t *source, *destination;
     uint8_t traffic_class, hop_limit;
@@ -20,7 +20,7 @@ struct grh_route {
     uint16_t identification, fragment; /* IPv4 */
 };
 
-/* Does the GID stand for an IPv4 address (::ffff:a.b.c.d)? */
+/* Returns true if the GID stands for an IPv4 address (::ffff:a.b.c.d). */
 static inline bool grh_is_ipv4(const uint8_t gid[16])
 {
     static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};

@@ -14,7 +14,7 @@ enum { PAGE = 4096 }; /* or larger: then pages are touched more than once */
 
 _Thread_local struct guarded_section *guarded_section __attribute__((tls_model("initial-exec")));
 
-/* The section ends before it is left by the jump, too: the handler sees to that. */
+/* The section ends before it is left by the jump, too: the handler does that. */
 #define GUARDED_SECTION(first, first_length, second, second_length, ...)                                               \
     do {                                                                                                               \
         struct guarded_section section = {                                                                             \
@@ -199,8 +199,8 @@ static bool copy_at_once(uint8_t *to, const uint8_t *from, size_t length)
     return !fault;
 }
 
-/* Is `to` a little further in its page than `from` in its own? Then what is loaded seems to hang on what was just
- * stored, and AMD's processors copy strings at a fifteenth of their speed (Zen 4: 3 GB/s and not 45). */
+/* Returns true if `to` is a little further in its page than `from` in its page. Then loads seem to depend on the stores
+ * just before, and AMD's processors copy strings at a fifteenth of their speed (Zen 4: 3 GB/s and not 45). */
 static bool is_aliased(const uint8_t *to, const uint8_t *from)
 {
     uintptr_t ahead = ((uintptr_t)to - (uintptr_t)from) % PAGE;

@@ -1,6 +1,6 @@
-/* Loads and stores of memory that may be gone: what a program registered and then unmapped, protected, or cut off from
- * the file behind it. Where the link's signal handler is in place (link/guard.h), an access that faults ends in false
- * and not in the end of the process; without a handler these are plain loads and stores.
+/* Loads and stores of memory that may be gone: a program may have registered and then unmapped it, protected it, or cut
+ * the file off behind it. Where the link's signal handler is in place (link/guard.h), an access that faults ends in
+ * false and not in the end of the process; without a handler these are plain loads and stores.
  *
  * They cost nothing until a fault happens: each instruction that may fault stands in a table, with the place where to
  * go on after a fault, and the handler looks there for the instruction that faulted. There is no state, so this layer
@@ -36,7 +36,7 @@ static inline bool guarded_load(const void *from, unsigned size, uint64_t *value
  * stored before. */
 static inline bool guarded_store(void *to, uint64_t value, unsigned size);
 
-/* One atomic operation on eight aligned bytes; *found is what was there. */
+/* One atomic operation on eight aligned bytes; *found is the old value. */
 bool guarded_compare_and_swap(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *found);
 bool guarded_fetch_and_add(uint64_t *at, uint64_t add, uint64_t *found);
 
@@ -49,7 +49,7 @@ bool guarded_is_writable(void *, size_t length);
 #include <errno.h>
 #include <setjmp.h>
 
-/* What the thread is accessing just now, for the handler. */
+/* The thread's current access, for the handler. */
 struct guarded_section {
     sigjmp_buf leave; /* without the signal mask, which the handler knows */
     uintptr_t at[2];
@@ -79,11 +79,11 @@ static inline bool guarded_store(void *to, uint64_t value, unsigned size)
 
 #else
 
-/* Where to go on when the instruction at this address faulted; 0: it is none of those. Async-signal-safe. */
+/* Where to go on when the instruction at this address faulted; 0: it is not among those. Async-signal-safe. */
 uintptr_t guarded_go_on_at(uintptr_t instruction);
 
-/* One instruction that may fault; then `fault` is 1 and what it loads is undefined. The three distances are from the
- * table's words, so that nothing needs relocating. */
+/* One instruction that may fault; then `fault` is 1 and the value that it loads is undefined. The three distances are
+ * from the table's words, so that nothing needs relocating. */
 #define GUARDED(instruction)                                                                                           \
     "1: " instruction "\n2:\n"                                                                                         \
     ".pushsection .text.guarded, \"ax\", @progbits\n"                                                                  \
@@ -173,8 +173,8 @@ static inline bool guarded_copy_16_to_64(uint8_t *to, const uint8_t *from, size_
     return !fault;
 }
 
-/* Without a call for what fits into a few registers: from both ends, overlapping in the middle, everything read before
- * anything is written. */
+/* Without a call for data that fits into a few registers: from both ends, overlapping in the middle, everything read
+ * before anything is written. */
 static inline bool guarded_copy(void *to, const void *from, size_t length)
 {
     if (length > 64)
@@ -200,7 +200,7 @@ static inline bool guarded_load(const void *from, unsigned size, uint64_t *value
     return !fault;
 }
 
-/* Stores are seen in their order on this machine, so only the compiler must be told. */
+/* Stores are seen in their order on this machine, so only the compiler needs a barrier. */
 static inline bool guarded_store(void *to, uint64_t value, unsigned size)
 {
     unsigned fault = 0;

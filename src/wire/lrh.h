@@ -1,5 +1,5 @@
-/* What InfiniBand has around the BTH and its payload: the local route header (IBA 7.7), perhaps a GRH, and behind them
- * the invariant CRC and the variant CRC (IBA 7.8). Pure, as wire.h says. */
+/* The headers and checks of InfiniBand around the BTH and its payload: the local route header (IBA 7.7), perhaps a GRH,
+ * and behind them the invariant CRC and the variant CRC (IBA 7.8). Pure, as wire.h says. */
 #ifndef WIRE_LRH_H
 #define WIRE_LRH_H
 
@@ -25,7 +25,7 @@ struct lrh {
  * greatest. Virtual lane 0. */
 void lrh_write(uint8_t to[LRH_LENGTH], const struct lrh *, uint32_t behind);
 struct lrh lrh_read(const uint8_t from[LRH_LENGTH]);
-/* The bytes from the LRH to the ICRC, as it says; 0: what follows it is no packet of a queue pair. */
+/* The bytes from the LRH to the ICRC, as it says; 0: no packet of a queue pair follows it. */
 uint32_t lrh_packet_length(const uint8_t from[LRH_LENGTH]);
 
 /* Makes 40 bytes that grh_write wrote for RoCE v2, an IPv6 header, a GRH of InfiniBand, for so many bytes behind it. */

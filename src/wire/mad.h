@@ -1,4 +1,4 @@
-/* What all management datagrams (MADs) for queue pair 1 have in common (IBA volume 1, 13.4.2). */
+/* The common part of all management datagrams (MADs) for queue pair 1 (IBA volume 1, 13.4.2). */
 #ifndef WIRE_MAD_H
 #define WIRE_MAD_H
 

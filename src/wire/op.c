@@ -23,7 +23,8 @@ enum { ONLY = OP_START | OP_END };
      IF(flags, OP_ATOMICACKETH, ATOMICACKETH) + IF(flags, OP_IMMDT, IMMDT) + IF(flags, OP_IETH, IETH) +                \
      IF(flags, OP_CNP, CNP_RESERVED))
 
-/* One operation of one service. `every` is what all requests of the service carry: nothing, a DETH or an XRCETH. */
+/* One operation of one service. `every` is the header that all requests of the service carry: none, a DETH or an
+ * XRCETH. */
 #define OP(service, operation, every, flags)                                                                           \
     [SERVICE_##service << 5 | OPERATION_##                                                                             \
         operation] = {#service " " #operation, (flags) | (every), HEADERS((flags) | (every))}
@@ -42,7 +43,7 @@ enum { ONLY = OP_START | OP_END };
         OP(service, WRITE_ONLY, every, OP_WRITE | ONLY | OP_PAYLOAD | OP_RETH),                                        \
         OP(service, WRITE_ONLY_IMMEDIATE, every, OP_WRITE | ONLY | OP_PAYLOAD | OP_RETH | OP_IMMDT)
 
-/* What only a reliable responder answers; answers never carry an XRCETH. */
+/* Requests that only a reliable responder answers; answers never carry an XRCETH. */
 #define RELIABLE(service, every)                                                                                       \
     OP(service, READ_REQUEST, every, OP_READ | ONLY | OP_RETH),                                                        \
         OP(service, READ_RESPONSE_FIRST, 0, OP_RESPONSE | OP_START | OP_PAYLOAD | OP_AETH),                            \

@@ -43,27 +43,28 @@ enum operation {
     OPERATION_ATOMIC_WRITE = 29,
 };
 
-enum op_flags {                     /* what an operation is and which extension headers follow the BTH, in this order */
-                OP_START = 1 << 0,  /* first or only packet of a message */
-                OP_END = 1 << 1,    /* last or only packet of a message */
-                OP_SEND = 1 << 2,   /* moves a message into a receive */
-                OP_WRITE = 1 << 3,  /* RDMA WRITE */
-                OP_READ = 1 << 4,   /* RDMA READ request */
-                OP_ATOMIC = 1 << 5, /* compare-and-swap, fetch-and-add */
-                OP_RESPONSE = 1 << 6, /* goes from responder to requester */
-                OP_PAYLOAD = 1 << 7,  /* may carry payload */
-                OP_XRCETH = 1 << 8,
-                OP_DETH = 1 << 9,
-                OP_FETH = 1 << 10,
-                OP_RETH = 1 << 11,
-                OP_ATOMICETH = 1 << 12,
-                OP_AETH = 1 << 13,
-                OP_ATOMICACKETH = 1 << 14,
-                OP_IMMDT = 1 << 15,
-                OP_IETH = 1 << 16,
-                OP_ATOMIC_WRITE = 1 << 17,
-                OP_FLUSH = 1 << 18, /* answered when what was written before is placed (annex A19) */
-                OP_CNP = 1 << 19,   /* sixteen reserved bytes follow the BTH (RoCEv2 annex, A17.9.3) */
+/* The kind of an operation and the extension headers that follow the BTH, in this order. */
+enum op_flags {
+    OP_START = 1 << 0,    /* first or only packet of a message */
+    OP_END = 1 << 1,      /* last or only packet of a message */
+    OP_SEND = 1 << 2,     /* moves a message into a receive */
+    OP_WRITE = 1 << 3,    /* RDMA WRITE */
+    OP_READ = 1 << 4,     /* RDMA READ request */
+    OP_ATOMIC = 1 << 5,   /* compare-and-swap, fetch-and-add */
+    OP_RESPONSE = 1 << 6, /* goes from responder to requester */
+    OP_PAYLOAD = 1 << 7,  /* may carry payload */
+    OP_XRCETH = 1 << 8,
+    OP_DETH = 1 << 9,
+    OP_FETH = 1 << 10,
+    OP_RETH = 1 << 11,
+    OP_ATOMICETH = 1 << 12,
+    OP_AETH = 1 << 13,
+    OP_ATOMICACKETH = 1 << 14,
+    OP_IMMDT = 1 << 15,
+    OP_IETH = 1 << 16,
+    OP_ATOMIC_WRITE = 1 << 17,
+    OP_FLUSH = 1 << 18, /* answered when what was written before is placed (annex A19) */
+    OP_CNP = 1 << 19,   /* sixteen reserved bytes follow the BTH (RoCEv2 annex, A17.9.3) */
 };
 
 struct op {

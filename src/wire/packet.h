@@ -1,5 +1,5 @@
-/* One packet of the InfiniBand transport as plain values in host order. After decoding, nobody looks at bytes again;
- * a shared-memory frame, a UDP datagram and a line of a test script all become this. */
+/* One packet of the InfiniBand transport as plain values in host order. After decoding, no code looks at bytes again; a
+ * shared-memory frame, a UDP datagram and a line of a test script all become this. */
 #ifndef WIRE_PACKET_H
 #define WIRE_PACKET_H
 
@@ -49,7 +49,7 @@ static inline enum syndrome_class syndrome_class(uint8_t syndrome)
 
 /* The BTH (IBA 9.2) is three words of host order, whose bits are where they are on the wire: so a packet is read and
  * written word by word. Its opcode has 3 bits of service and 5 of operation (wire/op.h); `migrated` is MigReq, sent as
- * 1, and both are accepted; FECN, BECN; the destination is a queue pair's number. What has no name is 0 here. */
+ * 1, and both are accepted; FECN, BECN; the destination is a queue pair's number. Bits without name are 0 here. */
 enum {
     PACKET_BTH_0 = 0xffc0ffff, /* the bits that have one */
     PACKET_BTH_1 = 0xc0ffffff,
@@ -70,7 +70,7 @@ struct packet {
         };
     };
 
-    uint64_t address;     /* RETH, AtomicETH; from here on to the end is what wire_decode clears at once */
+    uint64_t address;     /* RETH, AtomicETH; wire_decode clears from here on to the end at once */
     uint64_t swap_or_add; /* AtomicETH */
     uint64_t compare;     /* AtomicETH */
     uint64_t original;    /* AtomicAckETH */

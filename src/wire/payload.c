@@ -7,7 +7,7 @@
 #include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 
-/* The last word is read first: where the regions overlap, the copy of the rest may overwrite it. It is one store after
+/* The final word is read first: where the regions overlap, the copy of the rest may overwrite it. It is one store after
  * everything before it. */
 static inline bool copy_and_land_word(uint8_t *to, const uint8_t *from, size_t length, unsigned last)
 {
@@ -83,7 +83,7 @@ static bool copy_pieces(const struct payload *payload, uint32_t offset, const st
     return take_and_land(&from, to[count - 1].iov_base, to[count - 1].iov_len);
 }
 
-/* How a link fetches is its own affair (the kernel's copy may store the bytes in any order), so the last word is
+/* How a link fetches is its own affair (the kernel's copy may store the bytes in any order), so the final word is
  * fetched aside, as one more piece of the same call, and stored here. */
 static bool pull_pieces(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {

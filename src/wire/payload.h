@@ -1,6 +1,6 @@
-/* What a packet carries, by reference: the bytes stay where they are until the receiver asks for them.
+/* The payload of a packet, by reference: the bytes stay where they are until the receiver asks for them.
  *
- * The owner of the memory is whoever made the payload; it stays valid until the call that got it returns. */
+ * The maker of the payload owns the memory; it stays valid until the call that got it returns. */
 #ifndef WIRE_PAYLOAD_H
 #define WIRE_PAYLOAD_H
 
@@ -46,7 +46,7 @@ static inline unsigned payload_last_word(uintptr_t end, size_t length)
  * nothing past payload->length (false). */
 bool payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
-/* Why did a copy fail? Both touch each page: is the destination still there, are the plain pieces? */
+/* Find out why a copy failed. Both touch each page: true if the destination is still there, or the plain pieces are. */
 bool payload_can_land(const struct iovec *to, uint32_t count);
 bool payload_is_there(const struct payload *);
 

@@ -18,7 +18,7 @@ enum {
 };
 
 /* Calls with the extension headers as a constant for those that nearly all packets have, so that the compiler leaves
- * nothing but their loads and stores. */
+ * only their loads and stores. */
 #define FOR_USUAL_EXTENSIONS(flags, call, packet, bytes)                                                               \
     switch ((flags)&EXTENSIONS) {                                                                                      \
     case 0:                                                                                                            \
@@ -198,8 +198,8 @@ static inline void clear_bth(struct packet *packet)
     memset(packet->bth, 0, sizeof packet->bth);
 }
 
-/* What can be said before anything is read; the version comes first, since another one may have other opcodes. An
- * opcode that does not exist has no headers in the table. */
+/* Makes the checks that need no decoding; the version comes first, since another one may have other opcodes. An opcode
+ * that does not exist has no headers in the table. */
 static inline enum wire_fault find_fault(const uint8_t *bytes, size_t length)
 {
     const struct op *op = &op_table[bytes[0]];

@@ -28,7 +28,7 @@ unsigned wire_encode(const struct packet *, uint8_t *to);
  * packet->payload and packet->grh are left empty: the caller knows where those are. */
 enum wire_fault wire_decode(const uint8_t *bytes, size_t length, struct packet *, unsigned *headers, unsigned *pad);
 
-/* Is this payload length possible for the packet's operation? WIRE_FINE or WIRE_UNEXPECTED. */
+/* Checks whether this payload length is possible for the packet's operation: WIRE_FINE or WIRE_UNEXPECTED. */
 enum wire_fault wire_check_payload(const struct packet *, uint32_t length);
 
 /* One line for people: "RC SEND_ONLY qp 0x11 psn 42 ack 8 bytes". Always ends in a NUL; returns `to`. */

@@ -85,7 +85,7 @@ static const struct {
 
 enum { SPECIFIED = sizeof(specified) / sizeof(*specified) };
 
-/* Every field has a value of its own, so that a field in the wrong place shows. */
+/* Every field has a different value, so that a field in the wrong place shows. */
 static const struct packet full = {
     .solicited = true,
     .migrated = true,
@@ -227,7 +227,7 @@ static void c9_6_1_every_truncation_is_a_fault(void **state)
 {
     for (unsigned opcode = 0; opcode < 256; opcode++)
         for (unsigned length = 0; length <= WIRE_HEADERS_MAX; length++) {
-            uint8_t *bytes = calloc(1, length + 1); /* a block of its own, so that ASan sees a read behind the end */
+            uint8_t *bytes = calloc(1, length + 1); /* a separate block, so that ASan sees a read behind the end */
             bytes[0] = (uint8_t)opcode;
             uint8_t *exact = realloc(bytes, length ? length : 1);
             const struct op *op = op_find((uint8_t)opcode);
@@ -296,8 +296,8 @@ static void random_packets_survive_encoding_and_decoding(void **state)
     }
 }
 
-/* What decodes is encoded to the same bytes, but for reserved bits, which are 0 when sent; so the second time around
- * nothing may change at all. */
+/* Bytes that decode are encoded to the same bytes, except reserved bits, which are 0 when sent; so the second time
+ * around nothing may change at all. */
 static void random_bytes_give_a_fault_or_a_packet_that_encodes_again(void **state)
 {
     unsigned fine = 0;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Goes on with the CRC of what came before, 0 at the beginning, as libdeflate_crc32 does; `bytes` may be NULL where
- * the length is 0. */
+/* Goes on with the CRC of the bytes before, 0 at the beginning, as libdeflate_crc32 does; `bytes` may be NULL where the
+ * length is 0. */
 uint32_t crc32_go_on(uint32_t crc, const void *bytes, size_t length);
 
 #endif

@@ -13,14 +13,14 @@
 
 #include "wire/payload.h"
 
-/* The functions of one device. What they begin ends in the order in which it began. */
+/* The functions of one device. The copies that they begin end in the order in which they began. */
 struct foreign_operations {
     /* Begins to copy out of the device's memory into the stage, or from there into it. False: the driver refuses. */
     bool (*copy_out)(void *device, void *stage, const void *from, size_t length);
     bool (*copy_in)(void *device, void *to, const void *stage, size_t length);
     /* All that was begun has ended, and is visible to the device's programs. False: some of it has failed. */
     bool (*fence)(void *device);
-    /* Would a copy of these bytes succeed, as far as the driver knows? */
+    /* Returns true if a copy of these bytes would succeed, as far as the driver knows. */
     bool (*is_there)(void *device, const void *, size_t length);
 };
 
@@ -31,12 +31,12 @@ struct foreign {
     size_t stage_length;
 };
 
-/* Whose memory begins at this address, and how many bytes of it follow? NULL: nobody's, or it is not for this thread to
- * copy. Set once, by the owner of the regions; NULL: there was no such memory yet. */
+/* Returns the device whose memory begins at this address, and the number of bytes of it that follow. NULL: no device's,
+ * or this thread must not copy it. Set once, by the owner of the regions; NULL: there was no such memory yet. */
 typedef const struct foreign *foreign_find(const void *at, size_t *length);
 void foreign_find_by(foreign_find *);
 
-/* Is one of the pieces such memory? */
+/* Returns true if one of the pieces is such memory. */
 bool foreign_is_any(const struct iovec *pieces, uint32_t count);
 
 /* As payload_copy, which has failed or would. The `last` bytes of the last piece land by themselves, behind all others;
@@ -44,7 +44,7 @@ bool foreign_is_any(const struct iovec *pieces, uint32_t count);
 bool foreign_payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count,
                           unsigned last);
 
-/* Are the bytes of the piece there, where the processor does not reach them? */
+/* Returns true if the bytes of the piece are there, where the processor does not reach them. */
 bool foreign_is_there(const struct iovec *piece);
 
 /* As the atomics of wire/guarded.h, which have failed. Atomic only among the callers, one at a time; the device's own

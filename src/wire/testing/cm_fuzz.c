@@ -1,6 +1,6 @@
 /* libFuzzer: bytes as a message of the connection manager, as they are, and with the head of each message that exists,
- * which would take long to guess. Whatever decodes must describe itself, and encode to bytes that decode to the same.
- * Its private data is read as IP addressing, which must encode to the same, too. */
+ * which would take long to guess. Bytes that decode must describe themselves, and encode to bytes that decode to the
+ * same. Its private data is read as IP addressing, which must encode to the same, too. */
 #include <stdlib.h>
 #include <string.h>
 

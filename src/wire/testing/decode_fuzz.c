@@ -1,7 +1,6 @@
-/* libFuzzer: bytes as the headers of a frame inside the host, as a datagram of other hosts, and as an Ethernet
- * frame. Datagrams come as they are, and with an ICRC that is set right for some identification
- * (guessing it would take for ever). Whatever decodes must describe, and encode to bytes that decode to the same
- * packet. */
+/* libFuzzer: bytes as the headers of a frame inside the host, as a datagram of other hosts, and as an Ethernet frame.
+ * Datagrams come as they are, and with an ICRC that is set right for some identification (guessing it would take for
+ * ever). Bytes that decode must describe themselves, and encode to bytes that decode to the same packet. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -65,7 +64,7 @@ static void seal(const struct datagram_route *route, uint8_t *bytes, size_t leng
         bytes[covered.iov_len + i] = (uint8_t)(crc >> 8 * i);
 }
 
-/* What passes has the ICRC that the route, with the identification that was found, gives. */
+/* A datagram that passes has the ICRC that the route, with the identification that was found, gives. */
 static void fuzz_as_it_is(const uint8_t *bytes, size_t length, struct datagram_route route)
 {
     struct packet packet;
@@ -80,7 +79,7 @@ static void fuzz_as_it_is(const uint8_t *bytes, size_t length, struct datagram_r
     require(!memcmp(bytes + covered.iov_len, (uint8_t[4]){crc, crc >> 8, crc >> 16, crc >> 24}, 4));
 }
 
-/* One flipped bit of what the ICRC covers is noticed, before anything else is. */
+/* One flipped bit under the ICRC is noticed, before anything else is. */
 static void flip(const struct datagram_route *route, uint8_t *bytes, size_t length, uint32_t bit)
 {
     struct datagram_route known = *route;
@@ -152,7 +151,7 @@ static void check_layers(const struct ether *frame)
     }
 }
 
-/* Checksums that we write hold, and change nothing but themselves. */
+/* Checksums that we write hold, and change only themselves. */
 static void fuzz_ethernet(uint8_t *bytes, size_t length)
 {
     struct ether frame, again;

@@ -34,7 +34,7 @@ static inline void frame_ethernet(struct frame_maker *maker, uint8_t destination
     bytes_put16(at + 12, type);
 }
 
-/* A tag behind what is there: the Ethernet header before it must say so. */
+/* A tag behind the frame so far: the Ethernet header before it must say so. */
 static inline void frame_tag(struct frame_maker *maker, uint16_t tag, uint16_t type)
 {
     uint8_t *at = frame_add(maker, ETHER_TAG);

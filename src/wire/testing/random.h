@@ -66,7 +66,7 @@ static inline struct packet draw_packet(void)
     return packet;
 }
 
-/* Are the headers the same? Payload and GRH are not looked at. */
+/* Returns true if the headers are the same. Payload and GRH are not looked at. */
 static inline bool same_headers(const struct packet *a, const struct packet *b)
 {
     return a->opcode == b->opcode && a->solicited == b->solicited && a->migrated == b->migrated &&
