@@ -14,7 +14,7 @@
 
 #include "base/uncancelled.h"
 
-/* From here on a number is high, whatever the limit is: a program seldom has so many files. */
+/* From here on a number is high, for any limit: a program seldom has so many files. */
 enum { DESCRIPTOR_HIGH = 256 };
 
 /* The least number that descriptors are moved to. */

@@ -1,5 +1,4 @@
-/* A hash table whose links are in what it holds, and whose buckets the owner gives. Several entries may have one key.
- */
+/* A hash table whose links are in its entries, and whose buckets the owner gives. Several entries may have one key. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -9,7 +8,7 @@
 
 struct hash_entry {
     struct hash_entry *next;
-    struct hash_entry **at; /* what points here; NULL: in no table */
+    struct hash_entry **at; /* the pointer that points here; NULL: in no table */
     uint64_t key;
 };
 

@@ -56,7 +56,7 @@ struct lock {
     LOCK_CHECK
 };
 
-/* A mutex for what may take long, with the same checks. */
+/* A mutex for work that may take long, with the same checks. */
 struct mutex {
     pthread_mutex_t mutex;
     LOCK_CHECK
@@ -144,7 +144,7 @@ static inline bool lock_release_wanted(struct lock *lock)
     return wanted;
 }
 
-/* Longer than a sleeper's nap. It has no lock to look at, which may be gone with what it belongs to. */
+/* Longer than a sleeper's nap. It has no lock to look at, which may be gone with its object. */
 cold __attribute__((unused)) static void lock_let_others_in(void)
 {
     enum { NAPS = 2 };
@@ -152,8 +152,8 @@ cold __attribute__((unused)) static void lock_let_others_in(void)
         lock_wait(LOCK_SLEEPS);
 }
 
-/* In the child of a fork: the thread that held it, if any, does not exist here. Written only if it must be: what a
- * child writes, it copies. */
+/* In the child of a fork: the thread that held it, if any, does not exist here. Written only if it must be: a child
+ * copies the pages that it writes. */
 static inline void lock_inherit(struct lock *lock)
 {
     if (atomic_load_explicit(&lock->taken, memory_order_relaxed))

@@ -1,4 +1,4 @@
-/* Names that are like others: what the user may have meant. Pure. */
+/* Names that are like others, as the likely meaning of an unknown one. Pure. */
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 
@@ -7,7 +7,7 @@
 /* The name that is most like the one that was written, among those that were tried. */
 struct near {
     const char *name;  /* as it was written */
-    const char *meant; /* NULL: none of them is like it */
+    const char *meant; /* NULL: no candidate is like it */
     size_t least;      /* names of this distance or more are not like it */
     size_t rest;       /* letters that the one has and the other, which is a part of it, has not */
 };
@@ -16,8 +16,8 @@ struct near {
  * _ as -. */
 size_t near_distance(const char *from, const char *to);
 
-/* Like the name are those that differ in two letters, of names up to three letters in one; and, where there is none of
- * them, those of which it is a part of three letters or more, or which are a part of it of four letters or more. */
+/* Like the name are those that differ in two letters, of names up to three letters in one; and, without such, those of
+ * which it is a part of three letters or more, or which are a part of it of four letters or more. */
 struct near near_begin(const char *name);
 void near_try(struct near *, const char *candidate);
 

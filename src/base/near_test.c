@@ -1,4 +1,4 @@
-/* What a name with a slip was meant to be. */
+/* The name that one with a slip stands for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
-/* The result of a function of the interface and errno agree: errno is set by a call that fails, whatever its manual
- * page says of the return value, and is after a call that succeeds what it was before. Programs print strerror(errno)
- * for every call, and some pass on -errno. The word behind RESULT_ says how the function reports failure; they are
- * those of abi/versions/symbols.list. The functions that programs call through abi/ are wrapped in one of these there.
- * The functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail.
+/* The result of a function of the interface and errno agree: errno is set by a call that fails, also where its manual
+ * page has only a return value, and keeps its value over a call that succeeds. Programs print strerror(errno) for every
+ * call, and some pass on -errno. The word behind RESULT_ says how the function reports failure; they are those of
+ * abi/versions/symbols.list. The functions that programs call through abi/ are wrapped in one of these there. The
+ * functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail.
  *
- * A wrapped function is no cancellation point (base/uncancelled.h), whatever system calls it makes, but for those that
- * wait for events: RESULT_event. */
+ * A wrapped function is no cancellation point (base/uncancelled.h), in any system call, but for those that wait for
+ * events: RESULT_event. */
 #ifndef BASE_RESULT_H
 #define BASE_RESULT_H
 

@@ -12,7 +12,7 @@ enum setting {
 
 /* How a value is checked. */
 enum setting_type {
-    SETTING_TYPE_CHOICE,        /* one word of the range */
+    SETTING_TYPE_CHOICE,        /* one word in the range */
     SETTING_TYPE_NUMBER,        /* decimal, within the range */
     SETTING_TYPE_FRACTION,      /* decimal, with up to six digits behind a point, within the range */
     SETTING_TYPE_TEXT,          /* anything */
@@ -32,7 +32,7 @@ enum setting_type {
     SETTING_TYPE_PROFILE, /* path of a file (profile/profile.h); the option takes the name of one that is installed, too
                            */
     SETTING_TYPE_SCRIPT,  /* path of a file (script/script.h) */
-    SETTING_TYPE_RULES,   /* what such a file may have */
+    SETTING_TYPE_RULES,   /* the rules that such a file may have */
     SETTING_TYPES
 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* Sees to it that there is one, a copy of this descriptor, if that is possible. For one thread at a time. */
+/* Ensures that there is one, a copy of this descriptor, if that is possible. For one thread at a time. */
 static inline void spare_keep(atomic_int *spare, int descriptor)
 {
     if (atomic_load(spare) < 0)

@@ -33,7 +33,8 @@ static inline uint32_t start_fold(uint64_t hash)
     return (uint32_t)((hash ^ hash >> 32) * 0x9e3779b97f4a7c15ull >> 32);
 }
 
-/* With a seed, what follows from it, the word and the count; else 32 random bits. Thread-safe, keeps no state. */
+/* With a seed, a number that follows from it, the word and the count; else 32 random bits. Thread-safe, keeps no
+ * state. */
 static inline uint32_t start_draw(const char *what, uint32_t count)
 {
     uint64_t hash = 14695981039346656037ull;

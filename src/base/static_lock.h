@@ -3,7 +3,7 @@
  * them before it copies the process, and gives them back on both sides.
  *
  * LOCK_STATIC and MUTEX_STATIC define such a lock and put it into the list. There is no other way to define one: the
- * test "locks" (suite house) sees to that. */
+ * test "locks" (suite house) ensures that. */
 #ifndef BASE_STATIC_LOCK_H
 #define BASE_STATIC_LOCK_H
 

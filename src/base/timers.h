@@ -1,5 +1,5 @@
-/* Timers, ordered by when they expire: a pairing heap whose nodes are in what they belong to, so that any number needs
- * no memory. Setting and stopping one that is set costs a logarithm, amortised. */
+/* Timers, ordered by when they expire: a pairing heap whose nodes are in their objects, so that any number needs no
+ * memory. Setting and stopping one that is set costs a logarithm, amortised. */
 #ifndef BASE_TIMERS_H
 #define BASE_TIMERS_H
 

@@ -48,8 +48,8 @@ static socklen_t put_name(struct sockaddr_un *address, const char *name)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-/* Anybody may give a socket any name. But whose process listens there, the kernel says; and another user's never shares
- * a port with ours (SO_REUSEPORT), whatever it claims. */
+/* Any process may give a socket any name. The kernel reports the user of the process that listens there, though; and
+ * another user's never shares a port with ours (SO_REUSEPORT). */
 static bool is_of_this_user(const char *name)
 {
     struct sockaddr_un address;

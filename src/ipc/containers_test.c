@@ -303,7 +303,7 @@ static int send_as_another(const char *directory, void *context)
     return peer->link->operations->can_reference(peer->link) ? 3 : 0;
 }
 
-/* Root could read it. But a message could name a process that a third user would have us read. */
+/* Root could read it. A message could name a process, though, that a third user would have us read. */
 static void the_memory_of_another_user_is_not_read(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];

@@ -7,7 +7,7 @@
 
 enum { LETTERS_A_ROUND = 256 };
 
-/* A sender that has left since is heard out as well. */
+/* Messages of a sender that has left since are read as well. */
 static struct record *record_of(struct node *node, const struct control_message *message)
 {
     if (table_is(node->table, message->slot, message->generation))
@@ -52,7 +52,7 @@ static void on_report(struct node *node, int *descriptor)
     *descriptor = -1;
 }
 
-/* Checks the sender's credentials per message: the directory lets no other user in, but a socket may be passed to
+/* Checks the sender's credentials per message: the directory lets no other user in, yet a socket may be passed to
  * another process, and a sender that was let in may have changed its user. A doorbell carries no data, so it is
  * accepted from every sender. Requests of the tools are for the user alone. */
 static bool is_welcome(const struct node *node, const struct control_message *message)

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Sees to it that the directory is there, no symbolic link, and ours for us alone (0700) or open. `create`: makes it.
- * 0, or errno and a sentence. */
+/* Ensures that the directory is there, no symbolic link, and ours for us alone (0700) or open. `create`: makes it. 0,
+ * or errno and a sentence. */
 int directory_check(const char *directory, bool create, char *why, size_t why_size);
 
 /* Returns true if processes of other users may enter it. Its owner grants that by its mode, 0770 or 0777 without the

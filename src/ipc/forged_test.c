@@ -1,4 +1,4 @@
-/* The sender of a ring is the process that the system names, whatever its message says. */
+/* The sender of a ring is the process that the system names, not the one in its message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,8 @@ static bool send_connected(int socket, const struct control_message *message, in
     return syscall(SYS_sendmsg, socket, &datagram, 0) == sizeof *message;
 }
 
-/* Sends a ring with a message that says what it likes, as some user. 10 and what the reader wrote into the ring. */
+/* Sends a ring with a message that says what it likes, as some user. 10 and the number that the reader wrote into the
+ * ring. */
 static int forge(const char *directory, void *context)
 {
     const struct forger *forger = context;

@@ -119,7 +119,7 @@ static bool receive(struct node *node, atomic_uint *received, unsigned least)
     return atomic_load(received) >= least;
 }
 
-/* Lets the node go on with what it has postponed until the other side has got so many frames. */
+/* Lets the node go on with its postponed work until the other side has got so many frames. */
 static bool turn_until(struct node *node, struct stage *stage, unsigned received)
 {
     for (int i = 0; i < PATIENCE && atomic_load(&stage->received) < received; i++) {
@@ -503,7 +503,7 @@ static unsigned fill_ring(struct link *link)
     return count;
 }
 
-/* Asks each half second for so many of them, none of which really passes. */
+/* Asks each half second of virtual time, for so many seconds. */
 static enum node_presence insist_for(struct node *node, struct peer *peer, nanos *now, unsigned seconds)
 {
     enum node_presence presence = node_insist(node, peer, *now);

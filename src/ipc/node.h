@@ -2,14 +2,14 @@
  * have died.
  *
  * Processes of one user, network namespace and user namespace meet in a directory (0700), or those that are let in
- * where one is named (docs/how-to/containers.md): one table file of fixed size (reserved with posix_fallocate when made,
- * so a full disk is an error and not a SIGBUS) with a slot for each process and the owner of each block of 256 queue
- * pair numbers; and a datagram socket for each process, which carries doorbells, the memfd of a new ring (SCM_RIGHTS,
- * sealed against shrinking), and requests for a report. Nothing that is read from the table is trusted. Whether a
- * process lives is a POSIX record lock on its slot's byte of the table: gone with the process, not inherited by fork,
- * immune to reused process ids.
+ * where one is named (docs/how-to/containers.md): one table file of fixed size (reserved with posix_fallocate when
+ * made, so a full disk is an error and not a SIGBUS) with a slot for each process and the owner of each block of 256
+ * queue pair numbers; and a datagram socket for each process, which carries doorbells, the memfd of a new ring
+ * (SCM_RIGHTS, sealed against shrinking), and requests for a report. Nothing that is read from the table is trusted.
+ * Whether a process lives is a POSIX record lock on its slot's byte of the table: gone with the process, not inherited
+ * by fork, immune to reused process ids.
  *
- * There is one node in a process, whatever number of devices it opens. Each function states its thread safety. */
+ * There is one node in a process, for any number of devices. Each function states its thread safety. */
 #ifndef IPC_NODE_H
 #define IPC_NODE_H
 
@@ -31,7 +31,7 @@ enum {
 
 struct node;
 
-/* Another process, or this one, that we send to or hear from. */
+/* Another process, or this one, that we send to or receive from. */
 struct peer {
     struct link *link; /* both ways; to this process itself: the self link */
     unsigned slot;     /* its slot in the table */
@@ -127,9 +127,8 @@ struct published *node_published(struct node *);
 void node_vouch(struct node *);
 void node_retract(struct node *);
 
-/* After something was withdrawn from what is published: waits until every access that may have begun before is over. A
- * peer that is stopped in the midst of one is waited for, until it goes on or ends. Thread-safe; not under the node's
- * locks. */
+/* After a publication was withdrawn: waits until every access that may have begun before is over. A peer that is
+ * stopped in the midst of one is waited for, until it goes on or ends. Thread-safe; not under the node's locks. */
 void node_quiesce(struct node *);
 
 /* All that was done so. Thread-safe. */
@@ -176,7 +175,7 @@ void node_wake(struct node *);
  * the others. For a thread that waits for one of them without a deadline. Under progress, like receiving. */
 void node_check_peers(struct node *, nanos now);
 
-/* For tools: what stands in the directory. Calls visit for each live process; 0 or errno and a sentence. */
+/* For tools: the contents of the directory. Calls visit for each live process; 0 or errno and a sentence. */
 struct node_entry {
     unsigned slot;
     pid_t pid;

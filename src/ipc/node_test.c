@@ -181,7 +181,7 @@ static void a_process_talks_to_itself(void **state)
     free(end.bytes);
 }
 
-/* In a child: what goes wrong here may be a lock that is not there. */
+/* In a child: the fault may be a lock that is not there. */
 static int break_own_ring(const char *directory, void *unused)
 {
     struct pair pair = {.length = 8};

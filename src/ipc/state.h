@@ -22,7 +22,7 @@ struct record {
     struct node *node;
     uint32_t generation;
     atomic_uint references;     /* one of them is the node's, for as long as it is in `records` */
-    struct ring_reader *reader; /* NULL until there is a ring to hear from */
+    struct ring_reader *reader; /* NULL until there is a ring to read */
     int writable;               /* a socket that becomes writable when the peer's queue has room; -1: none is needed */
     nanos asked_at;             /* whether it is stopped; under progress */
     bool stopped;               /* it was; likewise */
@@ -59,7 +59,7 @@ struct node {
     atomic_bool litter; /* some record is gone and waits to be removed */
 
     int retry;                 /* a timerfd: when to try again what could not be sent */
-    _Atomic nanos retry_after; /* what it was last set to */
+    _Atomic nanos retry_after; /* its last value */
     atomic_bool postponed;     /* something waits to be tried again */
 
     atomic_uint letters_seen;
@@ -78,7 +78,7 @@ struct peer *node_find_owner(struct node *, uint32_t owner);
 struct record *record_get(struct node *, unsigned slot, uint32_t generation, pid_t pid);
 /* Under node->lock. A record outside by_slot, already gone, that only delivers what was sent before the end. */
 struct record *record_orphan(struct node *, unsigned slot, uint32_t generation, pid_t pid);
-/* Under node->lock. The peer is gone: nothing is sent to it any more; what it sent is still delivered. */
+/* Under node->lock. The peer is gone: nothing is sent to it any more; its earlier frames are still delivered. */
 void record_depart(struct record *);
 /* Under progress and node->lock: record_may_hear returns true if there is a place for one more peer to listen to. Call
  * it before the peer's ring is attached, as a peer that gets the confirmation relies on being listened to. record_hear

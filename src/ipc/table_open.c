@@ -59,8 +59,8 @@ static int table_open_fill(int descriptor)
     return 0;
 }
 
-/* Makes a whole table under another name and then gives it the table's name: `replace` takes the place of what is
- * there, else EEXIST when another process was faster. A sweep may remove the other name before we are done (ENOENT). */
+/* Makes a whole table under another name and then gives it the table's name: `replace` takes the place of an existing
+ * one, else EEXIST when another process was faster. A sweep may remove the other name before we are done (ENOENT). */
 static int table_open_make(const char *directory, bool replace)
 {
     char path[PATH_SIZE], fresh[PATH_SIZE];

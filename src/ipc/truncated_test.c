@@ -21,7 +21,7 @@ enum { ROUNDS = 2000 };
 
 struct meeting {
     atomic_uint number, heard, cut;
-    off_t length; /* what is left of the table */
+    off_t length; /* the rest of the table */
 };
 
 static void count_frame(void *context, struct peer *peer, const struct frame *frame)
@@ -29,7 +29,7 @@ static void count_frame(void *context, struct peer *peer, const struct frame *fr
     atomic_fetch_add(&((struct meeting *)context)->heard, 1);
 }
 
-/* Hears, asleep, until the host is lost. */
+/* Receives, asleep, until the host is lost. */
 static int hear_until_lost(const char *directory, void *context)
 {
     struct meeting *meeting = context;

@@ -8,7 +8,7 @@
 
 #include "wire/payload.h"
 
-/* A word of the other process whose value is known here: reading it along with the data shows that the process id still
+/* A word in the other process whose value is known here: reading it along with the data shows that the process id still
  * belongs to that process (or is seen at all from this pid namespace). */
 struct cma_proof {
     pid_t pid;

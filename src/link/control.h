@@ -1,5 +1,5 @@
-/* The messages that processes of a host send to each other's sockets. The directory admits one user only; still, what
- * is read is checked and never trusted for more than it costs to be wrong. */
+/* The messages that processes of a host send to each other's sockets. The directory admits one user only; still, each
+ * message is checked and never trusted for more than it costs to be wrong. */
 #ifndef LINK_CONTROL_H
 #define LINK_CONTROL_H
 
@@ -14,7 +14,7 @@ enum {
 
 enum control_kind {
     CONTROL_DOORBELL = 1, /* look at your rings */
-    CONTROL_ATTACH = 2,   /* with a descriptor: the ring from the sender to you; perhaps another: what it publishes */
+    CONTROL_ATTACH = 2,   /* with a descriptor: the ring from the sender to you; perhaps another: its publications */
     CONTROL_LEAVE = 3,    /* the sender leaves and there is no ring to say it in */
     CONTROL_REPORT = 4,   /* with a descriptor: a socket to send the descriptor of your report to */
 };
@@ -67,7 +67,7 @@ void control_take_wakes(int eventfd);
 int control_listen(const char *name, int *socket);
 
 /* The next message at `socket`; false: none. A message that is not of our form has kind 0. The sender is the one that
- * the kernel names, whatever the message says. *descriptor is the one that came with it, the caller's to close, or -1.
+ * the kernel names, not the one in the message. *descriptor is the one that came with it, the caller's to close, or -1.
  * Never blocks. */
 bool control_take(int socket, struct control_message *, int *descriptor);
 /* The same with the second that came; control_take closes it. */

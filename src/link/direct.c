@@ -117,7 +117,7 @@ static bool direct_aim(struct direct_call *call, struct direct_target *targets, 
     return true;
 }
 
-/* After it is announced: what was judged still holds. */
+/* After it is announced: the judgement still holds. */
 static bool direct_holds(const struct direct_call *call, const struct published *published,
                          const struct direct_access *access)
 {
@@ -227,8 +227,8 @@ bool direct_is_under_way(const struct direct_seats *seats, const uint32_t seen[D
     return false;
 }
 
-/* No address of a program has this bit. It is in the highest byte, so whatever the kernel reads meanwhile is the old
- * address or one that faults. */
+/* No address of a program has this bit. It is in the highest byte, so the kernel reads meanwhile the old address or one
+ * that faults. */
 #define DIRECT_NOWHERE (UINT64_C(1) << 63)
 
 /* A call whose first target faults ends there, and writes nothing. The targets were written before the number became

@@ -13,8 +13,8 @@
  * call that is under way then is over when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is:
  * it stops where a call has ended; or in user mode (ipc/elsewhere.h), as one is that a signal handler keeps.
  *
- * A READ announces nothing, and no owner waits for it: it writes only the memory of its own process. It judges once
- * more after the copy, and if the permission was taken away meanwhile it becomes a READ by packets, which the owner's
+ * A READ announces nothing, and no owner waits for it: it writes only the memory of its process. It judges once more
+ * after the copy, and if the permission was taken away meanwhile it becomes a READ by packets, which the owner's
  * responder refuses. */
 #ifndef LINK_DIRECT_H
 #define LINK_DIRECT_H
@@ -52,8 +52,8 @@ struct direct_seats {
     struct direct_seat at[DIRECT_SEATS];
 };
 
-/* An access: what is asked for, and the local memory, as many bytes. With a WRITE there may be more of the same queue
- * pair, done behind it in their order by the same system call, with their memory behind its. */
+/* An access: the request, and the local memory, as many bytes. With a WRITE there may be more of the same queue pair,
+ * done behind it in their order by the same system call, with their memory behind its. */
 struct direct_access {
     struct published_question question;
     const struct iovec *pieces; /* the last not empty */

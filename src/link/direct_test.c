@@ -197,7 +197,7 @@ bool __real_published_permits(const struct published *, const struct published_q
 bool __wrap_published_permits(const struct published *, const struct published_question *, uint64_t *memory);
 
 static bool dawdles;
-static void (*meanwhile)(void); /* once, between judging and what follows it, */
+static void (*meanwhile)(void); /* once, between judging and the next step, */
 static unsigned meanwhile_at;   /* for the judgement of this number from now on */
 
 /* Between judging and the copy lie some nanoseconds, in which nothing would ever happen. */
@@ -320,7 +320,7 @@ static void nothing_is_written_after_a_queue_pair_was_withdrawn(void **state)
     race(false);
 }
 
-/* It dies anywhere; what it was announced with stays, and its owner goes by the death. */
+/* It dies anywhere; its announcement stays, and its owner goes by the death. */
 static void a_killed_writer_leaves_whole_words(void **state)
 {
     need_process_vm();

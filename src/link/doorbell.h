@@ -3,15 +3,16 @@
  * The one who waits says so; the one who sends looks. No wake-up is lost (Dekker's argument):
  *     sender:  writes the ring;                  full fence;  loads attention   (doorbell_ring)
  *     sleeper: stores SLEEPING into attention;   full fence;  looks at the rings (attention_sleep, then the caller)
+ *
  * If the sender loads AWAKE, its load came before the sleeper's store, so its write to the ring came before the
  * sleeper's look.
  *
  * A sender that loads SLEEPING sends a message first and marks the sleeper AWAKE afterwards, so that others need not
  * ring, too. A sender that dies or is stopped at any step takes nothing along: before the message the word still says
  * SLEEPING and the next sender rings; after it the message is there. Its mark may come late, when the sleeper has been
- * awake and sleeps again: so each sleep has a number, and the mark is an exchange that succeeds for that sleep only.
- * (A mark can only hit a wrong sleep if 2^31 sleeps pass between its load and its exchange, and just that many.)
- * Without a message there is no mark: what was refused leaves SLEEPING for the next sender.
+ * awake and sleeps again: so each sleep has a number, and the mark is an exchange that succeeds for that sleep only. (A
+ * mark can only hit a wrong sleep if 2^31 sleeps pass between its load and its exchange, and just that many.) Without a
+ * message there is no mark: a refused message leaves SLEEPING for the next sender.
  *
  * The sender's fence would cost it a third of the time that a small message takes. Sleeping is rare, so where the
  * kernel offers it the sleeper fences for both (`fences`): its fence falls somewhere into the sender's sequence; if
@@ -49,11 +50,11 @@ struct doorbell {
 };
 
 /* After a batch: wakes the process if it sleeps. Never blocks; thread-safe. 0, or an errno: the message could not be
- * sent, see to it that the doorbell is rung again. (A receiver's queue that is full wakes it as well as a message does,
- * and one that is gone needs none: both are 0.) */
+ * sent, ring the doorbell again. (A receiver's queue that is full wakes it as well as a message does, and one that is
+ * gone needs none: both are 0.) */
 int doorbell_ring(const struct doorbell *);
 
-/* Sends the message whatever the attention says, and marks nothing. 0 or errno. */
+/* Sends the message at any attention, and marks nothing. 0 or errno. */
 int doorbell_insist(const struct doorbell *);
 
 /* Says that senders have to ring from now on; look at the rings afterwards, then sleep. Any thread of the process; each

@@ -209,7 +209,7 @@ static void who_is_awake_gets_a_message_only_from_who_insists(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
-/* Whatever the reason: without a message no sender may assume that the sleeper was rung. */
+/* For any reason: without a message no sender may assume that the sleeper was rung. */
 static void a_refused_message_leaves_the_sleeper_to_others(void **state)
 {
     struct doorbell bell;

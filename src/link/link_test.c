@@ -31,7 +31,7 @@ static uint64_t ping_pongs = 100000; /* an emulator wants fewer: $SOFTVERBS_PING
 
 /* ------------------------------------------------------------------ helpers */
 
-/* A process (or what stands for one): a socket to be woken at and an attention word. */
+/* A process (or its stand-in): a socket to be woken at and an attention word. */
 struct station {
     int socket;
     struct doorbell bell; /* to this station */
@@ -411,7 +411,7 @@ static void another_process_never_sees_revoked_memory_changed(void **state)
     free(bytes);
 }
 
-/* The kernel reads nothing of what the program may not read, as nothing of a device's memory. */
+/* The kernel reads no memory that the program may not read, such as a device's. */
 static int send_unreadable(struct process *process)
 {
     struct link *link = process->link;

@@ -36,14 +36,14 @@ struct published_key {
     _Alignas(64) atomic_uint key; /* 0: nothing is published here */
     uint32_t access;              /* enum published_access */
     uint64_t domain;              /* which protection domain; means nothing but equal or not */
-    uint64_t base, length;        /* what the key speaks of */
+    uint64_t base, length;        /* the memory of the key */
     uint64_t memory;              /* where that is in the owner */
 };
 
 struct published_queue_pair {
     _Alignas(32) atomic_uint number; /* 0: nothing is published here */
     uint32_t peer;                   /* the number that it is connected with */
-    uint32_t access;                 /* what it lets the peer do: enum published_access */
+    uint32_t access;                 /* the rights of the peer: enum published_access */
     /* With which it began to send and expected the peer to; shows whether both are of one connection. */
     uint32_t first_psn, peer_psn;
     uint32_t max_dest_rd_atomic; /* READs and atomics of the peer that it keeps results for */

@@ -1,4 +1,4 @@
-/* The file of what a process publishes, as a peer that has its descriptor sees it: to be read, and nothing else. */
+/* The file of a process's publications, as a peer that has its descriptor sees it: to be read, and nothing else. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>

@@ -1,16 +1,16 @@
 /* A ring of frames from one process to another in shared memory: one writer, one reader, no lock, no system call.
  *
- * Memory: a memfd sealed against resizing; its first page holds the few words that both sides share, each on a cache
- * line of its own, and the seats of direct.h; behind it lies the data area, which is mapped twice back to back so that
- * a frame never wraps. Nothing of it outlives the two processes, and it is not limited by the size of /dev/shm.
+ * Memory: a memfd sealed against resizing; its first page holds the few words that both sides share, each on a separate
+ * cache line, and the seats of direct.h; behind it lies the data area, which is mapped twice back to back so that a
+ * frame never wraps. Nothing of it outlives the two processes, and it is not limited by the size of /dev/shm.
  *
  * A frame starts at a multiple of 64 bytes with its commit word: the frame's length, never 0, stored last and with
  * release. The word where the next frame will start is 0 before that, so the reader polls this one word and nothing
  * else: looking at an empty ring costs one load of a line that stays in the reader's cache. The reader never writes to
  * the data area (it maps it read-only), so a line moves between two caches only once for each frame.
  *
- * Neither side trusts the other: what is read from shared memory is copied once and then checked; a ring with nonsense
- * in it is broken from then on, which is all the damage that it does. */
+ * Neither side trusts the other: a value from shared memory is copied once and then checked; a ring with nonsense in it
+ * is broken from then on, which is all the damage that it does. */
 #ifndef LINK_RING_H
 #define LINK_RING_H
 

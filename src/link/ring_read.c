@@ -10,10 +10,10 @@ void ring_read_start(struct ring_reader *reader, const struct ring *ring)
     reader->ring = *ring;
 }
 
-/* Keeps the compiler from reading shared memory again where the copy is meant: what was checked is what is used. */
+/* Keeps the compiler from reading shared memory again where the copy is meant: the checked value is the one in use. */
 #define FORGET_SOURCE(copy) __asm__ volatile("" : "+m"(copy)::"memory")
 
-/* Each field is read once: what is checked is what is used. */
+/* Each field is read once: the checked value is the one in use. */
 static inline struct ring_frame read_head(const uint8_t *at)
 {
     const volatile struct ring_frame *head = (const volatile struct ring_frame *)at;

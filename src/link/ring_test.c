@@ -154,7 +154,7 @@ static void a_reader_in_another_process_gets_what_was_written(void **state)
     close_both(&both);
 }
 
-/* Whatever lay at the next place from the round before: the reader must not take it for a frame. */
+/* The reader must not take the bytes of the round before at the next place for a frame. */
 static void a_ring_that_was_emptied_looks_empty(void **state)
 {
     struct both both;
@@ -319,7 +319,7 @@ static void mutated_heads_do_no_harm(void **state)
         broken += atomic_load(&both.reader.broken);
         close_both(&both);
     }
-    assert_true(broken > 1200); /* all but what hits the headers or the number that goes along */
+    assert_true(broken > 1200); /* all except hits of the headers or the number that goes along */
 }
 
 static void references_that_do_not_add_up_break_the_ring(void **state)

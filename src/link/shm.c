@@ -189,7 +189,7 @@ static bool is_uncopyable(struct shm *shm, const struct iovec *to, uint32_t coun
 
 /* This process may have lost the right to read the other: it has another user, or a filter of system calls. Or the
  * kernel can't copy the memory. Said before the refusal leaves, so the sender finds it with that. It is for good,
- * although another thread may have the right, and it may come back: what was refused is sent anew in packets, whose
+ * although another thread may have the right, and it may come back: the refused payload is sent anew in packets, whose
  * numbers would be those of older references. */
 static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
@@ -280,7 +280,7 @@ bool shm_can_direct(struct link *link)
 }
 
 /* Only a peer that has mapped the ring sees our seats, and it says so in the ring (ring_attached). Flattened, as the
- * system call leaves nothing of what the processor knows of its callers: each return behind it is mispredicted. */
+ * system call clears the processor's knowledge of its callers: each return behind it is mispredicted. */
 __attribute__((flatten)) bool shm_direct(struct link *link, const struct direct_access *access)
 {
     struct shm *shm = (struct shm *)link;

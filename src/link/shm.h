@@ -8,9 +8,9 @@
  *     receiver: begins a look; takes the message; maps the ring; says so in the ring; ends the look when there are no more
  * The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the message again
  * whenever it was refused, or was taken and the receiver could not map the ring (it had no descriptor or memory left).
- * A message that still lies in the receiver's queue is not sent twice. What could not be sent is tried again by
- * shm_retry, after `postponed` was called, and by shm_insist. Large payloads by reference are read straight from the
- * sender's memory by the receiver, once the receiver has tried that it can. */
+ * A message that still lies in the receiver's queue is not sent twice. A message that could not be sent is tried
+ * again by shm_retry, after `postponed` was called, and by shm_insist. Large payloads by reference are read straight
+ * from the sender's memory by the receiver, once the receiver has tried that it can. */
 /* clang-format on */
 #ifndef LINK_SHM_H
 #define LINK_SHM_H
@@ -31,7 +31,7 @@ struct shm_common {
     atomic_uint rings;      /* rings made; the first few are larger */
     atomic_bool asked;      /* cma_permit, for the first ring */
     atomic_bool permitted;  /* and it was: the process that ends the host withdraws it */
-    int published;          /* descriptor of what this process publishes, for its peers; -1: nothing */
+    int published;          /* descriptor of this process's publications, for its peers; -1: none */
     /* Something waits: call shm_retry of all links soon, and again for as long as one says so. Called from any thread,
      * also under the sending lock. */
     void (*postponed)(struct shm_common *);
@@ -59,16 +59,17 @@ void shm_drained(struct link *);
  * Thread-safe. */
 int shm_retry(struct link *);
 
-/* The other side may have missed that something lies in its ring: once it has taken nothing for a while, it is woken
- * whatever its attention says, or is handed the ring again, but not while it has an earlier message of this kind before
- * it. Returns for how long it has been seen to take nothing. Call it while something lies there (not consumed), again
- * and again; one caller at a time. */
+/* The other side may have missed that something lies in its ring: once it has taken nothing for a while, it is woken at
+ * any attention, or is handed the ring again, but not while it has an earlier message of this kind before it. Returns
+ * for how long it has been seen to take nothing. Call it while something lies there (not consumed), again and again;
+ * one caller at a time. */
 nanos shm_insist(struct link *, nanos now);
 
 /* There is a reason for it: the time begins anew. */
 void shm_excuse(struct link *, nanos now);
 
-/* From now on, until the other side takes something, what finds no room is swallowed instead of waiting for some. */
+/* From now on, until the other side takes something, a frame that finds no room is swallowed instead of waiting for
+ * some. */
 void shm_give_up(struct link *);
 
 /* The other side has handed over its ring: the descriptor stays the caller's. 0; EALREADY; or ring_map's errors. */
@@ -83,7 +84,7 @@ void shm_learn(struct link *, int published);
  * other publishes. True, too, until the first frame from there. Thread-safe. */
 bool shm_can_direct(struct link *);
 
-/* Does one READ or WRITE so (link/direct.h): true, and it is done and seen before whatever is sent after it. False:
+/* Does one READ or WRITE so (link/direct.h): true, and it is done and seen before all that is sent after it. False:
  * send it as packets, as if nothing had been done. Thread-safe; not between begin and end. */
 bool shm_direct(struct link *, const struct direct_access *);
 
@@ -103,7 +104,7 @@ bool shm_got_room(struct link *);
 /* Sends the peer a message that we leave. Never blocks. */
 void shm_farewell(struct link *);
 
-/* The other process is gone: everything that is sent from now on is swallowed, what it takes is given back. */
+/* The other process is gone: everything that is sent from now on is swallowed, its resources are given back. */
 void shm_sever(struct link *);
 
 /* Discards the frames that have arrived. Under the receiver's progress lock. */

@@ -1,6 +1,6 @@
 /* A word in shared memory by which other processes see that a thread of this one lives. The word holds the thread's
- * number, and the kernel puts FUTEX_OWNER_DIED in its place when the thread ends, in whatever way (return, exit,
- * signal, exec), before the process's memory or number can be another's.
+ * number, and the kernel puts FUTEX_OWNER_DIED in its place when the thread ends, in any way (return, exit, signal,
+ * exec), before the process's memory or number can be another's.
  *
  * That is the kernel's list of robust futexes, used without a mutex: pthread's robust mutexes keep pointers of their
  * process beside the word, and a process that can write those chooses where the other writes. Here only the word is

@@ -15,7 +15,7 @@
 struct event_pipe {
     int fd;     /* the program's */
     int own;    /* the same pipe for writing and, without waiting, reading: a program that has closed its own descriptor
-                   neither kills the writer with SIGPIPE nor has bytes taken out of what has its number now */
+                   neither kills the writer with SIGPIPE nor has bytes taken out of the file that has its number now */
     int reader; /* where `own` can't read: keeps SIGPIPE away; -1 */
     bool high;  /* `own` is a number that files of a program hardly ever get */
     dev_t device;

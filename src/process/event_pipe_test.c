@@ -1,4 +1,4 @@
-/* The events that a polling program sees, whatever it does with its descriptor, and with ours. */
+/* The events that a polling program sees, for all that it may do with its descriptor, and with ours. */
 #include "process/event_pipe.h"
 
 #include <setjmp.h>

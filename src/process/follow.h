@@ -1,5 +1,5 @@
 /* The devices follow their network interfaces: the helper receives changes by netlink, queries the interface, and has
- * the new state published and reported. A process none of whose devices is on an interface has no such socket. */
+ * the new state published and reported. A process without a device on an interface has no such socket. */
 #ifndef PROCESS_FOLLOW_H
 #define PROCESS_FOLLOW_H
 

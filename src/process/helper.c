@@ -27,13 +27,13 @@ static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls v
 /* How long the helper looks on after its last work: twice as long whenever that paid, half as long whenever it did not.
  * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
 static const nanos linger_least = NANOS_MICROSECOND / 2;
-static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
+static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* the longest wait for the helper at the process's end */
 static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, where the helper is to write a file then */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 static const nanos deaf_patience = 3 * NANOS_SECOND;  /* that its end may take, unless nothing can wake it any more */
-static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell can be heard any more */
+static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell arrives any more */
 
-static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at what waits */
+static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at waiting objects */
 
 static void look_for_hangs(struct timer *timer, nanos now)
 {
@@ -274,8 +274,8 @@ static void step(struct duty *duty)
 }
 
 /* Asks the scheduler (EEVDF, Linux 6.12 and later; others ignore it) for the shortest slices. The helper runs for a
- * microsecond when it is woken, and a thread that spins on the same processor for what the helper is about to bring
- * would otherwise keep it waiting for milliseconds. Needs no privilege; a refusal costs nothing but that. */
+ * microsecond when it is woken, and a thread that spins on the same processor for data that the helper is about to
+ * bring would otherwise keep it waiting for milliseconds. Needs no privilege; a refusal costs nothing but that. */
 static void ask_for_short_slices(void)
 {
     struct { /* struct sched_attr of sched_setattr(2), first version */
@@ -333,7 +333,7 @@ static int helper_create(struct process *process)
     return error == EINVAL ? pthread_create(&process->helper.thread, NULL, help, process) : error;
 }
 
-/* The helper takes none of the program's signals, only those that its accesses may cause. */
+/* The helper blocks the program's signals, and takes only those that its accesses may cause. */
 int helper_start(struct process *process)
 {
     sigset_t all, before;

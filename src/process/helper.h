@@ -1,8 +1,8 @@
-/* The helper thread: progress, while nobody polls, and the deadlines. It sleeps and works only when nobody polls. Three
- * states:
- *   asleep   nobody promised to look; senders ring the doorbell, which wakes the helper
- *   working  the helper looks, and goes on for some microseconds after the last work, then asleep
- *   polled   pollers are hot: doorbells are off, the helper only checks once in a while that they still poll
+/* The helper thread: progress, while no thread polls, and the deadlines. It works only then. Three states:
+ * - asleep: no thread has promised to look; senders ring the doorbell, which wakes the helper
+ * - working: the helper looks, and goes on for some microseconds after the last work, then asleep
+ * - polled: pollers are hot: doorbells are off, the helper only checks once in a while that they still poll
+ *
  * A poller claims `polled` after many rounds, and gives it back when it arms a CQ (poller_handover), because it is
  * about to block. The helper looks after it: first soon, then ever more rarely while the program keeps calling verbs.
  * So an idle process sleeps for ever, a hot one is left alone by its helper, and a poller that just stops costs its

@@ -16,8 +16,8 @@ void poller_poll(struct process *);
 /* The caller is about to block: from now on doorbells ring. */
 void poller_handover(struct process *);
 
-/* The program is inside verbs: what the helper goes by when it judges whether pollers are hot. A lost count among
- * threads does no harm. */
+/* The program is inside verbs: the helper judges by this whether pollers are hot. A lost count among threads does no
+ * harm. */
 static inline void poller_active(struct process *process)
 {
     uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);

@@ -23,8 +23,8 @@ int port_reach(const struct process *, const struct device *, const struct ibv_a
 struct link *port_connect(const struct process *, const struct device *, const struct ibv_ah_attr *, uint8_t hop_limit,
                           uint32_t flow);
 
-/* Writes what a host or router answered (ICMP) lately to what the device's port sent to this GID, behind "; ", for the
- * line that explains why no answer of the peer came; empty: nothing. Thread-safe. */
+/* Writes the answer (ICMP) of a host or router lately to a datagram of the device's port to this GID, behind "; ", for
+ * the line that explains why no answer of the peer came; empty: nothing. Thread-safe. */
 enum { PORT_ICMP = 200 };
 const char *port_icmp(const struct process *, unsigned device, const uint8_t gid[16], char text[PORT_ICMP]);
 

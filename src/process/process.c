@@ -156,7 +156,7 @@ static void in_child(void)
     users = 0;
 }
 
-/* A program that ends without closing its device still leaves the host, so that its peers hear of it at once. Other
+/* A program that ends without closing its device still leaves the host, so that its peers are notified at once. Other
  * threads may still be inside a call, and destructors that come later may destroy what the program had. */
 static void __attribute__((destructor)) leave_at_exit(void)
 {
@@ -206,7 +206,7 @@ struct process *process_join(const struct process_parts *parts)
 void process_leave(struct process *process)
 {
     if (process->inherited || atomic_load(&process->helper.ending))
-        return; /* what was inherited over a fork, or the process ends with, stays */
+        return; /* a process inherited over a fork, or at its end, stays */
     int before = uncancelled_begin();
     mutex_take(&joining);
     if (--users == 0) {

@@ -2,7 +2,7 @@
  * moves data for. There is one from the first ibv_open_device to the last ibv_close_device.
  *
  * The objects that the layers above keep in it are made, given up and inherited by the functions of one table, struct
- * process_parts, which the caller of process_join brings along: the process knows none of them. */
+ * process_parts, which the caller of process_join brings along: the process does not know them. */
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
 
@@ -29,9 +29,9 @@ struct process;
 /* Callbacks supplied by the layers above. All except `answer` accept a process that `begin` could not finish. */
 struct process_parts {
     int (*begin)(struct process *); /* 0 or errno; before the helper starts */
-    /* The device is opened: what it has on a network. 0 or errno. Under process->control. */
+    /* The device is opened: opens its part on a network. 0 or errno. Under process->control. */
     int (*open_device)(struct process *, const struct device *);
-    /* The program ends without closing its devices: peers hear of it. Under process->progress. */
+    /* The program ends without closing its devices: notifies its peers. Under process->progress. */
     void (*leave)(struct process *);
     void (*write_counters)(
         struct process *);          /* all senders have ended: counts and stories go to the place that the user named */
@@ -79,7 +79,7 @@ struct loop {
     struct guest_list guests;
     atomic_bool has_guests;      /* there is one, or was */
     _Atomic uintptr_t deliverer; /* the thread whose round it is, by pthread_self; 0: none */
-    struct wakeup_list wakeups;  /* what that round wakes when it ends; under progress */
+    struct wakeup_list wakeups;  /* the threads that this round wakes when it ends; under progress */
 };
 
 /* Of those who poll (poller.c). */
@@ -90,11 +90,11 @@ struct poller {
     _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */
     _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
     _Atomic uint32_t denied;       /* tries in a row to take the progress for a round, by anybody; likewise */
-    _Atomic uint32_t denied_at;    /* what `rounds` were then */
-    atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
+    _Atomic uint32_t denied_at;    /* `rounds` at that time */
+    atomic_bool claimed;           /* pollers have just become hot; the helper has not seen it yet */
 };
 
-/* Of what hears of changes of network interfaces (follow.c); the helper's alone. */
+/* Of the receiver of changes of network interfaces (follow.c); the helper's alone. */
 struct follow {
     int fd;           /* netlink; -1: no device is on an interface, or the program has closed it */
     ino_t inode;      /* of that socket */
@@ -166,9 +166,9 @@ struct process {
 struct process *process_join(const struct process_parts *);
 void process_leave(struct process *);
 
-/* From here on forks are waited for by, and wait for, the threads that hold locks of the library. Not sooner than
- * something of it is used: what the program has asked to be called at a fork by then, an allocator's locks for example,
- * is taken behind the library's. Thread-safe. */
+/* From here on forks are waited for by, and wait for, the threads that hold locks of the library. Not sooner than the
+ * library is used: handlers that the program has registered for forks by then, an allocator's locks for example, are
+ * called behind the library's. Thread-safe. */
 void process_watch_forks(void);
 
 /* Returns true if peers may access memory directly instead of sending packets. False where taps have to see the

@@ -26,7 +26,7 @@ enum {
 struct round {
     struct process *process;
     nanos now;   /* 0: nothing to do yet */
-    bool opened; /* what guard_begin said, once a round has something to do */
+    bool opened; /* the result of guard_begin, once a round has something to do */
 };
 
 static void want_flush(struct process *process, struct endpoint *endpoint)
@@ -157,7 +157,7 @@ static void take_other(struct round *round, struct peer *peer, const struct fram
                      &(struct endpoint_arrival){.now = round->now, .peer = peer, .frame = frame});
 }
 
-/* False: what it is for has no stand-in here. */
+/* False: its receiver has no stand-in here. */
 static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
 {
     struct guest *guest;

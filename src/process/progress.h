@@ -24,7 +24,7 @@ nanos progress_timers(struct process *, nanos now);
 /* The initial lists and timers of a new process. */
 void progress_begin(struct process *, void (*wake_up)(struct schedule *));
 
-/* The process ends: what waits for the next round leaves now. Under process->progress. */
+/* The process ends: output that waits for the next round leaves now. Under process->progress. */
 void progress_settle(struct process *);
 
 /* A packet for this endpoint, which is then seen to if it has output. Under process->progress, in a round. */

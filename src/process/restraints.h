@@ -20,10 +20,10 @@ void restraints_leave_to_helper(struct process *);
 /* All threads do again. Likewise. */
 void restraints_lift(struct process *);
 
-/* May this thread move data now? */
+/* Returns true if this thread may move data now. */
 bool restraints_permit(const struct process *);
 
-/* The calling thread is the helper, for as long as it lives; is it? */
+/* The first makes the calling thread the helper, for as long as it lives; the second returns true if it is. */
 void restraints_be_helper(void);
 bool restraints_is_helper(void);
 

@@ -4,7 +4,7 @@
 
 #include "process/process.h"
 
-/* Only the thread itself can find that the round is its own, so what it reads here is what it wrote. */
+/* Only the thread itself can find that the round is its own, so it reads its own stores here. */
 static bool wakeups_in_round(const struct process *process)
 {
     return atomic_load_explicit(&process->loop.deliverer, memory_order_relaxed) == (uintptr_t)pthread_self();

@@ -1,7 +1,7 @@
 /* Wakes, at the end of a round, threads of the program that sleep on the descriptors of completion channels. These are
- * written when the round has answered and holds no lock but the progress. A thread woken in the midst of the round
- * would first meet the locks that the round holds, which costs two switches where both share a processor, and would
- * then wait for the answers (cq_wait_for_responses). */
+ * written when the round has answered and holds only the progress lock. A thread woken in the midst of the round would
+ * first meet the locks that the round holds, which costs two switches where both share a processor, and would then wait
+ * for the answers (cq_wait_for_responses). */
 #ifndef PROCESS_WAKEUPS_H
 #define PROCESS_WAKEUPS_H
 
@@ -24,9 +24,9 @@ STAILQ_HEAD(wakeup_list, wakeup);
  * the last call and before it closes the pipe. Thread-safe; never blocks. */
 void wakeups_add(struct process *, struct wakeup *);
 
-/* Call it before a descriptor is written that is none of these, an event channel's or that of asynchronous events:
- * writes the descriptors that this thread's round has added, if it is in one, so that a program receives events in
- * their order: a message before the end of its connection. Thread-safe; never blocks. */
+/* Call it before another descriptor is written, an event channel's or that of asynchronous events: writes the
+ * descriptors that this thread's round has added, if it is in one, so that a program receives events in their order: a
+ * message before the end of its connection. Thread-safe; never blocks. */
 void wakeups_flush(struct process *);
 
 /* The calling thread begins a round, and has answered. Under process->progress. */

@@ -1,4 +1,4 @@
-/* The clock of everything that runs in real time. What stands below gets the time from its caller. Thread-safe. */
+/* The clock of everything that runs in real time. Layers below get the time from their callers. Thread-safe. */
 #ifndef RUNTIME_CLOCK_H
 #define RUNTIME_CLOCK_H
 
@@ -11,7 +11,7 @@ nanos clock_now(void);
  * may come late but not early, such as those of ACK timers (IBA 9.7.6.1.3 allows four times the value). */
 nanos clock_about_now(void);
 
-/* What the calling thread has had of a processor; a system call. */
+/* The time that the calling thread has had of a processor; a system call. */
 nanos clock_busy(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* What packets are for: a queue pair, the inside of a work queue, queue pair 1, the multicast groups, Ethernet. The
- * loop knows endpoints and nothing of what they are, as the transport knows its owner by struct owner_operations. */
+/* The receivers of packets: a queue pair, the inside of a work queue, queue pair 1, the multicast groups, Ethernet. The
+ * loop knows endpoints and not their kinds, as the transport knows its owner by struct owner_operations. */
 #ifndef RUNTIME_ENDPOINT_H
 #define RUNTIME_ENDPOINT_H
 
@@ -16,9 +16,9 @@ struct endpoint_arrival {
     nanos now;                 /* when the round began */
     struct peer *peer;         /* the process whose link it came by; NULL: it came from a network */
     const struct frame *frame; /* Ethernet: instead of the packet */
-    uint32_t along;            /* what the frame brought along */
-    bool plain;               /* it is of this host and has no GRH: nothing but the packet, `now` and `peer` is there */
-    const uint8_t *forwarded; /* the first bytes of its frame: another process was handed it by the kernel; or NULL */
+    uint32_t along;            /* the number that the frame brought along */
+    bool plain;                /* it is of this host and has no GRH: only the packet, `now` and `peer` are there */
+    const uint8_t *forwarded;  /* the first bytes of its frame: another process was handed it by the kernel; or NULL */
 };
 
 struct endpoint {
@@ -31,14 +31,14 @@ struct endpoint {
 
 TAILQ_HEAD(endpoint_list, endpoint);
 
-/* What an endpoint has to send. */
+/* The output that an endpoint has to send. */
 enum endpoint_output {
     ENDPOINT_NOTHING,
     ENDPOINT_OUTPUT,
-    ENDPOINT_LATE, /* an ACK that nobody asked for, and that waits for some rounds */
+    ENDPOINT_LATE, /* an ACK that was not requested, and that waits for some rounds */
 };
 
-/* All under process->progress; they take the endpoint's own lock. What receives only has no more than `receive`. */
+/* All under process->progress; they take the endpoint's own lock. One that only receives has only `receive`. */
 struct endpoint_operations {
     enum endpoint_output (*receive)(struct endpoint *, const struct endpoint_arrival *);
     /* Transmits what it has. False: it only owes an ACK, which waits for one round (`ack_later` says that it may). */

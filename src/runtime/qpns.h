@@ -11,7 +11,7 @@ void qpns_destroy(struct qpn_table *);
  * any more (NULL) and the table has no free number, and, logged, when it is closed. Under process->control. */
 int qpns_enter(struct node *, struct qpn_table *, void *object, uint32_t *number);
 
-/* Nothing gets a number any more: in the child of a fork, whose copy of the table nobody sends packets to. */
+/* No endpoint gets a number any more: in the child of a fork, whose copy of the table no process sends packets to. */
 void qpns_close(struct qpn_table *);
 
 /* Takes it out; a lookup that runs may still return it until progress_quiesce. Under process->control. */

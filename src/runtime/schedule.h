@@ -1,9 +1,9 @@
 /* All deadlines of a process: one heap of timers with callbacks.
  *
- * A timer expires once. Whoever has a deadline names it (schedule_by); the callback looks at what is due by then, under
- * its owner's lock, and names the next one. A deadline that has moved away in the meantime costs one callback that
- * finds nothing to do, so nobody takes a deadline back. A timer that is named under its owner's lock, which the
- * callback takes too, is never lost: either it is still set, or its callback comes after. */
+ * A timer expires once. The owner of a deadline names it (schedule_by); the callback handles the work that is due by
+ * then, under its owner's lock, and names the next one. A deadline that has moved away in the meantime costs one
+ * callback that finds nothing to do, so deadlines are never taken back. A timer that is named under its owner's lock,
+ * which the callback takes too, is never lost: either it is still set, or its callback comes after. */
 #ifndef RUNTIME_SCHEDULE_H
 #define RUNTIME_SCHEDULE_H
 
@@ -38,12 +38,12 @@ void schedule_by(struct schedule *, struct schedule_timer *, nanos at);
  * says that the callback does not run. */
 void schedule_cancel(struct schedule *, struct schedule_timer *);
 
-/* Calls back what is due, in the order of time; what a callback names for a time that has passed waits for the next
- * look. Returns when to look again. Under process->progress, without any lock that a callback takes. */
+/* Calls back the timers that are due, in the order of time; one that a callback names for a time that has passed waits
+ * for the next look. Returns when to look again. Under process->progress, without any lock that a callback takes. */
 nanos schedule_expire(struct schedule *, nanos now);
 
-/* The helper will look at this time. What was named before this call is seen by a schedule_expire after it; what is
- * named after it, and is sooner, wakes the helper. */
+/* The helper will look at this time. A schedule_expire after this call sees the deadlines that were named before it; a
+ * sooner one that is named after it wakes the helper. */
 static inline void schedule_look_at(struct schedule *schedule, nanos when)
 {
     atomic_store(&schedule->look_at, when);

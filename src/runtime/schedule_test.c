@@ -13,7 +13,7 @@ enum { ALARMS = 3 };
 struct alarm {
     struct schedule_timer timer;
     struct bench *bench;
-    nanos again; /* what its callback names; NANOS_NEVER: nothing */
+    nanos again; /* the time that its callback names; NANOS_NEVER: none */
     unsigned order, calls;
 };
 

@@ -1,7 +1,7 @@
-/* For tests: how long they wait for what must come, and how often they try what chance may spoil. The variable
- * TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. A wait ends when its event
- * comes, so a long one costs a good run nothing. tests/clients/patience.py is the same for scripts; the test `patience`
- * (suite house) keeps other such constants out. */
+/* For tests: how long they wait for an event that must come, and how often they try a step that chance may spoil. The
+ * variable TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. A wait ends when
+ * its event comes, so a long one costs a good run nothing. tests/clients/patience.py is the same for scripts; the test
+ * `patience` (suite house) keeps other such constants out. */
 #ifndef BASE_TESTING_PATIENCE_H
 #define BASE_TESTING_PATIENCE_H
 

@@ -18,7 +18,7 @@ struct question {
 int question_ask(struct node *, const struct peer *, const char *request, struct question *);
 
 /* Takes the answer. EAGAIN: it has not come yet. 0: it lies in `to`, and is exactly `size` bytes long; they may be
- * nonsense. EPROTO: what came is of another size, or may keep its reader waiting. Another errno: none will come. Never
+ * nonsense. EPROTO: the answer is of another size, or may keep its reader waiting. Another errno: none will come. Never
  * waits. */
 int question_look(struct question *, void *to, size_t size);
 

@@ -33,7 +33,7 @@ static long long user_of(const char *name)
     return digits && digits < 11 && name[digits] == '-' ? strtoll(name, NULL, 10) : -1;
 }
 
-/* By the name alone: looking at what another user chose can take as long as that user likes. */
+/* By the name alone: looking at a path that another user chose can take as long as that user likes. */
 static bool name_place(const char *own, char *path, char *to, size_t size)
 {
     static const char mark[] = "/softverbs-";

@@ -1,7 +1,7 @@
-/* libFuzzer: what a hostile process of the same user can send to a process's socket: messages of every kind, true and
- * false, whole and not, with descriptors that are rings, that look like some, or that are anything else; with what it
- * then writes into those rings; while the process receives, sleeps, sends and forgets. Whatever comes, the process goes
- * on, has no more descriptors afterwards, and its ring to itself still carries. */
+/* libFuzzer: messages that a hostile process of the same user can send to a process's socket: of every kind, true and
+ * false, whole and not, with descriptors that are rings, that look like some, or that are anything else; with the bytes
+ * that it then writes into those rings; while the process receives, sleeps, sends and forgets. For all inputs, the
+ * process goes on, has no more descriptors afterwards, and its ring to itself still carries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

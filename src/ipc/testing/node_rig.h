@@ -14,7 +14,7 @@ void rig_remove(const char *directory);
 /* How many entries of the directory have names that start like this. */
 unsigned rig_count(const char *directory, const char *start);
 
-/* Forks a process that runs `body` and exits with what it returns. */
+/* Forks a process that runs `body` and exits with its result. */
 pid_t rig_start(int (*body)(const char *directory, void *context), const char *directory, void *context);
 /* The exit status; 128 + the signal that killed it. Kills it and gives 255 after `seconds`. */
 int rig_wait(pid_t process, int seconds);
@@ -30,7 +30,7 @@ void rig_unshare(void *memory, size_t size);
 /* From now on the library can map no memory. (A limit of the process would hit the sanitizers' memory, too.) */
 void rig_refuse_memory(bool refuse);
 
-/* Does one round of what the owner of a node does: service, receive. Returns how many frames were taken. */
+/* Does one round of a node's owner: service, receive. Returns how many frames were taken. */
 unsigned rig_turn(struct node *, node_take *, void *context);
 /* The same after sleeping until there is something to do, at most so many milliseconds. */
 unsigned rig_sleep_and_turn(struct node *, node_take *, void *context, int milliseconds);

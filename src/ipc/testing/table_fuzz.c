@@ -1,6 +1,6 @@
 /* libFuzzer: the host's table, in which a hostile process of the same user writes what it likes, before and while a
  * process lives by it: joins, finds peers and sends to them, takes and gives back numbers, groups and ports, sleeps,
- * checks which processes live, sweeps and leaves. Whatever stands there, every call ends, and its results keep their
+ * checks which processes live, sweeps and leaves. For all contents, every call ends, and its results keep their
  * limits. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* For tests of what reads or writes the memory of another process, and of what vouches for one. */
+/* For tests of code that reads or writes the memory of another process, and of code that vouches for one. */
 #ifndef LINK_TESTING_PROCESS_VM_H
 #define LINK_TESTING_PROCESS_VM_H
 

@@ -1,6 +1,6 @@
 /* libFuzzer: the two sides of a ring, each with another that writes what it likes into the shared memory: whole frames,
  * frames that almost are some, single words, positions; between the steps of the reader and of the writer, and (inputs
- * that begin so) meanwhile, from another thread. Whatever comes, the reader returns frames that keep their own limits
+ * that begin so) meanwhile, from another thread. For all inputs, the reader returns frames that keep their own limits
  * and lie in the ring, it goes on only from frame to frame, and nonsense ends it for good; the writer writes to the
  * ring and nowhere else, and promises no room that it does not have. */
 #include <pthread.h>

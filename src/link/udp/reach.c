@@ -169,8 +169,8 @@ static bool leads_over(int fd, const struct way *way)
                      : !setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &interface, sizeof interface);
 }
 
-/* Whatever packet goes there first makes the kernel ask for the neighbour. This one carries nothing, is for a service
- * that throws away what it gets (RFC 863), and ends at the first router. */
+/* The first packet to it makes the kernel ask for the neighbour. This one carries nothing, is for a service that throws
+ * away what it gets (RFC 863), and ends at the first router. */
 static void provoke(int fd, const struct way *way)
 {
     struct sockaddr_in6 here, there;

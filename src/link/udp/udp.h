@@ -65,9 +65,9 @@ void udp_listen_last(struct udp_port *);
 /* A listening socket that is to be closed with the port, -1: none. Connections to it are accepted and closed: other
  * processes connect only to ask for its owner (ipc/claim.h). */
 void udp_keep(struct udp_port *, int fd);
-/* None of its links may be in use any more. */
+/* Its links may not be in use any more. */
 void udp_close(struct udp_port *);
-/* In the child of a fork: closes the descriptors; what is sent goes nowhere. */
+/* In the child of a fork: closes the descriptors; datagrams sent later are lost. */
 void udp_abandon(struct udp_port *);
 
 /* Readable when something has arrived, or when links have room again that had none. */
@@ -93,7 +93,7 @@ void udp_reroute(struct link *);
  * sender that makes up ports could ask for any number. Like udp_receive: under the owner's progress lock. */
 void udp_prefer(struct udp_port *, const struct datagram_route *, nanos now);
 
-/* Writes what a host or router answered (ICMP) in the last half a minute to what was sent from the port to this
+/* Writes the answer (ICMP) of a host or router in the last half a minute to a datagram from the port to this
  * destination: "10.77.0.1 answered (ICMP type 3, code 3): port unreachable, ...". False: nothing, and the text is
  * empty. It may be forged. Thread-safe; changes errno. */
 bool udp_icmp_describe(struct udp_port *, const uint8_t destination[16], char *text, size_t size);

@@ -34,7 +34,7 @@ struct udp_icmp {
 
 void udp_icmp_initialize(struct udp_icmp *);
 
-/* From now on the kernel keeps the answers to what this socket sends. */
+/* From now on the kernel keeps the answers to datagrams of this socket. */
 void udp_icmp_add(struct udp_icmp *, int fd, bool ipv6);
 
 /* Empties the error queue of a socket, or of all. True: something was there. Never blocks; changes errno. */

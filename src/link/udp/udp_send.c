@@ -84,7 +84,7 @@ bool udp_flow_open(struct udp_port *port, bool ipv6, unsigned index)
     return opened;
 }
 
-/* --- one send of what was collected */
+/* --- one send of the collected datagrams */
 
 /* Control messages, each aligned, in one block. */
 struct control {
@@ -186,7 +186,7 @@ static bool udp_send_leaves_alone(struct udp_flow *flow, struct msghdr *message)
     return left;
 }
 
-/* Returns true if sendmsg refuses this datagram itself, whatever came before. */
+/* Returns true if sendmsg refuses this datagram itself, after any earlier ones. */
 static bool is_of_this_send(int error)
 {
     return error == EAGAIN || error == EWOULDBLOCK || error == EIO || error == EINVAL || error == ENOBUFS;

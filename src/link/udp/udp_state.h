@@ -19,7 +19,7 @@
 enum {
     UDP_FAMILIES = 2,      /* IPv4, IPv6 */
     UDP_FLOWS = 8,         /* sending sockets for each, for queue pairs */
-    UDP_APART = UDP_FLOWS, /* and one for what is no queue pair's */
+    UDP_APART = UDP_FLOWS, /* and one for datagrams of no queue pair */
     UDP_SENDING,
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
