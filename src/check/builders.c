@@ -1,4 +1,4 @@
-/* Posts by builders (ibv_wr_post(3)): what stands between ibv_wr_start and ibv_wr_complete is a batch of the shadow. */
+/* Posts by builders (ibv_wr_post(3)): the posts between ibv_wr_start and ibv_wr_complete are a batch of the shadow. */
 #include <errno.h>
 
 #include "check/domain.h"
@@ -13,7 +13,7 @@ static struct shadow *find(struct ibv_qp_ex *qp)
     return shadow_find(SHADOW_QP, &qp->qp_base);
 }
 
-/* One that is gone, of which ibv_wr_start has told. Under the lock. */
+/* Returns true for one that is gone, which ibv_wr_start has reported. Under the lock. */
 static bool qp_is_lost(const struct shadow *shadow, struct ibv_qp_ex *qp)
 {
     return !shadow && shadow_find_gone(SHADOW_QP, &qp->qp_base);

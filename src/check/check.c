@@ -22,8 +22,8 @@
  * but when the process does. */
 extern int __cxa_atexit(void (*)(void *), void *, void *);
 
-/* As the last of exit(3), so that what destructors of the program destroy is destroyed. A handler may call exit again:
- * the remaining ones run then, and the status is the new one. */
+/* As the last of exit(3), so that the objects that destructors of the program destroy are destroyed. A handler may call
+ * exit again: the remaining ones run then, and the status is the new one. */
 static void report_at_exit(void *unused)
 {
     const char *text = setting_environment(SETTING_ERROR_EXITCODE);
@@ -57,7 +57,8 @@ void check_begin(void)
     if (rule_chosen.pages)
         pages_begin();
     if (rule_chosen.pages || sanitizers_poison())
-        setting_put(SETTING_NO_PULL, "1"); /* what the kernel may not write there for the library comes in packets */
+        /* data that the kernel may not write there for the library comes in packets */
+        setting_put(SETTING_NO_PULL, "1");
     objects_fill(&layer_check.calls);
     queue_pairs_fill(&layer_check.calls);
     posts_fill(&layer_check.calls);

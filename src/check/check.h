@@ -1,5 +1,5 @@
-/* The checker (issue 39): what works here by luck and fails on an adapter, or is a bug anywhere. With SOFTVERBS_CHECK
- * it is a layer around all calls of the program; without, nothing of it is ever called. */
+/* The checker (issue 39): finds uses that work here by luck and fail on an adapter, or are a bug anywhere. With
+ * SOFTVERBS_CHECK it is a layer around all calls of the program; without, nothing of it is ever called. */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
 

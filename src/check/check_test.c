@@ -1,5 +1,5 @@
-/* The checker beside threads: each on objects of its own, and several on one queue pair. The test has all of the
- * library inside; nothing may be found, and under ThreadSanitizer nothing may race. */
+/* The checker beside threads: each on separate objects, and several on one queue pair. The test has all of the library
+ * inside; nothing may be found, and under ThreadSanitizer nothing may race. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ static void threads_live_beside_each_other(void **state)
     assert_int_equal(report_length(), 0);
 }
 
-/* Each writes from bytes of its own, which it changes when the completion of its own signalled work was polled. */
+/* Each writes from separate bytes, which it changes when the completion of its signalled work was polled. */
 struct poster {
     struct loopback *loopback;
     unsigned from;
@@ -113,7 +113,7 @@ static void a_list_chooses_rules_and_levels(void **state)
     char why[256];
     assert_true(rule_choose("error,-cq-overrun,cq-overrun", &choice, why, sizeof why));
     assert_true(choice.rules[RULE_SEND_BUFFER_CHANGED]);
-    assert_false(choice.rules[RULE_CQ_OVERRUN]); /* what is left out is so wherever it stands */
+    assert_false(choice.rules[RULE_CQ_OVERRUN]); /* a rule is left out wherever it stands */
     assert_false(choice.rules[RULE_TIMEOUT_ZERO]);
     assert_true(rule_choose("fatal,full,fill", &choice, why, sizeof why));
     assert_true(choice.fatal && choice.full && choice.fill && choice.rules[RULE_CQ_OVERRUN]);

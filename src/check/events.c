@@ -84,7 +84,7 @@ static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, vo
     return result;
 }
 
-/* Before the library is told, which may let a thread go on that destroys the CQ. */
+/* Before the library's function, which may let a thread go on that destroys the CQ. */
 static void ack_cq_events(struct ibv_cq *cq, unsigned number)
 {
     count(SHADOW_CQ, cq, 0, number);

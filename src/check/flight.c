@@ -12,7 +12,7 @@ struct wqe_queue *flight_receives(struct shadow *owner)
     return owner->kind == SHADOW_SRQ ? &owner->srq.receives : &owner->qp.receives;
 }
 
-/* What is due in the CQ of a queue pair, and how much of its sends is signalled. */
+/* Counts the completions due in the CQ of a queue pair, and its signalled sends. */
 static void count_due(struct shadow *owner, const struct wqe *wqe, uint32_t change)
 {
     if (owner->kind != SHADOW_QP || !(wqe->flags & WQE_SIGNALED))
@@ -169,7 +169,7 @@ static void end_silent(struct shadow *qp, uint32_t until, const struct hooks_com
     }
 }
 
-/* What was signalled, or failed. */
+/* Finds the work of a completion: it was signalled, or failed. */
 static uint32_t find_flight(const struct wqe_queue *queue, const struct hooks_completion *completion)
 {
     uint32_t at = 0;

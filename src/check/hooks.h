@@ -1,4 +1,4 @@
-/* What a file of rules is told. Each such file of check/rules has one constant with the functions that it wants; all of
+/* The hooks of a file of rules. Each such file of check/rules has one constant with the functions that it wants; all of
  * them are called under the shadow's lock, and end in finding_add. */
 #ifndef CHECK_HOOKS_H
 #define CHECK_HOOKS_H
@@ -20,8 +20,8 @@ struct hooks {
     void (*posted)(struct shadow *owner, struct wqe *);
     /* The library has it, the last of its post, and no thread has polled its completion yet. */
     void (*taken)(struct shadow *owner, const struct wqe *);
-    /* The program has been told that the work ended, if only by a later completion (then that one is given). `qp` is
-     * the QP of the completion, also where the receive is of an SRQ. */
+    /* The program has been informed that the work ended, if only by a later completion (then that one is given). `qp`
+     * is the QP of the completion, also where the receive is of an SRQ. */
     void (*completed)(struct shadow *qp, struct wqe *, const struct hooks_completion *);
     /* The library took no more work of this post: errno. */
     void (*refused)(struct shadow *qp, int error);
@@ -96,7 +96,8 @@ static inline void hooks_see_use(enum shadow_kind kind, const void *handle, cons
         hooks_see_use_in_child(kind, handle, call);
 }
 
-/* Is this the address of an object that is gone, and of none that lives? Rules are told then. Takes the lock. */
+/* Returns true if this is the address of an object that is gone, and of no living one. The hooks of rules are called
+ * then. Takes the lock. */
 bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);
 
 typedef void hooks_function(void);

@@ -1,4 +1,4 @@
-/* The checker's layer around all calls (calls/calls.h), and who fills in which of its functions. */
+/* The checker's layer around all calls (calls/calls.h), and the files that fill in its functions. */
 #ifndef CHECK_LAYER_H
 #define CHECK_LAYER_H
 
@@ -6,7 +6,7 @@
 
 extern struct calls_layer layer_check;
 
-/* What is below it: layer_below(ibv_post_send)(qp, ...). */
+/* The function below it: layer_below(ibv_post_send)(qp, ...). */
 #define layer_below(name) calls_get(&layer_check.below, name)
 
 void objects_fill(struct calls *); /* create, change, destroy */

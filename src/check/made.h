@@ -1,4 +1,4 @@
-/* What the functions around creating calls have in common. */
+/* The common part of the functions around creating calls. */
 #ifndef CHECK_MADE_H
 #define CHECK_MADE_H
 
@@ -13,7 +13,7 @@ struct shadow *made_enter(enum shadow_kind, const void *handle, const struct ibv
 /* The thread domain of a parent domain; NULL: none. Under the lock. */
 const void *made_td_of(const struct ibv_pd *);
 
-/* What a call has made; NULL: it was refused, and rules are told. */
+/* The object that a call has made; NULL: it was refused, and the hooks of rules are called. */
 #define MADE_SEEN(made, name)                                                                                          \
     __extension__({                                                                                                    \
         __auto_type made_seen = made;                                                                                  \

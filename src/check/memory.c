@@ -33,7 +33,7 @@ void memory_bound(struct wqe *wqe)
     }
 }
 
-/* May work use some of these bytes? It is seen quickly where it does not. */
+/* Returns true if work may use some of these bytes. Quick where it does not. */
 static bool may_use(const struct wqe *wqe, const char *begin, const char *end)
 {
     return wqe->lowest < end && begin < wqe->behind;
@@ -148,7 +148,7 @@ bool memory_hash_parts(const struct ibv_sge *sge, const struct memory_parts *par
     return known;
 }
 
-/* -- who has written where */
+/* -- writers and their places */
 
 struct piece {
     const char *begin, *end;

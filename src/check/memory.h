@@ -30,21 +30,21 @@ struct memory_parts {
 /* A hash of each of them. */
 bool memory_hash_parts(const struct ibv_sge *, const struct memory_parts *, uint64_t *hashes);
 
-/* Is it of a region that peers may write in? */
+/* Returns true if it is of a region that peers may write in. */
 bool memory_is_for_peers(const struct ibv_sge *);
 
 /* The device has written the buffers of this work, whose completion the program polls now. */
 void memory_note_written(const struct wqe *);
 
-/* May the device have written bytes of these buffers since the work was posted, by other work of the program? True also
- * where that is not known any more. */
+/* Returns true if the device may have written bytes of these buffers since the work was posted, by other work of the
+ * program. True also where that is not known any more. */
 bool memory_may_be_written(const struct wqe *);
 
 /* Signalled work, or a receive, that is in flight and uses some of these bytes, and whose it is; NULL: none. */
 const struct wqe *memory_find_user(const char *begin, size_t length, struct shadow **owner);
 
 /* Work in flight that writes bytes which this work, which is about to be posted to `owner`, reads or writes, or reads
- * such as it writes; NULL: none. A fence keeps READs and atomics of the same queue pair apart from what follows it. */
+ * such as it writes; NULL: none. A fence keeps READs and atomics of the same queue pair apart from work behind it. */
 const struct wqe *memory_find_conflict(const struct shadow *owner, const struct wqe *);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_of_domain(const struct ibv_cq *ibv)
     return domain && domain->td;
 }
 
-/* What it was armed for, or was there before, is seen now. */
+/* The entries that it was armed for, or that were there before, are seen now. */
 static void note_poll(const struct ibv_cq *ibv)
 {
     shadow_lock();
@@ -69,7 +69,7 @@ static void end_polling(const struct ibv_cq *ibv)
     shadow_unlock();
 }
 
-/* What adapters leave undefined. */
+/* Overwrites the fields that adapters leave undefined. */
 static void poison(struct ibv_wc *wc)
 {
     enum { POISON = 0x5a };

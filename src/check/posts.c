@@ -115,7 +115,7 @@ static void end_receives(enum shadow_kind kind, const void *owner, uint64_t firs
     shadow_unlock();
 }
 
-/* As peers were told of messages that found no receive. */
+/* Counts messages that found no receive, by the RNR NAKs to their peers. */
 static void see_rnrs(struct ibv_qp *ibv)
 {
     struct qp *qp = (struct qp *)ibv;

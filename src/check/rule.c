@@ -17,7 +17,7 @@ const char *rule_level_name(enum rule_level level)
     return level_names[level];
 }
 
-/* A word of a list, which does not end in a zero. */
+/* One word in a list, which does not end in a zero. */
 struct word {
     const char *text;
     size_t length;
@@ -36,7 +36,7 @@ static enum rule find_rule(const struct word *word)
     return rule;
 }
 
-/* `notes` is said for all, `note` is what a finding says. */
+/* `notes` is the word for all, `note` the one in a finding. */
 static enum rule_level find_level(const struct word *word)
 {
     enum rule_level level = is_word(word, "notes") ? RULE_NOTE : 0;

@@ -28,7 +28,7 @@ extern const struct rule_line rule_lines[RULES];
 /* "error", "adapter", "note". */
 const char *rule_level_name(enum rule_level);
 
-/* What --check and SOFTVERBS_CHECK ask for. */
+/* The choice of --check and SOFTVERBS_CHECK. */
 struct rule_choice {
     bool rules[RULES];
     bool fatal; /* SIGTRAP where a finding is made */
@@ -37,12 +37,12 @@ struct rule_choice {
     bool pages; /* whole pages of such buffers are protected until the completion */
 };
 
-/* What is looked after; finding_begin writes it, before the program runs. */
+/* The rules in force; finding_begin writes it, before the program runs. */
 extern struct rule_choice rule_chosen;
 
 /* Words with commas between: `error`, `adapter` or `notes` for the rules of this level and of those before it, ids of
  * rules, a rule's id behind a `-` to leave it out, `fatal`, `fill`, `full`, `pages`. Where no word is a level or the id
- * of a rule, the level is `adapter`. False, and a sentence why: a word is none of these. Thread-safe. */
+ * of a rule, the level is `adapter`. False, and a sentence why: a word is not among these. Thread-safe. */
 bool rule_choose(const char *words, struct rule_choice *, char *why, size_t size);
 
 #endif

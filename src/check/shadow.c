@@ -129,7 +129,7 @@ static void drop(struct shadow *shadow)
     free(shadow);
 }
 
-/* The memory of an earlier object is used again; that one may have been destroyed behind our back. */
+/* The memory of an earlier object is used again; that one may have been destroyed unseen. */
 static void drop_earlier(const void *handle)
 {
     lock_assert_held(&all);
@@ -235,7 +235,8 @@ void shadow_end_work(struct shadow *qp)
     wqe_clear(&qp->qp.receives);
 }
 
-/* What a program named and has destroyed is not to be followed: the place of a queue's CQ would be another's. */
+/* References to objects that the program has destroyed are not to be followed: the place of a queue's CQ would be
+ * another's. */
 static void forget_uses(struct shadow *shadow)
 {
     lock_assert_held(&all);

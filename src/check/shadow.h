@@ -1,6 +1,6 @@
-/* What the checker knows of the program's objects, beside what the library knows: where each was made, what is in
- * flight, and which handles were destroyed. All of it is under one lock, which is never held over a call of the
- * library. Objects that were made before the checker came are not known. */
+/* The checker's knowledge of the program's objects, beside the library's: where each was made, the work in flight, and
+ * which handles were destroyed. All of it is under one lock, which is never held over a call of the library. Objects
+ * that were made before the checker came are not known. */
 #ifndef CHECK_SHADOW_H
 #define CHECK_SHADOW_H
 
@@ -50,7 +50,7 @@ struct shadow_mr {
 /* Which ways requests go: an XRC queue pair has one alone. */
 enum shadow_ways { SHADOW_REQUESTS = 1, SHADOW_RESPONDS = 2 };
 
-/* What a queue pair was connected with. */
+/* The connection of a queue pair. */
 struct shadow_connection {
     uint32_t peer, sq_psn, rq_psn;
     enum ibv_mtu mtu;
@@ -72,7 +72,7 @@ struct shadow_qp {
     bool datagrams;      /* each send names an address handle */
     bool may_lose_parts; /* of a message, whose other parts are in the receive of a later one */
     uint32_t signaled;   /* of `sends` */
-    uint64_t rnrs;       /* RNR NAKs that it has sent, as far as they were told */
+    uint64_t rnrs;       /* RNR NAKs that it has sent, as far as they were reported */
 };
 
 struct shadow_cq {
@@ -96,7 +96,7 @@ struct shadow_srq {
     bool refilled;  /* since then */
 };
 
-/* Of a thread domain: who is in a call on an object of it. */
+/* Of a thread domain: the thread in a call on an object of it. */
 struct shadow_td {
     uintptr_t inside; /* the thread; 0: none */
     unsigned depth;
@@ -146,14 +146,14 @@ const char *shadow_kind_name(enum shadow_kind);
 /* Before the program runs: children of forks are known as such. */
 void shadow_begin(void);
 
-/* Was this process forked from one that had the checker? Written while it has one thread. */
+/* Whether this process was forked from one that had the checker. Written while it has one thread. */
 extern bool shadow_is_child;
 
 /* The lock of all that is declared here, also in check/wqe.h. */
 void shadow_lock(void);
 /* False: another thread has it, or this one. */
 bool shadow_try_lock(void);
-/* Then tells what was found meanwhile. */
+/* Then reports the findings made meanwhile. */
 void shadow_unlock(void);
 void shadow_assert_locked(void);
 
@@ -162,13 +162,14 @@ void shadow_assert_locked(void);
 /* All that live. */
 const struct shadow_list *shadow_all(void);
 
-/* A new object; what was known of an earlier one of this address is dropped. NULL: there is no memory. */
+/* A new object; the record of an earlier one of this address is dropped. NULL: there is no memory. */
 struct shadow *shadow_add(enum shadow_kind, const void *handle, uint32_t number, const struct place *created);
 
 /* Where an MR lies, from now on. */
 void shadow_set_mr(struct shadow *, const struct shadow_mr *);
 
-/* May this address lie in an MR? Only what has ever been below or above all of them is certain. Under no lock. */
+/* Returns true if this address may lie in an MR. Only addresses that were always below or above all of them are
+ * certain. Under no lock. */
 bool shadow_may_hold(const void *);
 
 /* Bytes of all MRs of this process that adapters pin, in whole pages. */
@@ -186,7 +187,7 @@ struct shadow *shadow_find_number(enum shadow_kind, uint32_t number);
 /* It is found by this number or lkey from now on. */
 void shadow_name(struct shadow *, uint32_t number);
 
-/* An object that is not followed has this address now: what was known of an earlier one is dropped. */
+/* An object that is not followed has this address now: the record of an earlier one is dropped. */
 void shadow_forget(const void *handle);
 
 /* It stays known as one that is gone, until its address is used again. */

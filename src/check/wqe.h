@@ -1,4 +1,4 @@
-/* Work in flight: what the program has posted and not yet seen completed. */
+/* Work in flight: the program has posted it and not yet seen it completed. */
 #ifndef CHECK_WQE_H
 #define CHECK_WQE_H
 
@@ -36,7 +36,7 @@ struct wqe {
     uint8_t opcode; /* enum ibv_wr_opcode, of sends */
     uint16_t flags;
     uint8_t count;                 /* of `sges` */
-    struct ibv_sge sges[WQE_SGES]; /* behind those, what is there is undefined */
+    struct ibv_sge sges[WQE_SGES]; /* those behind are undefined */
     uint64_t parts[WQE_PARTS];     /* of one that the device writes, with WQE_HASHED; rules/receive_buffer.c */
 };
 
@@ -81,12 +81,12 @@ void wqe_add(struct wqe_queue *);
 /* Takes one out of the middle. */
 void wqe_remove(struct wqe_queue *, uint32_t at);
 
-/* The program will hear nothing more of it, nor of those of wqe_clear. */
+/* The program will get no completion of it any more, nor of those of wqe_clear. */
 void wqe_drop(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
 
-/* Nothing is said of it any more; what was done to its buffers for that ends. */
+/* No finding is made of it any more; the guards of its buffers end. */
 void wqe_doubt(struct wqe *);
 
 /* The program may access its buffers again, if they were hidden. */

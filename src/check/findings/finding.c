@@ -66,7 +66,8 @@ void finding_add(const struct finding_about *about, const char *format, ...)
     finding_pending = finding;
 }
 
-/* The post says where a finding is; without one the caller of now, and of what is left the object's maker. */
+/* The place of a finding is that of the post; without one the current caller's, and for leftovers that of the object's
+ * maker. */
 static const void *address_of(const struct finding *finding)
 {
     if (finding->posted)
@@ -87,7 +88,7 @@ static struct finding *find_told(const struct finding *finding)
 static void tell_first(struct finding *finding)
 {
     lock_assert_held(&telling);
-    static struct finding_places places; /* too large for a thread's stack; of `telling` */
+    static struct finding_places places; /* too large for a thread's stack; under `telling` */
     finding_lines_resolve(finding, &places);
     finding->next = told;
     told = finding;
@@ -99,7 +100,7 @@ static void tell_first(struct finding *finding)
     finding_file_add(finding, &places);
 }
 
-/* True: it was told now, for the first time. */
+/* True: it was reported now, for the first time. */
 static bool tell_one(struct finding *finding)
 {
     int before = uncancelled_begin();
@@ -173,7 +174,7 @@ unsigned finding_end(void)
     mutex_take(&telling);
     unsigned counts[RULE_LEVELS] = {0};
     for (finding = told; finding; finding = finding->next) {
-        if (finding->suppressed || finding->process != getpid()) /* a fork's parent tells its own */
+        if (finding->suppressed || finding->process != getpid()) /* a fork's parent reports its own */
             continue;
         counts[rule_lines[finding->rule].level]++;
         finding_file_count(finding);

@@ -1,6 +1,6 @@
-/* Findings: what breaks a rule, where the program does it, and how often. A rule adds a finding while it holds the
- * shadow's lock; the finding is told when the lock is given back (finding_flush), since only then may a thread ask
- * where it is. Each is told once for each rule and place. */
+/* Findings: breaches of rules, with their places in the program and their number. A rule adds a finding while it holds
+ * the shadow's lock; the finding is reported when the lock is given back (finding_flush), since only then may a thread
+ * look up its place. Each is reported once for each rule and place. */
 #ifndef CHECK_FINDINGS_FINDING_H
 #define CHECK_FINDINGS_FINDING_H
 
@@ -12,13 +12,13 @@
 #include "check/findings/place.h"
 #include "check/rule.h"
 
-/* What a finding is about. */
+/* The subject of a finding. */
 struct finding_about {
     enum rule rule;
     const char *kind;              /* of the object, as calls/subject.h names it; of static storage */
     uint32_t number;               /* likewise */
     const void *posted;            /* the return address of the post; NULL: there is none */
-    const void *found;             /* likewise of what was found; NULL: where the finding is told */
+    const void *found;             /* likewise of what was found; NULL: where the finding is reported */
     const struct place *created;   /* of the object; NULL: not known */
     const struct place *destroyed; /* likewise */
 };
@@ -39,13 +39,13 @@ struct finding {
 
 extern _Thread_local struct finding *finding_pending __attribute__((tls_model("initial-exec")));
 
-/* What the user chose, and the files; before all else. False: nothing is chosen. */
+/* Reads the user's choice, and opens the files; before all else. False: nothing is chosen. */
 bool finding_begin(const char *words);
 
 /* The text is a sentence. Any lock may be held. */
 void finding_add(const struct finding_about *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells what this thread has added. Under no lock of the checker. Thread-safe. */
+/* Reports the findings that this thread has added. Under no lock of the checker. Thread-safe. */
 void finding_tell(void);
 
 static inline void finding_flush(void)

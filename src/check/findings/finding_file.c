@@ -70,7 +70,7 @@ static void put_symbols(FILE *file, const char *name, const struct symbol *symbo
     putc(']', file);
 }
 
-/* What makes it known again in the line of its count. */
+/* Writes the fields that identify it, as the line of its count repeats them. */
 static void put_head(FILE *file, const struct finding *finding)
 {
     fputs("{\"program\": ", file);

@@ -62,7 +62,7 @@ void place_begin(void)
 }
 
 /* The frames of the library, and of the one between, and behind them those of functions of the verbs' headers. A
- * program that has the library inside keeps all but the innermost frame, as nothing tells the two apart. */
+ * program that has the library inside keeps all but the innermost frame, as nothing distinguishes the two. */
 static int skip(void *const *frames, int count, struct place *place)
 {
     int first = 0;

@@ -22,7 +22,7 @@ void place_begin(void);
  * program runs, for one library. */
 void place_leave_out(const void *function);
 
-/* Is this an address in the library? */
+/* Returns true if this is an address in the library. */
 bool place_is_own(const void *);
 
 /* Of a post, which was called from this return address: that address, or the first of its callers that is not in a

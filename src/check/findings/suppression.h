@@ -8,7 +8,7 @@
 /* Reads the file. One thread. */
 void suppression_begin(void);
 
-/* Does a line fit the program's name, the rule and a function of any of the places? */
+/* Returns true if a line fits the program's name, the rule and a function of any of the places. */
 bool suppression_covers(const struct finding *, const struct finding_places *);
 
 #endif

@@ -156,7 +156,7 @@ static void leave_inlined(Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol *sy
     symbol->line = (int)number_of(inlined, DW_AT_CALL_LINE);
 }
 
-/* `scopes`: what contains the address, the innermost first. */
+/* `scopes`: those that contain the address, the innermost first. */
 static void leave_headers(Dwarf_Die *unit, Dwarf_Die *scopes, int count, struct symbol *symbol)
 {
     for (int at = 0; at < count; at++) {

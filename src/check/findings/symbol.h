@@ -1,5 +1,5 @@
 /* Functions, files and lines of addresses in the program. libdw reads them from the program's debugging information,
- * where it is installed (Debian: libdw1); otherwise the module and the offset in it are told, for addr2line(1). */
+ * where it is installed (Debian: libdw1); otherwise the module and the offset in it are given, for addr2line(1). */
 #ifndef CHECK_FINDINGS_SYMBOL_H
 #define CHECK_FINDINGS_SYMBOL_H
 
@@ -25,8 +25,8 @@ void symbol_begin(void);
  * called them. Thread-safe. */
 void symbol_find(const void *address, struct symbol *);
 
-/* Is this return address in a function of those headers, so that its caller is the place of interest? The result is
- * kept, so asking again costs a load. Thread-safe. */
+/* Returns true if this return address is in a function of those headers, so that its caller is the place of interest.
+ * The result is kept, so asking again costs a load. Thread-safe. */
 bool symbol_is_wrapper(const void *address);
 
 /* "main (pp.c:120)", "main (libx.so+0x1234)", "libx.so+0x1234". */

@@ -1,4 +1,4 @@
-/* Who is in which call: of each thread the objects that its call is about. */
+/* The calls that threads are in: of each thread the objects that its call is about. */
 #ifndef CHECK_GONE_CALLERS_H
 #define CHECK_GONE_CALLERS_H
 
@@ -9,7 +9,7 @@
 
 #include "base/likely.h"
 
-/* What a thread begins with one call and ends with another. */
+/* The states that a thread begins with one call and ends with another. */
 enum callers_open { CALLERS_BATCH /* ibv_wr_start */, CALLERS_POLL /* ibv_start_poll */, CALLERS_OPEN };
 
 /* Of one thread. It is never freed, but the next thread's when that thread has ended. Others read it at any time. */

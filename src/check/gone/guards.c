@@ -1,5 +1,5 @@
-/* A layer around the checker's own: it refuses calls that name an object which is gone, and notes who is in which call.
- * Posts, polls and builders, which are called often, see to it by themselves. */
+/* A layer around the checker's own: it refuses calls that name an object which is gone, and notes the call of each
+ * thread. Posts, polls and builders, which are called often, do both themselves. */
 #include "check/gone/guards.h"
 
 #include <errno.h>

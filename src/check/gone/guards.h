@@ -1,4 +1,4 @@
-/* Calls that name what is gone are told and refused, and each thread's call is known to callers_other. */
+/* Calls that name a destroyed object are reported and refused, and each thread's call is known to callers_other. */
 #ifndef CHECK_GONE_GUARDS_H
 #define CHECK_GONE_GUARDS_H
 

@@ -8,7 +8,7 @@
 #include "check/outside/loaded.h"
 #include "check/outside/rdma_cma.h"
 
-/* What is seen, and the function that sees it is named see_ and the rest of the name. */
+/* The functions that are seen; each is seen by one that is named see_ and the rest of the name. */
 #define SEEN_ALL                                                                                                       \
     SEEN(struct rdma_event_channel *, create_event_channel, (void))                                                    \
     SEEN(void, destroy_event_channel, (struct rdma_event_channel *))                                                   \
@@ -153,7 +153,7 @@ static int see_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_e
     return result;
 }
 
-/* Before the library is told, which may let a thread go on that destroys the identifier. */
+/* Before the library's function, which may let a thread go on that destroys the identifier. */
 static int see_ack_cm_event(struct rdma_cm_event *event)
 {
     if (event)
@@ -225,7 +225,7 @@ static int see_disconnect(struct rdma_cm_id *id)
 
 /* -- destroying */
 
-/* Has another thread fetched an event that it may be about to acknowledge? */
+/* Returns true if another thread has fetched an event that it may be about to acknowledge. */
 static bool may_be_acknowledged(const struct rdma_cm_id *id)
 {
     shadow_lock();

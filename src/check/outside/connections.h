@@ -1,4 +1,4 @@
-/* Calls of librdmacm, which are seen where the program and what was loaded with it import them (outside/loaded.h),
+/* Calls of librdmacm, which are seen where the program and the libraries loaded with it import them (outside/loaded.h),
  * since that library keeps acknowledgements and channels to itself. */
 #ifndef CHECK_OUTSIDE_CONNECTIONS_H
 #define CHECK_OUTSIDE_CONNECTIONS_H

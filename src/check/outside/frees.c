@@ -11,7 +11,7 @@
 #include "check/memory.h"
 #include "check/outside/loaded.h"
 
-/* What the functions below call, in the order of `entries`. */
+/* The functions that those below call, in the order of `entries`. */
 static struct {
     void (*free)(void *);
     void *(*realloc)(void *, size_t);
@@ -20,8 +20,8 @@ static struct {
     void *(*sbrk)(intptr_t);
 } really = {free, realloc, munmap, brk, sbrk};
 
-/* Does malloc_usable_size know what free does? Written in frees_begin. A program may have an allocator of its own
- * without that function, and then the C library's has no sizes of its memory. */
+/* Whether malloc_usable_size knows the memory that free does. Written in frees_begin. A program may have another
+ * allocator without that function, and then the C library's has no sizes of its memory. */
 static bool has_sizes;
 
 static bool is_of_one_object(const void *one, const void *other)

@@ -26,7 +26,7 @@ uint64_t meeting_now(void)
     return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Where the directory is shared, its file may be another user's, who could write anything there. */
+/* Where the directory is shared, its file may belong to another user, who could write anything there. */
 static bool is_of_this_user(int file)
 {
     struct stat status;

@@ -1,5 +1,6 @@
-/* What the queue pairs of this host's processes are connected with, in a file of the directory where they meet. It is
- * read and written by system calls, by processes of one user; what is not there, or can't be read, is not compared. */
+/* The connections of the queue pairs of this host's processes, in a file of the directory where they meet. It is read
+ * and written by system calls, by processes of one user; connections that are not there, or can't be read, are not
+ * compared. */
 #ifndef CHECK_OUTSIDE_MEETING_H
 #define CHECK_OUTSIDE_MEETING_H
 

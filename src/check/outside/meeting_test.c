@@ -1,4 +1,4 @@
-/* What the file of the host's connections may hold. */
+/* The possible contents of the file of the host's connections. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ enum { ONE = 0x111, OTHER = 0x222, SOMEBODY = 65534 };
 
 static char directory[] = "/tmp/softverbs-meeting-XXXXXX", path[sizeof directory + 16];
 
-/* Does the later one read what the earlier has written, with this MTU? */
+/* Returns true if the later one reads the connection that the earlier has written, with this MTU. */
 static bool meet_with(enum ibv_mtu mtu)
 {
     struct shadow_connection one = {.peer = OTHER, .mtu = mtu, .sq_psn = 5}, read = {0};

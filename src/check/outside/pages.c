@@ -46,7 +46,7 @@ static bool was_released(uintptr_t at)
     return false;
 }
 
-/* Of the handler. What was released a moment ago is tried once more. */
+/* Of the handler. A page that was released a moment ago is tried once more. */
 static bool open_at(const void *address, const void *instruction)
 {
     static _Thread_local const void *tried __attribute__((tls_model("initial-exec")));

@@ -1,5 +1,5 @@
-/* What AddressSanitizer and ThreadSanitizer of the program know of work in flight. They don't see what the library
- * does: it is not built with them. Nothing where the program is not either. */
+/* Reports work in flight to the program's AddressSanitizer and ThreadSanitizer. They don't see the library's accesses:
+ * it is not built with them. Does nothing where the program is not either. */
 #ifndef CHECK_OUTSIDE_SANITIZERS_H
 #define CHECK_OUTSIDE_SANITIZERS_H
 
@@ -10,18 +10,19 @@
 /* Looks whether the program has them. Before it runs. */
 void sanitizers_begin(void);
 
-/* Does the program have either? Written by sanitizers_begin. */
+/* Whether the program has either. Written by sanitizers_begin. */
 extern bool sanitizers_are_here;
 
-/* Is the program built with AddressSanitizer, and can the library write what that calls poisoned? */
+/* Returns true if the program is built with AddressSanitizer, and the library can write memory that this calls
+ * poisoned. */
 bool sanitizers_poison(void);
 
 /* Each access of the program between the two is reported by AddressSanitizer. */
 void sanitizers_hide(const void *, size_t);
 void sanitizers_show(const void *, size_t);
 
-/* Whoever follows has seen what came before in those who were followed by that number: for ThreadSanitizer. Some
- * numbers are the same to it, which may hide a race. */
+/* A thread that calls sanitizers_follow has seen the work that others did before sanitizers_precede with that number:
+ * for ThreadSanitizer. Some numbers are the same to it, which may hide a race. */
 void sanitizers_precede(uint64_t number);
 void sanitizers_follow(uint64_t number);
 

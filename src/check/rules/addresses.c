@@ -1,4 +1,4 @@
-/* What addresses need on adapters. */
+/* The needs of addresses on adapters. */
 #include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "config/device_state.h"

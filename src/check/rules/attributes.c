@@ -12,7 +12,7 @@ static void note(const struct shadow *qp, enum rule rule, const char *what)
         "Queue pair 0x%x has %s", qp->number, what);
 }
 
-/* What a program has asked the device for is right on others, too. */
+/* A value that a program has queried from the device is right on others, too. */
 static void judge_depth(const struct shadow *qp, unsigned depth, const char *attribute)
 {
     enum { USUAL = 16 };

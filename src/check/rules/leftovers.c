@@ -1,4 +1,4 @@
-/* What is left when a context is closed or the process ends. */
+/* Objects that are left when a context is closed or the process ends. */
 #include <unistd.h>
 
 #include "check/findings/finding.h"
@@ -6,8 +6,8 @@
 #include "verbs/queue/cq_entries.h"
 #include "verbs/send/post.h"
 
-/* A child of a fork owns nothing of its parent's. What a context ends with is the context's, and librdmacm keeps those
- * that it opens. */
+/* A child of a fork owns nothing of its parent's. Objects that end with a context belong to it, and librdmacm keeps
+ * those that it opens. */
 static bool is_left(const struct shadow *shadow, const struct ibv_context *context)
 {
     bool is_context = shadow->kind == SHADOW_CONTEXT, kept = is_context && (context || shadow->created.left_out);
@@ -43,7 +43,7 @@ static void report_sends(const struct shadow *qp)
                 qp->number, qp->qp.signaled, wqe_name(first), (unsigned long long)first->wr_id);
 }
 
-/* Completions of sends are told with their queue pair. */
+/* Completions of sends are reported with their queue pair. */
 static void report_entries(const struct shadow *cq)
 {
     uint32_t waiting = cq_ring_count(&((const struct cq *)cq->handle)->ring);
@@ -65,7 +65,7 @@ static void tell_unpolled(struct shadow *shadow)
         report_entries(shadow);
 }
 
-/* A context takes its objects along before it is told of. */
+/* A context takes its objects along before it is reported. */
 static void report_unpolled(const struct ibv_context *context)
 {
     struct shadow *shadow;

@@ -1,4 +1,4 @@
-/* What was destroyed is not used, a SINGLE_THREADED CQ is one thread's at a time, and refused calls have a place. */
+/* A destroyed object is not used, a SINGLE_THREADED CQ is one thread's at a time, and refused calls have a place. */
 #include <string.h>
 
 #include "check/findings/finding.h"

@@ -1,4 +1,4 @@
-/* What the kernel lets a process pin. */
+/* The memory that the kernel lets a process pin. */
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

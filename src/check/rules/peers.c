@@ -15,7 +15,7 @@ static void report_difference(const struct shadow *qp, enum rule rule, const cha
         what);
 }
 
-/* What one of them sends, and the other takes, where requests go that way. */
+/* Compares the requests that one sends with those that the other takes, where requests go that way. */
 static void compare_ways(const struct shadow *qp, const struct shadow_connection *from,
                          const struct shadow_connection *to)
 {
@@ -32,7 +32,7 @@ static void compare_ways(const struct shadow *qp, const struct shadow_connection
         report_difference(qp, RULE_PEERS_DISAGREE, text);
 }
 
-/* What one of them lets the other do, and not the reverse. */
+/* Compares the accesses that each lets the other do. */
 static void compare_access(const struct shadow *qp, const struct shadow_connection *peer)
 {
     enum { REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };

@@ -1,4 +1,4 @@
-/* Queues have room for what is posted and for what completes. */
+/* Queues have room for posted work and for completions. */
 #include <errno.h>
 
 #include "check/findings/finding.h"

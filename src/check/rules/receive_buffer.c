@@ -1,5 +1,5 @@
-/* The buffer of a receive is the device's until its completion was polled. What a message has overwritten can't be seen
- * any more, so it is the bytes beyond the message that are compared: the last 4 KiB of the buffer, in eight parts. */
+/* The buffer of a receive is the device's until its completion was polled. Bytes that a message has overwritten can't
+ * be compared any more, so the bytes beyond the message are: the last 4 KiB of the buffer, in eight parts. */
 #include <string.h>
 
 #include "check/findings/finding.h"
@@ -53,7 +53,7 @@ static uint32_t received(const struct shadow *qp, const struct wqe *wqe, const s
 {
     if (completion->status == IBV_WC_WR_FLUSH_ERR || completion->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         return 0;
-    /* what was lost of another message may have left its bytes */
+    /* the lost part of another message may have left its bytes */
     return completion->status || qp->qp.may_lose_parts ? wqe->length : completion->length;
 }
 

@@ -11,8 +11,9 @@ static bool is_same_buffer(const struct wqe *one, const struct wqe *other)
            one->sges[0].addr == other->sges[0].addr && one->sges[0].lkey == other->sges[0].lkey;
 }
 
-/* The work before it, of the same thread and buffer, which had room to be inline: has the program filled the buffer
- * anew for this one? Then that is told, and not once more at the completion. True: `wqe->hash` is known now. */
+/* Compares with the work before it, of the same thread and buffer, which had room to be inline: if the program has
+ * filled the buffer anew for this one, that is reported, and not once more at the completion. True: `wqe->hash` is
+ * known now. */
 static bool compare_previous(struct shadow *qp, struct wqe *wqe)
 {
     const struct wqe_queue *sends = &qp->qp.sends;
