@@ -1,13 +1,13 @@
-/* What every wrapper of the interface does around the call: it names the call for the line of a refusal
- * (events/refusal.h) and keeps errno in step (base/result.h). AROUND_ has a macro for each word that verbs.def says of
- * how a verb tells of failure. */
+/* The frame of every wrapper of the interface around the call: it names the call for the line of a refusal
+ * (events/refusal.h) and keeps errno in step (base/result.h). AROUND_ has a macro for each way in which verbs.def
+ * lets a verb report failure. */
 #ifndef ABI_AROUND_H
 #define ABI_AROUND_H
 
 #include "base/result.h"
 #include "events/refusal.h"
 
-/* `failed` is asked of `result`, what the call answered. */
+/* `failed` is applied to `result`, the call's answer. */
 #define AROUND(name, call, failed)                                                                                     \
     __extension__({                                                                                                    \
         const struct refusal before_it = refusal_begin(name);                                                          \

@@ -1,4 +1,4 @@
-/* What a process of this library consists of. */
+/* The parts of a process of this library. */
 #ifndef ABI_ASSEMBLY_H
 #define ABI_ASSEMBLY_H
 

@@ -1,4 +1,4 @@
-/* What libibverbs exports of devices and objects: the verbs of calls/verbs.def, each in a wrapper that keeps errno in
+/* The exports of libibverbs on devices and objects: the verbs of calls/verbs.def, each in a wrapper that keeps errno in
  * step (base/result.h) and goes through the layers, where there are some (calls/calls.h). verbs/ does the work; the
  * functions here fit a verb to it where the two differ. */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* fork(2) needs no preparation: no memory is pinned and no device writes to it, so that a child's copy-on-write pages
- * disturb nobody. ibv_fork_init(3). */
+ * do no harm. ibv_fork_init(3). */
 #include <infiniband/verbs.h>
 #include <stddef.h>
 

@@ -23,7 +23,7 @@
 
 enum { MEMORY = 4096, PIECE = 8, DEPTH = 16 };
 
-/* What the threads use, too: cmocka is for the first one only. */
+/* For all threads: cmocka's assertions are for the first one only. */
 #define MUST(condition) ((condition) ? (void)0 : must(#condition, __LINE__))
 
 static void must(const char *condition, int line)

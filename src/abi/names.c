@@ -1,5 +1,5 @@
-/* What verbs things are called: ibv_node_type_str(3) and its like. Programs print these and people search logs for
- * them, so the words are part of the interface. */
+/* The names of verbs objects and states: ibv_node_type_str(3) and its like. Programs print these and people search logs
+ * for them, so the words are part of the interface. */
 #include <infiniband/verbs.h>
 #include <stddef.h>
 

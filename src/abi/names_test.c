@@ -1,4 +1,4 @@
-/* Names, rates and the helpers for sysfs, against the distribution's library: whatever it says, ours says. */
+/* Names, rates and the helpers for sysfs, against the distribution's library: ours returns the same. */
 #include <infiniband/verbs.h>
 
 #include <dlfcn.h>

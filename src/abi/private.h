@@ -1,6 +1,6 @@
-/* The private symbols that do something. The distribution's libmlx5, libefa and tools look for all of
- * IBVERBS_PRIVATE_N of their release; what they really call is verbs_register_driver_N and ibv_query_gid_type. Facts
- * from rdma-core 25 to 65. */
+/* The private symbols that do something. The distribution's libmlx5, libefa and tools look for all of IBVERBS_PRIVATE_N
+ * of their release; they really call only verbs_register_driver_N and ibv_query_gid_type. Facts from rdma-core 25 to
+ * 65. */
 #ifndef ABI_PRIVATE_H
 #define ABI_PRIVATE_H
 
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How the private interface tells GID types apart. */
+/* The GID types of the private interface. */
 enum private_gid_type { PRIVATE_GID_IB_ROCE_V1, PRIVATE_GID_ROCE_V2 };
 
-/* Read by providers that close down; nobody asks for it here. */
+/* Read by providers that close down; no code here reads it. */
 extern bool verbs_allow_disassociate_destroy;
 
 /* 0, or -1 and errno. An empty entry of the table has the first type, as with a kernel. */

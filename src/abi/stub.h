@@ -1,4 +1,5 @@
-/* Functions that stand in for what is not built. Each carries its name, and answers in the way that its callers expect.
+/* Functions that stand in for those that are not built. Each carries its name, and answers in the way that its callers
+ * expect.
  *
  * They are defined without parameters and called with some. The ABIs of Linux let the caller clean up, so nothing is
  * lost, and the 170 prototypes need not be repeated (many are of private types that no public header declares). */
@@ -41,7 +42,7 @@ typedef void stub_function(void);
     STUB(answer, name, #name)                                                                                          \
     EXPORT STUB_TYPE_##answer name(void) __attribute__((weak, alias("stub_" #name)));
 
-/* An exported function and its stub; alike when nobody has built it. */
+/* An exported function and its stub; alike when it is not built. */
 struct stub_entry {
     const char *name;
     stub_function *exported, *stub;

@@ -1,4 +1,4 @@
-/* What is not built yet, in one place: it answers EOPNOTSUPP, says so in the log, and can be listed. */
+/* The functions that are not built yet, in one place: each fails with EOPNOTSUPP, logs that, and can be listed. */
 #ifndef ABI_UNSUPPORTED_H
 #define ABI_UNSUPPORTED_H
 
@@ -14,8 +14,8 @@ int unsupported(const char *what);
 void unsupported_fill_context(struct verbs_context *);
 void unsupported_fill_qp(struct ibv_qp_ex *);
 
-/* Calls `visit` for everything that is missing: the refused operations of calls/verbs.def ("verbs_context.alloc_dm"), the
- * exported functions that nobody has defined, and, if asked, the provider's interface, which stays empty for good. */
+/* Calls `visit` for everything that is missing: the refused operations of calls/verbs.def ("verbs_context.alloc_dm"),
+ * the exported functions that no file defines, and, if asked, the provider's interface, which stays empty for good. */
 void unsupported_each(bool with_private, void (*visit)(const char *name, const char *why, void *context),
                       void *context);
 

@@ -1,20 +1,24 @@
-/* How layers come and go beneath the feet of the program's threads.
+/* How layers come and go while the program's threads run.
  *
  * For each call there is a chain of functions: the program's view (`top`), then the function of the layer with the
  * highest place that wants the call, and so on to the bottom. It is kept as pointers: `top` and each layer's `below`
- * have a full table of what comes next, so a thread follows the chain without a lock, and each of its steps is one load
- * of an aligned word that is replaced as a whole. A change makes the tables anew, call by call and from the bottom up,
- * under `changing`. Whatever mixture of old and new a thread meets, each pointer in it leads to a lower place, as
+ * have a full table of the next functions, so a thread follows the chain without a lock, and each of its steps is one
+ * load of an aligned word that is replaced as a whole. A change makes the tables anew, call by call and from the bottom
+ * up, under `changing`. In any mixture of old and new that a thread meets, each pointer leads to a lower place, as
  * places are given and never change: it ends at the bottom, and passes each layer at most once.
  *
- * Joining: 1. The layer gets what is below it, all of it; nobody knows it yet. Programs read what they call plainly, so
- * on processors that may load what is below before that, the kernel puts a fence into each thread (on x86-64 none is
- * needed, nor missed where the kernel refuses). 2. The chains of slow calls (CALL). 3. Those
- * of fast ones (HELD), in the tables. 4. The same in the structs of all holders, which is what programs call.
+ * Joining:
+ * 1. The layer gets all that is below it; no thread knows it yet. Programs read what they call plainly, so on
+ *    processors that may load the functions below before that, the kernel puts a fence into each thread (on x86-64 none
+ *    is needed, nor missed where the kernel refuses).
+ * 2. The chains of slow calls (CALL).
+ * 3. Those of fast ones (HELD), in the tables.
+ * 4. The same in the structs of all holders, whose functions programs call.
+ *
  * Leaving: 3., 4., then 2. So while a layer is reached by a fast call of an object, it is reached by those that create
- * and destroy: it never takes an object for one that has long been destroyed and whose memory is used again. Nothing
- * is taken from a layer that leaves: its own `below` still leads to the bottom, for the threads that are inside. When
- * what is below it leaves later, they pass that, too, which bears it as well.
+ * and destroy: it never takes an object for one that has long been destroyed and whose memory is used again. Nothing is
+ * taken from a layer that leaves: its own `below` still leads to the bottom, for the threads that are inside. When a
+ * layer below it leaves later, they pass that, too, which bears it as well.
  *
  * An object is made and enters the list of holders under `changing`, so no change happens between its first look at the
  * tables and its place in the list. When its creation passed a layer, then step 2 was before, and the object either

@@ -5,24 +5,24 @@
  * pointer, and those of the data path, which programs call through pointers in their own structs, hold the very
  * functions that do the work.
  *
- * What a layer is promised:
+ * The promises to a layer:
  * - When calls_put_around has returned, every call that begins passes its function, on objects that existed before,
- * too. It sees all calls of an object whose creation it saw, and as long as it may see a fast call of an object (HELD
- * in each.def) it sees those that create and destroy (CALL), too.
+ *   too. It sees all calls of an object whose creation it saw, and as long as it may see a fast call of an object (HELD
+ *   in each.def) it sees those that create and destroy (CALL), too.
  * - When calls_take_off has returned, no call that begins passes it.
- * - What is below it can be called at any time, for any object, also from the function of another call.
+ * - The functions below it can be called at any time, for any object, also from the function of another call.
  *
- * What it must bear:
+ * Its obligations:
  * - Its functions run in many threads at once, and after it was taken off: in threads that were inside of a call, or
- *   just before it. So it and its functions have static storage and are never unloaded, and it asks its `below`
- *   each time (calls_get).
+ *   just before it. So it and its functions have static storage and are never unloaded, and it asks its `below` each
+ *   time (calls_get).
  * - It is put around in the midst of things: it may see wr_complete without wr_start, end_poll without start_poll, an
  *   object whose creation it did not see, the end of a wait whose beginning it did not. And likewise not the second
- * half. So between calls it holds no lock.
+ *   half. So between calls it holds no lock.
  * - Its functions fail as the function below does: those of CALL answer an error as verbs.def says, and errno is seen
- * to for them; those of HELD set it themselves (base/result.h). They may be cancelled only where verbs.def says
- * `event`, and in rdma_get_cm_event.
- * - A program that keeps a pointer of the data path (context->ops.post_send) goes on calling what it kept: past a layer
+ *   to for them; those of HELD set it themselves (base/result.h). They may be cancelled only where verbs.def says
+ *   `event`, and in rdma_get_cm_event.
+ * - A program that keeps a pointer of the data path (context->ops.post_send) goes on calling that one: past a layer
  *   that came later, and through one that was taken off. A member that a program has overwritten is left alone.
  * - A child of a fork has the layers of its parent. */
 #ifndef CALLS_CALLS_H
@@ -46,8 +46,8 @@ struct calls {
 #include "calls/each.def"
 };
 
-/* What does the work of each: the functions that verbs.def names. Their contracts stand in the headers of verbs/, which
- * the compiler so holds to the list. */
+/* The functions that do the work of each, those that verbs.def names. Their contracts stand in the headers of verbs/,
+ * which the compiler so holds to the list. */
 #define VERB(answer, type, name, work, parameters, arguments) type work parameters;
 #define NEWER_VERB(answer, type, name, work, parameters, arguments) type work parameters;
 #define MEMBER(table, answer, type, member, name, work, parameters, arguments) type work parameters;
@@ -77,11 +77,11 @@ void calls_take_off(struct calls_layer *);
 
 /* --- below: for those who make and answer calls */
 
-/* Before any layer comes: what all layers end in, which lives for ever. Its functions of HELD find the way by their
- * object where objects differ. */
+/* Before any layer comes: sets the bottom of all layers, which lives for ever. Its functions of HELD find the way by
+ * their object where objects differ. */
 void calls_begin(const struct calls *bottom);
 
-/* What programs' calls go to; NULL: there is no layer. */
+/* The functions that programs' calls go to; NULL: there is no layer. */
 extern const struct calls *_Atomic calls_top;
 
 static inline const struct calls *calls_around(void)
@@ -89,7 +89,7 @@ static inline const struct calls *calls_around(void)
     return atomic_load_explicit(&calls_top, memory_order_acquire);
 }
 
-/* A change of what a program's struct holds. `bottom` stands for the object's own function there. */
+/* A change of a pointer in a program's struct. `bottom` stands for the object's own function there. */
 struct calls_change {
     const struct calls *bottom, *before, *after;
 };

@@ -1,4 +1,4 @@
-/* The tables of imported symbols of what is loaded: their entries can be read and replaced, one object at a time. An
+/* The tables of imported symbols of loaded objects: their entries can be read and replaced, one object at a time. An
  * object is found before the loader has relocated it, and then its entries are not to be read or written. */
 #ifndef CALLS_IMPORTS_H
 #define CALLS_IMPORTS_H
@@ -32,7 +32,7 @@ void imports_read(struct imports_object *, const struct dl_phdr_info *);
 typedef void imports_visitor(struct imports_object *, unsigned which, imports_function **entry);
 void imports_visit(struct imports_object *, const struct imports_entry *list, unsigned count, imports_visitor *);
 
-/* Is that inside of the object? An entry that is not bound yet leads there. */
+/* Returns true if that is inside of the object. An entry that is not bound yet leads there. */
 bool imports_is_inside(const struct imports_object *, imports_function *);
 
 /* Replaces what stands in the entry; nothing where its page can't be made writable. */

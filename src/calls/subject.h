@@ -1,4 +1,4 @@
-/* What a call is about: the object that a report names beside the call. */
+/* The subject of a call: the object that a report names beside the call. */
 #ifndef CALLS_SUBJECT_H
 #define CALLS_SUBJECT_H
 

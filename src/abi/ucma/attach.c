@@ -141,7 +141,7 @@ static const struct imports_entry imports[IMPORTS] = {
     [CLOSE] = {"close", (imports_function *)attached_close},
 };
 
-/* What each name means to a program: the original of an entry that is not bound yet. */
+/* The function that each name means to a program: the original of an entry that is not bound yet. */
 static _Atomic(imports_function *) meant[IMPORTS];
 
 static void look_up(void)

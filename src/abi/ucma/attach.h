@@ -1,8 +1,9 @@
 /* Attaching to librdmacm: its calls of open, fstat, write and close for the device rdma_cm come here.
  *
  * The library is the distribution's, unchanged. It always asks for the devices first (ibv_get_device_list); then the
- * entries of these functions in its table of imported symbols are replaced, and nobody else's. What is not for the
- * device goes on to where the entry led before, so that sanitizers and other preloaded libraries keep their place. */
+ * entries of these functions in its table of imported symbols are replaced, and no other library's. Calls that are not
+ * for the device go on to where the entry led before, so that sanitizers and other preloaded libraries keep their
+ * place. */
 #ifndef ABI_UCMA_ATTACH_H
 #define ABI_UCMA_ATTACH_H
 

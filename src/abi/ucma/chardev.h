@@ -1,5 +1,5 @@
 /* The number that the kernel's own rdma_cm device has, if it has one. librdmacm asks the kernel for it by netlink, and
- * then wants to find it with fstat at what it has opened. */
+ * then expects it from fstat of the file that it has opened. */
 #ifndef ABI_UCMA_CHARDEV_H
 #define ABI_UCMA_CHARDEV_H
 

@@ -1,5 +1,5 @@
-/* What the kernel answers to the question for its rdma_cm device, recorded on Linux 6.1, is read to the bit; what is
- * cut off, changed or another answer is no number. */
+/* The kernel's answer to the question for its rdma_cm device, recorded on Linux 6.1, is read to the bit; an answer that
+ * is cut off, changed or another one gives no number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -168,7 +168,8 @@ void event_channel_put(struct event_channel *channel)
     uncancelled_end(before);
 }
 
-/* Has a thread that is not this one fetched an event of this channel? Then it most likely fetches the next one, too. */
+/* Returns true if another thread than this one has fetched an event of this channel. Then it most likely fetches the
+ * next one, too. */
 static bool has_fetcher(const struct event_channel *channel)
 {
     return channel->fetched_at != NANOS_NEVER && !pthread_equal(channel->fetcher, pthread_self());
@@ -192,7 +193,7 @@ static void let_return(struct event_channel *channel)
         nap();
 }
 
-/* Has the identifier an event here that a thread may be about to fetch? */
+/* Returns true if the identifier has an event here that a thread may be about to fetch. */
 static bool is_about_to_fetch(struct event_channel *channel, uint32_t number, nanos *added_at)
 {
     cm_begin(channel->cm);

@@ -1,5 +1,5 @@
-/* Commands of librdmacm: what it writes to its device rdma_cm, ABI version 4. Layouts are in ucma_layout.h; what they
- * mean is done by src/cm. */
+/* Commands of librdmacm: its writes to its device rdma_cm, ABI version 4. Layouts are in ucma_layout.h; src/cm executes
+ * them. */
 #ifndef ABI_UCMA_UCMA_H
 #define ABI_UCMA_UCMA_H
 

@@ -6,7 +6,7 @@
 #include "calls/command.h"
 #include "gsi/cm.h"
 
-/* Serve one command each: 0 or a positive errno. Under the lock of the connection manager, but for what waits. */
+/* Serve one command each: 0 or a positive errno. Under the lock of the connection manager, except those that wait. */
 #define COMMAND(number, page, how, serve, layout, least, answer, object) int serve(struct ucma_call *);
 #include "calls/ucma.def"
 

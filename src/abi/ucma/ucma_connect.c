@@ -1,4 +1,4 @@
-/* Commands that reach out to the peer, and the events that tell of it. */
+/* Commands that reach out to the peer, and the events that report it. */
 #include <errno.h>
 #include <string.h>
 

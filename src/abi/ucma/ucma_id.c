@@ -209,7 +209,8 @@ int ucma_join_ip(struct ucma_call *call)
     return error ? error : ucma_id_join(call, identifier, in->uid, in->response, &group);
 }
 
-/* Who only sends joins nothing on the network: attaching the queue pair does that, which such a program leaves out. */
+/* A program that only sends joins nothing on the network: attaching the queue pair does that, which such a program
+ * leaves out. */
 int ucma_join(struct ucma_call *call)
 {
     const struct ucma_join *in = call->in;

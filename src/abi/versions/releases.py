@@ -4,8 +4,8 @@
 Usage: releases.py [--write] REPOSITORY [REVISION...]
 
 REPOSITORY is a clone of rdma-core (only its tags are read); without revisions every release from 25 on is looked at, and its
-newest commit. Prints what the list lacks, as lines that can be added to it; --write adds them and the nodes itself. What the
-stub of a new symbol answers is for a person to decide.
+newest commit. Prints what the list lacks, as lines that can be added to it; --write adds them and the nodes itself. A person
+has to decide the answer of a new symbol's stub.
 """
 import os
 import re

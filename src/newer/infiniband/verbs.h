@@ -4,8 +4,8 @@
  * This folder stands first in the include path, so all of src/ sees one and the same interface; nothing else asks which
  * release is installed. Values and layouts are facts of the interface, declared here in words of our own. HAS_
  * constants come from meson.build, which asks the compiler what the installed header has. Structures of releases after
- * 44 have names of their own (newer_), so that they stand beside those of a header that has them; calls/verbs.def has
- * the functions. */
+ * 44 have other names (newer_), so that they stand beside those of a header that has them; calls/verbs.def has the
+ * functions. */
 #ifndef NEWER_INFINIBAND_VERBS_H
 #define NEWER_INFINIBAND_VERBS_H
 
@@ -57,7 +57,7 @@ enum {
     NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2, /* 64: enum ibv_parent_domain_init_attr_mask */
 };
 
-/* ibv_dmah: a hint about who uses memory, for the PCIe transactions of an adapter. 59. */
+/* ibv_dmah: a hint about the user of memory, for the PCIe transactions of an adapter. 59. */
 struct newer_dmah {
     struct ibv_context *context;
 };
@@ -111,8 +111,8 @@ enum {
     NEWER_MR_BUF = 1 << 5,
 };
 
-/* ibv_mr_init_attr. A program of 59 to 63 passes one that ends before `buf`: what its mask does not name must not be
- * read. */
+/* ibv_mr_init_attr. A program of 59 to 63 passes one that ends before `buf`: members that its mask does not name must
+ * not be read. */
 struct newer_mr_init_attr {
     size_t length;
     int access;
@@ -145,7 +145,7 @@ struct newer_qp_ex_tail {
 
 enum {
     NEWER_QP_EX_TAIL = offsetof(struct ibv_qp_ex, wr_abort) + sizeof(void (*)(void)),
-    NEWER_QP_EX_BYTES = NEWER_QP_EX_TAIL + sizeof(struct newer_qp_ex_tail), /* what an object needs */
+    NEWER_QP_EX_BYTES = NEWER_QP_EX_TAIL + sizeof(struct newer_qp_ex_tail), /* the size of an object */
 };
 
 /* The object must have NEWER_QP_EX_BYTES. */
