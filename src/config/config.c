@@ -68,7 +68,7 @@ static bool is_named_twice(const char *name, size_t length)
     return false;
 }
 
-/* In bytes: what the profile's port has at most. */
+/* The largest MTU of the profile's port, in bytes. */
 static uint32_t largest_mtu(void)
 {
     const struct profile *profile = setting_profile();

@@ -18,15 +18,15 @@ bool config_is_infiniband(void);
 /* The first mistake in it, or NULL. */
 const char *config_problem(void);
 
-/* Tells the user of the mistakes, once, unless he wants to be told nothing. */
+/* Reports the mistakes to the user, once, unless the log is off. */
 void config_warn(void);
 
 /* From now on device_now answers a copy of this for the device of this index. False: no memory. One caller at a time:
  * the helper thread, or before there is one. */
 bool config_publish(unsigned device, const struct device_state *);
 
-/* Does this GID belong to some softverbs device of this host, whatever the configuration of its process? Of devices on
- * network interfaces only those of this process are known. */
+/* Returns true if this GID belongs to some softverbs device of this host, under any configuration of its process. Of
+ * devices on network interfaces only those of this process are known. */
 bool config_local_gid(const union ibv_gid *);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a device takes from the network interface that its user has put it on. */
+/* The properties that a device takes from the network interface that its user has put it on. */
 #ifndef CONFIG_CONFIG_NET_H
 #define CONFIG_CONFIG_NET_H
 
@@ -12,7 +12,8 @@
 bool config_network(struct device *, const char *interface);
 
 /* Asks the kernel for the interface of this name, of the network namespace of the calling thread; it may not be found.
- * False: the kernel could not be asked. May wait for whoever is changing interfaces; so not under a lock. */
+ * False: the kernel could not be asked. May wait for another process that is changing interfaces; so not under a
+ * lock. */
 bool config_read_interface(struct interface *, const char *name);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
 
-/* What changes while programs run, when the device is on a network interface and the interface changes. */
+/* The part of a device on a network interface that changes with the interface while programs run. */
 struct device_state {
     union ibv_gid gids[GIDS]; /* RoCE v2, or InfiniBand's one; unused places are zero, also those between used ones */
     unsigned gid_count;       /* behind the last place that is used */

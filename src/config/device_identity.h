@@ -1,5 +1,5 @@
-/* What every device says of itself, besides what is configured: told alike by the verbs (ibv_query_device,
- * ibv_query_port) and by the files below /sys/class/infiniband that `softverbs run` provides. */
+/* The attributes of every device that are not configured: the verbs (ibv_query_device, ibv_query_port) and the files
+ * below /sys/class/infiniband that `softverbs run` provides report them alike. */
 #ifndef CONFIG_DEVICE_IDENTITY_H
 #define CONFIG_DEVICE_IDENTITY_H
 
@@ -10,7 +10,7 @@
 #define IDENTITY_DEVICE_NODE "uverbs"       /* ibv_device.dev_name, followed by the device's index */
 
 enum {
-    IDENTITY_VENDOR = 0x025356,             /* an OUI with the bit "locally administered", as nobody assigned us one */
+    IDENTITY_VENDOR = 0x025356,             /* an OUI with the bit "locally administered", as none is assigned to us */
     IDENTITY_PART = 1,                      /* vendor_part_id */
     IDENTITY_HARDWARE = 0,                  /* hw_ver */
     IDENTITY_PORT_CAPS = 0x04010000,        /* port_cap_flags: IBV_PORT_CM_SUP, IBV_PORT_IP_BASED_GIDS */

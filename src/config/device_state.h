@@ -22,13 +22,13 @@ uint32_t config_fitting_mtu(int interface_mtu);
 
 /* The place of the GID in the table; -1: it is not there. The GID of zeros is in no table. */
 int device_state_find(const struct device_state *, const union ibv_gid *);
-/* Is there a GID at this place? */
+/* Returns true if there is a GID at this place. */
 bool device_state_has(const struct device_state *, unsigned index);
 
-/* What becomes of `before` on this interface. As with a kernel, a GID keeps its place for as long as its address is
- * there, and a new one takes the first place that is free. The first place is that of the link-local GID which follows
- * from the MAC, whether or not the interface has that address. An interface that is not there has no addresses, and the
- * MTU and MAC stay as they were. */
+/* Returns the state that follows `before` on this interface. As with a kernel, a GID keeps its place for as long as its
+ * address is there, and a new one takes the first place that is free. The first place is that of the link-local GID
+ * which follows from the MAC, whether or not the interface has that address. An interface that is not there has no
+ * addresses, and the MTU and MAC stay as they were. */
 struct device_state device_state_follow(const struct device_state *before, const struct interface *);
 
 bool device_state_equals(const struct device_state *, const struct device_state *);

@@ -1,4 +1,4 @@
-/* What becomes of a device when the interface below it changes. */
+/* The changes of a device when the interface below it changes. */
 #include "config/device_state.h"
 
 #include <setjmp.h>

@@ -29,7 +29,7 @@ static size_t padded(size_t length)
     return (length + 3) & ~(size_t)3;
 }
 
-/* Is this the name, in an attribute that may lack its final 0? */
+/* Returns true if this is the name, in an attribute that may lack its final 0. */
 static bool is_name(const uint8_t *bytes, size_t length, const char *name)
 {
     size_t wanted = strlen(name);

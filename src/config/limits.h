@@ -16,15 +16,15 @@ struct limits {
 /* Those that hold where nothing is set. */
 extern const struct limits limits_standard;
 
-/* Sets the limit of this name; what is no limit or no possible value adds a complaint (config/complaint.h) and changes
- * nothing. One thread. */
+/* Sets the limit of this name; a name that is no limit, or an impossible value, adds a complaint (config/complaint.h)
+ * and changes nothing. One thread. */
 void limits_set(struct limits *, const char *name, const char *value);
 
-/* The limits of a device of this profile: what it names, as far as softverbs has so much, and what softverbs has of the
- * others. */
+/* The limits of a device of this profile: those that it names, as far as softverbs has so much, and those of softverbs
+ * for the others. */
 void limits_imitate(struct limits *, const struct profile *);
 
-/* Is each limit one that limits_set would accept? */
+/* Returns true if limits_set would accept each limit. */
 bool limits_are_possible(const struct limits *);
 
 #endif

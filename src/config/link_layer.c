@@ -5,7 +5,7 @@
 #include "config/device_state.h"
 #include "config/gid.h"
 
-enum { SUBNET_TIMEOUT = 18 }; /* 4.096 us * 2^18, what opensm sets */
+enum { SUBNET_TIMEOUT = 18 }; /* 4.096 us * 2^18, as opensm sets it */
 
 static enum reason check_roce(const struct device *device, const struct ibv_ah_attr *attr)
 {

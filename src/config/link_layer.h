@@ -1,8 +1,8 @@
-/* What a port's link layer decides: addresses, and what the port says of itself. RoCE addresses by GID and has no LIDs;
- * InfiniBand addresses by LID, with a GRH or without. All devices of a process have the same link layer.
+/* The properties that a port's link layer decides: addresses, and the attributes of the port. RoCE addresses by GID and
+ * has no LIDs; InfiniBand addresses by LID, with a GRH or without. All devices of a process have the same link layer.
  *
- * The subnet of an InfiniBand port is this host: all processes share the LIDs of its devices, nobody else has one, and
- * its subnet manager, which would be LID 1, is asked nothing. */
+ * The subnet of an InfiniBand port is this host: all processes share the LIDs of its devices, no other host has one,
+ * and its subnet manager, which would be LID 1, is asked nothing. */
 #ifndef CONFIG_LINK_LAYER_H
 #define CONFIG_LINK_LAYER_H
 
@@ -24,18 +24,19 @@ static inline bool link_layer_is_infiniband(const struct device *device)
     return device->link_layer == IBV_LINK_LAYER_INFINIBAND;
 }
 
-/* Can the port send to this address? REASON_NONE, or why ibv_create_ah and ibv_modify_qp answer EINVAL. */
+/* Checks whether the port can send to this address: REASON_NONE, or why ibv_create_ah and ibv_modify_qp return
+ * EINVAL. */
 enum reason link_layer_check(const struct device *, const struct ibv_ah_attr *);
 
-/* Of an address that was checked: is it that of a multicast group? Does it lead to this host? (On InfiniBand the LID
- * decides, and a GRH has to agree.) */
+/* Of an address that was checked: return true if it is that of a multicast group, and if it leads to this host. (On
+ * InfiniBand the LID decides, and a GRH has to agree.) */
 bool link_layer_is_multicast(const struct device *, const struct ibv_ah_attr *);
 bool link_layer_is_local(const struct device *, const struct ibv_ah_attr *);
 
-/* May a queue pair be attached to this group? REASON_NONE, or why not. */
+/* Checks whether a queue pair may be attached to this group: REASON_NONE, or why not. */
 enum reason link_layer_check_group(const struct device *, const union ibv_gid *, uint16_t lid);
 
-/* Fills in what ibv_query_port(3) tells of addresses and of the subnet. */
+/* Fills in the fields of ibv_query_port(3) on addresses and the subnet. */
 void link_layer_describe(const struct device *, struct ibv_port_attr *);
 
 enum ibv_gid_type link_layer_gid_type(const struct device *);

@@ -28,7 +28,7 @@ enum {
                    1 << SETTING_TYPE_SCHEDULE | 1 << SETTING_TYPE_SCRIPT | 1 << SETTING_TYPE_RULES
 };
 
-/* What is set. A line of the file comes with its number. */
+/* The settings. A line of the file comes with its number. */
 static struct {
     char *text;    /* NULL: not set */
     unsigned line; /* 0: of the environment */
@@ -70,7 +70,8 @@ static bool read_number(const char *range, const char *text, uint64_t *number)
     return *text >= '0' && *text <= '9' && !*end && !errno && *number >= least && *number <= most;
 }
 
-/* As the C locale writes it, whichever one the program has. Stops behind it; what is too large is UINT64_MAX. */
+/* As the C locale writes it, whichever one the program has. Stops behind it; a number that is too large is
+ * UINT64_MAX. */
 static uint64_t read_millionths(const char *text, const char **end)
 {
     enum { WHOLE = 1000000, MOST = 1000 };
@@ -171,7 +172,7 @@ static void set_line(char *text, unsigned line)
         limits_set(&limits, name, trim(equals + 1));
 }
 
-/* Each process reads it, and waits for nobody: so it is no pipe. NULL: errno says why. */
+/* Each process reads it, and waits for no other: so it is no pipe. NULL: errno says why. */
 static FILE *open_configuration(const char *path)
 {
     struct stat status = {0};
@@ -187,7 +188,7 @@ static FILE *open_configuration(const char *path)
     return NULL;
 }
 
-/* What begins a line, and perhaps ends it. */
+/* Reads the beginning of a line, and perhaps its end. */
 static void read_part(char *part, bool whole, unsigned line)
 {
     if (whole || strchr(part, '#'))

@@ -1,6 +1,6 @@
 /* The settings of this process (base/settings.def): its environment, and the configuration file that it names. They are
- * read once, by whichever call comes first; thread-safe. Where a value is none, what would hold without it does, and
- * there is a complaint (config/complaint.h). */
+ * read once, by whichever call comes first; thread-safe. An invalid value counts as not set, and there is a complaint
+ * (config/complaint.h). */
 #ifndef CONFIG_SETTINGS_H
 #define CONFIG_SETTINGS_H
 
@@ -29,12 +29,12 @@ const char *setting_text(enum setting);
 uint64_t setting_number(enum setting);
 /* Of a FRACTION, in millionths. */
 uint32_t setting_millionths(enum setting);
-/* Of a CHOICE: is it this word? */
+/* Of a CHOICE: returns true if it is this word. */
 bool setting_is(enum setting, const char *word);
 /* The devices' limits. */
 const struct limits *setting_limits(void);
 
-/* What the devices are like (profile/profile.h); NULL: themselves. */
+/* The adapter that the devices resemble (profile/profile.h); NULL: none. */
 const struct profile *setting_profile(void);
 
 /* Complaints that follow are about this setting, in the line of the file that it came from. One thread. */

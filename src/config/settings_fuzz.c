@@ -1,11 +1,11 @@
-/* libFuzzer: what a user writes into the environment or a configuration file. The first byte says where, the rest is
- * the text. Whatever it is, the devices and limits that come of it are possible ones. */
+/* libFuzzer: text that a user writes into the environment or a configuration file. The first byte chooses the place,
+ * the rest is the text. For any text, the resulting devices and limits are possible ones. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "adverse/plan.h"
-#include "config/config.c" /* what reads them is not public, and runs once in a process */
+#include "config/config.c" /* the functions that read them are not public, and run once in a process */
 #include "config/settings.c"
 #include "tap/scripted.h"
 
@@ -87,7 +87,7 @@ static const char *make_file(const char *text)
     return path;
 }
 
-/* So that what is logged is made, though nobody reads it. */
+/* So that lines of the log are made, though no reader takes them. */
 static void begin_log(void)
 {
     static bool begun;

@@ -1,4 +1,4 @@
-/* Text that somebody else has chosen (a process's name, a directory, what stands in a list of the kernel), before a
+/* Text that another user has chosen (a process's name, a directory, an entry in a list of the kernel), before a
  * terminal or a file gets it: control characters could do to a terminal what its user never asked for. */
 #ifndef DIAG_CLEAN_H
 #define DIAG_CLEAN_H
@@ -9,7 +9,7 @@
  * characters that turn the direction of writing. */
 void clean_text(char *);
 
-/* Writes the text as a JSON string, with its quotes: whatever it is, what comes out is one string (RFC 8259, 7). */
+/* Writes the text as a JSON string, with its quotes: for any text, the output is one string (RFC 8259, 7). */
 void clean_json(FILE *, const char *);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a terminal must not be told by others. */
+/* Text of others that must not reach a terminal. */
 #include "diag/clean.h"
 
 #include <setjmp.h>

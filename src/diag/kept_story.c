@@ -14,7 +14,7 @@
 #include "diag/log.h"
 #include "diag/output.h"
 
-/* Written before the process has a queue pair, and by the child of a fork before it has one of its own. */
+/* Written before the process has a queue pair, and by the child of a fork before it makes one. */
 static char path[PATH_MAX / 16];
 static char directory[PATH_MAX / 16];
 static char asked[PATH_MAX]; /* the user's file (SOFTVERBS_STORY); empty: none */

@@ -49,7 +49,7 @@ static void end(void)
     atomic_store(&busy, 0);
 }
 
-/* What a fork copied is the parent's. */
+/* Drops the state that a fork copied, which is the parent's. */
 static void own(pid_t pid)
 {
     if (last.pid == pid)

@@ -1,6 +1,6 @@
 /* The last lines of this process's log in a file of the directory where processes meet, also where nothing is printed:
  * `softverbs why --last` prints them when the process has ended. Thread-safe, and at most some system calls for each
- * line; what can't be written is not kept, and changes nothing for the program. */
+ * line; a line that can't be written is not kept, and changes nothing for the program. */
 #ifndef DIAG_LAST_LINES_H
 #define DIAG_LAST_LINES_H
 
@@ -17,7 +17,7 @@ enum {
 
 #define LAST_LINES_PREFIX "last-" /* of the names: last-PID-SLOT, mode 0600 */
 
-/* The file: a head, then LAST_LINES places, of which line N has the one numbered N % LAST_LINES. Its reader trusts none
+/* The file: a head, then LAST_LINES places, of which line N has the one numbered N % LAST_LINES. Its reader checks all
  * of it. */
 struct last_lines_head {
     char name[16]; /* "softverbs lines" */

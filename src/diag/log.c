@@ -22,7 +22,7 @@
 enum { LINE = LAST_LINES_TEXT };
 
 _Atomic int log_threshold;
-static enum log_level printed; /* up to this level; what goes beyond is kept only (last_lines.h) */
+static enum log_level printed; /* up to this level; lines beyond are kept only (last_lines.h) */
 static struct output output = OUTPUT_STDERR;
 static bool silenced;      /* the user said none */
 static bool terminal_only; /* stderr is looked at before each line: a program may turn it elsewhere */

@@ -1,7 +1,7 @@
-/* What a user asked to be told: SOFTVERBS_LOG=error|warn|info|debug, to stderr or to SOFTVERBS_LOG_FILE. Silent
- * otherwise. SOFTVERBS_LOG=terminal, which `softverbs run` sets unless told otherwise, is warn where stderr is a
- * terminal and nothing elsewhere. Thread-safe; one write(2) a line, which begins with "softverbs: PROGRAM[PID] ".
- * Errors and warnings that are not printed are kept as well (last_lines.h), but for SOFTVERBS_LOG=none. */
+/* The log that a user asked for: SOFTVERBS_LOG=error|warn|info|debug, to stderr or to SOFTVERBS_LOG_FILE. Silent
+ * otherwise. SOFTVERBS_LOG=terminal, which `softverbs run` sets by default, is warn where stderr is a terminal and
+ * nothing elsewhere. Thread-safe; one write(2) a line, which begins with "softverbs: PROGRAM[PID] ". Errors and
+ * warnings that are not printed are kept as well (last_lines.h), except under SOFTVERBS_LOG=none. */
 #ifndef DIAG_LOG_H
 #define DIAG_LOG_H
 
@@ -18,10 +18,10 @@ extern _Atomic int log_threshold; /* enum log_level; read through log_wanted */
 /* Reads the environment; further calls do nothing. */
 void log_start(void);
 
-/* Is a line of this level printed now? */
+/* Returns true if a line of this level is printed now. */
 bool log_shown(enum log_level);
 
-/* Is it printed or kept? */
+/* Returns true if it is printed or kept. */
 static inline bool log_wanted(enum log_level level)
 {
     return unlikely((int)level <= atomic_load_explicit(&log_threshold, memory_order_relaxed));
@@ -30,14 +30,14 @@ static inline bool log_wanted(enum log_level level)
 /* Writes the text as a line, if the level is wanted. */
 void log_write(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes the text as a line whatever the level, unless the user said SOFTVERBS_LOG=none. */
+/* Writes the text as a line at any level, unless the user said SOFTVERBS_LOG=none. */
 void log_always(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 enum { LOG_LINES_A_SECOND = 100, LOG_LINES_ON_TERMINAL = 5 };
 
-/* Writes a reason with its sentence and number behind the text: what was refused, dropped or failed. Of each reason at
- * most so many lines in a second (the smaller number, unless a level was asked for); the next line of any reason in a
- * later second says how many were left out, or log_settle. */
+/* Writes a reason with its sentence and number behind the text, which names the thing that was refused, dropped or
+ * failed. Of each reason at most so many lines in a second (the smaller number, unless a level was asked for); the next
+ * line of any reason in a later second says how many were left out, or log_settle. */
 void log_reason(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same without the sentence, for a text that says more than it would. */

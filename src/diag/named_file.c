@@ -17,7 +17,7 @@ enum { LINKS_MOST = 40, AGAIN = -2 };
 struct walk {
     int at;              /* the directory that has been reached */
     struct stat status;  /* its */
-    char rest[PATH_MAX]; /* from `done` on what is still to go */
+    char rest[PATH_MAX]; /* from `done` on the part still to go */
     size_t done;
     char name[NAME_MAX + 1];
     bool last; /* of the names */
@@ -76,7 +76,7 @@ static bool is_trusted(const struct walk *walk, const struct stat *entry)
            !(S_ISREG(entry->st_mode) && entry->st_nlink > 1);
 }
 
-/* Links of /proc lead to what has no name. */
+/* Links of /proc lead to files without a name. */
 static bool is_of_proc(int directory)
 {
     struct statfs system;
@@ -100,7 +100,7 @@ static int follow(struct walk *walk, int link, int flags)
     return start(walk);
 }
 
-/* What was found may be replaced before it is opened, but then it is looked at again. */
+/* A found file may be replaced before it is opened, but then it is looked at again. */
 static int open_found(struct walk *walk, const struct stat *found, int flags)
 {
     struct stat status;
@@ -161,7 +161,7 @@ static int walk_to(const char *path, int flags)
     return result;
 }
 
-/* Several processes of a program begin their log at the same time: who comes second finds it there. */
+/* Several processes of a program begin their log at the same time: the second one finds it there. */
 int named_file_open(const char *path, int flags)
 {
     flags |= O_CLOEXEC | O_NOCTTY;

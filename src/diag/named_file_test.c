@@ -1,4 +1,5 @@
-/* Where others can write, what they have put there is neither followed nor written to. As root, who can be anybody. */
+/* Where others can write, their links and files are neither followed nor written to. Needs root, which can act as any
+ * user. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,7 +122,7 @@ static void files_of_strangers_are_not_written_to(void **state)
     assert_int_equal(mkfifo("shared/fifo", 0666), 0);
     assert_int_equal(chown("shared/fifo", STRANGER, STRANGER), 0);
     expect_refused("shared/file", EACCES);
-    expect_refused("shared/fifo", EACCES); /* and nobody waits for its reader */
+    expect_refused("shared/fifo", EACCES); /* and no open waits for its reader */
     expect_opened("own/theirs", "own/theirs");
     make("own/profile", 0);
     assert_int_equal(link("own/profile", "shared/second-name"), 0);

@@ -45,7 +45,7 @@ void output_close(struct output *output)
     output->descriptor = -1;
 }
 
-/* A pipe or a terminal that is full, opened so that it stops nobody: its reader gets some time. */
+/* A pipe or a terminal that is full, opened so that it blocks no writer: its reader gets some time. */
 static bool waits_for_room(int descriptor, int *patience)
 {
     enum { STEP = 10 };

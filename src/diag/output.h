@@ -8,12 +8,12 @@
 
 struct output {
     int descriptor;
-    bool known; /* what was opened is known: */
+    bool known; /* the opened file is known: */
     dev_t device;
     ino_t inode;
 };
 
-/* Standard error, whatever the program has made of it. */
+/* Standard error, as the program has it. */
 #define OUTPUT_STDERR                                                                                                  \
     {                                                                                                                  \
         .descriptor = 2                                                                                                \
@@ -25,14 +25,14 @@ int output_open(struct output *, const char *path, int flags);
 /* No other call is to be made then. */
 void output_close(struct output *);
 
-/* Is its descriptor still what was opened? A program that closes all descriptors opens files of its own under their
- * numbers. Changes errno. */
+/* Returns true if its descriptor is still the opened file. A program that closes all descriptors opens other files
+ * under their numbers. Changes errno. */
 bool output_is_open(const struct output *);
 
-/* Writes all of it, as write(2) does: how many bytes were written, and errno if that is less. Nothing is written to
- * what the program has opened in its place (EBADF). A pipe without a reader (EPIPE) and a file that would get longer
- * than RLIMIT_FSIZE (EFBIG) raise no signal. Of what is opened with O_NONBLOCK, who reads has a fifth of a second to
- * make room (EAGAIN). Thread-safe; the caller sees to cancellation (base/uncancelled.h). */
+/* Writes all of it, as write(2) does: how many bytes were written, and errno if that is less. Nothing is written to a
+ * file that the program has opened in its place (EBADF). A pipe without a reader (EPIPE) and a file that would get
+ * longer than RLIMIT_FSIZE (EFBIG) raise no signal. With O_NONBLOCK, the reader has a fifth of a second to make room
+ * (EAGAIN). Thread-safe; the caller handles cancellation (base/uncancelled.h). */
 size_t output_write(const struct output *, const void *data, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
-/* What is counted of a process's calls: those that were refused, by reason, and those that the user's script disturbed,
- * by what it did. Any thread, under any lock or none. */
+/* The counts of a process's calls: those that were refused, by reason, and those that the user's script disturbed, by
+ * its action. Any thread, under any lock or none. */
 #ifndef EVENTS_CALL_COUNTS_H
 #define EVENTS_CALL_COUNTS_H
 

@@ -1,4 +1,4 @@
-/* What the reasons say for which packets are dropped. */
+/* The meanings of the reasons for which packets are dropped. */
 #ifndef EVENTS_DROPS_H
 #define EVENTS_DROPS_H
 

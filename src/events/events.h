@@ -1,6 +1,6 @@
 /* The events of softverbs, and what queue pairs count of them. All that is counted, logged and explained stands once in
- * events.def. The functions of the objects (traffic_note of a queue pair) note that an event has happened; what follows
- * from it is its line's. Counts are plain numbers under the queue pair's lock. */
+ * events.def. The functions of the objects (traffic_note of a queue pair) note that an event has happened; its line
+ * defines the consequences. Counts are plain numbers under the queue pair's lock. */
 #ifndef EVENTS_EVENTS_H
 #define EVENTS_EVENTS_H
 
@@ -35,7 +35,7 @@ enum event_object {
     EVENT_OBJECTS
 };
 
-/* What peers count. */
+/* The counts that peers make. */
 enum {
 #define BY_PEERS(name, ...) BY_PEERS_##name,
 #include "events/events.def"
@@ -103,7 +103,7 @@ static inline enum event_level event_level(enum event event)
     return levels[event];
 }
 
-/* What the story's record of it has besides `a` and `b`; EVENT_FIELD_LEFT: there is none. */
+/* The field that the story's record of it has besides `a` and `b`; EVENT_FIELD_LEFT: it has no record. */
 static inline enum event_field event_kept(enum event event)
 {
     static const uint8_t kept[] = {
@@ -139,7 +139,7 @@ __attribute__((always_inline)) static inline void event_note(uint32_t number, en
         event_probe(number, event, a, b);
 }
 
-/* "INIT"; "?" for what is no state of a queue pair. */
+/* "INIT"; "?" for a number that is no state of a queue pair. */
 const char *event_state_word(unsigned state);
 
 /* --- counts */

@@ -21,7 +21,7 @@ void last_events_note(struct last_events **, enum event, uint32_t more, uint64_t
 /* The newest one is of this event with this `a`: it happened once more, now; its field `more` counts. */
 bool last_events_again(struct last_events *, enum event, uint64_t a);
 
-/* Writes a list of JSON, the oldest first; NULL: an empty one. `epoch`: what is to be added to a time for nanoseconds
+/* Writes a list of JSON, the oldest first; NULL: an empty one. `epoch`: the number to add to a time for nanoseconds
  * since 1970. */
 void last_events_report(FILE *, const struct last_events *, int64_t epoch);
 

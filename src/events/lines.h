@@ -1,10 +1,10 @@
-/* What events.def says of each event and counter, for reports and tools. */
+/* The lines of events.def on each event and counter, for reports and tools. */
 #ifndef EVENTS_LINES_H
 #define EVENTS_LINES_H
 
 #include "events/events.h"
 
-/* What the list says of an event. */
+/* The line of the list on an event. */
 struct event_line {
     const char *name, *key, *part, *meaning;
     enum event_level level;
@@ -17,10 +17,10 @@ extern const struct event_line event_lines[EVENT_KINDS];
 /* "psn"; the key of a story's record, too. */
 const char *event_field_word(enum event_field);
 
-/* Is the value a pointer to a word that lives as long as the process? */
+/* Returns true if the value is a pointer to a word that lives as long as the process. */
 bool event_field_is_word(enum event_field);
 
-/* Is it a number with a sign, as a status of librdmacm? */
+/* Returns true if it is a number with a sign, as a status of librdmacm. */
 bool event_field_is_signed(enum event_field);
 
 /* How a counter is reported. */
@@ -44,7 +44,7 @@ struct event_counter {
 extern const struct event_counter event_counters[];
 extern const unsigned event_counters_count;
 
-/* Does a new key begin there? Those of one key stand together. */
+/* Returns true if a new key begins there. Those of one key stand together. */
 bool event_counter_begins(unsigned at);
 
 #endif

@@ -10,7 +10,7 @@
 #define HAS_PROBES 1
 #include <sys/sdt.h>
 
-/* Where it stands. What is given should be at hand: a value that is only computed for this costs instructions. The
+/* Where it stands. The arguments should be at hand: a value that is only computed for this costs instructions. The
  * event is a constant, so that one probe remains. */
 __attribute__((always_inline)) static inline void event_probe_here(uint32_t number, enum event event, uint64_t a,
                                                                    uint64_t b)

@@ -8,8 +8,8 @@ enum { ROUNDS = 400 };
 
 static struct last_events events;
 
-/* Only ever tried: who holds another innermost lock may note an event, too, and a handler of a signal may interrupt the
- * holder. Then one event is missing. */
+/* Only ever tried: a thread that holds another innermost lock may note an event, too, and a handler of a signal may
+ * interrupt the holder. Then one event is missing. */
 LOCK_STATIC(keeping, LOCK_INNERMOST);
 
 static bool take(void)

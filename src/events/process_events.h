@@ -5,7 +5,7 @@
 
 #include "events/last_events.h"
 
-/* Keeps the event. What is a word in its fields lives as long as the process. */
+/* Keeps the event. The words in its fields live as long as the process. */
 void process_events_note(enum event, uint32_t more, uint64_t a, uint64_t b);
 
 /* All that are kept now. */

@@ -5,7 +5,7 @@
  *
  * writes "ibv_query_port: port is 2: The device has one port, number 1. (reason 321)". The wrappers of the interface
  * (abi/around.h) name the call; a function of the data path, which has no wrapper, names it by refuse_in.
- * tools/build/refusals.py sees to it that src/verbs and src/abi answer errnos by these functions. All are thread-safe,
+ * tools/build/refusals.py ensures that src/verbs and src/abi answer errnos by these functions. All are thread-safe,
  * need no lock and may be called under any. */
 #ifndef EVENTS_REFUSAL_H
 #define EVENTS_REFUSAL_H
@@ -17,7 +17,7 @@
 struct refusal {
     const char *call; /* the call of the interface that this thread is in; NULL: none that has a wrapper */
     bool told;        /* its line was written, or it needs none */
-    bool usual;       /* whatever refuses it counts as refuse_offer */
+    bool usual;       /* its refusals count as those of refuse_offer */
 };
 
 extern _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
@@ -25,7 +25,7 @@ extern _Thread_local struct refusal refusal_now __attribute__((tls_model("initia
 /* The name of the call that this thread is in, "a call" where that has no wrapper. */
 const char *refusal_call(void);
 
-/* What the thread was in before; refusal_end wants it back. `call` lives as long as the program. */
+/* Returns the call that the thread was in before, which refusal_end takes back. `call` lives as long as the program. */
 static inline struct refusal refusal_begin(const char *call)
 {
     struct refusal before = refusal_now;
@@ -64,13 +64,13 @@ static inline int refused(int error)
     return error;
 }
 
-/* Whoever else logs why this call fails says so by this, as scripts of faults do. */
+/* Other code that logs why this call fails marks that by this, as scripts of faults do. */
 static inline void refusal_told(void)
 {
     refusal_now.told = true;
 }
 
-/* Whatever refuses this call counts as refuse_offer does: programs make it without knowing whether they may. */
+/* Refusals of this call count as those of refuse_offer: programs make it without knowing whether they may. */
 static inline void refusal_usual(void)
 {
     refusal_now.usual = true;

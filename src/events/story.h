@@ -1,7 +1,7 @@
 /* The story of a queue pair: its last events, and what was known when its first error happened, for `softverbs why
  * --qp`.
  *
- * It is memory of this process alone (malloc), never of what peers map, as it has keys and addresses. All of it is
+ * It is memory of this process alone (malloc), never memory that peers map, as it has keys and addresses. All of it is
  * under the queue pair's lock, readers included: they are the helper thread of this process, which copies it as text
  * for a tool of its user (verbs/qp/qp_story.h), so there is no record that is half written, and nothing to repeat. */
 #ifndef EVENTS_STORY_H
@@ -33,7 +33,7 @@ struct story_memory {
     bool window;         /* that is a memory window */
 };
 
-/* What failed first. */
+/* The subject of the first failure. */
 enum story_subject {
     STORY_NOTHING, /* the queue pair itself, as by an overrun completion queue */
     STORY_SEND,    /* a work request of the send queue */
@@ -67,7 +67,7 @@ struct story {
 };
 
 /* The records since the last block of STORY_RECENT, kept with what each packet touches: among thousands of queue pairs
- * each story is a page of its own, whose address costs half a microsecond to translate, so it is touched once for a
+ * each story is a separate page, whose address costs half a microsecond to translate, so it is touched once for a
  * block. */
 struct story_recent {
     struct story_record records[STORY_RECENT];
