@@ -14,7 +14,7 @@
 
 static struct calls_layer layer;
 
-/* What happens before the call is done here. Under no lock but that of a program's batch; errno stays. */
+/* Does the actions that come before the call. Under no lock except that of a program's batch; errno stays. */
 static struct script_verdict meet_call(const struct script_event *event)
 {
     struct script_event about = *event;
@@ -169,7 +169,7 @@ static struct ibv_device **list_devices(int *count)
     return list;
 }
 
-/* An event of the device comes when it is open: before, nobody could be told. */
+/* An event of the device comes when it is open: before, no context could get it. */
 static struct ibv_context *open_device(struct ibv_device *device)
 {
     struct script_event event = {.call = SCRIPT_ibv_open_device, .subject = CALLS_SUBJECT(device)};
@@ -208,7 +208,7 @@ static struct scripted_end end_of(const struct script_verdict *verdict)
     return (struct scripted_end){(enum ibv_wc_status)verdict->status, verdict->vendor};
 }
 
-/* What rules make of a work request: as a call, and as what it is. */
+/* Returns the verdict of the rules on a work request: as a call, and by its kind. */
 static struct script_verdict meet_work(enum script_call call, enum script_call happening, struct script_event event)
 {
     event.is_work = true;

@@ -7,7 +7,7 @@
 #include "script/raised.h"
 
 /* Raises the event for the object that the call is about, or for its device, with all that it does there. Nothing where
- * the call is about none. Under no lock but LOCK_PROGRAM. */
+ * the call is about none. Under no lock except LOCK_PROGRAM. */
 void raise_event(const struct calls_subject *, const struct script_raised *);
 
 /* The name of the device that the call is about; NULL: it is about none. */

@@ -101,7 +101,7 @@ static bool is_slow(const char *title)
     return false;
 }
 
-/* What pages on demand is not pinned, even if it is all memory. A length that is refused takes no days. */
+/* Memory that pages on demand is not pinned, even if it is all memory. A length that is refused takes no days. */
 static nanos time_of_memory(size_t length, unsigned access)
 {
     enum { GIBIBYTE_BITS = 30, GIBIBYTES_MOST = 64 };

@@ -1,5 +1,5 @@
-/* A layer around calls that takes time: what an adverse process does (adverse/adverse.def, slow-calls), and what
- * SOFTVERBS_SCHEDULE asks for. */
+/* A layer around calls that takes time, for an adverse process (adverse/adverse.def, slow-calls) and for
+ * SOFTVERBS_SCHEDULE. */
 #ifndef INJECT_SLOW_LAYER_H
 #define INJECT_SLOW_LAYER_H
 

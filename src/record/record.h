@@ -1,5 +1,5 @@
-/* The format of a recording (softverbs run --record): what entered the engines of queue pairs by their five doors
- * (transport/engine/engine.h), what their owners answered, and what they did.
+/* The format of a recording (softverbs run --record): the inputs of the engines of queue pairs by their five doors
+ * (transport/engine/engine.h), the answers of their owners, and their actions.
  *
  * A file is RECORDING_MAGIC, the version as a number of 4 bytes, and records:
  *
@@ -13,8 +13,8 @@
  *   8 each the numbers, as record.def names them
  *   rest   bytes
  *
- * All of it in little endian. A DOOR and the records of what it did stand behind each other: they were one write.
- * Pure: no state, thread-safe. */
+ * All of it in little endian. A DOOR and the records of what it did stand behind each other: they were one write. Pure:
+ * no state, thread-safe. */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
@@ -73,7 +73,8 @@ enum record_fault {
     RECORD_VERSION,  /* its version is not RECORDING_VERSION */
 };
 
-/* Does a recording begin here? RECORD_FINE, _CUT (also of an empty file), _NOT_OURS or _VERSION, with *version. */
+/* Checks that a recording begins here: RECORD_FINE, _CUT (also of an empty file), _NOT_OURS or _VERSION, with
+ * *version. */
 enum record_fault record_check_head(const uint8_t *bytes, size_t length, uint32_t *version);
 void record_write_head(uint8_t to[RECORDING_HEAD]);
 

@@ -1,6 +1,6 @@
 /* An engine whose doors are recorded. Each function here does what the engine_ function of the same name does
- * (transport/engine/engine.h), under the same lock, and appends to the recording what entered, what the owner answered
- * and what the engine did. The owner that the engine gets is recorded_owner(), which passes all calls on. */
+ * (transport/engine/engine.h), under the same lock, and appends to the recording the inputs, the owner's answers and
+ * the engine's actions. The owner that the engine gets is recorded_owner(), which passes all calls on. */
 #ifndef RECORD_RECORDED_H
 #define RECORD_RECORDED_H
 

@@ -17,7 +17,7 @@ bool recorder_begin(const char *path, nanos now);
 /* In the child of a fork: its parent's recording is not its own, and a new one begins with its first device. */
 void recorder_inherit(void);
 
-/* Are new queue pairs recorded? Thread-safe. */
+/* Returns true if new queue pairs are recorded. Thread-safe. */
 bool recorder_is_on(void);
 
 /* The number of the next queue pair. Thread-safe. */

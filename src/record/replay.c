@@ -35,7 +35,7 @@ static void free_queue(struct replay_queue *queue)
     free(queue);
 }
 
-/* False: no engine can be told this. All below. */
+/* False: no engine can take this. All below. */
 static bool run_create(struct replay *replay, const struct record *record)
 {
     uint64_t service = record->numbers[0], stride = record->numbers[1], capacity = record->numbers[2];
@@ -125,7 +125,7 @@ static bool run_hear(struct replay_queue *queue, const struct record *record)
     return true;
 }
 
-/* What an atomic found is the program's, and other queue pairs change it at the same time. */
+/* The value that an atomic found is the program's, and other queue pairs change it at the same time. */
 static size_t compared(const struct packet *packet, size_t length)
 {
     uint32_t flags = op_table[packet->opcode].flags;
@@ -267,7 +267,7 @@ static const struct {
     [RECORD_DESTROY] = {run_destroy, false},
 };
 
-/* What the engine did then and does not do now. */
+/* Reports the call that the engine made then and does not make now. */
 static void look_behind(struct replay *replay, const struct record *door)
 {
     struct record record;

@@ -1,5 +1,5 @@
-/* Runs the engines of a recording again: gives each the calls and the answers that it got, and compares what it does
- * with what it did. Needs no program, no process of softverbs and no network. One thread at a time. */
+/* Runs the engines of a recording again: gives each the calls and the answers that it got, and compares its actions
+ * with the recorded ones. Needs no program, no process of softverbs and no network. One thread at a time. */
 #ifndef RECORD_REPLAY_H
 #define RECORD_REPLAY_H
 
@@ -12,10 +12,10 @@ struct replay_result {
     uint64_t records, doors; /* that were read, and that were run */
     unsigned queues;         /* queue pairs that were made */
     bool differs;            /* an engine did something else than it did when it was recorded */
-    char words[512];         /* what; or why a recording can't be run; "": neither */
+    char words[512];         /* the difference; or why a recording can't be run; "": neither */
 };
 
-/* What the caller wants to hear of: each record, before the engine does what it says. False ends the replay. */
+/* The caller's function for each record, before the engine executes it. False ends the replay. */
 typedef bool replay_hears(void *context, const struct record *);
 
 /* `bytes` is a whole file. Total: any input ends with a result. The memory that it takes is bounded by

@@ -1,4 +1,4 @@
-/* libFuzzer: a file that a user takes for a recording. Whatever it holds, running it ends with a result. */
+/* libFuzzer: a file that a user takes for a recording. For any contents, running it ends with a result. */
 #include <stdlib.h>
 #include <string.h>
 

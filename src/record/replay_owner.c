@@ -46,7 +46,7 @@ static void differ(struct replay *replay, const struct record *does, unsigned co
                recorded ? then : "nothing more", now);
 }
 
-/* The next record, if it belongs to what this queue pair does. */
+/* The next record, if it belongs to the actions of this queue pair. */
 bool replay_peek(struct replay *replay, uint32_t process, uint32_t queue, struct record *record, size_t *size)
 {
     if (record_read(replay->bytes + replay->at, replay->length - replay->at, record, size) != RECORD_FINE)
@@ -56,7 +56,7 @@ bool replay_peek(struct replay *replay, uint32_t process, uint32_t queue, struct
            (class == RECORD_CLASS_ANSWER || class == RECORD_CLASS_RESULT);
 }
 
-/* A DOOR and what was done were one write; it was cut short when the process was killed, or the disk was full. */
+/* A DOOR and its effects were one write; it was cut short when the process was killed, or the disk was full. */
 static bool is_cut(const struct replay *replay)
 {
     struct record record;
@@ -152,7 +152,7 @@ static void on_received(struct engine_owner *owner, const struct recv_wqe *recei
          arrival->flags, arrival->immediate_or_key, arrival->solicited, arrival->source);
 }
 
-/* Was memory gone when something was stored behind this door? Then the same happens again. */
+/* Returns true if memory was gone when a store followed this door. Then the same happens again. */
 static bool is_gone(struct replay *replay, const struct replay_queue *queue)
 {
     struct replay look = *replay;

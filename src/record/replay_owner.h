@@ -1,4 +1,4 @@
-/* What replay.c and replay_owner.c share. */
+/* The shared part of replay.c and replay_owner.c. */
 #ifndef RECORD_REPLAY_OWNER_H
 #define RECORD_REPLAY_OWNER_H
 
@@ -41,7 +41,7 @@ struct replay {
     bool cut;   /* the recording ended before the engine did */
 };
 
-/* Of engines that are replayed: what it is called with must stand in the recording next, which has the answers. */
+/* Of engines that are replayed: the arguments of each call must stand in the recording next, which has the answers. */
 extern const struct owner_operations replay_operations, replay_operations_of_xrc;
 
 /* Where the engine is to take the payload of a packet from. */
@@ -50,10 +50,10 @@ struct payload replay_payload(struct replay_queue *, uint32_t length, bool by_re
 /* Nothing has ended the replay. */
 bool replay_goes_on(const struct replay *);
 
-/* Something in the recording or the engine ends the replay, which is said once. */
+/* A fault of the recording or the engine ends the replay, which is reported once. */
 void replay_say(struct replay *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The next record, if it belongs to what the engine of this queue pair does. */
+/* The next record, if it belongs to the actions of this queue pair's engine. */
 bool replay_peek(struct replay *, uint32_t process, uint32_t queue, struct record *, size_t *size);
 
 /* The engine does this, of which the first `count` numbers must be as recorded; the record then has all of them. False:
@@ -64,7 +64,7 @@ bool replay_take(struct replay_queue *, enum record_kind, unsigned count, const 
     replay_take(queue, RECORD_##kind, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__}, \
                 record)
 
-/* Words for a record: what it is, and the first `count` of its numbers. */
+/* Words for a record: its kind, and the first `count` of its numbers. */
 size_t replay_spell(const struct record *, unsigned count, char *to, size_t size);
 
 #endif

@@ -1,4 +1,5 @@
-/* What this process says of one of its queue pairs to another process that asks (verbs/ask/qp_account.h). */
+/* The account that this process gives of one of its queue pairs to another process that asks
+ * (verbs/ask/qp_account.h). */
 #ifndef REPORT_ACCOUNT_H
 #define REPORT_ACCOUNT_H
 

@@ -7,10 +7,11 @@
 
 enum { CNP = SERVICE_CNP << 5 | 1 };
 
-/* Ranges of diag.def: why our work ends in an error lies between what concerns packets and what peers are refused. */
+/* Ranges of diag.def: the reasons why our work ends in an error lie between those of packets and those of peers'
+ * refused requests. */
 enum { REQUESTER = 100, RESPONDER = 200 };
 
-/* What is reported: the counts of a queue pair, a device or nobody, and of the strays what peers count. */
+/* The counts in a report: those of a queue pair, a device or no owner, and for the strays those that peers make. */
 struct reported {
     const struct counts_total *total;
     const uint64_t *by_peers; /* NULL: not there */
@@ -23,7 +24,7 @@ static void report_part(FILE *out, const char **separator, const char *name, uin
     *separator = ",";
 }
 
-/* {"RC SEND_ONLY":5,...}: what there was of each operation; CNPs have a number of their own. */
+/* {"RC SEND_ONLY":5,...}: the number of packets of each operation; CNPs have a separate number. */
 static void report_packets(FILE *out, const struct counts_total *total, enum event event)
 {
     const char *separator = "";

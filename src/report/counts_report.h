@@ -1,4 +1,4 @@
-/* What was counted, as JSON: the keys are those of events/events.def. */
+/* The counts, as JSON: the keys are those of events/events.def. */
 #ifndef REPORT_COUNTS_REPORT_H
 #define REPORT_COUNTS_REPORT_H
 
@@ -6,8 +6,8 @@
 
 #include "events/events.h"
 
-/* Writes the fields of an object, without its braces. `by_peers`: what peers count, by BY_PEERS_ of events.h; NULL: it
- * is not known by device or queue pair. */
+/* Writes the fields of an object, without its braces. `by_peers`: the counts that peers make, by BY_PEERS_ of events.h;
+ * NULL: it is not known by device or queue pair. */
 void counts_report(FILE *, const struct counts_total *, const uint64_t *by_peers);
 
 /* Likewise what is counted of the calls of this process. */

@@ -36,7 +36,7 @@ static void fail_on_port(void *object, void *context)
     lock_release(&qp->lock);
 }
 
-/* What the event does besides being told. False: nothing has happened. */
+/* Does the effects of the event besides its report. False: nothing has happened. */
 static bool happens(struct process *process, const struct device *device, enum ibv_event_type type)
 {
     switch (type) {

@@ -15,7 +15,7 @@ enum {
     HANGS_STORIES = 4 /* queue pairs of a completion queue whose stories are kept */
 };
 
-/* What one look saw of an object that waits. */
+/* The state of a waiting object at one look. */
 struct hang {
     uint32_t handle, value; /* a value that changes with each thing that happens there */
     enum reason reason;

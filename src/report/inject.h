@@ -1,5 +1,5 @@
-/* Rules of scripts for a process that runs: what `softverbs inject` asks of it. docs/reference/scripts.md has the language.
- */
+/* Rules of scripts for a process that runs: the requests of `softverbs inject`. docs/reference/scripts.md has the
+ * language. */
 #ifndef REPORT_INJECT_H
 #define REPORT_INJECT_H
 
@@ -7,9 +7,9 @@
 
 struct process;
 
-/* Does what "rules TEXT", "list" or "clear" asks, and writes a JSON object: the rules in "rules", each with what it has
- * met and done; "wrong" says why the text is none; "busy": true when the process must be asked again. Under
- * process->progress; blocks on nothing. */
+/* Executes the request "rules TEXT", "list" or "clear", and writes a JSON object: the rules in "rules", each with the
+ * counts of its matches and actions; "wrong": why the text is no script; "busy": true when the process must be asked
+ * again. Under process->progress; blocks on nothing. */
 void inject_answer(struct process *, const char *request, FILE *out);
 
 #endif

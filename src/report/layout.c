@@ -59,7 +59,7 @@ struct layout {
     const struct layout_reason *reasons;
     uint32_t members_count, states_count, statuses_count, opcodes_count, fields_count, subjects_count, reasons_count;
     int32_t pid;
-    uint32_t epoch[2]; /* what is added to a time of the process for nanoseconds since 1970: the lower half first */
+    uint32_t epoch[2]; /* the number to add to a time of the process for nanoseconds since 1970: the lower half first */
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

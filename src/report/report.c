@@ -225,7 +225,7 @@ void report_stories_end(struct process *process)
     mutex_release(&process->control);
 }
 
-/* An object that is being destroyed and waits for the program; what follows is then busy. */
+/* An object that is being destroyed and waits for the program; the rest is then busy. */
 static void report_missing(FILE *out)
 {
     struct acknowledgements_missing missing;

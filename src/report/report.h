@@ -1,4 +1,4 @@
-/* What this process tells `softverbs show`: one JSON object with its devices and objects. */
+/* The report of this process to `softverbs show`: one JSON object with its devices and objects. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
@@ -14,8 +14,8 @@
 /* Of a request for the story of a queue pair, "story NUMBER": ask/qp_story.h; null when it is not of this process. */
 #define REPORT_STORY "story "
 
-/* The process ends: keeps what is worth it of queue pairs that were not destroyed. Under process->progress; what is busy
- * is left out. */
+/* The process ends: keeps the stories of queue pairs that were not destroyed. Under process->progress; busy ones are
+ * left out. */
 struct process;
 void report_stories_end(struct process *);
 

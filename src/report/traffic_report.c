@@ -19,7 +19,8 @@
 #include "report/report_lock.h"
 #include "tap/traffic.h"
 
-/* What peers did by themselves in this process's memory. They count it, but not for which device or queue pair. */
+/* Reports the accesses that peers made by themselves in this process's memory. They count it, but not for which device
+ * or queue pair. */
 static void report_strays(FILE *out, const struct process *process)
 {
     struct node_one_sided done;
@@ -38,7 +39,8 @@ void traffic_report_qp(FILE *out, const struct qp *qp)
     fputs("}", out);
 }
 
-/* One that has many handles counts once. What stands still under a lock that is not given back is read without. */
+/* One that has many handles counts once. A queue pair whose lock is not given back stands still and is read without
+ * it. */
 static void add_living(struct counts_total *totals, const struct process *process)
 {
     struct context *context;

@@ -1,4 +1,4 @@
-/* What was counted, as parts of a report (report.h) and as a line in a file when the process ends. */
+/* The counts, as parts of a report (report.h) and as a line in a file when the process ends. */
 #ifndef REPORT_TRAFFIC_REPORT_H
 #define REPORT_TRAFFIC_REPORT_H
 
@@ -13,7 +13,7 @@ void traffic_report_qp(FILE *, const struct qp *);
  * process->control and progress. */
 void traffic_report(FILE *, const struct process *);
 
-/* Appends the report of all devices to the file that SOFTVERBS_COUNTERS names, as one line. Nobody sends or receives
+/* Appends the report of all devices to the file that SOFTVERBS_COUNTERS names, as one line. No thread sends or receives
  * any more. */
 void traffic_report_end(struct process *);
 

@@ -14,7 +14,7 @@ enum script_call {
     SCRIPT_EVENTS
 };
 
-/* What actions can be done to. */
+/* The subjects of actions. */
 enum {
 #define KIND(NAME, name) SCRIPT_PLACE_OF_##NAME,
 #include "script/words.def"

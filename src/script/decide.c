@@ -48,7 +48,8 @@ static bool is_such_packet(const struct script_rule *rule, const struct script_e
 }
 
 /* The same for the same seed, rule and call. Whose packets come first is a matter of time, so those of a queue pair
- * have numbers of their own. A seed in a list of faults decides alone, whatever else the list or the script has. */
+ * have separate numbers. A seed in a list of faults decides alone, independently of the rest of the list or the
+ * script. */
 static uint32_t roll(const struct script_rule *rule, const struct script_event *event, uint64_t nth, uint64_t die)
 {
     uint64_t place = rule->draw.seeded ? (unsigned)SCRIPT_RULES_MOST + rule->draw.fault : rule->place;
@@ -128,7 +129,7 @@ static void add_packet(struct script_verdict *verdict, const struct script_rule 
     verdict->cut |= rule->packet.cut;
 }
 
-/* The first that is no share of all packets is what a log tells. */
+/* Returns the rule for the log: the first that is no share of all packets. */
 static const struct script_rule *choose_rule(const struct script_rule *before, const struct script_rule *rule)
 {
     return before && (before->line || !rule->line) ? before : rule;

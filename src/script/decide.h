@@ -1,4 +1,4 @@
-/* What the rules of a script make of a call. Pure but for the rules' own numbers. */
+/* The verdict of a script's rules on a call. Pure except for the rules' own numbers. */
 #ifndef SCRIPT_DECIDE_H
 #define SCRIPT_DECIDE_H
 
@@ -19,7 +19,7 @@ struct script_event {
     bool has_index; /* it asks for a place in a table of the device: */
     uint32_t index;
     const char *name; /* of a packet's operation or of a message; NULL: it is neither */
-    const char *peer; /* whom a packet is for; NULL: nobody knows */
+    const char *peer; /* the receiver of a packet; NULL: not known */
     uint32_t peer_qp, bytes;
     /* Of a packet: of a queue pair's requests or responses, from 1 on, and which of them; 0: none. */
     uint64_t stream, number;
@@ -59,7 +59,7 @@ struct script_verdict script_decide(struct script *, const struct script_event *
 /* How often the rule has acted. */
 unsigned long long script_done(const struct script_rule *);
 
-/* Has it acted on this queue pair? Of many queue pairs the last ones are known. */
+/* Returns true if it has acted on this queue pair. Of many queue pairs the last ones are known. */
 bool script_did(const struct script_rule *, uint32_t qp);
 
 /* Leaves the rules that are for processes of this name. Their places stay what they are. */

@@ -1,4 +1,4 @@
-/* What the action `set` changes: the fields of answers of queries, and of packets. Pure. */
+/* The fields that the action `set` changes: those of answers of queries, and of packets. Pure. */
 #ifndef SCRIPT_FIELD_H
 #define SCRIPT_FIELD_H
 
@@ -22,7 +22,7 @@ const struct script_field *field_find(const bool calls[SCRIPT_EVENTS], const cha
 void field_near(const bool calls[SCRIPT_EVENTS], struct near *);
 void field_near_value(const char *word, struct near *);
 
-/* Has the call all fields that the rule sets? */
+/* Returns true if the call has all fields that the rule sets. */
 bool field_fits(const struct script_rule *, enum script_call);
 
 /* The value by its name, a number, or an address, as the field is. False: it is none, or too large. */

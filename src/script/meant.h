@@ -1,4 +1,4 @@
-/* What the user may have meant where a script has a word that is none: a sentence behind the error. Pure. */
+/* The likely meaning of an unknown word in a script: a sentence behind the error. Pure. */
 #ifndef SCRIPT_MEANT_H
 #define SCRIPT_MEANT_H
 

@@ -140,7 +140,7 @@ static const struct {
     [SCRIPT_PLACE_CORRUPT] = {" is corrupted", EVENT_SCRIPTED_CORRUPT},
 };
 
-/* What is done, as far as it has no value that others have, too. */
+/* Returns the words for the action, without a value that other actions have, too. */
 static const char *name_deed(const struct script_verdict *verdict)
 {
     if (verdict->error)
@@ -163,7 +163,8 @@ static const char *name_deed(const struct script_verdict *verdict)
     return verdict->cut ? " is cut" : verdict->changing ? " is changed" : "";
 }
 
-/* What SOFTVERBS_FAULT alone does to packets is so much that it would leave no room for all else. */
+/* Returns true for the faults of SOFTVERBS_FAULT alone: they are so many that their lines would leave no room for
+ * others. */
 static bool is_quiet(const struct script_verdict *verdict)
 {
     return !verdict->rule->line;
@@ -248,7 +249,7 @@ static void wake_after(pid_t stopped, struct timespec time)
     syscall(SYS_exit_group, 0);
 }
 
-/* Stops the process, and lets it be woken again. The program hears of no child, as that has no signal. */
+/* Stops the process, and lets it be woken again. The program is not notified of the child, which has no exit signal. */
 static void stop_for(nanos time)
 {
     pid_t self = getpid();

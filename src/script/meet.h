@@ -1,4 +1,4 @@
-/* The rules of this process: what happens meets them here, in any layer above. */
+/* The rules of this process: calls and happenings of all layers above meet them here. */
 #ifndef SCRIPT_MEET_H
 #define SCRIPT_MEET_H
 
@@ -10,7 +10,7 @@
 /* A bit for each happening (what is no call) that a rule of this process is for. */
 extern _Atomic unsigned meet_wanted;
 
-/* Is there a rule for this happening? All that a process without rules pays for. */
+/* Returns true if there is a rule for this happening. It is the only cost of a process without rules. */
 static inline bool meet_wants(enum script_call happening)
 {
     unsigned wanted = atomic_load_explicit(&meet_wanted, memory_order_relaxed);
@@ -20,13 +20,12 @@ static inline bool meet_wants(enum script_call happening)
 /* From here on the process obeys these rules, which live for ever. Once in a process, before others may meet them. */
 void meet_begin(struct script *, uint64_t seed);
 
-/* Called after each change of the rules of a process that runs; NULL: nobody wants to know. Written before any change.
- */
+/* Called after each change of the rules of a process that runs; NULL: not reported. Written before any change. */
 extern void (*meet_changed)(void);
 
 /* Adds rules to those of the process, which need not have any; they live for ever. False: there is no room for so many,
- * or no memory. What is above sees to it that they are met (meet_changed, and who calls this). One thread at a time, as
- * below. */
+ * or no memory. The layers above put themselves around the calls for that (meet_changed, and the caller of this). One
+ * thread at a time, as below. */
 bool meet_add(const struct script *);
 
 /* Takes all rules back. Their numbers stay. */
@@ -35,17 +34,17 @@ void meet_clear(void);
 /* The rules of the process; NULL: it never had any. Those that ended are among them. */
 const struct script *meet_rules(void);
 
-/* Is there a rule for this call or happening? */
+/* Returns true if there is a rule for this call or happening. */
 bool meet_is_for(enum script_call);
 
-/* Counts the event in the rules, and has a line in the log of what they do. The signal is sent here; delays and all
+/* Counts the event in the rules, and has a line in the log of their actions. The signal is sent here; delays and all
  * else are the caller's. errno stays. Thread-safe, under any lock. */
 struct script_verdict meet_event(struct script_event);
 
-/* Are there rules that began in this process, and not in one whose fork it is? */
+/* Returns true if there are rules that began in this process, and not in one whose fork it is. */
 bool meet_is_own(void);
 
-/* Has this process asked for devices, as each program that uses verbs does? Thread-safe. */
+/* Returns true if this process has asked for devices, as each program that uses verbs does. Thread-safe. */
 bool meet_is_used(void);
 
 /* Waits so long: no cancellation point. */

@@ -82,7 +82,7 @@ static bool fits_any(const struct reader *reader)
     return false;
 }
 
-/* The action that was read can be done to what the rule is for. */
+/* The action that was read can be done to the subject of the rule. */
 static bool take_action(struct reader *reader, const char *begin, const struct value_word *word)
 {
     char kinds[128];

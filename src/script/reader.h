@@ -1,4 +1,4 @@
-/* Words, numbers and times of the text that is being read: what the language is made of. Pure. */
+/* Words, numbers and times of the text that is being read: the elements of the language. Pure. */
 #ifndef SCRIPT_READER_H
 #define SCRIPT_READER_H
 
@@ -19,22 +19,22 @@ struct reader {
 /* Begins another rule of the script, which acts always until more is read. False: there are too many. */
 bool reader_begin_rule(struct reader *, struct script *);
 
-/* What ends a word in the long form and in the short one. */
+/* The characters that end a word in the long form and in the short one. */
 extern const char reader_long_stops[], reader_short_stops[];
 
 /* The text is wrong at `at`. Answers false. */
 bool reader_refuse(struct reader *, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* " Did you mean \"drop\"?", or "" where no name was like it: what stands behind an error. Returns text. */
+/* " Did you mean \"drop\"?", or "" where no name was like it: for the end of an error. Returns text. */
 const char *reader_meant(const struct near *, char text[READER_MEANT]);
 
 /* The word that is wrong together with the one behind it: its unit may stand behind a blank. Returns joined. */
 const char *reader_join(struct reader *, const char *stops, const char *word, char joined[READER_JOINED]);
 
-/* Goes to what is no blank. */
+/* Goes to the next character that is no blank. */
 void reader_skip(struct reader *);
 
-/* Is it at the end of a rule? */
+/* Returns true if it is at the end of a rule. */
 bool reader_is_at_end(const struct reader *);
 
 /* Goes behind the letter, if it comes next. */

@@ -14,7 +14,7 @@ enum { SCRIPT_WORD = 64, SCRIPT_TEXT = 128, SCRIPT_RULES_MOST = 256, SCRIPT_LENG
 
 #define SCRIPT_ALWAYS (1ull << 32)
 
-/* What happens on its way, without more being said. */
+/* The fates on the way that have no further value. */
 enum script_fate {
 #define FATE(NAME, word) SCRIPT_PLACE_##NAME,
 #include "script/words.def"
@@ -56,7 +56,7 @@ struct script_rule {
     } on;
     int opcode;                  /* of the work request; below 0: any */
     char operation[SCRIPT_WORD]; /* pattern for the name of a packet's operation or of a message; "": any */
-    char peer[SCRIPT_WORD];      /* pattern for whom a packet is for; "": any */
+    char peer[SCRIPT_WORD];      /* pattern for the receiver of a packet; "": any */
     uint32_t peer_qp;            /* 0: any */
     struct {
         bool wanted;
@@ -95,7 +95,7 @@ struct script_rule {
     } changes;
     struct {
         bool cut;
-        uint8_t forged;     /* enum script_forged: what goes before it */
+        uint8_t forged;     /* enum script_forged: the packet that goes before it */
         uint32_t length;    /* cut: of its payload at most */
         uint64_t bandwidth; /* bits a second that all of them share; 0: no limit */
     } packet;

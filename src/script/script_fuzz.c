@@ -1,5 +1,5 @@
 /* libFuzzer: a text that a user takes for a script. Either it is one, and its rules are possible, or the fault lies
- * within the text. What the rules decide is asked for some calls. */
+ * within the text. The rules decide on some calls. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,7 +28,7 @@ static const struct script_rule *read_rule(const char *text)
     return &script.rules[0];
 }
 
-/* What the rules make of so many calls alike: a letter for each, r of one that is refused. */
+/* Returns the verdicts of the rules on so many calls alike: a letter for each, r of one that is refused. */
 static const char *meet(const struct script_event *event, unsigned calls)
 {
     static char met[65];
@@ -256,7 +256,7 @@ static void fields_of_answers_and_packets_change(void **state)
     assert_int_equal(sent.syndrome, SYNDROME_NAK_SEQUENCE);
 }
 
-/* An answer may be shorter than what the header of today has. */
+/* An answer may be shorter than the structure of today's header. */
 static void what_an_answer_does_not_have_stays(void **state)
 {
     struct ibv_port_attr port = {.link_layer = 9};
@@ -332,7 +332,7 @@ static void an_event_of_a_device_is_a_rule(void **state)
     assert_true(rule->calls[SCRIPT_event] && !rule->raised);
 }
 
-/* What cannot be done to the call's object is not said to have been done. */
+/* An action that can't be done to the call's object is not reported as done. */
 static void an_event_of_a_queue_pair_needs_one(void **state)
 {
     struct script_event poll = {.call = SCRIPT_ibv_poll_cq, .subject = {"cq", 1}};

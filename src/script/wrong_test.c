@@ -81,7 +81,7 @@ static const struct text wrong[] = {
     {"ibv_reg_mr:error=EIO:when=2+x", 1, 27, "\"2+x\" is not one of N, N..M, N+ and N+STEP."},
 };
 
-/* As people write who have read docs/reference/scripts.md once. */
+/* Typical texts of people who have read docs/reference/scripts.md once. */
 static const struct text strangers[] = {};
 
 static void check_texts(const struct text *texts, size_t count)

@@ -14,7 +14,7 @@
 
 enum {
     ROOM_OF_RESULT = 160,
-    PLACE = 120 /* nearer to the program than the checker and scripts: what it gets is shown */
+    PLACE = 120 /* nearer to the program than the checker and scripts, to show the results that it gets */
 };
 
 static struct calls_layer layer;
@@ -132,7 +132,7 @@ static void end_empty(void)
     empty.call = NULL;
 }
 
-/* The poll that found nothing is a line of its own, and those behind it are more of those. */
+/* The poll that found nothing begins a new line, and those behind it are counted there. */
 static void begin_empty(const char *call, struct calls_subject cq, const char *result)
 {
     end_empty();
@@ -142,7 +142,7 @@ static void begin_empty(const char *call, struct calls_subject cq, const char *r
     empty.result = result;
 }
 
-/* True: the poll that found nothing is one more of those, and no line of its own. */
+/* True: the poll that found nothing is counted there, and begins no line. */
 static bool add_empty(const char *call, const void *cq, int64_t when)
 {
     if (empty.call != call || empty.cq.object != (uintptr_t)cq || empty.trace != trace_ring_now())
@@ -154,7 +154,7 @@ static bool add_empty(const char *call, const void *cq, int64_t when)
     return true;
 }
 
-/* Has the call filled what its arguments point to? */
+/* True if the call has filled the memory that its arguments point to. */
 #define SUCCEEDED_code !result
 #define SUCCEEDED_minus result >= 0
 #define SUCCEEDED_negative result >= 0
@@ -164,8 +164,8 @@ static bool add_empty(const char *call, const void *cq, int64_t when)
 
 /* --- all calls */
 
-/* Does the call answer by what its arguments point to? Then they are shown as they are behind it,
- * and as pointers where it failed. */
+/* Returns true if the call answers in the memory that its arguments point to. Then they are shown as they are behind
+ * it, and as pointers where it failed. */
 static bool fills_arguments(const char *title)
 {
     static const char beginning[] = "ibv_query_";
@@ -284,7 +284,7 @@ static void show_wait(struct trace_line *line)
     }
 #include "calls/ucma.def"
 
-/* --- calls whose results tell more */
+/* --- calls with longer results */
 
 static int traced_ibv_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {

@@ -1,5 +1,5 @@
 /* The text of a line of a trace, written piece by piece without a lock and without locales, as a post takes a tenth of
- * a microsecond. What does not fit is cut, and the line ends in "...". */
+ * a microsecond. A text that does not fit is cut, and the line ends in "...". */
 #ifndef TRACE_TEXT_H
 #define TRACE_TEXT_H
 

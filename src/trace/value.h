@@ -9,8 +9,8 @@
 #include "calls/subject.h"
 #include "trace/text.h"
 
-/* Each writes what the argument is; `name` is the parameter's in verbs.def. What it points to is read as the library is
- * about to read it. */
+/* Each writes the argument; `name` is the parameter's in verbs.def. The memory that it points to is read as the library
+ * is about to read it. */
 typedef void value_writer(struct trace_line *, const char *name, uint64_t value);
 
 value_writer value_signed, value_unsigned, value_pointer;
@@ -58,10 +58,10 @@ void value_argument(struct trace_line *, const char *name, struct calls_subject,
 #define VALUE_OF_7(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_6(line, __VA_ARGS__)
 #define VALUE_OF_8(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_7(line, __VA_ARGS__)
 
-/* What a successful ibv_poll_cq has put there: "[{wr_id=7, IBV_WC_SUCCESS, ...}, ...]". */
+/* The entries that a successful ibv_poll_cq has put there: "[{wr_id=7, IBV_WC_SUCCESS, ...}, ...]". */
 void value_completions(struct trace_line *, const struct ibv_wc *, int count);
 
-/* "{wr_id=7, opcode=IBV_WR_SEND, ...}"; datagrams: with whom each is for. */
+/* "{wr_id=7, opcode=IBV_WR_SEND, ...}"; datagrams: with the receiver of each. */
 void value_send_requests(struct trace_line *, const struct ibv_send_wr *, bool datagrams);
 
 /* "{qp_state=IBV_QPS_INIT, ...}": the members that the mask names. */
