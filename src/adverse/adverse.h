@@ -26,8 +26,8 @@ bool adverse_begin(const char *list);
 /* The process ends: nothing is held back any more. */
 void adverse_end(void);
 
-/* Random numbers of one object: the same for the same seed and number, whatever the others draw. Under the object's
- * lock. */
+/* Random numbers of one object: the same for the same seed and number, independent of those that others draw. Under the
+ * object's lock. */
 struct adverse_source {
     uint64_t stream, drawn;
 };
@@ -38,8 +38,8 @@ struct adverse_source adverse_source(void);
 /* A number from 0 to `most`. */
 uint64_t adverse_draw(struct adverse_source *, uint64_t most);
 
-/* How long the behaviour lasts this time, up to `most`, which is scaled; 0: it is not shown, or not now. What is shown
- * is noted. */
+/* How long the behaviour lasts this time, up to `most`, which is scaled; 0: it is not shown, or not now. A shown
+ * behaviour is noted. */
 nanos adverse_delay(struct adverse_source *, enum adverse, nanos most);
 
 /* The behaviour is shown: counts it, and has a line in the log the first time. Thread-safe, under any lock. */

@@ -1,5 +1,5 @@
-/* Bytes that have arrived and are not yet in memory. The owner of a list has a lock around each call, and sees to it
- * that the memory is still the program's (wire/guarded.h: it may be gone). */
+/* Bytes that have arrived and are not yet in memory. The owner of a list has a lock around each call, and ensures that
+ * the memory is still the program's (wire/guarded.h: it may be gone). */
 #ifndef ADVERSE_LANDING_H
 #define ADVERSE_LANDING_H
 
@@ -34,7 +34,7 @@ void landings_land(struct landings *, struct adverse_source *, nanos until);
 /* They are forgotten. */
 void landings_drop(struct landings *);
 
-/* The payload of a WRITE lands now, its last word maybe in two halves. False: memory of either side is gone. */
+/* The payload of a WRITE lands now, its final word maybe in two halves. False: memory of either side is gone. */
 bool landing_tear(const struct payload *, uint32_t offset, const struct iovec *to, struct adverse_source *);
 
 /* The payload lands now, in pieces and in any order, with pauses. False: memory of either side is gone. */

@@ -12,7 +12,7 @@ struct limits;
 extern struct calls_layer imitate_layer;
 extern const struct profile *imitated; /* not NULL while the layer is around */
 
-/* Is the bit `which` in the key's mask, or the key not named? */
+/* Returns true if the bit `which` is in the key's mask, or the key is not named. */
 static inline bool imitate_has(enum profile_key key, unsigned which)
 {
     return !imitated->set[key] || (which < 64 && imitated->values[key] >> which & 1);
@@ -27,7 +27,7 @@ static inline int imitate_errno(enum profile_key key)
 /* Those that hold: the profile's, or what the user set beside it. */
 const struct limits *imitate_limits(struct ibv_context *);
 
-/* What the layer does in calls of these kinds, of those that the device has. */
+/* Adds the layer's functions for calls of these kinds, of those that the device has. */
 void imitate_add_queries(struct calls *);
 void imitate_add_queues(struct calls *);
 void imitate_add_memory(struct calls *);

@@ -6,8 +6,8 @@
 #include "events/refusal.h"
 #include "imitate/layer.h"
 
-/* What the limits hold may be less than the profile says, as softverbs has no more, and more where the user raised
- * them. Elements and bytes of a message are told as they are, since programs ask for as many as there are. */
+/* The limits may be lower than the profile's, as softverbs has no more, and higher where the user raised them. Elements
+ * and bytes of a message are reported as they are, since programs ask for as many as there are. */
 static void tell_limits(struct ibv_context *context, struct ibv_device_attr *attr)
 {
     const struct limits *limits = imitate_limits(context);

@@ -31,7 +31,7 @@ static int check_type(enum ibv_qp_type type)
                   imitated->name, type);
 }
 
-/* A queue pair that shares its receives has none of its own. */
+/* A queue pair that shares its receives has no receive queue. */
 static int check_sizes(const struct limits *limits, const struct ibv_qp_cap *cap, bool receives)
 {
     int error =

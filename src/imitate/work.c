@@ -22,7 +22,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
                                     "profile %s: opcode is %u", imitated->name, at->opcode));
 }
 
-/* Builders of what it can't do are refused when the queue pair is made (send_ops). */
+/* Builders of operations that it lacks are refused when the queue pair is made (send_ops). */
 void imitate_add_work(struct calls *calls)
 {
     if (imitated->set[PROFILE_opcodes])

@@ -236,7 +236,8 @@ bool profile_parse(const char *text, struct profile *profile, struct profile_fau
     return true;
 }
 
-/* With a zero behind it, to be freed; NULL and errno. Each process reads it, and waits for nobody: so it is no pipe. */
+/* With a zero behind it, to be freed; NULL and errno. Each process reads it, and waits for no other: so it is no
+ * pipe. */
 static char *read_all(const char *path)
 {
     char *text = malloc(PROFILE_LENGTH_MOST + 1);

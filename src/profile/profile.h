@@ -1,7 +1,7 @@
-/* A device as a text file describes it: what it says of itself, what it lacks, and how it answers (SOFTVERBS_PROFILE).
- * A line is `KEY = VALUE` or `without CALL = ERRNO`; what follows a # is a comment, in which the profiles that come
- * with softverbs have the source of the value. What a profile does not name stays as softverbs has it, unless it says
- * `others = zero`. docs/reference/profiles.md has the language. */
+/* A device as a text file describes it: its attributes, the calls that it lacks, and their errors (SOFTVERBS_PROFILE).
+ * A line is `KEY = VALUE` or `without CALL = ERRNO`; the part behind a # is a comment, in which the profiles that come
+ * with softverbs have the source of the value. Attributes that a profile does not name stay as softverbs has them,
+ * unless it has `others = zero`. docs/reference/profiles.md has the language. */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
 
@@ -52,7 +52,7 @@ struct profile_fault {
     char why[256];
 };
 
-/* `text` is what a file holds; false: it is no profile, and *fault says why. The profile's name stays. */
+/* `text` is the contents of a file; false: it is no profile, and *fault has the reason. The profile's name stays. */
 bool profile_parse(const char *text, struct profile *, struct profile_fault *);
 
 /* Reads the file. False: `why` is a sentence with its name, and the line where it has one. */
@@ -70,7 +70,7 @@ static inline uint64_t profile_value(const struct profile *profile, enum profile
     return profile->set[key] ? profile->values[key] : standard;
 }
 
-/* Puts what the profile says in place of what softverbs says of itself. What no profile can say stays: GUIDs, LIDs, the
+/* Puts the profile's attributes in place of those of softverbs. Those that no profile can set stay: GUIDs, LIDs, the
  * number of ports, the state. */
 void profile_describe(const struct profile *, struct ibv_device_attr *);
 void profile_describe_extended(const struct profile *, struct ibv_device_attr_ex *);

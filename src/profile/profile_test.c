@@ -1,4 +1,4 @@
-/* What is a profile, and which mistakes are found where. */
+/* Texts that are a profile, and the places where mistakes are found. */
 #include "profile/profile.h"
 
 #include <errno.h>

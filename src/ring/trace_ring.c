@@ -215,7 +215,7 @@ static void copy_line(const struct trace_slot *slot, struct trace_slot *line)
             line->text[i] = '?';
 }
 
-/* Of the line that comes: has its writer taken long? */
+/* Returns true if the writer of the next line has taken long. */
 static bool is_overdue(struct trace_reader *reader)
 {
     struct trace_ring *ring = reader->ring;

@@ -1,4 +1,4 @@
-/* Lines come in their order and whole; what has no room is counted; neither side believes or waits for the other. */
+/* Lines come in their order and whole; lines without room are counted; neither side believes or waits for the other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
