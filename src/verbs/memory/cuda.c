@@ -88,7 +88,7 @@ static struct cuda_device *whole(void *device)
 /* A thread that captures a stream forbids others what might wait for it, unless they say that they don't. */
 static bool enter_context(const struct cuda_device *device)
 {
-    static _Thread_local bool relaxed;
+    static _Thread_local bool relaxed __attribute__((tls_model("initial-exec")));
     int mode = CUDA_CAPTURE_RELAXED;
     if (!relaxed && driver.cuThreadExchangeStreamCaptureMode)
         driver.cuThreadExchangeStreamCaptureMode(&mode);
