@@ -152,7 +152,10 @@ def counters_are_written_where_the_helper_gets_no_processor_for_a_while():
     with subprocess.Popen([SOFTVERBS, "run", "--counters", path, "--", f"{cases.BUILD}/tests/tool/scripted", "lines"], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, env=cases.environment()) as program:
         program.stdout.readline()
-        helper = next(int(task) for task in os.listdir(f"/proc/{program.pid}/task") if _name_of(program.pid, task) == "softverbs")
+        deadline, helpers = cases.until(20), []
+        while not helpers and time.monotonic() < deadline:
+            helpers = [int(task) for task in os.listdir(f"/proc/{program.pid}/task") if _name_of(program.pid, task) == "softverbs"]
+        helper = helpers[0]
         if libc.ptrace(attach, helper, None, None):
             program.kill()
             raise Skip(f"no thread can be traced here: {os.strerror(ctypes.get_errno())}")
