@@ -29,6 +29,8 @@ ranks() {
             timeout -s KILL 50 env "$@" "$dist/softverbs" run -- python3 "$dist/nccl.py" >"$out/nccl-$label-$rank.log" 2>&1 &
         pids[rank]=$!
     done
+    # Ranks that hang leave nothing but the watchdog's line: what each of their queue pairs waits for is asked before.
+    (sleep 25 && kill -0 "${pids[0]}" && "$dist/softverbs" why && "$dist/softverbs" show) >"$out/nccl-$label-why.log" 2>&1 &
     wait "${pids[0]}"; a=$?
     wait "${pids[1]}"; b=$?
     echo "== NCCL, $label: status $a and $b"
