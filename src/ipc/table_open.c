@@ -158,6 +158,10 @@ static int keep(struct table **result, const char *directory, int descriptor)
         free(table);
         return errno;
     }
+    /* A program that locks its memory may lock 8 MiB as an ordinary user, of which this file would take a quarter. It
+     * has the claims of the whole host, of which one process reads a few pages, and they are memory of the host anyway.
+     */
+    munlock(table->file, sizeof *table->file);
     table->region = (struct guard_region){table->file, sizeof *table->file, lose};
     guard_region_add(&table->region); /* where too many are open, one that is truncated ends the process */
     atomic_store(&table->waker, -1);

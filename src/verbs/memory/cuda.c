@@ -200,7 +200,8 @@ static struct cuda_device *device_for(void *context)
 
 const struct foreign *cuda_find(const void *address, size_t length)
 {
-    const uint8_t *first = address, *last = first + (length ? length - 1 : 0);
+    /* The whole address space is a region, too, and begins at NULL. */
+    const void *first = address, *last = (const void *)((uintptr_t)address + (length ? length - 1 : 0));
     if (!cuda_is_loaded() || !is_device_memory(first) || !is_device_memory(last))
         return NULL;
     void *context = context_of_memory(first);
