@@ -182,7 +182,8 @@ static void write_long(void)
     }
     for (;;) {
         atomic_store(stage, 1);
-        if (process_vm_writev(getpid(), local, PIECES, remote, PIECES, 0) < 0)
+        /* Not by its function: that of a sanitizer looks at the gigabytes in user mode before it makes the call. */
+        if (syscall(SYS_process_vm_writev, getpid(), local, PIECES, remote, PIECES, 0UL) < 0)
             _exit(1);
         atomic_fetch_add(stage, 1);
     }
