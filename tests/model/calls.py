@@ -14,6 +14,7 @@ HARMLESS = """__errno_location __isoc23_sscanf __isoc23_strtol __isoc23_strtoul 
 strlen strncmp strnlen strrchr strtol strtoul""".split()
 # The functions that distributions' compilers put in the place of calls, and where a function returns.
 HARMLESS += "__memcpy_chk __memmove_chk __memset_chk __snprintf_chk __stack_chk_fail __vsnprintf_chk".split()
+HARMLESS.append("munlock")  # of memory that is not locked, as the model's
 NEVER_REACHED = ["fclose", "fread",  # model_fopen opens nothing
                  "foreign_payload_copy"]  # no memory of the model is a GPU's
 OURS = re.compile(r"(__tsan|model|schedule|host|memory|trace)_")
