@@ -4,10 +4,12 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure
+from patience import until
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, Wire, enter_namespaces, make_hosts
 
 PROGRAM = f"{BUILD}/tests/clients/no_disconnect"
@@ -27,11 +29,22 @@ def running(suite, host, *words):
 
 
 def says(suite, host, pid, *parts):
+    """The program may be on its way to where it waits: a part that comes late is waited for."""
+    deadline = until(20)
+    while missing := lacks(suite, host, pid, parts):
+        if time.monotonic() > deadline:
+            raise Failure(missing)
+        time.sleep(0.1)
+
+
+def lacks(suite, host, pid, parts):
+    """Returns the output of the command if it lacks one of the parts, otherwise None."""
     command = ["ip", "netns", "exec", host, f"{suite.root}/softverbs", "why", str(pid)]
     done = subprocess.run(command, env=suite.host_environment(host), capture_output=True, text=True, timeout=60, check=False)
     text = " ".join(done.stdout.split())
-    if done.returncode or not all(part in text for part in parts):
-        raise Failure(f"on {host} not all of {parts} in\n{done.stdout}{done.stderr}")
+    if done.returncode == 0 and all(part in text for part in parts):
+        return None
+    return f"on {host} not all of {parts} in\n{done.stdout}{done.stderr}"
 
 
 def names_what_is_missing(suite, *more):

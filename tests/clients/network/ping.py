@@ -24,7 +24,7 @@ LENGTHS = ("24", "64")
 NOWHERE = "10.99.0.1"  # the router throws away what goes there, without a word
 UNREACHABLE = "10.97.0.1"  # the client itself knows no way
 PORT = 4791
-QUICKLY = ["-i", "0.1", "-W", "1"]
+QUICKLY, PATIENTLY = ["-i", "0.1", "-W", "1"], ["-i", "0.1", "-W", "30"]  # with an answer, a busy machine may take its time
 CROWD = 100
 UD_SEND_ONLY, RC_SEND_ONLY = 0x64, 0x04
 QKEY, PKEY = 0x80010000, 0xffff
@@ -74,20 +74,21 @@ def set_mtu(client=1500, router=1500, server=1500):
 
 
 class Crowd:
-    """Processes on a host that have a device open, on its network interface or not."""
+    """Processes on a host that have a device open, on its network interface or not. Other processes may be there before."""
 
     def __init__(self, suite, host, number, options=("--net", "eth0")):
-        self.suite, self.host, self.count = suite, host, number
+        self.suite, self.host = suite, host
+        self.count, self.sockets = number + len(suite.told(host)), number + self._sockets()
         command = [*suite.on(host, "run", *options, "--"), need("ibv_asyncwatch"), "-d", "soft0"]
         self.programs = [Program(command, suite.host_environment(host)) for _ in range(number)]
         self.network = "--net" in options
 
     def __enter__(self):
         deadline = until(60)
-        while len(self.suite.told(self.host)) < self.count or (self.network and self._sockets() < self.count):
+        while len(self.suite.told(self.host)) < self.count or (self.network and self._sockets() < self.sockets):
             if time.monotonic() > deadline:
                 self.__exit__()
-                raise Failure(f"{self.count} processes did not come up")
+                raise Failure(f"not all of {self.count} processes came up")
             time.sleep(0.05)
         return self
 
@@ -120,7 +121,7 @@ class Ping(Suite):
         return done
 
     def ping(self, address, *options, host=CLIENT, status=0, count=3):
-        return self.ask(host, "ping", "-c", str(count), *QUICKLY, *options, address, status=status)
+        return self.ask(host, "ping", "-c", str(count), *(QUICKLY if status else PATIENTLY), *options, address, status=status)
 
     def told(self, host):
         """The counts of each process on the host."""

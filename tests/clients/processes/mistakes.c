@@ -246,9 +246,10 @@ static void reset_while_asked(struct side *side)
     side->resets = true;
 }
 
-/* Between hosts, as within one a frame may carry more than the path MTU. */
+/* Between hosts, as within one a frame may carry more than the path MTU. The peer has seconds to answer. */
 static void small_mtu(struct side *side)
 {
+    long_timeout(side);
     side->mtu = IBV_MTU_512;
     side->length = SIZE;
     side->host = "client";
