@@ -35,7 +35,7 @@ def _options(body):
 
 
 def _sent(path):
-    """The fates of the packets that the process of this capture sent: a list for each of its queue pairs, which are in the order of their numbers."""
+    """The fates of the packets that the process of this capture sent: a list for each of its queue pairs, in the order of their first packets: a number may wrap around."""
     with open(path, "rb") as file:
         blocks = [_options(body) for kind, body in _blocks(file.read()) if kind == ENHANCED]
     queue_pairs = {}
@@ -43,9 +43,9 @@ def _sent(path):
         comment = options.get(COMMENT, b"").decode()
         number = re.search(r"qp (0x[0-9a-f]+)", comment)
         if number and options.get(FLAGS, b"\0")[0] & 3 == SENT:
-            fate = comment.partition("fault: ")[2].partition(" delayed")[0]  # how long is a matter of time
+            fate = comment.partition("fault: ")[2].partition(" delayed")[0].strip()  # how long is a matter of time, and spaces fill the room of a comment
             queue_pairs.setdefault(int(number[1], 16), []).append(fate)
-    return [fates for _, fates in sorted(queue_pairs.items())]
+    return list(queue_pairs.values())
 
 
 def fates(run, variables):
