@@ -279,6 +279,51 @@ def a_library_that_is_not_installed_is_named():
     assert found["libraries"][0] == "problem" and "libgone.so.1" in found["libraries"][1] and status == 1, found
 
 
+def _on_a_system(os_release, *arguments, mounts=(), path="/nowhere"):
+    """`softverbs doctor` where /etc/os-release has this text, $PATH is `path`, and files are covered with others: (file, cover)."""
+    made_up = f"{TEMPORARY}/os-release"
+    with open(made_up, "w", encoding="utf-8") as file:
+        file.write(os_release)
+    binds = "; ".join(f"mount --bind {cover} {os.path.realpath(place)}" for place, cover in (("/etc/os-release", made_up), *mounts))
+    for option in ([], ["--user", "--map-root-user"]):
+        done = subprocess.run(["unshare", *option, "--mount", "sh", "-ec", f"{binds}; PATH={path}; exec {SOFTVERBS} doctor {' '.join(arguments)}"],
+                              capture_output=True, check=False, env=cases.environment())
+        found = re.findall(r"^(ok|warning|problem) +(\S+(?: \S+)*?)  +(\S.*)$", done.stdout.decode(), re.MULTILINE)
+        if found:
+            return {name: sentence for _, name, sentence in found}
+    raise Skip("this machine allows no mount namespaces")
+
+
+def packages_have_the_names_of_the_system():
+    for os_release, line in (("ID=fedora\n", "As root: dnf install libibverbs-utils librdmacm-utils perftest"),
+                             ('ID=neon\nID_LIKE="ubuntu debian"\n', "As root: apt install ibverbs-utils rdmacm-utils perftest"),
+                             ("ID=alpine\n", "As root: apk add cmd:ibv_devinfo cmd:rping"),
+                             ("ID=none\n", "is not known; Debian's packages are ibverbs-utils rdmacm-utils perftest")):
+        said = _on_a_system(os_release)["packages"]
+        assert "Not installed" in said and line in said, said
+    directory = f"{TEMPORARY}/all"
+    os.makedirs(directory)
+    for program in ("ibv_devinfo", "ib_send_bw", "gdb", "tshark"):
+        os.symlink("/bin/true", f"{directory}/{program}")
+    said = _on_a_system("ID=debian\n", path=directory)["packages"]
+    assert "itself: rping" in said and "apt install rdmacm-utils" in said and "perftest" not in said, said
+
+
+def a_missing_library_has_its_package():
+    there = glob.glob("/usr/lib/*/librdmacm.so.1")
+    if not there:
+        raise Skip("librdmacm.so.1 is not installed")
+    path = _compiled("connecting", "void *rdma_create_event_channel(void); int main(void) { return !rdma_create_event_channel(); }", there[0])
+    other = f"{TEMPORARY}/other-class"  # the dynamic linker looks on behind a library of another word size
+    with open(there[0], "rb") as file:
+        content = bytearray(file.read())
+    content[4] = 1  # EI_CLASS: ELFCLASS32
+    with open(other, "wb") as file:
+        file.write(content)
+    said = _on_a_system("ID=debian\n", path, mounts=((there[0], other),))["libraries"]
+    assert "not installed: librdmacm.so.1. As root: apt install librdmacm1." in said, said
+
+
 def damaged_files_are_refused():
     path = f"{TEMPORARY}/damaged"
     with open(cases.SOFTVERBS, "rb") as file:

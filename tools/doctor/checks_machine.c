@@ -19,6 +19,7 @@
 #include "checks.h"
 #include "ipc/node.h"
 #include "link/cma.h"
+#include "packages.h"
 
 enum verdict check_processors(char *say, size_t size)
 {
@@ -211,5 +212,11 @@ enum verdict check_devices(char *say, size_t size)
         free(list[i]);
     if (count >= 0)
         free(list);
+    return VERDICT_OK;
+}
+
+enum verdict check_packages(char *say, size_t size)
+{
+    packages_lacking(packages_os_release, packages_are_here, say, size);
     return VERDICT_OK;
 }

@@ -14,6 +14,7 @@
 
 #include "abi/unsupported.h"
 #include "checks.h"
+#include "packages.h"
 #include "place.h"
 #include "program.h"
 #include "symbols.h"
@@ -28,6 +29,7 @@ struct patient {
         rdmacm[PATH_MAX]; /* what its search finds without what is preloaded; "": not linked with it */
     char named[PATH_MAX]; /* a libibverbs that it, or a library of it, names with its directory; "" */
     char absent[SAY];     /* libraries that are not found */
+    char line[256];       /* that installs one of them; "" */
     check_tell *tell;
     void *context;
 };
@@ -161,9 +163,11 @@ static void note_library(struct patient *patient, const char *line)
     if (address)
         *address = 0;
     size_t used = strlen(patient->absent);
-    if (!strcmp(path, "not found"))
+    if (!strcmp(path, "not found")) {
         snprintf(patient->absent + used, sizeof patient->absent - used, "%s%s", used ? ", " : "", name);
-    else if (!strcmp(name, "libibverbs.so.1"))
+        if (!*patient->line)
+            packages_of_library(packages_os_release, name, patient->line, sizeof patient->line);
+    } else if (!strcmp(name, "libibverbs.so.1"))
         snprintf(patient->verbs, sizeof patient->verbs, "%s", path);
     else if (!strcmp(name, "librdmacm.so.1"))
         snprintf(patient->rdmacm, sizeof patient->rdmacm, "%s", path);
@@ -245,8 +249,8 @@ static void check_libraries(struct patient *patient)
         return;
     }
     if (*patient->absent)
-        say(patient, VERDICT_PROBLEM, "libraries", "It won't start, since these are not installed: %s.",
-            patient->absent);
+        say(patient, VERDICT_PROBLEM, "libraries", "It won't start, since these are not installed: %s.%s%s%s",
+            patient->absent, *patient->line ? " As root: " : "", patient->line, *patient->line ? "." : "");
     check_verbs(patient);
     if (*patient->rdmacm)
         say(patient, VERDICT_OK, "librdmacm",

@@ -14,6 +14,7 @@ static const struct {
     {"kernel paths", check_paths},      {"shared memory", check_shared_memory}, {"sealed memory", check_sealed_memory},
     {"single copy", check_reading},     {"processors", check_processors},       {"descriptors", check_descriptors},
     {"real devices", check_devices},    {"namespaces", check_namespaces},       {"nccl", check_nccl},
+    {"packages", check_packages},
 };
 
 /* The output: a table, or a list of JSON. */

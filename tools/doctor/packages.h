@@ -1,0 +1,25 @@
+/* Which packages of this system have what is missing, in the names of its own package manager. */
+#ifndef TOOLS_PACKAGES_H
+#define TOOLS_PACKAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum packages_kind { PACKAGES_PROGRAM, PACKAGES_HEADER, PACKAGES_LIBRARY };
+
+/* Whether the system has it. */
+typedef bool packages_present(enum packages_kind, const char *what);
+
+/* Writes a sentence that names what is missing and the line that installs it. `os_release` is the path of a file as
+ * os-release(5) has it; where it names no system with a known package manager, the sentence has Debian's names.
+ * Returns the number of things that are missing. */
+unsigned packages_lacking(const char *os_release, packages_present *, char *say, size_t size);
+
+/* Writes the line that installs a library (a SONAME), "apt install librdmacm1"; "" where none is known. */
+void packages_of_library(const char *os_release, const char *soname, char *line, size_t size);
+
+/* Of this system: os-release, and what $PATH, /usr/include and the dynamic linker find. */
+extern const char packages_os_release[];
+packages_present packages_are_here;
+
+#endif
