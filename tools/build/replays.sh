@@ -1,10 +1,10 @@
 #!/bin/sh
 # Runs the recordings of tests/golden, which a build of gcc made, again in builds of gcc, of clang, and of gcc with
 # AddressSanitizer and UBSan: replays.sh. Each must do what was recorded, and fail with the same words. Only the command is built.
+# replays.sh --compare DIRECTORY RECORDING... builds nothing: DIRECTORY has the commands gcc/softverbs, clang/softverbs and asan/softverbs.
 set -eu
 cd "$(dirname "$0")/../.."
 top=build-replays failed=0
-mkdir -p "$top"
 
 build() { # NAME COMPILER [MESON-OPTION...]
     name=$1 compiler=$2
@@ -13,18 +13,34 @@ build() { # NAME COMPILER [MESON-OPTION...]
     ninja -j "${JOBS:-2}" -C "$top/$name" softverbs >"$top/$name.log" 2>&1 || { tail -n 30 "$top/$name.log"; exit 1; }
 }
 
-build gcc gcc
-build clang clang
-build asan gcc -Db_sanitize=address,undefined -Db_lundef=false
+# True if the build replays the recording, without a word of a sanitizer, and says what the build of gcc says.
+says_the_same() { # NAME RECORDING
+    "$top/$1/softverbs" replay "$2" >"$top/$1.said" 2>"$top/$1.err" || { echo "$2: $1 does not replay it"; cat "$top/$1.err"; return 1; }
+    [ ! -s "$top/$1.err" ] || { echo "$2: $1 writes to standard error"; cat "$top/$1.err"; return 1; }
+    cmp -s "$top/gcc.said" "$top/$1.said" || { echo "$2: $1 does not say what gcc says"; return 1; }
+}
 
-for recording in tests/golden/*.rec; do
+compare() { # RECORDING
+    alike=true
     for name in gcc clang asan; do
-        said=$("$top/$name/softverbs" replay "$recording" 2>"$top/$name.err") || { cat "$top/$name.err"; failed=1; }
-        [ ! -s "$top/$name.err" ] || failed=1 # of a sanitizer
-        echo "$said" >"$top/$name.said"
-        cmp -s "$top/gcc.said" "$top/$name.said" || { echo "$recording: $name does not say what gcc says"; failed=1; }
+        says_the_same "$name" "$1" || alike=false
     done
-    reason=$("$top/gcc/softverbs" replay --ends "$recording" | tr '\n' ' ' | sed -n 's/.* with \([A-Z_]*_ERR\): .*(\([0-9]*\)).*/\1 (\2)/p')
-    echo "$(basename "$recording" .rec): gcc, clang, asan alike: $reason"
+    $alike || { failed=1; return; }
+    reason=$("$top/gcc/softverbs" replay --ends "$1" | tr '\n' ' ' | sed -n 's/.* with \([A-Z_]*_ERR\): .*(\([0-9]*\)).*/\1 (\2)/p')
+    echo "$(basename "$1" .rec): gcc, clang, asan alike: $reason"
+}
+
+if [ "${1:-}" = --compare ]; then
+    top=$2
+    shift 2
+else
+    mkdir -p "$top"
+    build gcc gcc
+    build clang clang
+    build asan gcc -Db_sanitize=address,undefined -Db_lundef=false
+    set -- tests/golden/*.rec
+fi
+for recording; do
+    compare "$recording"
 done
 exit $failed
