@@ -140,6 +140,46 @@ def a_program_under_run_reads_the_counters():
         assert said == f"{four[2] // 4} 0\n", said
 
 
+def relative_paths_lead_to_the_counters():
+    """cd, cat, grep -r, openat from each directory above, an open that is checked, fopen and what a child inherits."""
+    directory = f"/sys/{PORT}"
+    with _running(4) as process:
+        packets = _settled(process.pid)[0]
+        one = f"{packets}\n".encode()
+        expect(cases.run("sh", "-c", f"cd {directory}/counters && cat port_xmit_packets ../counters/port_xmit_packets ../hw_counters/lifespan"), out=one * 2 + b"1000\n")
+        expect(cases.run("sh", "-c", f"cd /sys/class/infiniband && read x <soft0/ports/1/counters/port_xmit_packets && echo $x"), out=one)
+        found = expect(cases.run("grep", "-r", ".", f"{directory}/counters")).stdout.decode().splitlines()
+        assert f"{directory}/counters/port_xmit_packets:{packets}" in found and len(found) == 17, found
+        said = cases.python("""
+import ctypes, os, sys
+for path in ("/sys/class/infiniband", "/sys/class/infiniband/soft0/ports", sys.argv[1]):
+    fd, name = os.open(path, os.O_RDONLY | os.O_DIRECTORY), os.path.relpath(sys.argv[1] + "/counters/port_xmit_packets", path)
+    print(int(os.read(os.open(name, os.O_RDONLY, dir_fd=fd), 64)), os.get_inheritable(os.open(name, os.O_RDONLY, dir_fd=fd)))
+os.chdir(sys.argv[1] + "/counters")
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+libc.fgets.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
+text = ctypes.create_string_buffer(64)
+libc.fgets(text, 64, libc.fopen(b"port_xmit_packets", b"r"))
+print(int(text.value), int(os.read(libc.__openat_2(os.open(".", os.O_RDONLY), b"port_xmit_packets", os.O_NOFOLLOW), 64)))
+with open("port_xmit_packets") as file:
+    print(int(file.read()), sorted(name for name in os.listdir() if "packets" in name))
+before = len(os.listdir("/proc/self/fd"))
+os.close(os.open("port_xmit_packets", os.O_RDONLY))
+print(len(os.listdir("/proc/self/fd")) - before)
+""", directory)
+        assert said == f"{packets} False\n" * 3 + f"{packets} {packets}\n{packets} ['port_rcv_packets', 'port_xmit_packets']\n0\n", said
+        expect(cases.run("sh", "-c", f"cd {directory} && cat state counters/port_nothing"), 1, out=b"4: ACTIVE\n", err=[b"No such file"])
+
+
+def a_tree_of_another_place_is_read_as_it_is():
+    tree = f"{TEMPORARY}/other"
+    expect(softverbs("sysfs", "--once", tree))
+    with open(f"{tree}/{PORT}/counters/symbol_error", "w", encoding="ascii") as file:
+        file.write("77\n")
+    expect(cases.run("sh", "-c", f"cd {tree}/{PORT}/counters && cat symbol_error"), out=b"77\n")
+
+
 def a_counter_that_no_answer_comes_for_cannot_be_read():
     where = f"/sys/{PORT}/counters"
     said = cases.run("sh", "-c", f"SOFTVERBS_DIR={'x' * 200} cat {where}/port_xmit_data")

@@ -153,6 +153,11 @@ static const char *find_counter(const char *place)
     return slash[1] && !strchr(slash + 1, '/') ? name : NULL;
 }
 
+bool counter_is_named(const char *place)
+{
+    return find_counter(place) != NULL;
+}
+
 /* The part in front of ports/1/. */
 static bool copy_device(const char *place, const char *name, char device[DEVICE_MAX])
 {
@@ -181,7 +186,7 @@ static int make_file(const char *text, size_t length)
 }
 
 /* Without snprintf, which is not async-signal-safe. */
-static void write_descriptor_path(char *place, int fd)
+void counter_descriptor_path(char *path, int fd)
 {
     static const char front[] = "/proc/self/fd/";
     char digits[12], *first = digits + sizeof digits - 1;
@@ -189,8 +194,8 @@ static void write_descriptor_path(char *place, int fd)
     do
         *--first = (char)('0' + fd % 10);
     while (fd /= 10);
-    memcpy(place, front, sizeof front - 1);
-    memcpy(place + sizeof front - 1, first, strlen(first) + 1);
+    memcpy(path, front, sizeof front - 1);
+    memcpy(path + sizeof front - 1, first, strlen(first) + 1);
 }
 
 static int make(char *place, const char *name)
@@ -202,7 +207,7 @@ static int make(char *place, const char *name)
     if (fd < 0)
         strcpy(place, "/sys/class/net/lo/duplex"); /* as tools/sysfs.c has it of a place without a GID */
     else
-        write_descriptor_path(place, fd);
+        counter_descriptor_path(place, fd);
     return fd;
 }
 

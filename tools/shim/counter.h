@@ -4,9 +4,19 @@
 
 #include "redirect.h"
 
+#include <stdbool.h>
+
+enum { DESCRIPTOR_PATH_MAX = 32 };
+
 /* Finds the program that knows the numbers, softverbs-counter beside this library. For the constructor: dladdr is not
  * async-signal-safe. */
 void counter_find_program(void);
+
+/* Returns whether the path would be that of a counter, in a tree. Async-signal-safe, as the next. */
+bool counter_is_named(const char *place);
+
+/* Writes "/proc/self/fd/" and the number of the descriptor to `path` (DESCRIPTOR_PATH_MAX bytes). */
+void counter_descriptor_path(char *path, int fd);
 
 /* Where `place`, a path in the tree, is a file of ports/1/counters or hw_counters, asks the processes of the host for
  * its number, puts that into a file in memory and writes the path of that file to `place` (PLACE_MAX bytes). If no

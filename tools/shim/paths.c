@@ -3,12 +3,14 @@
  * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
  * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS; every other path goes to libc as it came,
  * after a look at its first two characters. A result of realpath(3) there becomes a path below /sys or /dev again.
- * A file of counters is made when it is opened (counter.h).
+ * A file of counters is made when it is opened (counter.h), also by a path that is relative to a directory of the tree
+ * (relative.h).
  * After its constructor it allocates nothing, locks nothing, prints nothing and leaves errno alone, so functions of
  * libc that are async-signal-safe stay so. Without SOFTVERBS_PATHS it does nothing. */
 #include "counter.h"
 #include "find_tree.h"
 #include "redirect.h"
+#include "relative.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -83,6 +85,7 @@ static __attribute__((constructor)) void start(void)
         memcpy(root, value, length + 1);
         root_length = find_tree(root, sizeof root);
         counter_find_program();
+        relative_start();
     }
 }
 
@@ -111,6 +114,7 @@ static __attribute__((noinline)) const char *redirect(const char *path, char *pl
     bool device;
     if (!root_length || !redirect_path(path, root, root_length, place, &device))
         return path;
+    relative_expect();
     return device ? follow_device(place, place) : place;
 }
 
@@ -120,10 +124,18 @@ static inline const char *told(const char *path, char *place)
 }
 
 /* For functions that open a file: like told, and a descriptor for counter_close. */
-static inline int opened(const char **path, char *place)
+static inline int opened(int at, const char **path, char *place)
 {
     *path = told(*path, place);
+    if (*path != place && root_length && relative_find_counter(at, *path, root, place))
+        *path = place;
     return *path == place ? counter_make(place) : -1;
+}
+
+/* A file that was made is reached through a link of /proc. */
+static inline int flags_for(int held, int flags)
+{
+    return held < 0 ? flags : flags & ~O_NOFOLLOW;
 }
 
 /* Replaces a path in our tree by the one where the kernel would have it. It becomes shorter. */
@@ -148,16 +160,17 @@ static char *as_the_kernel(char *path)
         path = told(path, place);                                                                                      \
         return function arguments;                                                                                     \
     }
-#define OPENS(result, name, parameters, arguments)                                                                     \
+#define OPENS_AT(at, result, name, parameters, arguments)                                                              \
     EXPORT(result, name, parameters)                                                                                   \
     {                                                                                                                  \
         char place[PLACE_MAX];                                                                                         \
         result(*function) parameters = next_function(FUNCTION_##name);                                                 \
-        int held = opened(&path, place);                                                                               \
+        int held = opened(at, &path, place);                                                                           \
         result answer = function arguments;                                                                            \
         counter_close(held);                                                                                           \
         return answer;                                                                                                 \
     }
+#define OPENS(result, name, parameters, arguments) OPENS_AT(AT_FDCWD, result, name, parameters, arguments)
 #define RESOLVE(result, name, parameters, arguments)                                                                   \
     EXPORT(result, name, parameters)                                                                                   \
     {                                                                                                                  \
@@ -174,12 +187,6 @@ static bool has_mode(int flags)
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-/* A file that was made is reached through a link of /proc. */
-static int flags_for(int held, int flags)
-{
-    return held < 0 ? flags : flags & ~O_NOFOLLOW;
-}
-
 #define OPEN(name)                                                                                                     \
     EXPORT(int, name, (const char *path, int flags, ...))                                                              \
     {                                                                                                                  \
@@ -189,7 +196,7 @@ static int flags_for(int held, int flags)
         va_start(rest, flags);                                                                                         \
         mode_t mode = has_mode(flags) ? va_arg(rest, mode_t) : 0;                                                      \
         va_end(rest);                                                                                                  \
-        int held = opened(&path, place), fd = function(path, flags_for(held, flags), mode);                            \
+        int held = opened(AT_FDCWD, &path, place), fd = function(path, flags_for(held, flags), mode);                  \
         counter_close(held);                                                                                           \
         return fd;                                                                                                     \
     }
@@ -205,7 +212,7 @@ OPEN(open64)
         va_start(rest, flags);                                                                                         \
         mode_t mode = has_mode(flags) ? va_arg(rest, mode_t) : 0;                                                      \
         va_end(rest);                                                                                                  \
-        int held = opened(&path, place), fd = function(at, path, flags_for(held, flags), mode);                        \
+        int held = opened(at, &path, place), fd = function(at, path, flags_for(held, flags), mode);                    \
         counter_close(held);                                                                                           \
         return fd;                                                                                                     \
     }

@@ -1,0 +1,18 @@
+/* Where a path leads that is relative to a directory of the tree. */
+#ifndef SHIM_RELATIVE_H
+#define SHIM_RELATIVE_H
+
+#include <stdbool.h>
+
+/* Notes whether this process begins in a directory that may be the tree's. For the constructor. */
+void relative_start(void);
+
+/* A path in the tree has been used: its directories may be those of relative paths from now on. Async-signal-safe. */
+void relative_expect(void);
+
+/* Where the relative `path` leads, from the directory `at`, to a file below `root` whose number changes, writes the
+ * path of that file without links to `place` (PLACE_MAX bytes); false: it leads elsewhere. Costs a load in a process
+ * that uses no path of the tree. errno stays as it is. Async-signal-safe. */
+bool relative_find_counter(int at, const char *path, const char *root, char *place);
+
+#endif
