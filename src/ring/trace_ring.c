@@ -125,6 +125,23 @@ void trace_ring_write(const struct trace_line *line)
     errno = error;
 }
 
+bool trace_ring_has_room(void)
+{
+    bool has = false;
+    int error = errno;
+    atomic_fetch_add(&inside, 1);
+    struct trace_ring *ring = atomic_load(&open_ring);
+    if (ring) {
+        uint64_t number = atomic_load_explicit(&ring->next, memory_order_relaxed);
+        has = atomic_load_explicit(&ring->slot[number % TRACE_SLOTS].turn, memory_order_relaxed) >= number;
+        if (!has)
+            lose_line(ring);
+    }
+    atomic_fetch_sub(&inside, 1);
+    errno = error;
+    return has;
+}
+
 static const char *map_ring(int fd, struct trace_ring **ring)
 {
     static char why[128];
@@ -205,14 +222,19 @@ int trace_ring_create(struct trace_reader *reader)
     return 0;
 }
 
+static bool is_printable(char character)
+{
+    return (unsigned char)character >= ' ' || character == TRACE_NEXT || character == TRACE_RESULT;
+}
+
+/* The text as far as it goes: what the slot has behind it is not touched. */
 static void copy_line(const struct trace_slot *slot, struct trace_slot *line)
 {
-    memcpy(line, (const void *)slot, sizeof *line);
+    memcpy(line, (const void *)slot, offsetof(struct trace_slot, text));
     if (line->length > TRACE_TEXT)
         line->length = TRACE_TEXT;
     for (uint32_t i = 0; i < line->length; i++)
-        if ((unsigned char)line->text[i] < ' ' && line->text[i] != TRACE_NEXT && line->text[i] != TRACE_RESULT)
-            line->text[i] = '?';
+        line->text[i] = is_printable(slot->text[i]) ? slot->text[i] : '?';
 }
 
 /* Returns true if the writer of the next line has taken long. */

@@ -60,6 +60,9 @@ struct trace_line {
 /* Writes it, or counts it as lost. Nothing where its trace has ended. */
 void trace_ring_write(const struct trace_line *);
 
+/* False: a line would find no room now, and is counted as lost; its text need not be made. */
+bool trace_ring_has_room(void);
+
 /* From now on lines go to the ring in this file, which trace_ring_create has made. NULL, or why not, in static storage.
  * One thread at a time. */
 const char *trace_ring_open(const char *path);

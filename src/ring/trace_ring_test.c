@@ -79,6 +79,23 @@ static void what_has_no_room_is_counted(void **state)
     assert_int_equal(line.further, 7);
 }
 
+static void room_is_seen_before_a_line_is_made(void **state)
+{
+    struct trace_slot line;
+    for (unsigned i = 0; i < TRACE_SLOTS; i++) {
+        assert_true(trace_ring_has_room());
+        write_number(i);
+    }
+    assert_int_equal(trace_ring_lost(&reader), 0);
+    assert_false(trace_ring_has_room());
+    assert_int_equal(trace_ring_lost(&reader), 1);
+    assert_true(trace_ring_read(&reader, &line));
+    assert_true(trace_ring_has_room());
+    trace_ring_close();
+    assert_false(trace_ring_has_room());
+    assert_int_equal(trace_ring_lost(&reader), 1);
+}
+
 static void *write_many(void *number)
 {
     for (unsigned i = 0; i < LINES; i++)
@@ -194,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines_come_in_their_order, create, destroy),
         cmocka_unit_test_setup_teardown(what_has_no_room_is_counted, create, destroy),
+        cmocka_unit_test_setup_teardown(room_is_seen_before_a_line_is_made, create, destroy),
         cmocka_unit_test_setup_teardown(threads_write_beside_each_other, create, destroy),
         cmocka_unit_test_setup_teardown(a_writer_that_stops_holds_up_nothing, create, destroy),
         cmocka_unit_test_setup_teardown(a_child_writes_under_its_own_number, create, destroy),

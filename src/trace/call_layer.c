@@ -19,15 +19,18 @@ enum {
 
 static struct calls_layer layer;
 
-/* Polls of a thread that found nothing, one behind the other: the first is a line, and the others are one together,
- * once in a second and before the next call. */
+/* Polls of a thread that found nothing, one behind the other, are one line, once in a second and before the next call.
+ * So none costs more than a look at the clock. */
 static _Thread_local struct {
     struct calls_subject cq;
     const char *call, *result;
-    uint32_t trace;   /* trace_ring_now of the first */
-    uint32_t further; /* those that are no line yet */
-    int64_t since;    /* the first of them */
+    int count;       /* the argument of the first; NO_COUNT: the call has none */
+    uint32_t trace;  /* trace_ring_now of the first */
+    uint32_t number; /* of those that are no line yet */
+    int64_t since;   /* the first of them */
 } empty __attribute__((tls_model("initial-exec")));
+
+enum { NO_COUNT = -1 };
 
 static int64_t read_real_time(void)
 {
@@ -36,15 +39,31 @@ static int64_t read_real_time(void)
     return (int64_t)((nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec);
 }
 
-static void begin_line(struct trace_line *line, const char *call)
+/* Rounded up. */
+static uint32_t microseconds_since(int64_t when)
+{
+    return (uint32_t)((read_real_time() - when + 999) / 1000);
+}
+
+static void begin_clock(struct trace_line *line)
 {
     line->trace = trace_ring_now();
     line->when = read_real_time();
+}
+
+static void begin_text(struct trace_line *line, const char *call)
+{
     line->further = 0;
     line->shallow = false;
     line->length = 0;
     line->limit = TRACE_TEXT - ROOM_OF_RESULT;
     text_add(line, call);
+}
+
+static void begin_line(struct trace_line *line, const char *call)
+{
+    begin_clock(line);
+    begin_text(line, call);
 }
 
 static void begin_result(struct trace_line *line)
@@ -55,7 +74,7 @@ static void begin_result(struct trace_line *line)
 
 static void end_line(struct trace_line *line)
 {
-    line->took = (uint32_t)((read_real_time() - line->when + 999) / 1000);
+    line->took = microseconds_since(line->when);
     trace_ring_write(line);
 }
 
@@ -114,44 +133,48 @@ static void answer_plain(struct trace_line *line, int64_t value)
 
 static void write_empty(void)
 {
-    struct trace_line line = {.trace = empty.trace, .when = empty.since, .further = empty.further, .limit = TRACE_TEXT};
+    struct trace_line line = {
+        .trace = empty.trace, .when = empty.since, .further = empty.number - 1, .limit = TRACE_TEXT};
     text_add(&line, empty.call);
     value_argument(&line, "cq", empty.cq, value_pointer, empty.cq.object);
+    if (empty.count != NO_COUNT)
+        value_argument(&line, "count", CALLS_SUBJECT_IF(0), value_signed, (uint64_t)empty.count);
     text_add_character(&line, TRACE_RESULT);
     text_add(&line, empty.result);
-    line.took = (uint32_t)((read_real_time() - line.when + 999) / 1000);
-    trace_ring_write(&line);
-    empty.further = 0;
+    end_line(&line);
 }
 
 /* Another call begins. */
 static void end_empty(void)
 {
-    if (empty.further)
+    if (empty.number && empty.trace == trace_ring_now() && trace_ring_has_room())
         write_empty();
-    empty.call = NULL;
+    empty.number = 0;
 }
 
-/* The poll that found nothing begins a new line, and those behind it are counted there. */
-static void begin_empty(const char *call, struct calls_subject cq, const char *result)
+/* A poll that began then found nothing. */
+static void add_empty(const char *call, struct calls_subject cq, int count, const char *result, int64_t when)
 {
-    end_empty();
-    empty.trace = trace_ring_now();
-    empty.call = call;
-    empty.cq = cq;
-    empty.result = result;
-}
-
-/* True: the poll that found nothing is counted there, and begins no line. */
-static bool add_empty(const char *call, const void *cq, int64_t when)
-{
-    if (empty.call != call || empty.cq.object != (uintptr_t)cq || empty.trace != trace_ring_now())
-        return false;
-    if (!empty.further++)
+    if (empty.call != call || empty.cq.object != cq.object || empty.trace != trace_ring_now() ||
+        when - empty.since > (int64_t)NANOS_SECOND)
+        end_empty();
+    if (!empty.number++) {
+        empty.trace = trace_ring_now();
+        empty.call = call;
+        empty.cq = cq;
+        empty.count = count;
+        empty.result = result;
         empty.since = when;
-    if (when - empty.since > (int64_t)NANOS_SECOND)
-        write_empty();
-    return true;
+    }
+}
+
+/* Returns true if the call that begins is to be a line. One without room is counted as lost. */
+static bool begins_line(void)
+{
+    if (!trace_ring_now())
+        return false;
+    end_empty();
+    return trace_ring_has_room();
 }
 
 /* True if the call has filled the memory that its arguments point to. */
@@ -189,11 +212,10 @@ static void show_wait(struct trace_line *line)
 #define TRACED(answer, type, name, title, parameters, arguments)                                                       \
     static type traced_##name parameters                                                                               \
     {                                                                                                                  \
-        if (!trace_ring_now())                                                                                         \
+        if (!begins_line())                                                                                            \
             return calls_get(&layer.below, name) arguments;                                                            \
         struct trace_line line;                                                                                        \
         bool late = fills_arguments(title);                                                                            \
-        end_empty();                                                                                                   \
         begin_line(&line, title);                                                                                      \
         if (!late) {                                                                                                   \
             WITH_LINE arguments;                                                                                       \
@@ -212,9 +234,8 @@ static void show_wait(struct trace_line *line)
     static void traced_##name parameters                                                                               \
     {                                                                                                                  \
         struct trace_line line;                                                                                        \
-        bool shown = trace_ring_now();                                                                                 \
+        bool shown = begins_line();                                                                                    \
         if (shown) {                                                                                                   \
-            end_empty();                                                                                               \
             begin_line(&line, title);                                                                                  \
             WITH_LINE arguments;                                                                                       \
         }                                                                                                              \
@@ -268,10 +289,9 @@ static void show_wait(struct trace_line *line)
 #define COMMAND(number, page, how, serve, layout, least, answer, object)                                               \
     static int traced_##serve(struct ucma_call *call)                                                                  \
     {                                                                                                                  \
-        if (!trace_ring_now())                                                                                         \
+        if (!begins_line())                                                                                            \
             return calls_get(&layer.below, serve)(call);                                                               \
         struct trace_line line;                                                                                        \
-        end_empty();                                                                                                   \
         begin_line(&line, #page);                                                                                      \
         command_arguments(&line, call, UCMA_##number);                                                                 \
         BEFORE_##how(&line) int result = calls_get(&layer.below, serve)(call);                                         \
@@ -286,26 +306,34 @@ static void show_wait(struct trace_line *line)
 
 /* --- calls with longer results */
 
+/* A poll has found something, which is known only now. True: it is a line. */
+static bool begin_found(struct trace_line *line, const char *call)
+{
+    line->took = microseconds_since(line->when);
+    if (!begins_line())
+        return false;
+    begin_text(line, call);
+    return true;
+}
+
 static int traced_ibv_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {
     static const char call[] = "ibv_poll_cq";
     if (!trace_ring_now())
         return calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
     struct trace_line line;
-    begin_line(&line, call);
+    begin_clock(&line);
     int result = calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
-    if (!result && add_empty(call, cq, line.when))
+    if (!result)
+        add_empty(call, CALLS_SUBJECT_IF(cq), count, "0", line.when);
+    if (!result || !begin_found(&line, call))
         return result;
-    if (result)
-        end_empty();
-    else
-        begin_empty(call, CALLS_SUBJECT_IF(cq), "0");
     VALUE_ARGUMENTS(&line, cq, count)
     begin_result(&line);
     answer_negative(&line, result);
     if (result > 0)
         value_completions(&line, list, result);
-    end_line(&line);
+    trace_ring_write(&line);
     return result;
 }
 
@@ -324,26 +352,24 @@ static int traced_ibv_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *
     if (!trace_ring_now())
         return calls_get(&layer.below, ibv_start_poll)(cq, attr);
     struct trace_line line;
-    begin_line(&line, call);
+    begin_clock(&line);
     int result = calls_get(&layer.below, ibv_start_poll)(cq, attr);
-    if (result == ENOENT && add_empty(call, cq, line.when))
-        return result;
     if (result == ENOENT)
-        begin_empty(call, CALLS_SUBJECT_IF(cq), "ENOENT");
-    else
-        end_empty();
+        add_empty(call, CALLS_SUBJECT_IF(cq), NO_COUNT, "ENOENT", line.when);
+    if (result == ENOENT || !begin_found(&line, call))
+        return result;
     VALUE_ARGUMENT(&line, cq)
     begin_result(&line);
     answer_code(&line, result);
     if (!result)
         add_entry(&line, cq);
-    end_line(&line);
+    trace_ring_write(&line);
     return result;
 }
 
 static int traced_ibv_next_poll(struct ibv_cq_ex *cq)
 {
-    if (!trace_ring_now())
+    if (!begins_line())
         return calls_get(&layer.below, ibv_next_poll)(cq);
     struct trace_line line;
     begin_line(&line, "ibv_next_poll");
@@ -364,31 +390,33 @@ static void add_name(struct trace_line *line, const char *name)
     text_add_character(line, '=');
 }
 
+/* The text is made behind the call, while the peer works on the message already. The program's memory is as it was:
+ * the call has not returned to it. */
 static int traced_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-    if (!trace_ring_now())
+    if (!begins_line())
         return calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
     struct trace_line line;
-    end_empty();
-    begin_line(&line, "ibv_post_send");
+    begin_clock(&line);
+    int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
+    line.took = microseconds_since(line.when);
+    begin_text(&line, "ibv_post_send");
     VALUE_ARGUMENT(&line, qp)
     add_name(&line, "wr");
     const struct qp_kind *kind = qp_kind_find(qp->qp_type);
     value_send_requests(&line, wr, kind && (kind->traits & QP_DATAGRAM));
-    int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
     begin_result(&line);
     answer_code(&line, result);
-    end_line(&line);
+    trace_ring_write(&line);
     return result;
 }
 
 /* The attributes as they are then. */
 static int traced_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
-    if (!trace_ring_now())
+    if (!begins_line())
         return calls_get(&layer.below, ibv_query_qp)(qp, attr, mask, init);
     struct trace_line line;
-    end_empty();
     begin_line(&line, "ibv_query_qp");
     int result = calls_get(&layer.below, ibv_query_qp)(qp, attr, mask, init);
     line.shallow = result;
@@ -404,10 +432,9 @@ static int traced_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask
 
 static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    if (!trace_ring_now())
+    if (!begins_line())
         return calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);
     struct trace_line line;
-    end_empty();
     begin_line(&line, "ibv_modify_qp");
     VALUE_ARGUMENT(&line, qp)
     add_name(&line, "attr");
@@ -422,10 +449,9 @@ static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mas
 /* Which CQ the event is of. */
 static int traced_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
-    if (!trace_ring_now())
+    if (!begins_line())
         return calls_get(&layer.below, ibv_get_cq_event)(channel, cq, cq_context);
     struct trace_line line;
-    end_empty();
     begin_line(&line, "ibv_get_cq_event");
     VALUE_ARGUMENT(&line, channel)
     show_wait(&line);

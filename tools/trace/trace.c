@@ -22,7 +22,11 @@
 #include "trace/trace.h"
 #include "trace/trace_line.h"
 
-enum { PAUSE_NANOS = 1000000, PATIENCE = 200 /* pauses after which is looked whether the process lives */ };
+enum {
+    PAUSE_NANOS = 1000000,
+    FILE_BUFFER = 1 << 18, /* lines of a pause, which one system call writes */
+    PATIENCE = 200         /* pauses after which is looked whether the process lives */
+};
 
 struct trace {
     struct meeting meeting;
@@ -180,6 +184,8 @@ static int begin(struct trace *trace, const char *path, char **program)
         complain("%s can't be written: %s.", path, strerror(errno));
         return EXIT_NEGATIVE;
     }
+    if (path)
+        setvbuf(trace->out, NULL, _IOFBF, FILE_BUFFER);
     int error = trace_ring_create(&trace->reader);
     if (error) {
         complain("There is no memory for a trace: %s.", strerror(error));

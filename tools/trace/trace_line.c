@@ -28,52 +28,96 @@ static void take_apart(struct parts *parts, const struct trace_slot *line)
         *parts->arguments++ = 0;
 }
 
+/* A line as text, made without stdio: a program that sends a message in each microsecond makes several of them. */
+struct text {
+    size_t length;
+    char bytes[2 * TRACE_TEXT + 256]; /* each separator becomes two letters; and what stands around */
+};
+
+#define ADD(text, constant) add(text, constant, sizeof constant - 1)
+
+static void add(struct text *text, const char *piece, size_t length)
+{
+    memcpy(text->bytes + text->length, piece, length);
+    text->length += length;
+}
+
+/* `least` digits, with zeros in front. */
+static void add_number(struct text *text, uint32_t number, unsigned least)
+{
+    char digits[16];
+    size_t first = sizeof digits;
+    for (unsigned i = 0; number || i < least; i++, number /= 10)
+        digits[--first] = (char)('0' + number % 10);
+    add(text, digits + first, sizeof digits - first);
+}
+
 /* The local time, of a second that is most often that of the line before. */
-static void print_time(FILE *out, int64_t when)
+static void add_time(struct text *text, int64_t when)
 {
     static time_t told = -1;
-    static char text[16];
+    static char clock[16];
     time_t seconds = when / NANOS;
     struct tm local;
     if (seconds != told) {
         localtime_r(&seconds, &local);
-        strftime(text, sizeof text, "%H:%M:%S", &local);
+        strftime(clock, sizeof clock, "%H:%M:%S.", &local);
         told = seconds;
     }
-    fprintf(out, "%s.%06ld", text, (long)(when % NANOS / 1000));
+    add(text, clock, strlen(clock));
+    add_number(text, (uint32_t)(when % NANOS / 1000), 6);
 }
 
-static void print_arguments(FILE *out, const char *arguments)
+static void add_arguments(struct text *text, const char *arguments)
 {
     while (arguments && *arguments) {
-        size_t length = strcspn(arguments, (char[]){TRACE_NEXT, 0});
-        fwrite(arguments, 1, length, out);
-        arguments += length;
-        if (*arguments) {
-            fputs(", ", out);
-            arguments++;
-        }
+        const char *end = strchrnul(arguments, TRACE_NEXT);
+        add(text, arguments, (size_t)(end - arguments));
+        arguments = end + (*end != 0);
+        if (*end)
+            ADD(text, ", ");
     }
+}
+
+static void add_end(struct text *text, const struct trace_slot *line, const struct parts *parts)
+{
+    if (line->took == UINT32_MAX) {
+        ADD(text, " waits");
+        return;
+    }
+    if (parts->result) {
+        ADD(text, " = ");
+        add(text, parts->result, strlen(parts->result));
+    }
+    if (line->further) {
+        ADD(text, ", ");
+        add_number(text, line->further, 1);
+        ADD(text, " times more in");
+    }
+    ADD(text, " <");
+    add_number(text, line->took, 1);
+    ADD(text, " us>");
 }
 
 static void print_text(FILE *out, const struct trace_slot *line, struct parts *parts)
 {
-    print_time(out, line->when);
-    fprintf(out, " %d", line->process);
-    if (line->thread != line->process)
-        fprintf(out, "/%d", line->thread);
-    fprintf(out, " %s(", parts->call);
-    print_arguments(out, parts->arguments);
-    fputc(')', out);
-    if (line->took == UINT32_MAX)
-        fputs(" waits", out);
-    else if (parts->result)
-        fprintf(out, " = %s", parts->result);
-    if (line->further)
-        fprintf(out, ", %u times more in", line->further);
-    if (line->took != UINT32_MAX)
-        fprintf(out, " <%u us>", line->took);
-    fputc('\n', out);
+    struct text text;
+    text.length = 0;
+    add_time(&text, line->when);
+    ADD(&text, " ");
+    add_number(&text, (uint32_t)line->process, 1);
+    if (line->thread != line->process) {
+        ADD(&text, "/");
+        add_number(&text, (uint32_t)line->thread, 1);
+    }
+    ADD(&text, " ");
+    add(&text, parts->call, strlen(parts->call));
+    ADD(&text, "(");
+    add_arguments(&text, parts->arguments);
+    ADD(&text, ")");
+    add_end(&text, line, parts);
+    ADD(&text, "\n");
+    fwrite_unlocked(text.bytes, 1, text.length, out);
 }
 
 static json_t *list_arguments(char *arguments)
