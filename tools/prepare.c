@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "ipc/claim.h"
 #include "ipc/node.h"
+#include "pci/pci.h"
 #include "place.h"
 #include "record/recorder.h"
 #include "print/screen.h"
@@ -332,6 +333,21 @@ static int set_schedule(const struct command *command, enum setting setting, con
     return set_text(command, setting, text);
 }
 
+/* Each further one continues the list. */
+static int add_function(const struct command *command, enum setting setting, const char *item)
+{
+    static struct pci_layout layout;
+    static char list[PCI_LIST_MAX];
+    char why[512];
+    size_t used = strlen(list);
+    int length = snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", item);
+    if (length < 0 || (size_t)length >= sizeof list - used)
+        return command_misused(command, "--pci: The list has more than %d letters.", PCI_LIST_MAX - 1);
+    if (!pci_parse(list, &layout, why, sizeof why))
+        return command_misused(command, "--pci: %s.", why);
+    return set_text(command, setting, list);
+}
+
 /* Without a list: errors and adapter findings. */
 static int set_checks(const struct command *command, enum setting setting, const char *list)
 {
@@ -351,6 +367,7 @@ int prepare_option(const struct command *command, int option, const char *value)
         [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
         [SETTING_TYPE_SCRIPT] = set_file,         [SETTING_TYPE_PROFILE] = set_profile,
         [SETTING_TYPE_ADVERSE] = set_adverse,     [SETTING_TYPE_SCHEDULE] = set_schedule,
+        [SETTING_TYPE_PCI] = add_function,
     };
     if (option == 'q')
         return set_text(command, SETTING_LOG, "none");

@@ -12,7 +12,9 @@
 #include "check/rule.h"
 #include "config/config.h"
 #include "config/settings.h"
+#include "pci/pci.h"
 #include "place.h"
+#include "profile/profile.h"
 #include "script/script.h"
 #include "tap/capture.h"
 #include "tap/fault.h"
@@ -117,6 +119,15 @@ static bool is_script(bool (*read)(const char *, struct script *, char *, size_t
     return read(text, &script, why, size);
 }
 
+/* Those of a profile may be more than there are devices. */
+static bool is_layout(const char *text, bool all, char *why, size_t size)
+{
+    static struct pci_layout layout;
+    unsigned count;
+    config_devices(&count);
+    return pci_parse(text, &layout, why, size) && pci_fits(&layout, all ? count : DEVICES_MAX, why, size);
+}
+
 /* The checks of this setting's value beyond those of its reader. */
 static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
 {
@@ -139,6 +150,8 @@ static bool can_be_used(enum setting setting, const char *text, char *why, size_
         return can_capture(text, why, size);
     case SETTING_TYPE_SCRIPT:
         return is_script(script_read_file, text, why, size);
+    case SETTING_TYPE_PCI:
+        return is_layout(text, true, why, size);
     case SETTING_TYPE_RULES:
         return is_script(script_read_text, text, why, size);
     default:
@@ -162,5 +175,6 @@ bool settings_are_right(char *why, size_t size)
         if (text && *text && !can_be_used(i, text, why, size))
             return false;
     }
-    return true;
+    const struct profile *profile = setting_profile();
+    return !profile || setting_text(SETTING_PCI) || is_layout(profile->pci, false, why, size);
 }

@@ -24,7 +24,7 @@ static void hash_text(uint64_t *hash, const char *text)
 
 static void hash_entry(void *context, enum sysfs_kind kind, const char *path, const char *text)
 {
-    hash_text(context, kind == SYSFS_DIRECTORY ? "d" : kind == SYSFS_FILE ? "f" : "l");
+    hash_text(context, kind == SYSFS_DIRECTORY ? "d" : kind == SYSFS_FILE ? "f" : kind == SYSFS_BYTES ? "b" : "l");
     hash_text(context, path);
     hash_text(context, text ? text : "");
 }
@@ -33,12 +33,12 @@ static void hash_entry(void *context, enum sysfs_kind kind, const char *path, co
 struct writer {
     int root;
     int error;
-    char last_path[256], last_text[64]; /* the file written last; the next of the same content is a link to it */
+    char last_path[ENTRY_PATH_MAX + 64],
+        last_text[64]; /* the file written last; the next of the same content is a link to it */
 };
 
-static int write_file(int at, const char *path, const char *text)
+static int write_file(int at, const char *path, const char *text, size_t length)
 {
-    size_t length = strlen(text);
     int fd = openat(at, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
     if (fd < 0)
         return errno == EEXIST ? 0 : errno;
@@ -46,6 +46,17 @@ static int write_file(int at, const char *path, const char *text)
     int error = written == (ssize_t)length ? 0 : written < 0 ? errno : ENOSPC;
     close(fd);
     return error;
+}
+
+static int write_bytes(int at, const char *path, const char *digits)
+{
+    char bytes[256], digit[3] = "";
+    size_t length = 0;
+    for (; length < sizeof bytes && digits[2 * length]; length++) {
+        memcpy(digit, digits + 2 * length, 2);
+        bytes[length] = (char)strtoul(digit, NULL, 16);
+    }
+    return write_file(at, path, bytes, length);
 }
 
 /* For the next file, which may have the same text; one that is too long is remembered as none. */
@@ -63,10 +74,12 @@ static int write_entry(struct writer *writer, enum sysfs_kind kind, const char *
         return mkdirat(writer->root, path, 0755) && errno != EEXIST ? errno : 0;
     if (kind == SYSFS_LINK)
         return symlinkat(text, writer->root, path) && errno != EEXIST ? errno : 0;
+    if (kind == SYSFS_BYTES)
+        return write_bytes(writer->root, path, text);
     if (!strcmp(text, writer->last_text) && !linkat(writer->root, writer->last_path, writer->root, path, 0))
         return 0;
     remember(writer, path, text);
-    return write_file(writer->root, path, text);
+    return write_file(writer->root, path, text, strlen(text));
 }
 
 static void write_visited(void *context, enum sysfs_kind kind, const char *path, const char *text)

@@ -23,6 +23,7 @@ enum setting_type {
     SETTING_TYPE_DIRECTORY,     /* path */
     SETTING_TYPE_CONFIGURATION, /* path of a file of settings */
     SETTING_TYPE_DEVICES,       /* a number, or names */
+    SETTING_TYPE_PCI,           /* tools/pci/pci.h; the option may be given several times, for a device each */
     SETTING_TYPE_LIMITS,        /* config/limits.def */
     SETTING_TYPE_INTERFACES,    /* network interfaces of the devices in their order, separated by commas */
     SETTING_TYPE_FAULTS,        /* tap/fault.h */

@@ -25,7 +25,8 @@ const struct setting_line setting_lines[SETTINGS] = {
 enum {
     MAY_BE_EMPTY = 1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_RECORDING |
                    1 << SETTING_TYPE_INTERFACES | 1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_ADVERSE |
-                   1 << SETTING_TYPE_SCHEDULE | 1 << SETTING_TYPE_SCRIPT | 1 << SETTING_TYPE_RULES
+                   1 << SETTING_TYPE_SCHEDULE | 1 << SETTING_TYPE_SCRIPT | 1 << SETTING_TYPE_RULES |
+                   1 << SETTING_TYPE_PCI
 };
 
 /* The settings. A line of the file comes with its number. */

@@ -121,12 +121,13 @@ static bool read_words(const struct profile_line *line, const char *text, uint64
 
 static bool read_text(struct profile *profile, enum profile_key key, const char *text, struct profile_fault *fault)
 {
-    char *to = key == PROFILE_fw_ver ? profile->fw_ver : profile->board_id;
+    char *to = key == PROFILE_fw_ver ? profile->fw_ver : key == PROFILE_pci ? profile->pci : profile->board_id;
+    size_t room = key == PROFILE_pci ? sizeof profile->pci : PROFILE_TEXT_SIZE;
     for (const char *at = text; *at; at++)
         if (!isprint((unsigned char)*at))
             return fail(fault, "a text is of letters, digits and signs of ASCII");
-    if (strlen(text) >= PROFILE_TEXT_SIZE)
-        return fail(fault, "a text has at most %d letters", PROFILE_TEXT_SIZE - 1);
+    if (strlen(text) >= room)
+        return fail(fault, "a text has at most %zu letters", room - 1);
     strcpy(to, strcmp(text, "none") ? text : "");
     return true;
 }

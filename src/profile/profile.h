@@ -33,7 +33,7 @@ enum profile_call {
     PROFILE_CALLS
 };
 
-enum { PROFILE_NAME_SIZE = 64, PROFILE_TEXT_SIZE = 64, PROFILE_LENGTH_MOST = 128 << 10 };
+enum { PROFILE_NAME_SIZE = 64, PROFILE_TEXT_SIZE = 64, PROFILE_PCI_SIZE = 512, PROFILE_LENGTH_MOST = 128 << 10 };
 
 #define PROFILE_END ".profile" /* of a file's name */
 
@@ -43,6 +43,7 @@ struct profile {
     bool set[PROFILE_KEYS];
     uint64_t values[PROFILE_KEYS]; /* an ERRNO has its standard where it is not set */
     char fw_ver[PROFILE_TEXT_SIZE], board_id[PROFILE_TEXT_SIZE];
+    char pci[PROFILE_PCI_SIZE]; /* a list as the setting PCI has it, which its reader checks */
     int without[PROFILE_CALLS]; /* the error number; 0: it has the call */
 };
 

@@ -30,6 +30,16 @@ static void expect_fault(const char *text, unsigned line, const char *why)
     assert_int_equal(fault.line, line);
 }
 
+static void the_list_of_pci_functions_may_be_long(void **state)
+{
+    char text[640];
+    expect("pci = pci0000:17/0000:17:01.0/0000:18:00.0,vendor=0x15b3,device=0x1021,speed=32GT/s,width=16\n");
+    assert_string_equal(profile.pci,
+                        "pci0000:17/0000:17:01.0/0000:18:00.0,vendor=0x15b3,device=0x1021,speed=32GT/s,width=16");
+    snprintf(text, sizeof text, "pci = %0512d\n", 0);
+    expect_fault(text, 1, "a text has at most 511 letters");
+}
+
 static void values_are_numbers_words_and_texts(void **state)
 {
     expect("# a device\n\n  max_qp = 0x100 # comment\nmax_mtu = 1024\nqp_types = RC  UD\nfw_ver = 1.2 # x\r\n"
@@ -167,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_numbers_words_and_texts),
+        cmocka_unit_test(the_list_of_pci_functions_may_be_long),
         cmocka_unit_test(mistakes_are_found_in_their_line),
         cmocka_unit_test(lines_and_texts_that_are_too_long_are_found),
         cmocka_unit_test(a_file_gives_the_profile_its_name),

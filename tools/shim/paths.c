@@ -1,8 +1,9 @@
 /* libsoftverbs-paths.so: gives a program the paths that a kernel with an RDMA device would provide.
  *
  * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
- * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS; every other path goes to libc as it came,
- * after a look at its first two characters. A result of realpath(3) there becomes a path below /sys or /dev again.
+ * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS, and one of PCI functions that the machine
+ * does not have likewise, where the tree has it (SOFTVERBS_PCI); every other path goes to libc as it came, after a look
+ * at its first two characters. A result of realpath(3) there becomes a path below /sys or /dev again.
  * A file of counters is made when it is opened (counter.h), also by a path that is relative to a directory of the tree
  * (relative.h).
  * After its constructor it allocates nothing, locks nothing, prints nothing and leaves errno alone, so functions of
@@ -109,13 +110,29 @@ static const char *follow_device(const char *path, char *place)
     return memcpy(place, target, (size_t)length + 1);
 }
 
+/* Without libc, whose functions are ours. errno stays as it is. */
+static bool exists(const char *path)
+{
+    int error = errno;
+    bool found = !syscall(SYS_faccessat, AT_FDCWD, path, F_OK) || errno != ENOENT;
+    errno = error;
+    return found;
+}
+
+/* The machine's own goes before the tree's, but for lists, which have both in the tree. A name that neither
+ * has gets the machine's error. */
+static bool is_ours(enum redirect_kind kind, const char *path, const char *place)
+{
+    return kind < REDIRECT_LIST || (exists(place) && !(kind == REDIRECT_AMONG && exists(path)));
+}
+
 static __attribute__((noinline)) const char *redirect(const char *path, char *place)
 {
-    bool device;
-    if (!root_length || !redirect_path(path, root, root_length, place, &device))
+    enum redirect_kind kind;
+    if (!root_length || !redirect_path(path, root, root_length, place, &kind) || !is_ours(kind, path, place))
         return path;
     relative_expect();
-    return device ? follow_device(place, place) : place;
+    return kind == REDIRECT_DEVICE ? follow_device(place, place) : place;
 }
 
 static inline const char *told(const char *path, char *place)

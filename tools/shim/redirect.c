@@ -4,14 +4,33 @@
 
 static const struct {
     const char *from, *to;
-    bool devices;
+    enum redirect_kind kind; /* of what is below; LIST: of the directory itself, and AMONG below */
 } prefixes[] = {
-    {"/sys/class/infiniband", "/class/infiniband", false},
-    {"/sys/class/infiniband_verbs", "/class/infiniband_verbs", false},
-    {"/sys/class/misc/rdma_cm", "/class/misc/rdma_cm", false},
-    {"/sys/devices/softverbs", "/devices/softverbs", false}, /* where the links in the two above lead */
-    {"/dev/infiniband", "/dev/infiniband", true},
+    {"/sys/class/infiniband", "/class/infiniband", REDIRECT_WHOLE},
+    {"/sys/class/infiniband_verbs", "/class/infiniband_verbs", REDIRECT_WHOLE},
+    {"/sys/class/misc/rdma_cm", "/class/misc/rdma_cm", REDIRECT_WHOLE},
+    {"/sys/devices/softverbs", "/devices/softverbs", REDIRECT_WHOLE}, /* where the links in the two above lead */
+    {"/sys/devices", "/devices", REDIRECT_AMONG},                     /* or to a PCI function there */
+    {"/sys/bus/pci/devices", "/bus/pci/devices", REDIRECT_LIST},
+    {"/sys/class/pci_bus", "/class/pci_bus", REDIRECT_LIST},
+    {"/dev/infiniband", "/dev/infiniband", REDIRECT_DEVICE},
 };
+
+/* `rest` is behind the prefix. */
+static enum redirect_kind kind_of(enum redirect_kind kind, const char *rest)
+{
+    bool itself = !rest[strspn(rest, "/")];
+    if (kind == REDIRECT_DEVICE)
+        return itself ? REDIRECT_WHOLE : REDIRECT_DEVICE;
+    return kind == REDIRECT_LIST && !itself ? REDIRECT_AMONG : kind;
+}
+
+/* Of /sys/devices only the paths of PCI. */
+static bool is_wanted(enum redirect_kind kind, const char *to, const char *rest)
+{
+    rest += strspn(rest, "/");
+    return kind != REDIRECT_AMONG || strcmp(to, "/devices") || !strncmp(rest, "pci", 3);
+}
 
 /* The rest of the path after the prefix: "", or something that begins with a slash; NULL: the path lies elsewhere. */
 static const char *after_prefix(const char *path, const char *prefix)
@@ -41,11 +60,11 @@ static bool climbs_out(const char *rest)
     return steps > STEPS_MAX;
 }
 
-bool redirect_path(const char *path, const char *root, size_t root_length, char *place, bool *device)
+bool redirect_path(const char *path, const char *root, size_t root_length, char *place, enum redirect_kind *kind)
 {
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         const char *rest = after_prefix(path, prefixes[i].from);
-        if (!rest)
+        if (!rest || !is_wanted(prefixes[i].kind, prefixes[i].to, rest))
             continue;
         if (climbs_out(rest))
             return false;
@@ -55,7 +74,7 @@ bool redirect_path(const char *path, const char *root, size_t root_length, char 
         memcpy(place, root, root_length);
         memcpy(place + root_length, prefixes[i].to, middle);
         memcpy(place + root_length + middle, rest, tail + 1);
-        *device = prefixes[i].devices && rest[strspn(rest, "/")];
+        *kind = kind_of(prefixes[i].kind, rest);
         return true;
     }
     return false;

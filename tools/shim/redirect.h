@@ -16,8 +16,16 @@ static inline bool redirect_plausible(const char *path)
     return path && path[0] == '/' && (path[1] == 's' || path[1] == 'd' || path[1] == '/');
 }
 
+/* How a path of ours lies among those of the machine. */
+enum redirect_kind {
+    REDIRECT_WHOLE,  /* nothing: the replacement is all that there is */
+    REDIRECT_DEVICE, /* the same; it is something in the directory of device nodes */
+    REDIRECT_LIST,   /* a directory whose replacement, where the tree has it, lists the machine's own, too */
+    REDIRECT_AMONG,  /* paths of the machine, which go before those of the tree */
+};
+
 /* Writes the replacement of `path` below `root` to `place` (PLACE_MAX bytes); false: not one of ours, or too long.
- * *device: it names something in the directory of device nodes. Repeated slashes count as one. */
-bool redirect_path(const char *path, const char *root, size_t root_length, char *place, bool *device);
+ * Repeated slashes count as one. */
+bool redirect_path(const char *path, const char *root, size_t root_length, char *place, enum redirect_kind *);
 
 #endif

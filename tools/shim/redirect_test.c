@@ -10,10 +10,10 @@
 #define ROOT "/tree"
 
 /* The replacement, or NULL. */
-static const char *replaced(const char *path, bool *device)
+static const char *replaced(const char *path, enum redirect_kind *kind)
 {
     static char place[PLACE_MAX];
-    return redirect_plausible(path) && redirect_path(path, ROOT, strlen(ROOT), place, device) ? place : NULL;
+    return redirect_plausible(path) && redirect_path(path, ROOT, strlen(ROOT), place, kind) ? place : NULL;
 }
 
 static void paths_of_the_kernel_are_replaced(void **state)
@@ -31,9 +31,9 @@ static void paths_of_the_kernel_are_replaced(void **state)
         {"/dev/infiniband/uverbs0", ROOT "/dev/infiniband/uverbs0"},
         {"//sys///class//infiniband//soft0", ROOT "/class/infiniband//soft0"},
     };
-    bool device;
+    enum redirect_kind kind;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(replaced(cases[i][0], &device), cases[i][1]);
+        assert_string_equal(replaced(cases[i][0], &kind), cases[i][1]);
 }
 
 static void other_paths_are_not(void **state)
@@ -60,58 +60,88 @@ static void other_paths_are_not(void **state)
         "/sys/devices/softverb",
         "/dev/infinib/and",
     };
-    bool device;
-    assert_null(replaced(NULL, &device));
+    enum redirect_kind kind;
+    assert_null(replaced(NULL, &kind));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_null(replaced(cases[i], &device));
+        assert_null(replaced(cases[i], &kind));
 }
 
 static void nothing_outside_is_reached_by_dots(void **state)
 {
-    bool device;
-    assert_null(replaced("/sys/class/infiniband/../../../name", &device));
-    assert_null(replaced("/sys/class/infiniband//soft0/.//..//../../x", &device));
-    assert_null(replaced("/dev/infiniband/../../../x", &device));
-    assert_string_equal(replaced("/sys/class/infiniband/..", &device), ROOT "/class/infiniband/..");
-    assert_null(replaced("/sys/class/infiniband/soft0/device/infiniband/soft0/device/../../../../../x", &device));
-    assert_string_equal(replaced("/sys/class/infiniband/soft0/..", &device), ROOT "/class/infiniband/soft0/..");
-    assert_string_equal(replaced("/sys/class/infiniband/soft0/device/../a", &device),
+    enum redirect_kind kind;
+    assert_null(replaced("/sys/class/infiniband/../../../name", &kind));
+    assert_null(replaced("/sys/class/infiniband//soft0/.//..//../../x", &kind));
+    assert_null(replaced("/dev/infiniband/../../../x", &kind));
+    assert_string_equal(replaced("/sys/class/infiniband/..", &kind), ROOT "/class/infiniband/..");
+    assert_null(replaced("/sys/class/infiniband/soft0/device/infiniband/soft0/device/../../../../../x", &kind));
+    assert_string_equal(replaced("/sys/class/infiniband/soft0/..", &kind), ROOT "/class/infiniband/soft0/..");
+    assert_string_equal(replaced("/sys/class/infiniband/soft0/device/../a", &kind),
                         ROOT "/class/infiniband/soft0/device/../a");
-    assert_non_null(replaced("/sys/class/infiniband/...", &device));
-    assert_non_null(replaced("/sys/class/infiniband/..x/..", &device));
+    assert_non_null(replaced("/sys/class/infiniband/...", &kind));
+    assert_non_null(replaced("/sys/class/infiniband/..x/..", &kind));
 }
 
 static void only_what_lies_in_dev_is_a_device(void **state)
 {
-    bool device;
-    assert_non_null(replaced("/dev/infiniband/uverbs0", &device));
-    assert_true(device);
-    assert_non_null(replaced("/dev/infiniband//", &device));
-    assert_false(device);
-    assert_non_null(replaced("/dev/infiniband", &device));
-    assert_false(device);
-    assert_non_null(replaced("/sys/class/infiniband/soft0", &device));
-    assert_false(device);
+    enum redirect_kind kind;
+    assert_non_null(replaced("/dev/infiniband/uverbs0", &kind));
+    assert_int_equal(kind, REDIRECT_DEVICE);
+    assert_non_null(replaced("/dev/infiniband//", &kind));
+    assert_int_equal(kind, REDIRECT_WHOLE);
+    assert_non_null(replaced("/dev/infiniband", &kind));
+    assert_int_equal(kind, REDIRECT_WHOLE);
+    assert_non_null(replaced("/sys/class/infiniband/soft0", &kind));
+    assert_int_equal(kind, REDIRECT_WHOLE);
 }
 
 static void a_path_that_does_not_fit_stays(void **state)
 {
     enum { PREFIX = sizeof "/sys/class/infiniband" - 1, REPLACED = sizeof ROOT "/class/infiniband" - 1 };
     char path[PLACE_MAX + 64] = "/sys/class/infiniband/";
-    bool device;
+    enum redirect_kind kind;
     memset(path + PREFIX + 1, 'x', sizeof path - PREFIX - 2);
     path[PREFIX + PLACE_MAX - REPLACED] = 0; /* one byte too long */
-    assert_null(replaced(path, &device));
+    assert_null(replaced(path, &kind));
     path[PREFIX + PLACE_MAX - REPLACED - 1] = 0;
-    assert_int_equal(strlen(replaced(path, &device)), PLACE_MAX - 1);
+    assert_int_equal(strlen(replaced(path, &kind)), PLACE_MAX - 1);
+}
+
+static void pci_paths_lie_among_those_of_the_machine(void **state)
+{
+    static const struct {
+        const char *path, *place;
+        enum redirect_kind kind;
+    } cases[] = {
+        {"/sys/devices/pci0000:18/0000:18:00.0/class", ROOT "/devices/pci0000:18/0000:18:00.0/class", REDIRECT_AMONG},
+        {"/sys//devices//pci0000:18", ROOT "/devices//pci0000:18", REDIRECT_AMONG},
+        {"/sys/bus/pci/devices", ROOT "/bus/pci/devices", REDIRECT_LIST},
+        {"/sys/bus/pci/devices/", ROOT "/bus/pci/devices/", REDIRECT_LIST},
+        {"/sys/bus/pci/devices/0000:18:00.0", ROOT "/bus/pci/devices/0000:18:00.0", REDIRECT_AMONG},
+        {"/sys/class/pci_bus", ROOT "/class/pci_bus", REDIRECT_LIST},
+        {"/sys/class/pci_bus/0000:18/../../0000:18:00.0", ROOT "/class/pci_bus/0000:18/../../0000:18:00.0",
+         REDIRECT_AMONG},
+    };
+    enum redirect_kind kind;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(replaced(cases[i].path, &kind), cases[i].place);
+        assert_int_equal(kind, cases[i].kind);
+    }
+    assert_null(replaced("/sys/devices", &kind));
+    assert_null(replaced("/sys/devices/system/cpu", &kind));
+    assert_null(replaced("/sys/bus/pci", &kind));
+    assert_null(replaced("/sys/bus/pci/drivers", &kind));
+    assert_null(replaced("/sys/devices/pci0000:18/../../../etc", &kind));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_of_the_kernel_are_replaced),   cmocka_unit_test(other_paths_are_not),
-        cmocka_unit_test(nothing_outside_is_reached_by_dots), cmocka_unit_test(only_what_lies_in_dev_is_a_device),
+        cmocka_unit_test(paths_of_the_kernel_are_replaced),
+        cmocka_unit_test(other_paths_are_not),
+        cmocka_unit_test(nothing_outside_is_reached_by_dots),
+        cmocka_unit_test(only_what_lies_in_dev_is_a_device),
         cmocka_unit_test(a_path_that_does_not_fit_stays),
+        cmocka_unit_test(pci_paths_lie_among_those_of_the_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,17 @@
+/* The files of PCI functions in the tree of sysfs.h: the functions, the bridges and buses of their paths, and
+ * bus/pci/devices and class/pci_bus, which have those of the machine, too. */
+#ifndef TOOLS_PCI_FILES_H
+#define TOOLS_PCI_FILES_H
+
+#include <stdbool.h>
+
+#include "pci/entry.h"
+#include "pci/pci.h"
+
+/* Behind the directory `devices`, and before what stands in the functions. `infiniband`: of the devices' link layer. */
+void pci_describe(struct place *, const struct pci_layout *, bool infiniband);
+
+/* The files that name the processors beside the NUMA node, as those of a device have them; `list` is NULL for all. */
+void pci_describe_processors(const struct place *, int64_t numa, const char *list);
+
+#endif
