@@ -110,6 +110,15 @@ __attribute__((always_inline)) static inline void traffic_note(struct traffic_fl
     traffic_note_more(flow, event, a, b, 0);
 }
 
+/* A work request of the send queue or a receive ended (EVENT_SEND_ENDED, EVENT_RECEIVE_ENDED). Many that are flushed
+ * after one error would push what came before it out of the story, which counts them. */
+__attribute__((always_inline)) static inline void
+traffic_note_ended(struct traffic_flow *flow, enum event event, uint64_t id, enum ibv_wc_status status, uint32_t more)
+{
+    if (status != IBV_WC_WR_FLUSH_ERR)
+        traffic_note_more(flow, event, id, status, more);
+}
+
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
  * `peer` is the end of the link; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
  * False: the memory of the payload is gone, and nothing was sent. */

@@ -78,10 +78,11 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
     return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
 }
 
-/* Many that follow one error would push what came before it out of the story, which counts them. */
-static inline bool is_kept(const struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status)
+/* Of work that went without a packet there is no record. */
+static inline void note_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status)
 {
-    return status == IBV_WC_SUCCESS ? !qp_does_directly(qp, work->opcode) : status != IBV_WC_WR_FLUSH_ERR;
+    if (status != IBV_WC_SUCCESS || !qp_does_directly(qp, work->opcode))
+        traffic_note_ended(qp_flow(qp), EVENT_SEND_ENDED, work->id, status, work->opcode);
 }
 
 static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
@@ -92,8 +93,7 @@ static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enu
     unsigned vendor = reason;
     if (unlikely(status != IBV_WC_SUCCESS))
         vendor = tell_failed_send(qp, work, status, reason);
-    if (is_kept(qp, work, status))
-        traffic_note_more(qp_flow(qp), EVENT_SEND_ENDED, work->id, status, work->opcode);
+    note_sent(qp, work, status);
     qp->sends.unsignalled = 0;
     struct completion *entry = cq_begin_push(cq);
     if (unlikely(!entry))
@@ -220,8 +220,7 @@ void qp_owner_note_received(struct qp *qp, const struct recv_wqe *receive, const
     lock_assert_held(&qp->lock);
     if (unlikely(arrival->status != IBV_WC_SUCCESS))
         qp_story_receive(qp, receive, arrival);
-    if (arrival->status != IBV_WC_WR_FLUSH_ERR)
-        traffic_note_more(qp_flow(qp), EVENT_RECEIVE_ENDED, receive->id, arrival->status, arrival->length);
+    traffic_note_ended(qp_flow(qp), EVENT_RECEIVE_ENDED, receive->id, arrival->status, arrival->length);
 }
 
 void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
@@ -235,8 +234,7 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
         failed = tell_failed_receive(qp, receive, arrival);
         arrival = &failed;
     }
-    if (arrival->status != IBV_WC_WR_FLUSH_ERR)
-        traffic_note_more(qp_flow(qp), EVENT_RECEIVE_ENDED, id, arrival->status, arrival->length);
+    traffic_note_ended(qp_flow(qp), EVENT_RECEIVE_ENDED, id, arrival->status, arrival->length);
     receive_queue_free(qp->receives.queue, receive);
     cq_note_round(cq);
     struct completion *entry = cq_begin_push(cq);

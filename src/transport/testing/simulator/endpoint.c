@@ -108,6 +108,7 @@ bool endpoint_transmit(struct endpoint *endpoint, struct packet *packet, struct 
 {
     memset(packet, 0xee, sizeof(*packet)); /* an engine writes all that its operation has */
     endpoint->along = 0;
+    endpoint->fresh = endpoint_is_reliable(endpoint) ? engine_sent_psn(&endpoint->engine) : 0;
     if (transmit_along(endpoint, packet, pieces))
         return true;
     return transmit_shared(endpoint, packet, pieces) ||

@@ -38,6 +38,11 @@ static void sink(struct events *events)
     }
 }
 
+nanos events_next(const struct events *events)
+{
+    return events->count ? events->heap[0].time : NANOS_NEVER;
+}
+
 bool events_take(struct events *events, struct world_event *event)
 {
     if (!events->count)

@@ -38,6 +38,7 @@ struct events {
 };
 
 void events_add(struct events *, struct world_event);
+nanos events_next(const struct events *); /* its time; NANOS_NEVER: there is none */
 bool events_take(struct events *, struct world_event *);
 void events_free(struct events *);
 

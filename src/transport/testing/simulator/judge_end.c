@@ -92,7 +92,7 @@ void judge_end(struct endpoint *endpoint)
         judge_reliable_memory(endpoint);
     else if (!endpoint_is_reliable(endpoint))
         judge_unreliable_memory(endpoint);
-    engine_flush(&endpoint->engine);
+    endpoint_flush(endpoint);
     owner_flush_receives(endpoint);
     if (endpoint->receives_ended != endpoint->receives_posted)
         world_complain(endpoint->world, endpoint, "%u receives ended, %u posted", endpoint->receives_ended,

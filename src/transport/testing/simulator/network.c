@@ -155,18 +155,24 @@ static void launch(const struct endpoint *from, struct endpoint *to, const struc
                (struct world_event){.time = landing, .kind = EVENT_PACKET, .target = to->index, .flight = flight});
 }
 
-void network_send(struct endpoint *from, const struct packet *packet)
+static void note_answer(const struct endpoint *endpoint, const struct packet *packet, const char *word)
+{
+    const struct op *op = op_find(packet->opcode);
+    if (op && op->flags & OP_AETH)
+        world_note(endpoint->world, endpoint, word, packet->psn, packet->syndrome);
+}
+
+/* A READ takes the PSNs of its response. */
+static void note_reserved(const struct endpoint *from, const struct packet *packet)
+{
+    const struct op *op = op_find(packet->opcode);
+    if (op && op->flags & OP_READ && packet->length > from->segment)
+        world_note(from->world, from, "reserves", packet->psn, (packet->length - 1) / from->segment);
+}
+
+static void carry(struct endpoint *from, struct endpoint *to, const struct packet *packet)
 {
     struct world *world = from->world;
-    struct endpoint *to = find(world, packet->destination);
-    world->statistics.packets++;
-    world_note(world, from, "sends", (uint64_t)packet->opcode << 24 | packet->psn, packet->payload.length);
-    check_packet(from, packet);
-    check_window(from, packet);
-    if (!to) {
-        world_complain(world, from, "sends to queue pair 0x%x", packet->destination);
-        return;
-    }
     if (is_lost(world)) {
         world->statistics.lost++;
         world_note(world, from, "loses", packet->psn, 0);
@@ -179,10 +185,51 @@ void network_send(struct endpoint *from, const struct packet *packet)
     launch(from, to, packet);
 }
 
+void watcher_carry(struct watcher *watcher, uint32_t index, const struct packet *packet, uint32_t along)
+{
+    struct endpoint *from = &watcher->world->endpoints[index];
+    uint32_t before = from->along;
+    from->along = along;
+    carry(from, find(watcher->world, packet->destination), packet);
+    from->along = before;
+}
+
+static void hand_over(struct endpoint *from, struct endpoint *to, const struct packet *packet)
+{
+    const struct watched watched = world_watched(from);
+    struct watcher *watcher = from->world->watcher;
+    if (watcher)
+        watcher->operations->transmitted(watcher, &watched, packet, from->along, from->fresh);
+    else
+        carry(from, to, packet);
+}
+
+void network_send(struct endpoint *from, const struct packet *packet)
+{
+    struct world *world = from->world;
+    struct endpoint *to = find(world, packet->destination);
+    world->statistics.packets++;
+    world_note(world, from, "sends", (uint64_t)packet->opcode << 24 | packet->psn, packet->payload.length);
+    note_answer(from, packet, "answers");
+    note_reserved(from, packet);
+    check_packet(from, packet);
+    check_window(from, packet);
+    if (!to) {
+        world_complain(world, from, "sends to queue pair 0x%x", packet->destination);
+        return;
+    }
+    hand_over(from, to, packet);
+}
+
 void network_land(struct endpoint *to, struct flight *flight)
 {
     const struct packet *packet = &flight->packet;
+    struct watcher *watcher = to->world->watcher;
+    const struct watched watched = world_watched(to);
     world_note(to->world, to, "gets", (uint64_t)packet->opcode << 24 | packet->psn, packet->payload.length);
+    note_answer(to, packet, "hears");
+    if (watcher)
+        watcher->operations->arrived(watcher, &watched, packet);
     if (flight->along)
         engine_receive_along(&to->engine, flight->along, to->world->now);
     endpoint_receive(to, packet);

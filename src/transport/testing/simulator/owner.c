@@ -11,7 +11,12 @@ static struct endpoint *endpoint_of(struct engine_owner *owner)
 
 static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
-    judge_sent(endpoint_of(owner), work, status, reason);
+    struct endpoint *endpoint = endpoint_of(owner);
+    const struct watched watched = world_watched(endpoint);
+    struct watcher *watcher = endpoint->world->watcher;
+    if (watcher)
+        watcher->operations->sent(watcher, &watched, work, status);
+    judge_sent(endpoint, work, status, reason);
 }
 
 static const struct recv_wqe *take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
@@ -39,9 +44,18 @@ static void return_receive(struct engine_owner *owner, const struct recv_wqe *re
     endpoint->receives_taken--;
 }
 
+static void end_receive(struct endpoint *endpoint, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    const struct watched watched = world_watched(endpoint);
+    struct watcher *watcher = endpoint->world->watcher;
+    if (watcher)
+        watcher->operations->received(watcher, &watched, receive, arrival);
+    judge_received(endpoint, receive, arrival);
+}
+
 static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    judge_received(endpoint_of(owner), receive, arrival);
+    end_receive(endpoint_of(owner), receive, arrival);
 }
 
 static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
@@ -96,7 +110,7 @@ void owner_flush_receives(struct endpoint *endpoint)
 {
     const struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
     while (endpoint->receives_taken != endpoint->receives_posted)
-        judge_received(endpoint, &endpoint->receives[endpoint->receives_taken++]->receive, &flushed);
+        end_receive(endpoint, &endpoint->receives[endpoint->receives_taken++]->receive, &flushed);
 }
 
 static void failed(struct engine_owner *owner, bool sqe)
@@ -105,6 +119,7 @@ static void failed(struct engine_owner *owner, bool sqe)
     struct world *world = endpoint->world;
     const struct send_queue *queue = engine_queue(&endpoint->engine);
     world_note(world, endpoint, "fails", sqe, 0);
+    world_enter(endpoint, IBV_QPS_RTS, sqe ? IBV_QPS_SQE : IBV_QPS_ERR);
     if (!sqe)
         endpoint_flush(endpoint);
     if (queue->head != queue->tail)
@@ -139,9 +154,22 @@ static void event(struct engine_owner *owner, enum ibv_event_type type)
 static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
     struct endpoint *endpoint = endpoint_of(owner);
+    const struct watched watched = world_watched(endpoint);
+    struct watcher *watcher = endpoint->world->watcher;
     world_note(endpoint->world, endpoint, "drops", packet->psn, reason);
+    if (watcher)
+        watcher->operations->dropped(watcher, &watched, packet, reason);
     if (reason == REASON_NONE)
         world_complain(endpoint->world, endpoint, "drops psn %u for no reason", packet->psn);
+}
+
+static void note(struct engine_owner *owner, enum event what, uint64_t a, uint64_t b)
+{
+    struct endpoint *endpoint = endpoint_of(owner);
+    const struct watched watched = world_watched(endpoint);
+    struct watcher *watcher = endpoint->world->watcher;
+    if (watcher)
+        watcher->operations->note(watcher, &watched, what, a, b);
 }
 
 static void watch(struct engine_owner *owner, nanos deadline)
@@ -165,5 +193,6 @@ const struct owner_operations host_of_simulator = {
     .failed = failed,
     .event = event,
     .dropped = dropped,
+    .note = note,
     .watch = watch,
 };

@@ -69,7 +69,8 @@ static void choose_settings(struct world *world, struct engine_settings *setting
         settings->rnr_retry = 7;
     settings->max_dest_rd_atomic = chance_between(chance, settings->max_rd_atomic, SAVED_MAX);
     settings->exact = true;
-    if (!chance_hits(chance, 400))
+    bool watched = world->watcher && world->watcher->disturbs; /* a copy that waits is none of a reference */
+    if (watched || !chance_hits(chance, 400))
         return;
     settings->exact = false;
     settings->reference_segment = settings->segment << chance_between(chance, 0, 3);
@@ -178,11 +179,22 @@ static void make_datagram(struct world *world, uint32_t index)
     endpoint_start(endpoint, 0, choose_psn(&world->chance));
 }
 
-void world_make(struct world *world, uint64_t seed)
+/* The oracle expects what the packets may meet on their way. */
+static void expect_disturbance(struct plan *plan)
+{
+    plan->in_order = false;
+    if (!plan->duplication)
+        plan->duplication = 1;
+}
+
+void world_make(struct world *world, uint64_t seed, struct watcher *watcher)
 {
     memset(world, 0, sizeof(*world));
     world->chance.state = seed;
+    world->watcher = watcher;
     plan_make(&world->plan, &world->chance);
+    if (watcher && watcher->disturbs)
+        expect_disturbance(&world->plan);
     world->count = 2 * world->plan.pairs + world->plan.datagrams;
     world->endpoints = calloc(world->count, sizeof(*world->endpoints));
     for (uint32_t i = 0; i < world->plan.pairs; i++)

@@ -25,6 +25,10 @@ void world_note(struct world *world, const struct endpoint *endpoint, const char
     mix(&world->trace, (uint64_t)number << 32 | (uint8_t)what[0] << 8 | (uint8_t)what[1]);
     mix(&world->trace, a);
     mix(&world->trace, b);
+    if (world->watcher && endpoint) {
+        const struct watched watched = world_watched(endpoint);
+        world->watcher->operations->noted(world->watcher, &watched, what, a, b);
+    }
     if (world->log)
         fprintf(world->log, "%12llu qp 0x%x %s 0x%llx %llu\n", (unsigned long long)world->now, number, what,
                 (unsigned long long)a, (unsigned long long)b);
@@ -40,6 +44,15 @@ void world_complain(struct world *world, const struct endpoint *endpoint, const 
     va_start(arguments, format);
     vsnprintf(world->complaint + used, sizeof(world->complaint) - used, format, arguments);
     va_end(arguments);
+}
+
+void world_enter(struct endpoint *endpoint, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+    const struct watched watched = world_watched(endpoint);
+    struct watcher *watcher = endpoint->world->watcher;
+    world_note(endpoint->world, endpoint, "enters", from, to);
+    if (watcher)
+        watcher->operations->entered(watcher, &watched, from, to);
 }
 
 static void die(struct world *world, uint32_t node)
@@ -70,6 +83,8 @@ static void resume(struct endpoint *endpoint)
     if (engine_has_failed(&endpoint->engine))
         return;
     endpoint->send_broken = false;
+    if (engine_has_send_error(&endpoint->engine))
+        world_enter(endpoint, IBV_QPS_SQE, IBV_QPS_RTS);
     endpoint_recover(endpoint);
 }
 
@@ -83,6 +98,8 @@ static void drain(struct endpoint *endpoint)
 
 static void flush(struct endpoint *endpoint)
 {
+    if (!endpoint->failed)
+        world_enter(endpoint, engine_has_send_error(&endpoint->engine) ? IBV_QPS_SQE : IBV_QPS_RTS, IBV_QPS_ERR);
     endpoint_flush(endpoint);
     endpoint->failed = true;
     endpoint->gone_since = endpoint->world->now;
@@ -113,6 +130,7 @@ static void expire(struct endpoint *endpoint)
         return;
     bool slow = chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) &&
                 !engine_has_failed(&endpoint->peer->engine);
+    world_note(world, endpoint, "expires", slow, 0);
     engine_expire(&endpoint->engine, world->now, slow ? PEER_SLOW : PEER_SILENT, REASON_NONE);
     world_watch(endpoint, engine_watch(&endpoint->engine));
 }
@@ -196,10 +214,27 @@ static void dispatch(struct world *world, const struct world_event *event)
     }
 }
 
+/* What the watcher holds back, and is due before the next event. */
+static void let_leave(struct world *world)
+{
+    struct watcher *watcher = world->watcher;
+    nanos due;
+    while (watcher && (due = watcher->operations->due(watcher)) != NANOS_NEVER && due <= events_next(&world->events)) {
+        world->now = due > world->now ? due : world->now;
+        watcher->operations->expired(watcher, world->now);
+    }
+}
+
+static bool take_event(struct world *world, struct world_event *event)
+{
+    let_leave(world);
+    return events_take(&world->events, event);
+}
+
 void world_run(struct world *world)
 {
     struct world_event event;
-    while (!world->complaint[0] && events_take(&world->events, &event)) {
+    while (!world->complaint[0] && take_event(world, &event)) {
         world->now = event.time;
         if (++world->statistics.events > EVENTS_MOST)
             world_complain(world, NULL, "never comes to rest");

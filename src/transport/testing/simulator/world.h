@@ -9,6 +9,7 @@
 #include "transport/testing/simulator/chance.h"
 #include "transport/testing/simulator/events.h"
 #include "transport/testing/simulator/plan.h"
+#include "transport/testing/simulator/watcher.h"
 
 enum {
     TARGET_BYTES = 1 << 15, /* of each endpoint, for the peer's WRITEs and READs */
@@ -105,6 +106,7 @@ struct endpoint {
     bool draining, drained; /* drained: SQ_DRAINED was raised */
     bool pump_announced, ack_announced;
     uint32_t along;        /* the ACK that goes along with the packet that is being sent */
+    uint32_t fresh;        /* the first PSN that had not been sent before that packet */
     nanos watched;         /* when its owner will look at its timers, at the latest */
     nanos timer_announced; /* the same, with the owner's lateness */
     nanos last_landing;    /* of a packet to it, to keep the order */
@@ -130,6 +132,7 @@ struct world {
     uint64_t trace;                          /* a hash of all that happened */
     char complaint[256];                     /* the first thing that was wrong; "" while all is well */
     FILE *log;                               /* or NULL */
+    struct watcher *watcher;                 /* or NULL */
     struct statistics statistics;
 };
 
@@ -140,16 +143,25 @@ void world_note(struct world *, const struct endpoint *, const char *what, uint6
 __attribute__((format(printf, 3, 4))) void world_complain(struct world *, const struct endpoint *, const char *format,
                                                           ...);
 
+/* The state of the queue pair changes. */
+void world_enter(struct endpoint *, enum ibv_qp_state from, enum ibv_qp_state to);
+
 /* Its owner will look at the timers at this time, or somewhat later. */
 void world_watch(struct endpoint *, nanos deadline);
 
-void world_make(struct world *, uint64_t seed);
+/* `watcher` NULL: none. */
+void world_make(struct world *, uint64_t seed, struct watcher *);
 void world_run(struct world *);
 void world_free(struct world *);
 
 static inline bool world_is_dead(const struct endpoint *endpoint)
 {
     return endpoint->world->dead[endpoint->node];
+}
+
+static inline struct watched world_watched(const struct endpoint *endpoint)
+{
+    return (struct watched){endpoint->world->now, endpoint->index, endpoint->number, endpoint->service};
 }
 
 #endif
