@@ -5,6 +5,7 @@
 
 The library needs no debug information: it has a table that says where everything stands (src/report/layout.def). The
 file of the library must be where it was, as for any core file, or where "set solib-search-path" says."""
+import itertools
 import json
 import os
 import re
@@ -180,6 +181,13 @@ def _queue_pairs(layout):
             yield _device(context), qp
 
 
+def _standins(layout):
+    """Of XRC: queue pairs that the program does not know, in place of other processes'."""
+    for guest in _list(layout, Thing(layout, "process", layout.at["process"]).where("loop.guests"), "guest", "siblings"):
+        qp = Thing(layout, "qp", guest["endpoint"] - layout.members["qp_datapath.endpoint"][0])
+        yield _text(_flow(layout, qp).follow("device", "device").where("name")), qp
+
+
 # -- a story, in the form that src/verbs/ask/qp_story.c writes
 
 def _report_memory(layout, memory):
@@ -208,7 +216,7 @@ def _report_error(layout, error):
     elif error["reason"] == layout.constant("REASON_QP_PERMISSION"):
         said["flags"] = layout.access(error["limit"])
     elif error["limit"]:
-        said["limit"] = error["limit"]
+        said["process" if subject == layout.constant("STORY_NOTHING") else "limit"] = error["limit"]
     memory = error.inner("memory", "story_memory")
     if memory["refused"]:
         said["memory"] = _report_memory(layout, memory)
@@ -263,7 +271,7 @@ def _report_peer(layout, qp, story):
         said["peer_qp"] = qp["attr.dest_qp_num"]
     if pid:
         said["peer_pid"] = pid
-    for key, member in (("network", "path.remote"), ("peer_ended", "path.peer_ended")):
+    for key, member in (("network", "path.remote"), ("peer_ended", "path.peer_ended"), ("stands_in", "xrc.stands_in")):
         if qp[member]:
             said[key] = True
     return said
@@ -345,7 +353,7 @@ def _report(layout, device, qp):
 
 
 def _write(layout, file):
-    for device, qp in _queue_pairs(layout):
+    for device, qp in itertools.chain(_queue_pairs(layout), _standins(layout)):
         file.write(json.dumps(_report(layout, device, qp)) + "\n")
 
 

@@ -42,10 +42,10 @@ enum story_subject {
 };
 
 struct story_error {
-    nanos time, posted;   /* when it happened; when the work was posted, to a millisecond */
-    uint64_t id, address; /* of the work request or receive; the remote address */
-    uint32_t length,
-        limit; /* bytes; of a receive the room that it has, of a packet a number that its reason is about */
+    nanos time, posted;     /* when it happened; when the work was posted, to a millisecond */
+    uint64_t id, address;   /* of the work request or receive; the remote address */
+    uint32_t length, limit; /* bytes; of a receive the room that it has, of a packet a number that its reason is about,
+                             * of the queue pair itself the process that failed it, if that is another */
     uint32_t psn, key;
     uint32_t flushed_sends, flushed_receives;
     uint64_t receive_id;    /* of a packet's receive */

@@ -180,6 +180,22 @@ static void report_down(FILE *out, const struct process *process)
     fputs("]", out);
 }
 
+/* The one that stands in for another process's queue pair of this number. */
+static void report_standin(FILE *out, const struct process *process, unsigned long number)
+{
+    const struct guest *guest;
+    lock_assert_held(&process->progress);
+    LIST_FOREACH (guest, &process->loop.guests, siblings) {
+        struct qp *qp = qp_of_endpoint(guest->endpoint);
+        if (guest->number != number || !report_lock(&qp->lock))
+            continue;
+        qp_story_report(out, qp);
+        lock_release(&qp->lock);
+        return;
+    }
+    fputs("null", out);
+}
+
 /* The queue pair with this number, if it is of this process and not being changed. */
 static void report_story(FILE *out, const struct process *process, unsigned long number)
 {
@@ -194,7 +210,7 @@ static void report_story(FILE *out, const struct process *process, unsigned long
             lock_release(&qp->lock);
             return;
         }
-    fputs("null", out);
+    report_standin(out, process, number);
 }
 
 static void answer_story(FILE *out, struct process *process, const char *number)
@@ -208,20 +224,27 @@ static void answer_story(FILE *out, struct process *process, const char *number)
     fputs("\n", out);
 }
 
+static void end_story(struct qp *qp)
+{
+    if (!report_lock(&qp->lock))
+        return;
+    qp_story_end(qp);
+    lock_release(&qp->lock);
+}
+
 void report_stories_end(struct process *process)
 {
     struct context *context;
     struct object *object;
+    const struct guest *guest;
+    lock_assert_held(&process->progress);
+    LIST_FOREACH (guest, &process->loop.guests, siblings)
+        end_story(qp_of_endpoint(guest->endpoint));
     if (!mutex_try(&process->control))
         return;
     LIST_FOREACH (context, &process->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
-            struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
-            if (!report_lock(&qp->lock))
-                continue;
-            qp_story_end(qp);
-            lock_release(&qp->lock);
-        }
+        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings)
+            end_story(qp_real((struct qp *)((char *)object - offsetof(struct qp, object))));
     mutex_release(&process->control);
 }
 

@@ -75,6 +75,23 @@ def every_cause_is_told_from_core_files():
         compare(f"{name}, a core file", plain(done.stdout.decode(), numbers), CAUSES[name])
 
 
+def a_third_process_is_told_of_from_core_files():
+    """By what it has left as it refused a message, and by its own core file where it waits for a receive."""
+    with failed("short-third") as (numbers, end):
+        core, = _dump(numbers[0])
+        end()
+    out, err = _gdb(f"core-file {core}", f"softverbs story {numbers[1]}")
+    _compare_part("a third process that refused", out, numbers, CAUSES["short-third"], err)
+    path = f"{TEMPORARY}/stories-of-three"
+    with failed("empty-third", "--log", "none") as (numbers, end):
+        ends = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)["ends"]
+        cores = _dump(numbers[0], numbers[2], ends[2]["pid"])
+        end()
+    _take_stories(cores, path)
+    done = expect(softverbs("why", "--from", path, "--qp", str(numbers[1]), str(numbers[0])))
+    compare("a third process that waits", plain(done.stdout.decode(), numbers), CAUSES["empty-third"])
+
+
 def a_core_file_tells_what_the_process_tells():
     for name in ("remote-range", "receive-permission", "no-receive"):
         path = f"{TEMPORARY}/{name}.stories"

@@ -30,6 +30,7 @@ struct cause {
     unsigned psn;              /* sq_psn of the client; the server expects 0 */
     enum ibv_qp_type type;     /* 0: RC */
     bool shared, late;         /* the server has a shared receive queue; posts its receive when it is too late */
+    bool third;                /* a third process has the shared receive queue, of XRC */
     bool window;               /* what the client names is a memory window of a half of the region */
     bool segments; /* the client's is a raw packet queue pair, which sends IBV_WR_TSO with a strange header */
     /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
@@ -95,6 +96,25 @@ static const struct cause causes[] = {
      .type = IBV_QPT_XRC_SEND,
      .shared = true},
     {.name = "empty-xrc", .opcode = IBV_WR_SEND, .length = 8, .rnr_retry = 2, .type = IBV_QPT_XRC_SEND, .shared = true},
+    {.name = "short-third",
+     .opcode = IBV_WR_SEND,
+     .length = 300,
+     .receive = 299,
+     .type = IBV_QPT_XRC_SEND,
+     .third = true},
+    {.name = "empty-third",
+     .opcode = IBV_WR_SEND,
+     .length = 8,
+     .rnr_retry = 2,
+     .type = IBV_QPT_XRC_SEND,
+     .third = true},
+    {.name = "hang-third",
+     .opcode = IBV_WR_SEND,
+     .length = 8,
+     .rnr_retry = 7,
+     .hangs = true,
+     .type = IBV_QPT_XRC_SEND,
+     .third = true},
     {.name = "never-armed", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = NEVER_ARMS},
     {.name = "armed-once", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_ONCE},
     {.name = "solicited", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = ARMS_FOR_SOLICITED},
@@ -120,7 +140,8 @@ struct meeting {
         unsigned qp, rkey, srq;
         unsigned long memory;
         union ibv_gid gid;
-    } ends[2]; /* client, server */
+    } ends[2];          /* client, server */
+    atomic_bool shared; /* the third process has its shared receive queue */
     atomic_bool over;
 };
 
@@ -163,14 +184,22 @@ static void open_device(unsigned access, bool sleeps)
         fail("no objects");
 }
 
+static int domain_file = -1; /* of the XRC domain that several processes have; -1: it is one process's */
 static struct ibv_xrcd *xrcd;
+
+static void open_domain(void)
+{
+    struct ibv_xrcd_init_attr domain = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = domain_file, .oflags = O_CREAT};
+    xrcd = ibv_open_xrcd(context, &domain);
+    if (!xrcd)
+        fail("no XRC domain");
+}
 
 /* One that the messages of XRC name. */
 static void make_xrc_srq(void)
 {
-    struct ibv_xrcd_init_attr domain = {
-        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
-    xrcd = ibv_open_xrcd(context, &domain);
+    open_domain();
     struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = 16, .max_sge = 1},
                                         .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
                                                      IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
@@ -178,7 +207,7 @@ static void make_xrc_srq(void)
                                         .pd = pd,
                                         .xrcd = xrcd,
                                         .cq = cq};
-    srq = xrcd ? ibv_create_srq_ex(context, &init) : NULL;
+    srq = ibv_create_srq_ex(context, &init);
     if (!srq || ibv_get_srq_num(srq, &meeting->ends[1].srq))
         fail("no shared receive queue of XRC");
 }
@@ -361,6 +390,13 @@ static void post_and_wait(void)
     post_sends();
 }
 
+static void wait_for_third(void)
+{
+    for (int i = 0; !atomic_load(&meeting->shared); i++, usleep(1000))
+        if (i > MOST_SECONDS * 1000)
+            fail("the third process does not come");
+}
+
 static void run_client(pid_t server)
 {
     const struct end *peer = &meeting->ends[1];
@@ -378,6 +414,8 @@ static void run_client(pid_t server)
         waitpid(server, NULL, 0);
     if (cause->server == STOPS)
         waitpid(server, NULL, WUNTRACED);
+    if (cause->third)
+        wait_for_third();
     if (cause->waits != POLLS)
         post_and_wait();
     else
@@ -475,6 +513,8 @@ static void run_server(void)
     open_device((all & ~cause->access) | (cause->window ? IBV_ACCESS_MW_BIND : 0), cause->server_waits);
     if (cause->shared)
         (cause->type == IBV_QPT_XRC_SEND ? make_xrc_srq : make_srq)();
+    if (cause->third)
+        open_domain();
     if (cause->server == STRANGE) {
         make_qp(1, IBV_ACCESS_LOCAL_WRITE);
         other = qp;
@@ -485,7 +525,7 @@ static void run_server(void)
         connect_strangely(other);
     else if (cause->server != INIT)
         connect_qp(&meeting->ends[0], meeting->ends[0].qp);
-    if (!cause->late)
+    if (!cause->late && !cause->third)
         post_receive();
     spoil();
     meet(1, 2);
@@ -504,6 +544,33 @@ static void run_server(void)
     }
 }
 
+/* It has the shared receive queue, and the server the queue pair. */
+static void run_third(void)
+{
+    struct ibv_wc wc;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    open_device(IBV_ACCESS_LOCAL_WRITE, false);
+    make_xrc_srq();
+    post_receive();
+    atomic_store(&meeting->shared, true);
+    while (!atomic_load(&meeting->over)) {
+        ibv_poll_cq(cq, 1, &wc);
+        usleep(1000);
+    }
+}
+
+static pid_t begin(void (*run)(void))
+{
+    pid_t process = fork();
+    if (process < 0)
+        fail("no process");
+    if (!process) {
+        run();
+        exit(0);
+    }
+    return process;
+}
+
 int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
@@ -514,14 +581,12 @@ int main(int argc, char **argv)
     meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!cause || meeting == MAP_FAILED)
         fail("no such cause");
-    pid_t server = fork();
-    if (server < 0)
-        fail("no server");
-    if (!server) {
-        run_server();
-        return 0;
-    }
+    if (cause->third)
+        domain_file = memfd_create("domain", 0);
+    pid_t third = cause->third ? begin(run_third) : 0, server = begin(run_server);
     run_client(server);
     waitpid(server, NULL, 0);
+    if (third)
+        waitpid(third, NULL, 0);
     return 0;
 }

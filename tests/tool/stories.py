@@ -6,7 +6,7 @@ import subprocess
 import cases
 from cases import BUILD, SOFTVERBS
 
-# The text of each cause, line by line: C and S are the processes of client and server, c and s their queue pairs, K a key, A an address, N
+# The text of each cause, line by line: C and S are the processes of client and server, X is a third one, c and s their queue pairs, K a key, A an address, N
 # a number; a time stands in front where one is known.
 OWN_ERROR = "Queue pair c of C is RC in ERR, connected with s of S."
 OWN_XRC_ERROR = OWN_ERROR.replace("RC", "XRC_SEND")
@@ -122,6 +122,20 @@ CAUSES = {
         OWN_XRC_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
         "S has no receive posted to shared receive queue N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
+    "short-third": [
+        OWN_XRC_ERROR, "X has shared receive queue N of XRC and takes the messages that name it, in place of S.",
+        "T C posted IBV_WR_SEND of 300 bytes, wr_id 7.",
+        "T X refused it: the message has 300 bytes, and the receive of wr_id 5 has room for 299 (reason 200).",
+        "X completed the receive of wr_id 5 with IBV_WC_LOC_LEN_ERR.", "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).",
+        "\"softverbs explain 200\" has causes and cures."],
+    "empty-third": [
+        OWN_XRC_ERROR, "X has shared receive queue N of XRC and takes the messages that name it, in place of S.",
+        SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
+        "X has no receive posted to shared receive queue N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "\"softverbs explain 106\" has causes and cures."],
+    "hang-third": [
+        CONNECTED.replace("RC", "XRC_SEND"), "X has shared receive queue N of XRC and takes the messages that name it, in place of S.",
+        HANGS.replace("ibv_post_recv", "ibv_post_srq_recv")],
     "late-receive": [
         OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_recv); rnr_retry of C is 1.",
         "S has 1 receive posted to s since.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
@@ -180,7 +194,7 @@ LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetc
 # Nor does one whose messages were lost, as unreliable services may; the end that dropped them has it.
 DROPPED = ("uc-key", "uc-receive")
 # Their sentences from core files are those of similar causes; each case takes a second, so these are left out there.
-LIKE_OTHERS = ("no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
+LIKE_OTHERS = ("no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "short-third", "empty-third", "hang-third", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
 LOST_ENDED = {
     name: [CONNECTED.replace("of S", "of process S"), "It had no error.",
            CAUSES[name][2].replace("has 1", "had 1").replace("event waits", "event waited").replace("does not", "did not").replace(" is asked", " was asked")
@@ -230,6 +244,7 @@ def plain(text, numbers):
     text = re.sub(r"key 0x\w+", "key K", text)
     text = re.sub(r"address 0x\w+", "address A", text)
     text = re.sub(r"(answered) \d+( times)|(ran out) \d+", lambda found: f"{found[1] or found[3]} N{found[2] or ''}", text)
+    text = re.sub(r"stories \(\d+\)", "X", text)
     return re.sub(r"^\d\d:\d\d:\d\d\.\d\d\d ", "T ", text, flags=re.M).splitlines()
 
 

@@ -30,12 +30,12 @@ def _tell(name):
         compare(f"{name}, ended", plain(last.stdout.decode(), numbers), ENDED.get(name, lines))
 
 
-def _wait_until_told(numbers, lines, *options):
+def _wait_until_told(numbers, lines, *options, until=None):
     """The completion of what was sent comes by itself, and only the program could wait for it."""
     end = cases.until(20)
     while True:
         said = plain(expect(softverbs("why", *options, "--qp", f"{numbers[1]:#x}")).stdout.decode(), numbers)
-        if said == lines or time.monotonic() > end:
+        if (until(said) if until else said == lines) or time.monotonic() > end:
             return said
         time.sleep(0.1)
 
@@ -156,6 +156,32 @@ def what_a_fault_does_to_packets_is_in_the_records():
         assert "FAULT_CORRUPT" in done and "ACK_TIMEOUT" in done, done
         assert any("Faults that were asked for lost" in sentence for sentence in said["sentences"]), said["sentences"]
         end()
+
+
+def a_third_process_that_keeps_no_story_is_named_all_the_same():
+    """By the end that passed the message on; the stand-in is gone soon after its failure."""
+    lines = CAUSES["short-third"]
+    with failed("short-third", "--log", "none") as (numbers, end):
+        wanted = [lines[0], lines[2], "T S refused it: process X, which has the shared receive queue, refused the message, and left no story (reason 218).",
+                  lines[5], "\"softverbs explain 218\" has causes and cures."]
+        said = [re.sub(r"process \d+", "process X", line) for line in _wait_until_told(numbers, None, until=lambda said: len(said) == 5)]
+        compare("a third process without a story", said, wanted)
+        ends = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)["ends"]
+        assert len(ends) == 2 and ends[1]["error"]["name"] == "XRC_STANDIN_FAILED", ends
+        end()
+
+
+def each_of_three_processes_tells_the_same():
+    path = f"{TEMPORARY}/third"
+    with failed("short-third", "--story", path) as (numbers, end):
+        of_target = plain(expect(softverbs("why", "--qp", str(numbers[3]))).stdout.decode(), numbers)
+        compare("the target's", of_target[1:], CAUSES["short-third"][1:])
+        ends = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)["ends"]
+        assert [bool(each.get("stands_in")) for each in ends] == [False, False, True], ends
+        assert (ends[2]["qp"], ends[2]["peer_pid"]) == (numbers[3], numbers[2]) and ends[1]["error"]["process"] == ends[2]["pid"], ends
+        end()
+    said = expect(softverbs("why", "--from", path)).stdout.decode()
+    assert plain(said, numbers)[1:] == CAUSES["short-third"][1:], said
 
 
 def a_success_is_no_story():

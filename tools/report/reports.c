@@ -55,35 +55,6 @@ json_t *reports_collect(const char *directory, char *why, size_t why_size)
     return NULL;
 }
 
-/* Which queue pair is looked for. */
-struct sought {
-    const char *directory;
-    uint32_t qp;
-    json_t *story;
-};
-
-static void ask_story(const struct node_entry *entry, void *context)
-{
-    struct sought *sought = context;
-    char request[32];
-    if (!entry->alive || sought->story)
-        return;
-    snprintf(request, sizeof request, "story %u", sought->qp);
-    json_t *story = ask(sought->directory, entry->slot, request);
-    if (json_object_get(story, "qp"))
-        sought->story = story;
-    else
-        json_decref(story);
-}
-
-json_t *reports_ask_story(const char *directory, uint32_t qp)
-{
-    struct sought sought = {directory, qp, NULL};
-    char why[256];
-    node_list(directory, ask_story, &sought, why, sizeof why);
-    return sought.story;
-}
-
 /* The request to each, and their answers. */
 struct round {
     const char *directory, *request;

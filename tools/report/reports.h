@@ -4,14 +4,10 @@
 
 #include <jansson.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* An array with an object for each process, also for one that does not answer ("answers" is false): the caller's. NULL
  * and a sentence: the directory can't be read. */
 json_t *reports_collect(const char *directory, char *why, size_t why_size);
-
-/* The report of the live process that has the queue pair with this number: the caller's; NULL: none has. */
-json_t *reports_ask_story(const char *directory, uint32_t qp);
 
 /* A list of what the live processes answer to this request; those that do not are left out. */
 json_t *reports_ask_all(const char *directory, const char *request);

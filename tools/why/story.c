@@ -15,6 +15,7 @@
 #include "print/emit.h"
 #include "print/screen.h"
 #include "report/reports.h"
+#include "why/standin.h"
 #include "why/story_words.h"
 
 static json_int_t number_of(const json_t *object, const char *key)
@@ -118,7 +119,8 @@ struct wanted {
 
 static bool is_wanted(const json_t *story, const struct wanted *wanted)
 {
-    return number_of(story, "qp") == wanted->qp && (!wanted->pid || number_of(story, "pid") == wanted->pid) &&
+    return number_of(story, "qp") == wanted->qp && !standin_is(story) &&
+           (!wanted->pid || number_of(story, "pid") == wanted->pid) &&
            (!wanted->peer || !number_of(story, "peer_qp") || number_of(story, "peer_qp") == wanted->peer);
 }
 
@@ -133,15 +135,23 @@ static json_t *choose(const json_t *list, const struct wanted *wanted)
     return best;
 }
 
+/* What live processes have of this number: the queue pair, and stand-ins. The caller's. */
+static json_t *ask_live(const struct sources *sources, json_int_t qp)
+{
+    char request[32];
+    snprintf(request, sizeof request, "story %" JSON_INTEGER_FORMAT, qp);
+    return sources->directory ? reports_ask_all(sources->directory, request) : json_array();
+}
+
 /* Of a live process, or one that was kept. NULL: none. A reference that the caller gives back. */
 static json_t *find(const struct sources *sources, const struct wanted *wanted, bool ask)
 {
-    json_t *named = choose(sources->named, wanted), *live = NULL;
-    if (!named && ask && sources->directory)
-        live = reports_ask_story(sources->directory, (uint32_t)wanted->qp);
-    if (live && is_wanted(live, wanted))
+    json_t *named = choose(sources->named, wanted);
+    json_t *answers = !named && ask ? ask_live(sources, wanted->qp) : json_array();
+    json_t *live = json_incref(choose(answers, wanted));
+    json_decref(answers);
+    if (live)
         return live;
-    json_decref(live);
     return json_incref(named ? named : choose(sources->kept, wanted));
 }
 
@@ -167,20 +177,63 @@ static json_t *find_stranger(const struct sources *sources, const json_t *own)
     return wanted.qp && !itself ? find(sources, &wanted, true) : NULL;
 }
 
-static json_t *join(const struct sources *sources, json_t *own, bool ask)
+/* -- of XRC: the process whose shared receive queue a message names executes it in place of the one that has the queue
+ * pair */
+
+/* `pid`: of the process that has the queue pair; 0: not known. */
+static json_t *choose_standin(const json_t *list, json_int_t qp, json_int_t pid, json_t *best)
 {
-    char why[256];
-    json_t *peer = find_peer(sources, own, ask), *ends = json_array();
-    bool alone = !peer && sources->directory && number_of(own, "peer_qp");
-    json_t *stranger = alone ? find_stranger(sources, own) : NULL;
-    json_t *processes = alone && !stranger ? reports_collect(sources->directory, why, sizeof why) : NULL;
-    struct story_ends known = {own, peer, stranger, processes};
+    size_t i;
+    json_t *story;
+    json_array_foreach((json_t *)list, i, story)
+    {
+        bool fits = standin_is(story) && number_of(story, "qp") == qp && (!pid || number_of(story, "peer_pid") == pid);
+        if (fits && (!best || standin_is_better(story, best)))
+            best = story;
+    }
+    return best;
+}
+
+/* Of one of the ends, which receives. NULL: there is none, or it has left nothing. A reference that the caller gives
+ * back. */
+static json_t *find_standin(const struct sources *sources, const json_t *own, const json_t *peer)
+{
+    const char *type = json_string_value(json_object_get(own, "type"));
+    bool receives = type && !strcmp(type, "XRC_RECV");
+    json_int_t qp = number_of(own, receives ? "qp" : "peer_qp");
+    json_int_t pid = peer && !receives ? number_of(peer, "pid") : number_of(own, receives ? "pid" : "peer_pid");
+    if (!type || strncmp(type, "XRC", 3) != 0 || standin_is(own))
+        return NULL;
+    json_t *answers = ask_live(sources, qp);
+    json_t *best = choose_standin(sources->kept, qp, pid, choose_standin(sources->named, qp, pid, NULL));
+    best = json_incref(choose_standin(answers, qp, pid, best));
+    json_decref(answers);
+    return best;
+}
+
+static json_t *list_ends(json_t *own, json_t *peer, json_t *standin)
+{
+    json_t *ends = json_array();
     json_array_append(ends, own);
     if (peer)
         json_array_append(ends, peer);
-    json_t *story = json_pack("{s:o, s:o, s:i}", "ends", ends, "sentences", story_sentences(&known), "reason",
-                              (int)story_reason(own, peer));
+    if (standin)
+        json_array_append(ends, standin);
+    return ends;
+}
+
+static json_t *join(const struct sources *sources, json_t *own, bool ask)
+{
+    char why[256];
+    json_t *peer = find_peer(sources, own, ask), *standin = find_standin(sources, own, peer);
+    bool alone = !peer && sources->directory && number_of(own, "peer_qp");
+    json_t *stranger = alone ? find_stranger(sources, own) : NULL;
+    json_t *processes = alone && !stranger ? reports_collect(sources->directory, why, sizeof why) : NULL;
+    struct story_ends known = {own, peer, standin, stranger, processes};
+    json_t *story = json_pack("{s:o, s:o, s:i}", "ends", list_ends(own, peer, standin), "sentences",
+                              story_sentences(&known), "reason", (int)story_reason(&known));
     json_decref(peer);
+    json_decref(standin);
     json_decref(stranger);
     json_decref(processes);
     return story;
@@ -209,8 +262,13 @@ static void join_all(const struct sources *sources, int pid, json_t *stories)
     json_array_foreach(list, i, line)
     {
         struct wanted wanted = {number_of(line, "qp"), number_of(line, "pid"), 0};
-        if ((!pid || wanted.pid == pid) && wanted.qp && !is_told(stories, line))
+        if ((!pid || wanted.pid == pid) && wanted.qp && !standin_is(line) && !is_told(stories, line))
             json_array_append_new(stories, join(sources, choose(list, &wanted), false));
+    }
+    json_array_foreach(list, i, line) /* the ends of which nothing is left */
+    {
+        if ((!pid || number_of(line, "pid") == pid) && standin_is(line) && !is_told(stories, line))
+            json_array_append_new(stories, join(sources, line, false));
     }
 }
 
@@ -224,7 +282,8 @@ static void add_of_peer(const struct sources *sources, const struct wanted *want
     json_array_extend(list, sources->named);
     json_array_extend(list, sources->kept);
     json_array_foreach(list, i, line) if (number_of(line, "peer_qp") == wanted->qp &&
-                                          (!wanted->pid || number_of(line, "peer_pid") == wanted->pid)) best = line;
+                                          (!wanted->pid || number_of(line, "peer_pid") == wanted->pid) &&
+                                          (!best || !standin_is(line))) best = line;
     if (best) {
         json_t *story = join(sources, best, false);
         snprintf(text, sizeof text, "Of queue pair 0x%x itself nothing is left: this is the story of its peer.",

@@ -11,6 +11,7 @@
 #include "print/emit.h"
 #include "report/lost_event.h"
 #include "why/silence.h"
+#include "why/standin.h"
 #include "why/tale.h"
 
 enum { DETAIL = 512 };
@@ -99,7 +100,10 @@ static const char *describe(const json_t *error, json_int_t sent, char text[DETA
     const json_t *receive = json_object_get(error, "receive");
     if (describe_memory(error, text))
         return text;
-    if (reason == REASON_RECEIVE_TOO_SHORT && receive && sent)
+    if (reason == REASON_XRC_STANDIN_FAILED)
+        snprintf(text, DETAIL, "process %d, which has the shared receive queue, refused the message, and left no story",
+                 (int)tale_number(error, "process"));
+    else if (reason == REASON_RECEIVE_TOO_SHORT && receive && sent)
         snprintf(text, DETAIL,
                  "the message has %" PRIu64 " bytes, and the receive of wr_id %" PRIu64 " has room for %" PRIu64,
                  (uint64_t)sent, (uint64_t)tale_number(receive, "wr_id"), (uint64_t)tale_number(receive, "room"));
@@ -129,6 +133,10 @@ static const char *describe(const json_t *error, json_int_t sent, char text[DETA
 static void tell_ends(struct tale *tale)
 {
     char own[TALE_NAME], peer[TALE_NAME] = "";
+    if (standin_is(tale->own)) {
+        standin_tell(tale, tale->own, NULL);
+        return;
+    }
     if (tale->peer)
         tale_name(tale->peer, peer);
     else if (tale_number(tale->own, "peer_pid"))
@@ -211,7 +219,8 @@ static void tell_attempts(struct tale *tale, const json_t *end, const json_t *ot
 static bool is_refused_there(const json_t *end, const json_t *other)
 {
     unsigned reason = tale_reason(end);
-    return other && tale_has(error_of(other), "subject", "packet") &&
+    bool refuses = tale_has(error_of(other), "subject", "packet") || tale_reason(other) == REASON_XRC_STANDIN_FAILED;
+    return other && refuses &&
            (reason == REASON_REMOTE_INVALID_REQUEST || reason == REASON_REMOTE_ACCESS ||
             reason == REASON_REMOTE_OPERATION);
 }
@@ -436,9 +445,16 @@ static bool is_first(const json_t *end, const json_t *other)
     return tale_number(error_of(end), "time") <= tale_number(error_of(other), "time");
 }
 
-unsigned story_reason(const json_t *own, const json_t *peer)
+static unsigned reason_of(const json_t *own, const json_t *peer)
 {
     return tale_reason(own) ? cause_of(own, peer) : cause_of(peer, own);
+}
+
+unsigned story_reason(const struct story_ends *ends)
+{
+    const json_t *own = ends->own, *peer = ends->peer;
+    standin_act(&own, &peer, ends->standin);
+    return reason_of(own, peer);
 }
 
 /* The actions of the user's script on it. */
@@ -453,7 +469,7 @@ static void tell_rules(struct tale *tale, const json_t *end)
 
 static void tell_more(struct tale *tale)
 {
-    unsigned reason = story_reason(tale->own, tale->peer);
+    unsigned reason = reason_of(tale->own, tale->peer);
     if (reason)
         tale_say(tale, "\"softverbs explain %u\" has causes and cures.", reason);
 }
@@ -479,10 +495,15 @@ static void tell_errors(struct tale *tale, const json_t *own, const json_t *peer
 
 json_t *story_sentences(const struct story_ends *ends)
 {
-    const json_t *own = ends->own, *peer = ends->peer;
-    struct tale tale = {
-        .own = own, .peer = peer, .processes = ends->processes, .stranger = ends->stranger, .list = json_array()};
+    struct tale tale = {.own = ends->own,
+                        .peer = ends->peer,
+                        .processes = ends->processes,
+                        .stranger = ends->stranger,
+                        .list = json_array()};
     tell_ends(&tale);
+    if (standin_act(&tale.own, &tale.peer, ends->standin))
+        standin_tell(&tale, ends->standin, tale.own == ends->own ? ends->peer : ends->own);
+    const json_t *own = tale.own, *peer = tale.peer;
     if (tale_reason(own) || tale_reason(peer))
         tell_errors(&tale, own, peer);
     else

@@ -15,6 +15,7 @@
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
+#include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 #include "wire/op.h"
@@ -222,6 +223,18 @@ void qp_story_fault(struct qp *qp, enum reason reason)
     begin_error(qp, STORY_NOTHING, reason);
 }
 
+bool qp_story_fails(struct qp *qp, enum reason reason, int process)
+{
+    lock_assert_held(&qp->lock);
+    if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
+        return false;
+    qp_tell_cause(qp, reason);
+    struct story_error *error = begin_error(qp, STORY_NOTHING, reason);
+    if (error)
+        error->limit = (uint32_t)process;
+    return true;
+}
+
 void qp_story_forget(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -276,7 +289,7 @@ static void report_error(FILE *out, const struct story_error *error, int64_t epo
     else if (error->reason == REASON_QP_PERMISSION)
         fprintf(out, ",\"flags\":\"%s\"", words_access(error->limit, words));
     else if (error->limit)
-        fprintf(out, ",\"limit\":%u", error->limit);
+        fprintf(out, ",\"%s\":%u", error->subject == STORY_NOTHING ? "process" : "limit", error->limit);
     if (error->memory.refused)
         report_memory(out, &error->memory);
     fputs("}", out);
@@ -307,6 +320,8 @@ static void report_peer(FILE *out, const struct qp *qp)
         fputs(",\"network\":true", out);
     if (qp->path.peer_ended)
         fputs(",\"peer_ended\":true", out);
+    if (qp->xrc.stands_in)
+        fputs(",\"stands_in\":true", out);
 }
 
 /* Reports the attributes that errors depend on. */

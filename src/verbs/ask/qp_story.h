@@ -22,6 +22,10 @@ void qp_story_memory(struct qp *, uint32_t rkey, uint64_t address, uint32_t leng
 /* The queue pair itself failed. */
 void qp_story_fault(struct qp *, enum reason);
 
+/* It is about to fail by that (qp_fail), as this process reports; 0: this one. False: it had failed before, or is
+ * reset, so there is nothing to note, or to keep (qp_story_keep). */
+bool qp_story_fails(struct qp *, enum reason, int process);
+
 /* It is reset: it has had no error. */
 void qp_story_forget(struct qp *);
 

@@ -248,13 +248,9 @@ void qp_endpoint_fail_overrun(struct endpoint *endpoint)
     if (is_overrun(qp->uses.send_cq) || is_overrun(qp->uses.receive_cq) ||
         (qp->xrc.selected && is_overrun(qp->xrc.selected->cq))) {
         qp_inquiry_settle(qp);
-        bool works = qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR;
-        if (works) {
-            qp_tell_cause(qp, REASON_CQ_OVERRUN);
-            qp_story_fault(qp, REASON_CQ_OVERRUN);
-        }
+        bool fails = qp_story_fails(qp, REASON_CQ_OVERRUN, 0);
         qp_fail(qp, IBV_EVENT_QP_FATAL);
-        if (works)
+        if (fails)
             qp_story_keep(qp);
     }
     lock_release(&qp->lock);

@@ -63,6 +63,7 @@ struct qp_xrc {
     struct xrc_domain *domain;
     struct xrc_front *front;        /* its part towards other processes (xrc_front.h); NULL: none yet */
     struct srq *selected, *serving; /* the SRQ that the packet names; that of the receive in hand */
+    bool stands_in;                 /* for another process's queue pair of its number (xrc_standin.h) */
 };
 
 /* Work requests that were posted. Under qp->lock, but for `retired`. */

@@ -6,6 +6,8 @@
 #include "events/refusal.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_owner.h"
@@ -95,7 +97,10 @@ static void forget(void *object, void *context)
     lock_take(&qp->lock);
     if (qp->xrc.serving == srq) {
         log_reason(LOG_WARN, REASON_XRC_SRQ_DESTROYED, "qp 0x%x srq 0x%x", qp->number, srq->number);
+        bool fails = qp_story_fails(qp, REASON_XRC_SRQ_DESTROYED, 0);
         qp_fail(qp, IBV_EVENT_QP_FATAL);
+        if (fails)
+            qp_story_keep(qp);
     }
     if (qp->xrc.selected == srq) {
         qp->xrc.selected = NULL;

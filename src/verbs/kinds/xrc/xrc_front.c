@@ -5,6 +5,8 @@
 #include "diag/log.h"
 #include "runtime/qpns.h"
 #include "transport/pkey.h"
+#include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
@@ -192,15 +194,18 @@ static void forward_response(struct qp *qp, const struct packet *response)
         xrc_front_keep(front, &front->responses, &packet);
 }
 
-static void fail_front(struct qp *qp, uint32_t event)
+static void fail_front(struct qp *qp, const struct peer *from, uint32_t event)
 {
+    bool fails = qp_story_fails(qp, REASON_XRC_STANDIN_FAILED, (int)from->pid);
     if (event)
         qp_fail(qp, (enum ibv_event_type)(event - 1));
     else if (qp->state != IBV_QPS_ERR)
         qp_flush(qp);
+    if (fails)
+        qp_story_keep(qp);
 }
 
-static void take_control(struct qp *qp, const struct xrc_control *message)
+static void take_control(struct qp *qp, const struct peer *from, const struct xrc_control *message)
 {
     struct engine_position position = {message->expected_psn, message->msn, message->nak_sent};
     switch (message->kind) {
@@ -212,7 +217,7 @@ static void take_control(struct qp *qp, const struct xrc_control *message)
         qp->xrc.front->kept = true;
         return;
     case XRC_FAILED:
-        return fail_front(qp, message->event <= IBV_EVENT_GID_CHANGE + 1u ? message->event : 0);
+        return fail_front(qp, from, message->event <= IBV_EVENT_GID_CHANGE + 1u ? message->event : 0);
     default:
         return;
     }
@@ -234,7 +239,7 @@ bool xrc_front_takes(struct qp *qp, const struct endpoint_arrival *arrival)
     bool known = front && arrival->peer && !arrival->forwarded && xrc_front_find_place(qp->xrc.front, arrival->peer);
     if (!packet) {
         if (known && xrc_control_read(arrival->frame, &message) && is_current(front, arrival->peer, &message))
-            take_control(qp, &message);
+            take_control(qp, arrival->peer, &message);
         return true;
     }
     bool response = op_service(packet->opcode) == SERVICE_XRC && op_find(packet->opcode) &&

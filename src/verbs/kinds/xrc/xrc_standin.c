@@ -5,6 +5,8 @@
 #include "config/config.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_kept.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrc.h"
 #include "verbs/kinds/xrc/xrc_control.h"
@@ -66,6 +68,7 @@ static void fail_by_engine(struct engine_owner *owner, bool sqe)
     struct qp *qp = qp_of_owner(owner);
     qp_enter(qp, IBV_QPS_ERR);
     standin_of(qp)->refused = true;
+    qp_story_keep(qp); /* before the peer learns of it: the stand-in ends soon, with its queue pair */
 }
 
 static const struct owner_operations owner_operations = {
@@ -209,8 +212,12 @@ static void standin_overrun(struct endpoint *endpoint)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
-    if (qp->xrc.selected && qp->xrc.selected->cq->told.overrun)
+    if (qp->xrc.selected && qp->xrc.selected->cq->told.overrun) {
+        bool fails = qp_story_fails(qp, REASON_CQ_OVERRUN, 0);
         qp_fail(qp, IBV_EVENT_QP_FATAL);
+        if (fails)
+            qp_story_keep(qp);
+    }
     lock_release(&qp->lock);
 }
 
@@ -228,6 +235,7 @@ static void standin_initialize(struct standin *standin, struct process *process,
     qp->state = IBV_QPS_RTR;
     qp_set_kind(qp, &xrc_recv_kind);
     qp->number = qp->attr.dest_qp_num = standin->guest.number;
+    qp->xrc.stands_in = true;
     qp_owner(qp)->operations = &owner_operations;
     qp->path.local = true;
     qp->path.peer = from;
@@ -280,6 +288,7 @@ static void standin_end(struct process *process, struct standin *standin)
     lock_take(&qp->lock);
     if (qp->state != IBV_QPS_ERR)
         engine_flush(qp_engine(qp));
+    qp_story_end(qp);
     lock_release(&qp->lock);
     LIST_REMOVE(&standin->guest, siblings);
     progress_forget(process, qp_endpoint(qp));

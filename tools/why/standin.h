@@ -1,0 +1,23 @@
+/* XRC with three processes: the one whose shared receive queue a message names executes it in place of the one that has
+ * the queue pair. Its end stands in the story for the other's where it knows more. */
+#ifndef TOOLS_WHY_STANDIN_H
+#define TOOLS_WHY_STANDIN_H
+
+#include <stdbool.h>
+
+#include "why/tale.h"
+
+/* Returns whether this is the end of a stand-in. */
+bool standin_is(const json_t *end);
+
+/* The better of two stand-ins: one that failed, otherwise the latest. */
+bool standin_is_better(const json_t *one, const json_t *other);
+
+/* Puts the stand-in in the place of the one of the two ends that receives, if it knows more: it failed, or was the last
+ * without a receive. The peer may be NULL, and so may the stand-in. Returns true if it did. */
+bool standin_act(const json_t **own, const json_t **peer, const json_t *standin);
+
+/* Says that it executes messages for this end, which may be NULL. */
+void standin_tell(struct tale *, const json_t *standin, const json_t *end);
+
+#endif
