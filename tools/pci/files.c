@@ -24,8 +24,8 @@ enum {
 struct identity {
     unsigned class, vendor, device, subvendor, subdevice, speed, width; /* speed, width: 0 if there is no link */
     int64_t numa;
-    const char *cpus; /* NULL: those of the node */
-    uint8_t below;    /* of a bridge: the bus below it */
+    const char *cpus;    /* NULL: those of the node */
+    uint8_t below, last; /* of a bridge: the bus below it, and the highest one further down */
 };
 
 /* --- processors */
@@ -91,6 +91,11 @@ void pci_describe_processors(const struct place *place, int64_t numa, const char
 
 /* --- one function */
 
+static uint8_t bus_of(const char *address)
+{
+    return (uint8_t)strtoul(address + strlen("0000:"), NULL, 16);
+}
+
 static void put16(uint8_t *at, unsigned value)
 {
     at[0] = (uint8_t)value;
@@ -110,7 +115,7 @@ static void describe_config(const struct place *place, const struct identity *id
     bytes[11] = (uint8_t)(identity->class >> 16);
     bytes[HEAD] = identity->below ? 1 : 0;
     if (identity->below)
-        memcpy(bytes + BUSES, (uint8_t[]){bus, identity->below, identity->below}, 3);
+        memcpy(bytes + BUSES, (uint8_t[]){bus, identity->below, identity->last}, 3);
     else
         put16(bytes + SUBSYSTEM, identity->subvendor), put16(bytes + SUBSYSTEM + 2, identity->subdevice);
     while (speed < sizeof speeds / sizeof *speeds && speeds[speed] != identity->speed)
@@ -171,7 +176,7 @@ static void describe_identity(struct place *place, const char *path, const struc
     pci_describe_processors(place, identity->numa, identity->cpus);
     if (identity->speed && identity->width)
         describe_link(place, "current", identity), describe_link(place, "max", identity);
-    describe_config(place, identity, (uint8_t)strtoul(address + strlen("0000:"), NULL, 16));
+    describe_config(place, identity, bus_of(address));
 }
 
 /* --- paths */
@@ -209,15 +214,31 @@ static bool is_shared(const struct pci_layout *layout, unsigned index, const cha
     return false;
 }
 
+static uint8_t find_last_bus(const struct pci_layout *layout, const char *bridge)
+{
+    size_t length = strlen(bridge);
+    uint8_t last = 0;
+    for (unsigned i = 0; i < layout->count; i++) {
+        const char *part = layout->functions[i].path + length;
+        if (strncmp(layout->functions[i].path, bridge, length))
+            continue;
+        for (; *part == '/'; part += 1 + PCI_ADDRESS)
+            last = bus_of(part + 1) > last ? bus_of(part + 1) : last;
+    }
+    return last;
+}
+
 /* A bridge, or the root with this bus, as the first function below it is. */
-static void describe_bridge(struct place *place, const char *path, const char *bus, const struct identity *below)
+static void describe_bridge(struct place *place, const struct pci_layout *layout, const char *path, const char *bus,
+                            const struct identity *below)
 {
     struct identity bridge = {.class = CLASS_BRIDGE,
                               .numa = below->numa,
                               .cpus = below->cpus,
                               .speed = below->speed,
                               .width = below->width,
-                              .below = (uint8_t)strtoul(bus + strlen("0000:"), NULL, 16)};
+                              .below = bus_of(bus),
+                              .last = find_last_bus(layout, path)};
     if (strchr(path, '/'))
         describe_identity(place, path, &bridge);
     else
@@ -235,7 +256,7 @@ static void describe_path(struct place *place, const struct pci_layout *layout, 
         if (is_shared(layout, index, path, (size_t)(slash - path)))
             continue;
         snprintf(bridge, sizeof bridge, "%.*s", (int)(slash - path), path);
-        describe_bridge(place, bridge, slash + 1, &identity);
+        describe_bridge(place, layout, bridge, slash + 1, &identity);
     }
     describe_identity(place, path, &identity);
 }
