@@ -63,12 +63,13 @@ static void yield_often(uint64_t times)
         sched_yield();
 }
 
-/* Now and then; most calls go on at once. */
-static void vary(const struct calls_subject *subject)
+static const nanos longer = NANOS_MILLISECOND;
+
+/* Most calls go on at once. */
+static uint64_t pause_now_and_then(struct adverse_source *dice)
 {
     enum { OFTEN = 8, SOMETIMES = 128, SELDOM = 1024, YIELDS = 4 };
-    const nanos shortly = 100 * NANOS_MICROSECOND, longer = NANOS_MILLISECOND;
-    struct adverse_source *dice = dice_of_thread();
+    const nanos shortly = 100 * NANOS_MICROSECOND;
     uint64_t draw = adverse_draw(dice, SELDOM - 1);
     if (draw % OFTEN == 0)
         yield_often(1 + adverse_draw(dice, YIELDS - 1));
@@ -76,9 +77,24 @@ static void vary(const struct calls_subject *subject)
         wait_for(adverse_draw(dice, shortly));
     if (draw == 2)
         wait_for(adverse_draw(dice, longer));
-    if (draw == 3)
+    return draw;
+}
+
+static void vary(const struct calls_subject *subject)
+{
+    struct adverse_source *dice = dice_of_thread();
+    if (pause_now_and_then(dice) == 3)
         raise_freeze(subject, adverse_draw(dice, longer));
 }
+
+/* A thread may lose the processor before it uses what a call has returned. */
+static void after_call(const bool *varies)
+{
+    if (*varies)
+        pause_now_and_then(dice_of_thread());
+}
+
+#define VARY_AFTER_CALL bool varies __attribute__((cleanup(after_call), unused)) = schedule.on
 
 static void before_call(struct calls_subject subject, nanos most)
 {
@@ -114,12 +130,14 @@ static nanos time_of_memory(size_t length, unsigned access)
 #define CALL(type, name, title, parameters, arguments)                                                                 \
     static type around_##name parameters                                                                               \
     {                                                                                                                  \
+        VARY_AFTER_CALL;                                                                                               \
         before_call((struct calls_subject)CALLS_SUBJECT arguments, is_slow(title) ? some_call : 0);                    \
         return calls_get(&layer.below, name) arguments;                                                                \
     }
 #define HELD(type, name, title, parameters, arguments)                                                                 \
     static type around_##name parameters                                                                               \
     {                                                                                                                  \
+        VARY_AFTER_CALL;                                                                                               \
         before_call((struct calls_subject)CALLS_SUBJECT arguments, 0);                                                 \
         return calls_get(&layer.below, name) arguments;                                                                \
     }
@@ -127,18 +145,21 @@ static nanos time_of_memory(size_t length, unsigned access)
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
 {
+    VARY_AFTER_CALL;
     before_call((struct calls_subject)CALLS_SUBJECT(pd), time_of_memory(length, (unsigned)access));
     return calls_get(&layer.below, ibv_reg_mr)(pd, address, length, access);
 }
 
 static struct ibv_mr *reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned access)
 {
+    VARY_AFTER_CALL;
     before_call((struct calls_subject)CALLS_SUBJECT(pd), time_of_memory(length, access));
     return calls_get(&layer.below, ibv_reg_mr_iova2)(pd, address, length, iova, access);
 }
 
 static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    VARY_AFTER_CALL;
     bool receives = mask & IBV_QP_STATE && attr && attr->qp_state == IBV_QPS_RTR;
     before_call((struct calls_subject)CALLS_SUBJECT(qp), receives ? to_receive : some_call);
     return calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);

@@ -87,6 +87,14 @@ def a_correct_program_passes_under_every_seed():
         expect(softverbs("run", f"--adverse=seed={seed},scale={20 * seed}%", "--schedule", f"seed={seed}", "--", f"{BUILD}/tests/adverse/judge", str(seed), "20"))
 
 
+def a_schedule_shows_a_race_between_threads():
+    """The one counts its work behind the post, and the other finds a completion that was not counted."""
+    for seed in range(1, SEEDS + 1):
+        if softverbs("run", "--schedule", f"seed={seed}", "--", f"{BUILD}/tests/adverse/late_count").returncode == 1:
+            return
+    raise AssertionError(f"not seen in {SEEDS} seeds")
+
+
 def _counters(path):
     with open(path, encoding="utf-8") as file:
         return [json.loads(line) for line in file]
