@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/near.h"
+
 enum { SCALE_LEAST = 1, SCALE_MOST = 1000, WHOLE = 100 };
 
 static const struct {
@@ -19,6 +21,8 @@ static const uint32_t standard = 0
 #define ADVERSE(number, name, word, standard, ...) | (uint32_t)(standard) << ADVERSE_##name
 #include "adverse/adverse.def"
     ;
+
+static const char no_behaviour[] = "names no behaviour";
 
 const char adverse_example[] = "seed=7,only=late-write,scale=10%";
 
@@ -70,7 +74,7 @@ static const char *choose(struct reading *reading, const char *value, bool on)
 {
     enum adverse behaviour = find_behaviour(value);
     if (behaviour == ADVERSE_BEHAVIOURS)
-        return "names no behaviour";
+        return no_behaviour;
     reading->plan->on = (reading->plan->on & ~(1u << behaviour)) | (uint32_t)on << behaviour;
     return NULL;
 }
@@ -108,14 +112,27 @@ static const char *adverse_item(struct reading *reading, const char *item)
     return "is not one of seed=N, only=BEHAVIOUR, with=BEHAVIOUR, without=BEHAVIOUR and scale=N%";
 }
 
+/* The behaviour that an item which names none is likely to mean; NULL. */
+static const char *meant_by(const char *item)
+{
+    const char *value = strchr(item, '=');
+    struct near near = near_begin(value ? value + 1 : item);
+    for (enum adverse behaviour = 0; behaviour < ADVERSE_BEHAVIOURS; behaviour++)
+        near_try(&near, behaviours[behaviour].word);
+    return near.meant;
+}
+
 static bool refuse(char *why, size_t why_size, const char *item, const char *reason)
 {
     static const char list[] =
 #define ADVERSE(number, name, word, ...) " " #number " " word ","
 #include "adverse/adverse.def"
         ;
-    snprintf(why, why_size, "\"%s\" of the adverse list %s. A list looks like %s; the behaviours are%.*s.", item,
-             reason, adverse_example, (int)sizeof list - 2, list);
+    const char *meant = reason == no_behaviour ? meant_by(item) : NULL;
+    snprintf(why, why_size,
+             "\"%.80s\" of the adverse list %s.%s%s%s A list looks like %s; the behaviours are%.*s.", item, reason,
+             meant ? " Did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "", adverse_example,
+             (int)sizeof list - 2, list);
     return false;
 }
 

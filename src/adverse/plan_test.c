@@ -69,6 +69,15 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
     }
 }
 
+static void a_slip_is_seen(void **state)
+{
+    struct adverse_plan plan;
+    assert_false(parses("only=late-wrte", &plan));
+    assert_non_null(strstr(why, "names no behaviour. Did you mean \"late-write\"? A list"));
+    assert_false(parses("only=sunshine", &plan));
+    assert_null(strstr(why, "mean"));
+}
+
 static void a_list_without_end_is_refused(void **state)
 {
     char text[4096] = "seed=1";
@@ -85,6 +94,7 @@ int main(void)
         cmocka_unit_test(a_behaviour_is_named_by_its_word_or_its_number),
         cmocka_unit_test(a_list_shows_what_is_on),
         cmocka_unit_test(what_is_wrong_is_refused_with_a_sentence),
+        cmocka_unit_test(a_slip_is_seen),
         cmocka_unit_test(a_list_without_end_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

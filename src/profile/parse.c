@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -177,16 +178,35 @@ static bool set_without(struct profile *profile, const char *name, const char *v
     return fail(fault, "\"%.60s\" is no call that a device may lack", name);
 }
 
+static bool refuse_key(const char *name, struct profile_fault *fault)
+{
+    struct near near = near_begin(name);
+    for (enum profile_key key = 0; key < PROFILE_KEYS; key++)
+        near_try(&near, profile_lines[key].key);
+    return near.meant ? fail(fault, "there is no key \"%.60s\"; %s may be meant", name, near.meant)
+                      : fail(fault, "there is no key \"%.60s\"", name);
+}
+
+/* A port has no larger MTU than it can have. */
+static bool fits_others(const struct profile *profile, struct profile_fault *fault)
+{
+    if (!profile->set[PROFILE_max_mtu] || !profile->set[PROFILE_active_mtu] ||
+        profile->values[PROFILE_active_mtu] <= profile->values[PROFILE_max_mtu])
+        return true;
+    return fail(fault, "active_mtu is larger than max_mtu");
+}
+
 static bool set_key(struct profile *profile, const char *name, const char *value, struct profile_fault *fault)
 {
     enum profile_key key = 0;
     while (key < PROFILE_KEYS && strcmp(profile_lines[key].key, name))
         key++;
     if (key == PROFILE_KEYS)
-        return fail(fault, "there is no key \"%.60s\"", name);
+        return refuse_key(name, fault);
     if (profile->set[key])
         return fail(fault, "%s stands in the profile already", name);
-    return profile->set[key] = read_value(profile, key, value, fault);
+    profile->set[key] = read_value(profile, key, value, fault);
+    return profile->set[key] && fits_others(profile, fault);
 }
 
 /* Without the end of the line. */
@@ -252,6 +272,8 @@ static char *read_all(const char *path)
     }
     if (file >= 0)
         close(file);
+    if (!error && length <= PROFILE_LENGTH_MOST && memchr(text, 0, length))
+        error = EILSEQ;
     if (!error && length <= PROFILE_LENGTH_MOST) {
         text[length] = 0;
         return text;
@@ -277,7 +299,9 @@ bool profile_read(const char *path, struct profile *profile, char *why, size_t s
     char *text = read_all(path);
     if (!text) {
         snprintf(why, size, "The profile %s can't be read: %s.", path,
-                 errno == EINVAL ? "it is no regular file" : strerror(errno));
+                 errno == EINVAL   ? "it is no regular file"
+                 : errno == EILSEQ ? "it is no text, as it has a byte of 0"
+                                   : strerror(errno));
         return false;
     }
     *profile = (struct profile){0};

@@ -64,7 +64,9 @@ static void mistakes_are_found_in_their_line(void **state)
     expect_fault("max_qp = 3x\n", 1, "\"3x\" is no number");
     expect_fault("max_qp = -1\n", 1, "\"-1\" is no number");
     expect_fault("max_qp = 4294967296\n", 1, "4294967296 is more than 4294967295, the most that there can be");
-    expect_fault("\nmax_pq = 3\n", 2, "there is no key \"max_pq\"");
+    expect_fault("\nmax_pq = 3\n", 2, "there is no key \"max_pq\"; max_cq may be meant");
+    expect_fault("beauty = 3\n", 1, "there is no key \"beauty\"");
+    expect_fault("active_mtu = 4096\nmax_mtu = 1024\n", 2, "active_mtu is larger than max_mtu");
     expect_fault("max_mtu = 1500\n", 1, "\"1500\" is not one of 256 512 1024 2048 4096");
     expect_fault("qp_types = RC TCP\n", 1, "\"TCP\" is not one of RC UC UD RAW_PACKET XRC_SEND XRC_RECV");
     expect_fault("errno_count = 12\n", 1,
@@ -95,7 +97,12 @@ static void a_file_gives_the_profile_its_name(void **state)
     assert_string_equal(profile.name, wanted);
     assert_int_equal(write(file, "max_pq = 3\n", 11), 11);
     assert_false(profile_read(path, &profile, why, sizeof why));
-    snprintf(wanted, sizeof wanted, "The profile %s, line 2: there is no key \"max_pq\".", path);
+    snprintf(wanted, sizeof wanted, "The profile %s, line 2: there is no key \"max_pq\"; max_cq may be meant.", path);
+    assert_string_equal(why, wanted);
+    assert_int_equal(ftruncate(file, 0), 0); /* so the next byte makes it one with a hole */
+    assert_int_equal(write(file, "x", 1), 1);
+    assert_false(profile_read(path, &profile, why, sizeof why));
+    snprintf(wanted, sizeof wanted, "The profile %s can't be read: it is no text, as it has a byte of 0.", path);
     assert_string_equal(why, wanted);
     close(file);
     unlink(path);

@@ -126,7 +126,7 @@ def _with_file(text, *arguments, **options):
 
 def a_bad_file_is_refused_with_its_line():
     path, done = _with_file("# mine\nmax_qq = 4\n", "run", "--profile", "@FILE@", "true")
-    _expect(done.returncode != 0 and f'The profile {path}, line 2: there is no key "max_qq".'.encode() in done.stderr, done.stderr)
+    _expect(done.returncode != 0 and f'The profile {path}, line 2: there is no key "max_qq"; max_qp may be meant.'.encode() in done.stderr, done.stderr)
 
 
 def a_file_that_is_not_there_is_named():
