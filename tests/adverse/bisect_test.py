@@ -122,7 +122,8 @@ def mistakes_are_explained():
                            (["--adverse", "only=late"], b'"only=late" of the adverse list names no behaviour'), (["--list"], b"no option --list")):
         expect(softverbs("adverse", *options, "--", "true"), 2, b"", [words])
     expect(softverbs("adverse", "--bisect"), 2, b"", [b"needs a program"])
-    assert b"ends with an error (status 127)" in expect(softverbs("adverse", "--", "/no/such/program"), 1).stdout
+    for name in ("/no/such/program", "no-such-program", "/"):
+        expect(softverbs("adverse", "--bisect", "--", name), 125, b"", [f'There is no program "{name}" that can be executed.'.encode()])
 
 
 if __name__ == "__main__":

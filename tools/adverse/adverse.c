@@ -7,6 +7,7 @@
 
 #include "adverse/bisect.h"
 #include "command.h"
+#include "doctor/program.h"
 
 enum { SEEDS = 20 };
 
@@ -83,6 +84,11 @@ static void tell_nothing(const char *what)
 
 static int search(struct bisect *bisect, bool as_json)
 {
+    char path[PATH_MAX];
+    if (!program_find(*bisect->trials.program, path)) {
+        complain("There is no program \"%s\" that can be executed.", *bisect->trials.program);
+        return EXIT_SELF;
+    }
     bisect_run(bisect, as_json || bisect->scan_only ? tell_nothing : tell);
     if (bisect->end == BISECT_BROKEN) {
         complain("The program can't be run: %s.", strerror(errno));

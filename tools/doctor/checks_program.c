@@ -47,32 +47,10 @@ static __attribute__((format(printf, 4, 5))) void say(const struct patient *pati
 
 /* --- which file it is */
 
-static bool is_executable(const char *path)
-{
-    struct stat status;
-    return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, X_OK);
-}
-
-/* As execvp looks for it. */
-static bool find_program(const char *name, char to[PATH_MAX])
-{
-    const char *path = getenv("PATH");
-    if (strchr(name, '/') || !path)
-        return snprintf(to, PATH_MAX, "%s", name) < PATH_MAX && is_executable(to);
-    while (*path) {
-        size_t length = strcspn(path, ":");
-        snprintf(to, PATH_MAX, "%.*s/%s", length ? (int)length : 1, length ? path : ".", name);
-        if (is_executable(to))
-            return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
 /* A script is as good as its interpreter: of "env NAME" that is another step, which is not taken. */
 static bool read_program(struct patient *patient, const char *name)
 {
-    if (!find_program(name, patient->path)) {
+    if (!program_find(name, patient->path)) {
         say(patient, VERDICT_PROBLEM, "program", "There is no program \"%s\" that can be executed.", name);
         return false;
     }

@@ -3,11 +3,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <paths.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -160,4 +162,27 @@ int program_read(const char *path, struct program *program)
         error = read_image(&image, program);
     munmap(bytes, image.size);
     return error;
+}
+
+/* --- where it is */
+
+static bool is_executable(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, X_OK);
+}
+
+bool program_find(const char *name, char to[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/') || !path)
+        return snprintf(to, PATH_MAX, "%s", name) < PATH_MAX && is_executable(to);
+    while (*path) {
+        size_t length = strcspn(path, ":");
+        snprintf(to, PATH_MAX, "%.*s/%s", length ? (int)length : 1, length ? path : ".", name);
+        if (is_executable(to))
+            return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
 }

@@ -2,6 +2,7 @@
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 enum { PROGRAM_TEXT = 512 };
@@ -16,5 +17,8 @@ struct program {
 
 /* 0, or errno; ENOEXEC: neither a script nor such a file, or a damaged one. Nothing in the file is believed. */
 int program_read(const char *path, struct program *);
+
+/* Where execvp(3) finds it. False: there is no such file that can be executed. */
+bool program_find(const char *name, char path[PATH_MAX]);
 
 #endif
