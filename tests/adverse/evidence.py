@@ -5,8 +5,12 @@
 
 Part `seeds`: all litmus tests once under each seed of a range, in place of words; 1000-1100 by default. Part `litmus`: a million trials of each outcome that must never be, in processes that live for 50,000 of them, and each
 allowed one under up to 1,000 seeds. Part `rows`: the rows of `make clients`, each under 3 seeds, and ping-pongs, perftest
-and rping under 100. The results lie in the build directory, with the commit that they are of.
+and rping under 100, of which those after the third exchange a tenth of the messages. ADVERSE_BESIDE=3 runs three rows at a time. A run
+that failed runs again when the part does. The results lie in the build directory, with the commit that they are of; a build without any goes
+on from what the page has.
 """
+import concurrent.futures
+import contextlib
 import datetime
 import fcntl
 import functools
@@ -16,6 +20,7 @@ import platform
 import re
 import subprocess
 import sys
+import threading
 from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -25,7 +30,7 @@ import litmus_run
 import page
 from clients import BUILD
 import main as families
-from row import FAILED, OK, OWN
+from row import FAILED, OK, OWN, SKIPPED
 
 PAGE = os.path.join(HERE, "../../docs/evidence/adverse.md")
 MEMORY = os.environ.get("ADVERSE_MEMORY", os.path.join(BUILD, "adverse.json"))
@@ -42,17 +47,21 @@ def built_from():
 
 def recall():
     if not os.path.exists(MEMORY):
-        return {}
+        return read_page()
     with open(MEMORY, encoding="utf-8") as file:
         return json.load(file)
 
 
-def remember(part, key, value):
-    """Several at a time may run, each with different words."""
+def remember(part, *keys_and_value):
+    """Several at a time may run, each with different words. The last but one of the keys is in the dictionary of the one before."""
+    *keys, last, value = keys_and_value
     with open(MEMORY + ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         results = recall()
-        results.setdefault(part, {})[key] = value
+        place = results
+        for key in (part, *keys):
+            place = place.setdefault(key, {})
+        place[last] = value
         with open(MEMORY + ".new", "w", encoding="utf-8") as file:
             json.dump(results, file)
         os.replace(MEMORY + ".new", MEMORY)
@@ -126,6 +135,9 @@ def seeds(words):
 # --- clients
 
 FEW, MANY = 3, 100
+SHARE = "0.1"  # of the messages, under the seeds after FEW
+BESIDE = int(os.environ.get("ADVERSE_BESIDE") or 1)
+XRC = threading.Lock()  # ibv_xsrq_pingpong has one file for all, /tmp/xrc_domain
 
 
 def _list_of(name, seed):
@@ -150,7 +162,7 @@ class Known(NamedTuple):
 KNOWN = (Known("what was put is wrong", "late-write", "MPICH, Open MPI and oshrun over UCX: what MPI_Put or shmem_put wrote is missing in some rounds",
                "a flush waits for the completions of its WRITEs at the requester, and the ranks then meet by another way",
                "UCX, src/uct/ib/rc/verbs/rc_verbs_ep.c, uct_rc_verbs_ep_flush (at 00a690e3)"),
-         Known("rdma_write: ERROR|test_resize_cq: FAIL", "late-write+late-completions", "rdma-core's suite: tests of RDMA WRITE read other bytes; test_resize_cq finds fewer entries",
+         Known("rdma_write: ERROR|test_resize_cq: FAIL", "late-write+late-completions+late-read", "rdma-core's suite: tests of RDMA WRITE read other bytes; test_resize_cq finds fewer entries",
                "a process reads what it wrote into its own memory by another queue pair once the WRITE has completed; sends without a look count as completed",
                "rdma-core v44.0, tests/utils.py, rdma_traffic; tests/test_cq.py, test_resize_cq"))
 
@@ -163,29 +175,43 @@ def _judge_known(run, adverse, said):
     return OWN, f"it does not bear {known.behaviour}, as below, and runs well without it"
 
 
-def _run_row(row, seed, command):
-    known = recall().get("rows", {}).get(row.name, {})
-    if str(seed) in known:
-        return False
+class Result(NamedTuple):
+    """Of a row under one seed."""
+    verdict: str
+    said: str  # if it is not ok
+    adverse: str
+    commit: str
+    earlier: str = ""  # what it said when it failed in an earlier run
+
+
+def _run_row(row, seed, command, earlier):
     adverse = _list_of(row.name, seed)
     def run(listed):
-        return families.run_apart(row._replace(seconds=2 * row.seconds), command, {"SOFTVERBS_ADVERSE": listed, "TEST_PATIENCE": "4"})
-    verdict, said = run(adverse)
-    if verdict == FAILED:
-        verdict, said = _judge_known(run, adverse, said)
-    remember("rows", row.name, {**known, str(seed): [verdict, said if verdict != OK else "", adverse, built_from()]})
+        return families.run_apart(row._replace(seconds=4 * row.seconds), command,
+                                  {"SOFTVERBS_ADVERSE": listed, "TEST_PATIENCE": "8", "TEST_ROUNDS": "1" if seed <= FEW else SHARE})
+    with XRC if "xsrq" in row.name else contextlib.nullcontext():
+        verdict, said = run(adverse)
+        if verdict == FAILED:
+            verdict, said = _judge_known(run, adverse, said)
+    remember("rows", row.name, str(seed), Result(verdict, said if verdict != OK else "", adverse, built_from(), earlier))
     print(f"{verdict}\t{row.name}\t{adverse}\t{said if verdict != OK else ''}", flush=True)
     return verdict == FAILED
 
 
-def rows(words):
-    """Few seeds of all, then the others of those that have many."""
-    command, wanted, bad = families.isolation(), [row for row in families.all_rows() if words in row.name or words in row.family], False
+def _missing(wanted):
+    """Few seeds of all, then the others of those that have many. Of each run what it said when it failed."""
+    known = recall().get("rows", {})
     for seed in range(1, MANY + 1):
         for row in wanted:
-            if seed <= FEW or _many(row):
-                bad |= _run_row(row, seed, command)
-    return bad
+            before = Result(*known.get(row.name, {}).get(str(seed), (None, "", "", "")))
+            if seed <= _wanted(row) and before.verdict in (None, FAILED, SKIPPED):
+                yield row, seed, before.said or before.earlier
+
+
+def rows(words):
+    command, wanted = families.isolation(), [row for row in families.all_rows() if words in row.name or words in row.family]
+    with concurrent.futures.ThreadPoolExecutor(BESIDE if command else 1) as beside:
+        return any(list(beside.map(lambda each: _run_row(*each[:2], command, each[2]), _missing(wanted))))
 
 
 # --- the page
@@ -217,14 +243,43 @@ def _seed_lines(known):
         yield f"| {reach} | {state['done']} | {bad} | {seen} | {', '.join(state['commits'])} |\n"
 
 
+def _ranges(numbers):
+    """As in 1-3, 5."""
+    text, numbers = "", sorted(numbers)
+    for place, number in enumerate(numbers):
+        if place and number == numbers[place - 1] + 1:
+            text = f"{text.rpartition('-')[0] if text.endswith(f'-{number - 1}') else text}-{number}"
+        else:
+            text += f"{', ' if text else ''}{number}"
+    return text
+
+
+def _of_ranges(text):
+    ends = (each.split("-") for each in text.split(", ") if each)
+    return [number for each in ends for number in range(int(each[0]), int(each[-1]) + 1)]
+
+
+def _others(results):
+    """The results that are not ok, or were not at first, each with its seeds."""
+    found = {}
+    for seed, result in results.items():
+        if result.verdict != OK:
+            found.setdefault(f"{result.verdict}: {page.cell(result.said)[:200]}", []).append(seed)
+        elif result.earlier:
+            found.setdefault(f"ok at a later try, after: {page.cell(result.earlier)[:200]}", []).append(seed)
+    return "; ".join(f"under {_ranges(seeds)} {what}" for what, seeds in found.items())
+
+
 def _row_lines(known):
-    yield "\n## Clients\n\n| client | seeds that ran | ok | other | commits |\n|---|---|---|---|---|\n"
-    for name, seeds in known.get("rows", {}).items():
-        good = sum(result[0] == OK for result in seeds.values())
-        other = {f"{result[0]} under {result[2]}: {page.cell(result[1])[:200]}": None for result in seeds.values() if result[0] != OK}
-        yield f"| {page.cell(name)} | {len(seeds)} | {good} | {'; '.join(list(other)[:3]) or '-'} | {', '.join(sorted({result[3] for result in seeds.values()}))} |\n"
+    yield "\n## Clients\n\n"
+    yield f"Under the seeds after {FEW}, ping-pongs and perftest exchange a tenth of the messages. Rows that have an answer to a lost message ran `with=unreliable`.\n"
     yield _not_run(known.get("rows", {}))
-    yield "\nRows that have an answer to a lost message ran `with=unreliable`.\n"
+    yield "\n| client | seeds that ran | ok | other | commits |\n|---|---|---|---|---|\n"
+    for row in families.all_rows():
+        results = {int(seed): Result(*result) for seed, result in known.get("rows", {}).get(row.name, {}).items()}
+        good = sum(result.verdict == OK for result in results.values())
+        commits = sorted({result.commit for result in results.values()})
+        yield f"| {page.cell(row.name)} | {_ranges(results)} | {good} | {_others(results) or '-'} | {', '.join(commits)} |\n"
 
 
 def _wanted(row):
@@ -236,6 +291,33 @@ def _not_run(known):
     less = [row for row in families.all_rows() if len(known.get(row.name, {})) < _wanted(row)]
     missing = sum(_wanted(row) - len(known.get(row.name, {})) for row in less)
     return f"\nNot run yet: {missing} runs of {len(less)} rows ({MANY} seeds of ping-pongs, perftest and rping, {FEW} of the others).\n"
+
+
+def _tables():
+    """The lines of the page's tables, each the list of its cells, by the chapter."""
+    with open(PAGE, encoding="utf-8") as file:
+        chapters = file.read().split("\n## ")[1:]
+    for chapter in chapters:
+        lines = [[cell.strip() for cell in line.strip("|\n").split(" | ")] for line in chapter.splitlines() if line.startswith("| ")]
+        yield chapter.partition("\n")[0], lines[1:]
+
+
+def read_page():
+    """The results that the page has: all of the litmus tests; of the clients those rows that were always ok."""
+    tables = dict(_tables()) if os.path.exists(PAGE) else {}
+    never = {name: {"trials": int(trials), "seen": int(seen), "chunks": -(-int(trials) // CHUNK) if name not in PROCESSES else int(trials), "outcome": outcome,
+                    "builds": {build: int(count) for count, build in (each.split(" of ") for each in builds.split(", "))}}
+             for name, outcome, trials, seen, builds in tables.get("Outcomes that must never be", ())}
+    allowed = {name: {"seeds": _of_ranges("" if seeds == "none" else seeds), "outcome": outcome, "behaviour": behaviour, "commits": commits.split(", "),
+                      "without": int(without.split(" of ")[0]), "of": int(without.split(" of ")[1])}
+               for name, outcome, seeds, behaviour, without, commits in tables.get("Outcomes that are allowed", ())}
+    other = {reach: {"done": int(done), "bad": {each.split(" under ")[0]: _of_ranges(each.split(" under ")[1]) for each in bad.split("; ") if bad != "none"},
+                     "seen": {each.split()[0]: int(each.split()[1]) for each in seen.split(", ")}, "commits": commits.split(", ")}
+             for reach, done, bad, seen, commits in tables.get("Other seeds", ())}
+    names = {page.cell(row.name): row.name for row in families.all_rows()}
+    clients = {names[name]: {str(seed): Result(OK, "", "", commits) for seed in _of_ranges(ran)}
+               for name, ran, good, what, commits in tables.get("Clients", ()) if name in names and what == "-" and ran and len(_of_ranges(ran)) == int(good)}
+    return {"never": never, "allowed": allowed, "seeds": other, "rows": clients}
 
 
 def _known_lines():

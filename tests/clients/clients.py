@@ -27,6 +27,11 @@ BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.d
 FULL = os.environ.get("SOFTVERBS_TEST_FULL") # of suites that have more than `make check` runs: all
 
 
+def rounds(count):
+    """The number of messages that a client exchanges: of `count` the share that TEST_ROUNDS has, for runs under many seeds."""
+    return max(1, round(count * float(os.environ.get("TEST_ROUNDS") or 1)))
+
+
 class Failure(Exception):
     """Something is wrong; the text says what."""
 

@@ -7,7 +7,7 @@ from row import Row
 from programs import raw_ethernet
 from programs.perftest import SERVICES
 from librdmacm.rdmacm import choose_port, exchange
-from clients import Failure
+from clients import Failure, rounds
 
 PACKAGES = ("perftest",)
 HEADERS = 64  # of a frame; the rest of it is zeros
@@ -16,7 +16,7 @@ ENDS, COMPARED, COUNTED, AWAITED = "compares nothing; ends well", "memory", "mem
 
 def moves(place, program, options, size):
     memory = Memory(place)
-    command = [program, "-F", "-n", "500", *options, *([] if size == 8 else ["-s", str(size)])]
+    command = [program, "-F", "-n", str(rounds(500)), *options, *([] if size == 8 else ["-s", str(size)])]
     if "-R" in options:
         sides = exchange(place, [*command, "-p", (port := choose_port())], [*command, "-p", port, place.address], extra=memory.environment())
     else:

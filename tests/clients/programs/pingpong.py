@@ -7,7 +7,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
-from clients import Failure, Suite, free_port, listening, tail
+from clients import Failure, Suite, free_port, listening, rounds, tail
 from patience import until
 
 MIB = 1 << 20
@@ -34,6 +34,7 @@ def shows_the_device(suite):
 
 def exchanges(suite, program, size, count, *options):
     """Both sides count all exchanges and all bytes, and neither finds wrong data."""
+    count = rounds(count)
     command = [f"ibv_{program}_pingpong", "-g", suite.gid, "-s", str(size), "-n", str(count), *options]
     for side in suite.pair(command):
         side.find(rf"^{count} iters in ")
@@ -44,7 +45,7 @@ def exchanges(suite, program, size, count, *options):
 
 def exchanges_over_xrc(suite, size, *options):
     """It says but "success" when all was exchanged, each side on a queue pair for either direction."""
-    for side in suite.pair(["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", "1000", *options]):
+    for side in suite.pair(["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", str(rounds(1000)), *options]):
         side.find(r"SRQN [0-9a-f]{6}")
         side.find(r"^success$")
 
@@ -61,7 +62,7 @@ def exchanges_among_processes(suite, clients, size, *options):
     """All of them open the domain of one file, and the server reaches each client's SRQ by each client's queue pair in turn. The
     program leaves its file behind, and another user's can't be opened."""
     port, deadline = free_port(), until(120)
-    command = ["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", "200", "-p", str(port), *options]
+    command = ["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", str(rounds(200)), "-p", str(port), *options]
     remove_file(XRC_DOMAIN)
     sides = [suite.start([*command, "-c", str(clients)])]
     while not listening(port) and sides[0].process.poll() is None and time.monotonic() < deadline:

@@ -9,11 +9,11 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
-from clients import Failure, Suite
+from clients import Failure, Suite, rounds
 from patience import until
 from programs.perftest import rows, until_calibrated
 
-COUNT, SIZE = 1000, 1000
+COUNT, SIZE = rounds(1000), 1000
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 # The same on either side: the server's rule is for frames that are like those it would send.
 PORTS = ["-k", "5000", "-K", "6000"]
