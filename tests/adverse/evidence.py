@@ -137,6 +137,8 @@ def seeds(words):
 FEW, MANY = 3, 100
 SHARE = "0.1"  # of the messages, under the seeds after FEW
 BESIDE = int(os.environ.get("ADVERSE_BESIDE") or 1)
+# Programs of Open MPI beside each other would share a folder, which has the same number of a process in its name.
+APART = {"TEST_PATIENCE": "8", **({"TMPDIR": "/dev/shm"} if BESIDE > 1 else {})}
 XRC = threading.Lock()  # ibv_xsrq_pingpong has one file for all, /tmp/xrc_domain
 
 
@@ -188,7 +190,7 @@ def _run_row(row, seed, command, earlier):
     adverse = _list_of(row.name, seed)
     def run(listed):
         return families.run_apart(row._replace(seconds=4 * row.seconds), command,
-                                  {"SOFTVERBS_ADVERSE": listed, "TEST_PATIENCE": "8", "TEST_ROUNDS": "1" if seed <= FEW else SHARE})
+                                  {**APART, "SOFTVERBS_ADVERSE": listed, "TEST_ROUNDS": "1" if seed <= FEW else SHARE})
     with XRC if "xsrq" in row.name else contextlib.nullcontext():
         verdict, said = run(adverse)
         if verdict == FAILED:
