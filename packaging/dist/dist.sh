@@ -1,12 +1,12 @@
 #!/bin/bash
-# Builds the files of a release into dist/, from the last commit: dist.sh [tarball] [wheel] [deb] [rpm], by default all of them.
-# The tarball is built in a system of Debian 11, so that it runs with glibc 2.31 and newer; the wheel has the same binaries; the .deb and
+# Builds the files of a release into dist/, from the last commit: dist.sh [tarball] [wheel] [image] [deb] [rpm], by default all of them.
+# The tarball is built in a system of Debian 11, so that it runs with glibc 2.31 and newer; wheel and container image have the same binaries; the .deb and
 # the .rpm are built on this system. Two runs of one commit give the same bytes. Ends with SBOM, SHA256SUMS and a check of all files.
 # As root, on Debian.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/releases/chroots.sh
-built_on=bullseye system=builder-bullseye
+built_on=bullseye system=builder-bullseye image_of=trixie
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
@@ -40,6 +40,19 @@ build_wheel() {
     packaging/dist/wheel.py "dist/softverbs-$version-$(uname -m).tar.gz" dist
 }
 
+# The system in the image is that of packaging/Containerfile.
+build_image() {
+    local base=image-base
+    [ -f "dist/softverbs-$version-$(uname -m).tar.gz" ] || build_tarball
+    if [ ! -f "$cache/$base.prepared" ]; then
+        fresh "$image_of" "$base"
+        NETWORK=1 enter "$base" sh -c "apt-get -qq update && apt-get -qq install -y --no-install-recommends ibverbs-utils perftest rdmacm-utils" >"$cache/dist.log" 2>&1 ||
+            { tail -n 20 "$cache/dist.log"; return 1; }
+        touch "$cache/$base.prepared"
+    fi
+    packaging/dist/image.py "dist/softverbs-$version-$(uname -m).tar.gz" "$cache/$base" dist
+}
+
 build_here() { # build_here KIND
     tools/build/setup.sh build packages
     [ "$1" != rpm ] || command -v rpmbuild >/dev/null || apt-get -qq install -y rpm >/dev/null
@@ -47,13 +60,13 @@ build_here() { # build_here KIND
     cp "$tree"/dist/* dist/
 }
 
-for each in "${@:-tarball wheel deb rpm}"; do
+for each in "${@:-tarball wheel image deb rpm}"; do
     for kind in $each; do
         echo "== $kind"
         case $kind in
-        tarball | wheel) "build_$kind" ;;
+        tarball | wheel | image) "build_$kind" ;;
         deb | rpm) build_here "$kind" ;;
-        *) echo "dist.sh: there is no kind of file \"$kind\"; it knows tarball, wheel, deb and rpm." >&2; exit 2 ;;
+        *) echo "dist.sh: there is no kind of file \"$kind\"; it knows tarball, wheel, image, deb and rpm." >&2; exit 2 ;;
         esac
     done
 done

@@ -4,7 +4,7 @@
 # container-SUITE the steps of packaging/Containerfile on that release; arm64-SUITE builds there for arm64 and runs the suites
 # that need no kernel's help, and the ping-pong, under qemu-user; `table` writes docs/evidence/releases.md of all results;
 # without arguments everything of those. readme-SUITE runs the two commands of the README in a fresh system, `make check` whole,
-# which takes as long again; dist-SUITE tries what `make dist` has made. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# which takes as long again; dist-SUITE tries what `make dist` has made, image-SUITE the container image. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -144,6 +144,7 @@ for each; do
         cp dist/*.tar.gz dist/*.whl tests/releases/dist.sh "$cache/$each/root/dist/"
         enter "$each" /root/dist/dist.sh /root/dist | tee "$cache/package.$each"
         ;;
+    image-*) tests/releases/image.sh dist/softverbs-*.oci.tar | tee "$cache/package.$each" ;;
     readme-*) run_readme "${each#readme-}" | tee "$cache/package.$each" ;;
     table) tests/releases/table.py "$cache" docs/evidence/releases.md ;;
     *:*) run_clients "${each%:*}" "${each#*:}" | note "${each%:*}" "${each#*:}" ;;

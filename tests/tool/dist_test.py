@@ -2,6 +2,7 @@
 """packaging/dist: the wheel of a tarball can be installed and runs, its bytes depend on the tarball alone, and check.py finds what must not be shipped."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,70 @@ def the_same_tarball_gives_the_same_wheel():
     second = _run("wheel.py", f"{TEMPORARY}/first/{NAME}.tar.gz", again).strip()
     with open(first, "rb") as one, open(second, "rb") as other:
         assert one.read() == other.read()
+
+
+def _system(directory):
+    """A tree with what the command needs of this system, and with what a system collects."""
+    listed = subprocess.run(["ldd", f"{BUILD}/softverbs", f"{BUILD}/lib/libibverbs.so.1"], capture_output=True, check=True).stdout.decode()
+    for path in re.findall(r"(/\S+\.so\S*) \(", listed):
+        os.makedirs(f"{directory}{os.path.dirname(path)}", exist_ok=True)
+        shutil.copy(path, f"{directory}{path}")
+    for path, text in (("etc/shadow", "root:*:20784:0:99999:7:::\n"), ("etc/machine-id", "1\n"), ("var/log/dpkg.log", "today\n"), ("bin/sh", "1"),
+                       ("usr/share/doc/p/copyright", "free\n"), ("usr/share/doc/p/README", "long\n"), ("etc/passwd-", "old\n"), ("etc/group", "g\n")):
+        os.makedirs(os.path.dirname(f"{directory}/{path}"), exist_ok=True)
+        with open(f"{directory}/{path}", "w", encoding="utf-8") as file:
+            file.write(text)
+    os.link(f"{directory}/bin/sh", f"{directory}/bin/dash")
+    os.symlink("dash", f"{directory}/bin/ash")
+    os.chmod(f"{directory}/bin/sh", 0o4755)
+    return directory
+
+
+def _image(name):
+    directory = f"{TEMPORARY}/{name}"
+    os.makedirs(directory)
+    tarball = f"{TEMPORARY}/wheel/{NAME}.tar.gz"
+    return _run("image.py", tarball, _system(f"{directory}/system"), directory).strip()
+
+
+def an_image_has_the_system_and_softverbs():
+    path, root = _image("image"), f"{TEMPORARY}/image/root"
+    os.makedirs(root)
+    assert _run("layers.py", path, root).split() == ["softverbs", "run", "--", "ibv_devinfo"]
+    for name in ("etc/machine-id", "var/log/dpkg.log", "usr/share/doc/p/README", "etc/passwd-"):
+        assert not os.path.lexists(f"{root}/{name}"), name
+    with open(f"{root}/etc/shadow", encoding="utf-8") as file:
+        assert file.read() == "root:*:19675:0:99999:7:::\n"  # the day of SOURCE_DATE_EPOCH
+    assert os.readlink(f"{root}/bin/ash") == "dash" and os.path.samefile(f"{root}/bin/sh", f"{root}/bin/dash")
+    assert os.stat(f"{root}/bin/sh").st_mode & 0o7777 == 0o4755 and os.path.exists(f"{root}/usr/share/doc/p/copyright")
+    for option in ([], ["--user", "--map-root-user"]):
+        done = subprocess.run(["unshare", *option, "--mount", "chroot", root, "/opt/softverbs/bin/softverbs", "version"], capture_output=True, check=False)
+        if done.returncode == 0:
+            assert VERSION.encode() in done.stdout, told(done)
+            return
+    assert b"Operation not permitted" in done.stderr, told(done)
+    raise Skip("this machine allows no chroot")
+
+
+def the_same_system_and_tarball_give_the_same_image():
+    another = _image("another")
+    with open(f"{TEMPORARY}/image/{os.path.basename(another)}", "rb") as one, open(another, "rb") as other:
+        assert one.read() == other.read()
+
+
+def an_image_with_other_bytes_is_found():
+    path = f"{TEMPORARY}/image/{NAME}.oci.tar"
+    with open(path, "rb") as file:
+        content = bytearray(file.read())
+    with tarfile.open(path) as archive:
+        largest = max(archive.getmembers(), key=lambda member: member.size)
+    content[largest.offset_data + largest.size // 2] ^= 1
+    broken = f"{TEMPORARY}/broken.oci.tar"
+    with open(broken, "wb") as file:
+        file.write(content)
+    os.makedirs(f"{TEMPORARY}/nothing")
+    done = subprocess.run([sys.executable, f"{DIST}/layers.py", broken, f"{TEMPORARY}/nothing"], capture_output=True, check=False)
+    assert done.returncode == 1 and b"and the checksum sha256:" in done.stderr, told(done)
 
 
 def a_binary_that_is_not_hardened_is_found():

@@ -44,7 +44,9 @@ build_rpm() {
     copy_of_tree "$top/softverbs-$version"
     tar czf "$top/SOURCES/softverbs-$version.tar.gz" -C "$top" "softverbs-$version"
     sed "s/@VERSION@/$version/" packaging/softverbs.spec >"$top/softverbs.spec"
-    rpmbuild -bb --nodeps --define "_topdir $top" --define "debug_package %{nil}" --define "_build_id_links none" "$top/softverbs.spec" >"$work/rpm.log" 2>&1 || { tail -30 "$work/rpm.log"; return 1; }
+    # The same bytes for the same sources: one time, and not the name of this machine.
+    rpmbuild -bb --nodeps --define "_topdir $top" --define "debug_package %{nil}" --define "optflags -O2" --define "_build_id_links none" --define "_buildhost softverbs" \
+        --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" "$top/softverbs.spec" >"$work/rpm.log" 2>&1 || { tail -30 "$work/rpm.log"; return 1; }
     if rpm -qp --provides "$top"/RPMS/*/*.rpm | grep -q '^libibverbs'; then
         echo "packages.sh: the .rpm offers our libibverbs.so.1 to everybody." >&2
         return 1
