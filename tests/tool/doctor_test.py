@@ -179,6 +179,31 @@ def a_static_program_is_a_problem():
     assert found["linking"][0] == "problem" and "static" in found["linking"][1] and status == 1, found
 
 
+def a_program_in_go_is_known_by_its_note():
+    """Go's linker leaves a note; a program in C that has such a note stands for one."""
+    compiler = shutil.which("cc")
+    if not compiler:
+        raise Skip("there is no C compiler")
+    source = f"{TEMPORARY}/go.c"
+    with open(source, "w", encoding="ascii") as file:
+        file.write('__asm__(".section .note.go.buildid,\\"a\\",@note\\n.long 4, 4, 4\\n.ascii \\"Go\\\\0\\\\0abcd\\"\\n.text");\n'
+                   "int main(void) { return 0; }\n")
+    for options, name, verdict, words in (([], "go", "warning", "verbs that it calls by cgo work"), (["-static"], "linking", "problem", "static program in Go")):
+        built = subprocess.run([compiler, *options, "-o", f"{TEMPORARY}/go", source], capture_output=True, check=False)
+        if built.returncode:
+            raise Skip(f"cc can't link with {options}: {built.stderr.decode()}")
+        found, _ = _of(f"{TEMPORARY}/go")
+        assert found[name][0] == verdict and words in found[name][1] and "softverbs sysfs" in found[name][1], found
+    assert "go" not in _of("/bin/sh")[0]
+
+
+def it_says_whether_there_is_a_gpu():
+    """Its other lines are tested on made-up machines (tools/doctor/gpu_test.c)."""
+    lines = _lines(_doctor())
+    assert ("No driver of a GPU" in lines["gpu"][1]) == (not os.path.exists("/proc/driver/nvidia/version") and "AMD" not in lines["gpu"][1]), lines["gpu"]
+    assert ("gpu and nccl" in lines) == os.path.exists("/proc/driver/nvidia/version"), lines
+
+
 def a_script_is_looked_at_by_its_interpreter():
     path = f"{TEMPORARY}/script"
     with open(path, "w", encoding="ascii") as script:

@@ -2,6 +2,7 @@
 #ifndef TOOLS_CHECKS_H
 #define TOOLS_CHECKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum verdict { VERDICT_OK, VERDICT_WARNING, VERDICT_PROBLEM };
@@ -15,6 +16,10 @@ check check_processors, check_descriptors, check_sealed_memory, check_shared_mem
 
 /* what belongs to softverbs: checks_own.c */
 check check_library, check_other_library, check_directory, check_left_behind, check_paths, check_settings, check_nccl;
+
+/* GPUs, and what NCCL and UCX do with their memory: checks_gpu.c */
+bool checks_have_gpu(void);
+check check_gpu, check_gpu_memory, check_gpu_nccl, check_gpu_ucx;
 
 /* Reports one finding. */
 typedef void check_tell(void *context, enum verdict, const char *name, const char *sentence);

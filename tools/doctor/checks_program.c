@@ -85,7 +85,12 @@ static bool check_kind(const struct patient *patient)
             "It is of another architecture than this softverbs: it needs one that was built for that.");
     else if (!*program->interpreter)
         say(patient, VERDICT_PROBLEM, "linking",
-            "It is static: it loads no library, so it never meets softverbs. Link it with libibverbs.so.");
+            program->go
+                ? "It is a static program in Go: it loads no library and calls the kernel by itself, so it never "
+                  "meets softverbs. Build it with cgo and libibverbs.so (CGO_ENABLED=1); \"softverbs sysfs DIR\" "
+                  "writes the files of /sys/class/infiniband for it."
+                : "It is static: it loads no library, so it never meets softverbs. Link it with libibverbs.so; "
+                  "\"softverbs sysfs DIR\" writes the files of /sys/class/infiniband for it.");
     else if (!is_own_linker(program->interpreter))
         say(patient, VERDICT_PROBLEM, "linking",
             "It is for another C library or dynamic linker (%s) than this softverbs: build softverbs with that, too.",
@@ -95,6 +100,15 @@ static bool check_kind(const struct patient *patient)
         return true;
     }
     return false;
+}
+
+/* Its packages make the system calls without libc. */
+static void check_go(const struct patient *patient)
+{
+    if (patient->program.go)
+        say(patient, VERDICT_WARNING, "go",
+            "It is in Go, which opens files without libc: verbs that it calls by cgo work, but it sees neither "
+            "/dev/infiniband nor /sys/class/infiniband. \"softverbs sysfs DIR\" writes these files of /sys.");
 }
 
 /* The linker ignores LD_LIBRARY_PATH where the program gets more rights than the user that starts it. */
@@ -284,6 +298,7 @@ void check_program(const char *name, check_tell *tell, void *context)
         say(patient, VERDICT_PROBLEM, "library", "%s", why);
     else if (read_program(patient, name) && check_kind(patient)) {
         check_rights(patient);
+        check_go(patient);
         check_libraries(patient);
         check_misses(patient);
     }

@@ -8,12 +8,27 @@
 static const struct {
     const char *name;
     check *look;
+    bool gpu; /* only where there is a driver of one */
 } checks[] = {
-    {"library", check_library},         {"other library", check_other_library}, {"symbols", check_symbols},
-    {"left behind", check_left_behind}, {"settings", check_settings},           {"directory", check_directory},
-    {"kernel paths", check_paths},      {"shared memory", check_shared_memory}, {"sealed memory", check_sealed_memory},
-    {"single copy", check_reading},     {"processors", check_processors},       {"descriptors", check_descriptors},
-    {"real devices", check_devices},    {"namespaces", check_namespaces},       {"nccl", check_nccl},
+    {"library", check_library},
+    {"other library", check_other_library},
+    {"symbols", check_symbols},
+    {"left behind", check_left_behind},
+    {"settings", check_settings},
+    {"directory", check_directory},
+    {"kernel paths", check_paths},
+    {"shared memory", check_shared_memory},
+    {"sealed memory", check_sealed_memory},
+    {"single copy", check_reading},
+    {"processors", check_processors},
+    {"descriptors", check_descriptors},
+    {"real devices", check_devices},
+    {"namespaces", check_namespaces},
+    {"nccl", check_nccl},
+    {"gpu", check_gpu},
+    {"gpu memory", check_gpu_memory, true},
+    {"gpu and nccl", check_gpu_nccl, true},
+    {"gpu and ucx", check_gpu_ucx, true},
     {"packages", check_packages},
 };
 
@@ -43,6 +58,8 @@ static void look_at_machine(struct report *report)
 {
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         char say[1024] = "";
+        if (checks[i].gpu && !checks_have_gpu())
+            continue;
         enum verdict verdict = checks[i].look(say, sizeof say);
         add_finding(report, verdict, checks[i].name, say);
     }

@@ -104,6 +104,23 @@ static void read_dynamic(const struct image *image, const ElfW(Phdr) * part, str
         copy_text(image, offset_of(image, strings + rpath), program->rpath);
 }
 
+/* Go's linker leaves a note with the build's identity. */
+static bool has_go_note(const struct image *image, const ElfW(Phdr) * part)
+{
+    enum { BUILD_ID = 4 };
+    size_t offset = part->p_offset, end = offset + part->p_filesz;
+    while (offset < end && end <= image->size && end >= part->p_filesz) {
+        const ElfW(Nhdr) *note = at(image, offset, sizeof *note + 4);
+        if (!note)
+            return false;
+        if (note->n_type == BUILD_ID && note->n_namesz == 4 && !memcmp(note + 1, "Go\0", 4))
+            return true;
+        offset +=
+            sizeof *note + (((size_t)note->n_namesz + 3) & ~(size_t)3) + (((size_t)note->n_descsz + 3) & ~(size_t)3);
+    }
+    return false;
+}
+
 /* The first of each kind is the one that counts, however many a damaged file has. */
 static void read_parts(const struct image *image, struct program *program)
 {
@@ -113,6 +130,8 @@ static void read_parts(const struct image *image, struct program *program)
         if (part->p_type == PT_INTERP && !interpreter) {
             interpreter = true;
             copy_text(image, part->p_offset, program->interpreter);
+        } else if (part->p_type == PT_NOTE) {
+            program->go |= has_go_note(image, part);
         } else if (part->p_type == PT_DYNAMIC && !dynamic && part->p_offset % sizeof(void *) == 0) {
             dynamic = true;
             read_dynamic(image, part, program);

@@ -12,6 +12,7 @@ struct program {
     bool shell;                     /* a script that names none, for the shell that execvp(3) starts */
     char interpreter[PROGRAM_TEXT]; /* the dynamic linker; "": static */
     char rpath[PROGRAM_TEXT];       /* DT_RPATH, which counts before LD_LIBRARY_PATH; "": none, or DT_RUNPATH too */
+    bool go;                        /* written in Go, which makes system calls of its own */
     bool foreign;                   /* of another architecture than this command's */
 };
 
