@@ -156,11 +156,11 @@ static void await(const atomic_uint *what, unsigned value)
 static void use_up_descriptors(void)
 {
     struct rlimit limit = {0, 0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = FIRST_DESCRIPTOR; /* first: a million descriptors take longer than the peer waits */
+    setrlimit(RLIMIT_NOFILE, &limit);
     while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
         ;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = FIRST_DESCRIPTOR;
-    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* -- the server's part */
@@ -308,7 +308,7 @@ static void own_descriptors(void)
 
 static void descriptors_of_the_server(void)
 {
-    connect_to(meeting->server, 15);
+    connect_to(meeting->server, 17);
     post(IBV_WR_SEND);
     usleep(20000);
     atomic_store(&meeting->go, FULL);

@@ -15,6 +15,7 @@ import time
 import cases
 from cases import SOFTVERBS, TEMPORARY
 from patience import patience, until
+from races import RPING_CLOSED
 
 SCALES = "0.001", "0.01", "0.1"
 FAULTS = "fault drop=3%,dup=1%,reorder=2%"
@@ -64,8 +65,7 @@ def run_pair(name, scale, seed):
         finally:
             server.kill()
     text = (said + done.stdout).decode()
-    # At its end one thread of rping closes the channel on which the other waits, also without a fault.
-    ended = done.returncode == 0 or (is_rping and "rdma_get_cm_event: Bad file descriptor" in text)
+    ended = done.returncode == 0 or (is_rping and RPING_CLOSED in text)
     assert ended and (server.returncode == 0 or is_rping) and "invalid data" not in text, (name, scale, seed, done.returncode, server.returncode, text[-2000:])
     with open(counters, encoding="utf-8") as file:
         repeated = sum(device["repeated"] for line in file for device in json.loads(line)["traffic"])

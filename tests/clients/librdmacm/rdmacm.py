@@ -18,9 +18,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Suite, need
 from patience import tries, until
+from races import RPING_CLOSED
 
 SLOW_CLOSE = f"{BUILD}/tests/clients/rstream_slow_close.so"
-RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events comes back when the channel is closed already
 TIMES = (r"^ *(cm )?connect\b", r"^ *destroy\b") # what cmtime says, also that of later releases
 # perftest knows events by number; 8 is RDMA_CM_EVENT_REJECTED
 REFUSED = ("REJECTED", "Unexpected CM event bl blka 8", "rdma_connect: Connection refused", "UNREACHABLE", "refused", "rpoll: ")
@@ -39,7 +39,7 @@ class Host(Suite):
 
 
 def end_well(client, server):
-    return not any(side.status and RACE not in side.err for side in (client, server))
+    return not any(side.status and RPING_CLOSED not in side.err for side in (client, server))
 
 
 def exchange(suite, server_command, client_command, timeout=60, extra=None, right=end_well):
@@ -174,7 +174,7 @@ def many_clients(suite, count, both=False):
             wait_for_ping(clients[-1])
         for client in clients:
             done = client.finish(until(60))
-            if done.status and RACE not in done.err:
+            if done.status and RPING_CLOSED not in done.err:
                 raise Failure(str(done))
             done.find("ping data: rdma-ping-1999: ")
     finally:
@@ -287,7 +287,7 @@ def wait_for_listener(suite, server):
 def exchange_one(suite, common, server):
     """A client that is refused came when the server had learned of the death at last."""
     done = suite.start([*common[:-1], "1", "-c", "-v"]).finish(until(20))
-    if done.status and RACE not in done.err and wait_for_end(server.process, 1) is None:
+    if done.status and RPING_CLOSED not in done.err and wait_for_end(server.process, 1) is None:
         raise Failure(str(done))
 
 
