@@ -1,5 +1,5 @@
-"""gdb commands for programs on softverbs, stopped or in a core file: "softverbs objects", "softverbs story NUMBER" and
-"softverbs stories FILE", and what "print *qp" says of the verbs' own structs. The program does not run for it.
+"""gdb commands for programs on softverbs, stopped or in a core file: "softverbs objects", "softverbs story NUMBER",
+"softverbs connection NUMBER" and "softverbs stories FILE", and what "print *qp" says of the verbs' own structs. The program does not run for it.
 
     gdb -batch -x softverbs-gdb.py -ex "softverbs story 0x12" PROGRAM core
 
@@ -10,15 +10,17 @@ import json
 import os
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import tempfile
+import time
 
 import gdb
 
 HERE = os.path.abspath(os.path.expanduser(__file__))
-MAGIC = b"softverbs layout 1\0"
-WORDS = ("states", "statuses", "opcodes", "fields", "subjects")
+MAGIC = b"softverbs layout 2\0"
+WORDS = ("states", "statuses", "opcodes", "fields", "subjects", "connections", "resolutions", "identifiers")
 OBJECT_MOST = 1 << 20  # of a damaged list no more are read
 
 
@@ -70,7 +72,8 @@ def _find_table():
 class Layout:
     """The table of the library (src/report/layout.c)."""
 
-    POINTERS = ("self", "process", "program", "directory", "members", *WORDS, "access_bits", "kept", "events", "operations", "reasons")
+    POINTERS = ("self", "process", "program", "directory", "members", *WORDS, "access_bits", "kept", "words", "with_sign", "events", "operations",
+                "reasons", "devices", "connect", "resolve")
     COUNTS = ("members", *WORDS, "reasons")
 
     def __init__(self):
@@ -232,8 +235,14 @@ def _report_record(layout, record):
     said = {"time": record["time"] + layout.epoch, "event": line.text("name")}
     for field, value in ((line["a"], "a"), (line["b"], "b"), (_number(layout.at["kept"] + record["event"], 1), "more")):
         if field not in (layout.constant("EVENT_FIELD_NONE"), layout.constant("EVENT_FIELD_LEFT")):
-            said[layout.word("fields", field).replace(" ", "_")] = record[value]
+            said[layout.word("fields", field).replace(" ", "_")] = _field(layout, field, record[value])
     return said
+
+
+def _field(layout, field, value):
+    if _number(layout.at["words"] + field, 1):
+        return _text(value)
+    return value - (value >> 63 << 64) if _number(layout.at["with_sign"] + field, 1) else value
 
 
 def _records(layout, ring, recent=None):
@@ -352,9 +361,122 @@ def _report(layout, device, qp):
     return said
 
 
+# -- a story of an identifier of librdmacm, in the form that src/gsi/cm_report.c writes
+
+NEVER = (1 << 64) - 1
+
+
+def _identifiers(layout):
+    """All that the program has, those of several sessions included."""
+    cm = Thing(layout, "process", layout.at["process"]).follow("cm", "cm")
+    size = _pointer_size()
+    table = _read(cm["manager.identifiers.buckets"], (cm["manager.identifiers.mask"] + 1) * size) if cm else b""
+    for at in range(0, len(table), size):
+        entry = int.from_bytes(table[at:at + size], "little")
+        for _ in range(OBJECT_MOST):
+            if not entry:
+                break
+            if not Thing(layout, "hash_entry", entry)["key"] >> 32:  # others are memberships of multicast groups
+                yield Thing(layout, "identifier", entry - layout.members["identifier.by_number"][0])
+            entry = Thing(layout, "hash_entry", entry)["next"]
+
+
+def _identifier_number(identifier):
+    return identifier.inner("by_number", "hash_entry")["key"]
+
+
+def _session(layout, identifier, operations, kind):
+    """What the identifier has a session for: "connection" or "resolution"."""
+    session = identifier.follow("session", "session")
+    if not session or session["operations"] != layout.at[operations]:
+        return None
+    return Thing(layout, kind, session.address + layout.members[f"{operations}_session.{kind}"][0])
+
+
+def _place(address):
+    """"10.0.0.1:7174", "[fd00::1]:7174"; None: it has none."""
+    gid = _read(address.where("gid"), 16)
+    if not address["family"]:
+        return None
+    if gid[:12] == bytes(10) + b"\xff\xff":
+        return f"{socket.inet_ntop(socket.AF_INET, gid[12:])}:{address['port']}"
+    return f"[{socket.inet_ntop(socket.AF_INET6, gid)}]:{address['port']}"
+
+
+def _now(layout):
+    """By the clock of the process; of a core file, when the last thing happened to an identifier."""
+    connection = getattr(gdb.selected_inferior(), "connection", None)
+    if connection and connection.type == "native":
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return max((record["time"] for identifier in _identifiers(layout) for record in _events_of(layout, identifier)), default=0)
+
+
+def _events_of(layout, identifier):
+    last = identifier.follow("told", "last_events")
+    return _records(layout, last) if last else []
+
+
+def _state_of(layout, identifier):
+    connection, resolution = _session(layout, identifier, "connect", "connection"), _session(layout, identifier, "resolve", "resolution")
+    if connection:
+        return layout.word("connections", connection["state"])
+    return layout.word("resolutions", resolution["state"]) if resolution else layout.word("identifiers", identifier["state"])
+
+
+def _space(layout, identifier):
+    names = {layout.constant(f"CM_SPACE_{name}"): name for name in ("TCP", "UDP", "IB")}
+    return names.get(identifier["space"], "IPOIB")
+
+
+def _neighbor_pid(layout, identifier):
+    """0: it is of another host, or has ended."""
+    session, cm = identifier.follow("session", "session"), Thing(layout, "process", layout.at["process"]).follow("cm", "cm")
+    for i in range(cm["neighbors.count"] if session else 0):
+        neighbor = Thing(layout, "cm_neighbor", cm["neighbors.list"] + i * layout.length("cm_neighbor"))
+        if neighbor["number"] == session["route.neighbor"]:
+            return neighbor.follow("peer", "peer")["pid"]
+    return 0
+
+
+def _report_identifier(layout, identifier, now):
+    connection = _session(layout, identifier, "connect", "connection")
+    said = {"id": _identifier_number(identifier), "state": _state_of(layout, identifier), "space": _space(layout, identifier)}
+    if identifier["has_port"]:
+        device = Thing(layout, "device", layout.at["devices"] + identifier["port.device"] * layout.length("device"))
+        said["device"] = _text(device.where("name"))
+    for key, member in (("local", "source"), ("peer", "destination")):
+        place = _place(identifier.inner(member, "cm_address"))
+        if place:
+            said[key] = place
+    if identifier["state"] == layout.constant("IDENTIFIER_LISTEN"):
+        said.update(requests=identifier["account.requests"], backlog=identifier["backlog"],
+                    seconds=max(0, now - identifier["listening_since"]) // 10**9)
+    if connection:
+        waits = connection["deadline"] != NEVER and connection["state"] != layout.constant("CONNECTION_TIMEWAIT")
+        said.update({key: connection[member] for key, member in (("qp", "local.qpn"), ("peer_qp", "remote.qpn")) if connection[member]})
+        said.update(repeats=connection["max_repeats"] - connection["repeats"] if waits else 0, seconds=max(0, now - connection["since"]) // 10**9)
+    pid = _neighbor_pid(layout, identifier)
+    if pid:
+        said["peer_pid"] = pid
+    said["events"] = identifier["account.queued"]
+    return said
+
+
+def _report_connection(layout, identifier, now):
+    connection = _session(layout, identifier, "connect", "connection")
+    said = {"number": _identifier_number(identifier), "time": now + layout.epoch, "identifier": _report_identifier(layout, identifier, now)}
+    if connection:
+        said.update(communication_id=connection["local.communication_id"], peer_communication_id=connection["remote.communication_id"])
+    said["events"] = [_report_record(layout, record) for record in _events_of(layout, identifier)]
+    return {"pid": layout.pid, "program": layout.program, "ended": False, "id": said}
+
+
 def _write(layout, file):
+    now = _now(layout)
     for device, qp in itertools.chain(_queue_pairs(layout), _standins(layout)):
         file.write(json.dumps(_report(layout, device, qp)) + "\n")
+    for identifier in _identifiers(layout):
+        file.write(json.dumps(_report_connection(layout, identifier, now)) + "\n")
 
 
 # -- objects
@@ -402,7 +524,24 @@ def _describe_pd(layout, pd):
     return f"protection domain {entry['handle']}, {entry['uses']} objects use it"
 
 
-DESCRIBE = {"qp": _describe_qp, "cq": _describe_cq, "srq": _describe_srq, "mr": _describe_mr, "pd": _describe_pd}
+def _describe_identifier(layout, identifier):
+    said = _report_identifier(layout, identifier, _now(layout))
+    places = [f"{word} {said[key]}" for word, key in (("at", "local"), ("to", "peer")) if key in said]
+    queue = [f"queue pair 0x{said['qp']:x}"] if "qp" in said else []
+    return ", ".join([f"identifier {said['id']}", f"{said['space']} in {said['state']}", *places, *queue, f"{said['events']} events wait"])
+
+
+DESCRIBE = {"qp": _describe_qp, "cq": _describe_cq, "srq": _describe_srq, "mr": _describe_mr, "pd": _describe_pd, "id": _describe_identifier}
+
+
+def _things(layout, kind):
+    """Pairs of the device's name and the object of a kind of DESCRIBE."""
+    if kind == "id":
+        for identifier in _identifiers(layout):
+            yield _report_identifier(layout, identifier, 0).get("device", "no device"), identifier
+    else:
+        for context, thing in _objects(layout, kind):
+            yield _device(context), thing
 
 
 class Softverbs(gdb.Command):
@@ -413,7 +552,7 @@ class Softverbs(gdb.Command):
 
 
 class Objects(gdb.Command):
-    """softverbs objects [qp|cq|srq|mr|pd]: the program's objects."""
+    """softverbs objects [qp|cq|srq|mr|pd|id]: the program's objects, and its identifiers of librdmacm."""
 
     def __init__(self):
         super().__init__("softverbs objects", gdb.COMMAND_DATA)
@@ -429,12 +568,12 @@ class Objects(gdb.Command):
         for context in _contexts(layout):
             print(f"context of {_device(context)} at 0x{context.address:x}")
         for kind in [argument] if argument else DESCRIBE:
-            for context, thing in _objects(layout, kind):
-                print(f"{_device(context)} {DESCRIBE[kind](layout, thing)}, at 0x{thing.address:x}")
+            for device, thing in _things(layout, kind):
+                print(f"{device} {DESCRIBE[kind](layout, thing)}, at 0x{thing.address:x}")
 
 
 class Stories(gdb.Command):
-    """softverbs stories FILE: appends what is known of each queue pair to a file, for "softverbs why --from FILE"."""
+    """softverbs stories FILE: appends what is known of each queue pair and connection to a file, for "softverbs why --from FILE"."""
 
     def __init__(self):
         super().__init__("softverbs stories", gdb.COMMAND_DATA, gdb.COMPLETE_FILENAME)
@@ -461,6 +600,28 @@ def _tool():
     return shutil.which("softverbs")
 
 
+def _tell(layout, option, number):
+    """Prints what "softverbs why" says of it: the other end may be in the program's directory."""
+    tool = _tool()
+    if not tool:
+        raise NotHere("There is no softverbs in $PATH; \"softverbs stories FILE\" keeps the story for where there is one.")
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="softverbs-") as file:
+        _write(layout, file)
+        file.flush()
+        command = [tool, "why", "--from", file.name, option, str(number)]
+        if os.path.isdir(layout.directory):
+            command += ["--dir", layout.directory]
+        done = subprocess.run([*command, str(layout.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print(done.stdout.decode(errors="replace"), end="")
+
+
+def _number_of(argument, what):
+    try:
+        return int(argument, 0)
+    except ValueError:
+        raise NotHere(f"It takes the number of {what}.") from None
+
+
 class Story(gdb.Command):
     """softverbs story NUMBER: why the queue pair with this number failed, in the sentences of "softverbs why --qp"."""
 
@@ -468,23 +629,23 @@ class Story(gdb.Command):
         super().__init__("softverbs story", gdb.COMMAND_DATA)
 
     def invoke(self, argument, _from_tty):
-        try:
-            number = int(argument, 0)
-        except ValueError:
-            raise NotHere("It takes the number of a queue pair.") from None
-        layout, tool = Layout(), _tool()
+        number, layout = _number_of(argument, "a queue pair"), Layout()
         if not any(qp["number"] == number for _, qp in _queue_pairs(layout)):
             raise NotHere(f"{layout.program} ({layout.pid}) has no queue pair 0x{number:x}.")
-        if not tool:
-            raise NotHere("There is no softverbs in $PATH; \"softverbs stories FILE\" keeps the story for where there is one.")
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="softverbs-") as file:
-            _write(layout, file)
-            file.flush()
-            command = [tool, "why", "--from", file.name, "--qp", str(number)]
-            if os.path.isdir(layout.directory):
-                command += ["--dir", layout.directory]  # where the other end may be
-            done = subprocess.run([*command, str(layout.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        print(done.stdout.decode(errors="replace"), end="")
+        _tell(layout, "--qp", number)
+
+
+class Connection(gdb.Command):
+    """softverbs connection NUMBER: what happened to this identifier of librdmacm and its connection, as "softverbs why --id" says."""
+
+    def __init__(self):
+        super().__init__("softverbs connection", gdb.COMMAND_DATA)
+
+    def invoke(self, argument, _from_tty):
+        number, layout = _number_of(argument, "an identifier"), Layout()
+        if not any(_identifier_number(identifier) == number for identifier in _identifiers(layout)):
+            raise NotHere(f"{layout.program} ({layout.pid}) has no identifier {number}; \"softverbs objects id\" lists them.")
+        _tell(layout, "--id", number)
 
 
 # -- print *qp, of a struct of <infiniband/verbs.h> whose debug information the program has
@@ -521,4 +682,5 @@ Softverbs()
 Objects()
 Stories()
 Story()
+Connection()
 gdb.pretty_printers.append(_printer_for)

@@ -9,12 +9,6 @@
 enum { RESPONSE_TIMEOUT = 20, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
 enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };
 
-/* A connection as a session of the manager. */
-struct connect_session {
-    struct session session;
-    struct connection connection;
-};
-
 /* --- outcomes become events */
 
 static struct connect_session *session_of(const struct session *session)
@@ -148,18 +142,18 @@ static bool is_finished(const struct session *session)
     return connection_is_finished(&session_of(session)->connection);
 }
 
-static const struct session_operations session_operations = {.receive = receive,
-                                                             .expire = expire,
-                                                             .deadline = deadline,
-                                                             .transmit = transmit,
-                                                             .bereave = bereave,
-                                                             .abandon = abandon,
-                                                             .goodbye = goodbye,
-                                                             .is_finished = is_finished};
+const struct session_operations connect_operations = {.receive = receive,
+                                                      .expire = expire,
+                                                      .deadline = deadline,
+                                                      .transmit = transmit,
+                                                      .bereave = bereave,
+                                                      .abandon = abandon,
+                                                      .goodbye = goodbye,
+                                                      .is_finished = is_finished};
 
 struct connection *connect_of(const struct session *session)
 {
-    return session && session->operations == &session_operations ? &session_of(session)->connection : NULL;
+    return session && session->operations == &connect_operations ? &session_of(session)->connection : NULL;
 }
 
 static struct connection *open_session(struct identifier *identifier, const struct cm_route *route)
@@ -168,7 +162,7 @@ static struct connection *open_session(struct identifier *identifier, const stru
     struct connect_session *session = manager->operations->allocate(manager, sizeof *session);
     if (!session)
         return NULL;
-    session_enter(&session->session, manager, &session_operations, manager_communication_id(manager));
+    session_enter(&session->session, manager, &connect_operations, manager_communication_id(manager));
     session->session.identifier = identifier;
     session->session.route = *route;
     identifier->session = &session->session;

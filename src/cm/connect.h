@@ -8,6 +8,13 @@
 
 extern const struct service_operations connect_service;
 
+/* Its sessions, which have these operations. */
+struct connect_session {
+    struct session session;
+    struct connection connection;
+};
+extern const struct session_operations connect_operations;
+
 /* The connection that the session is; NULL: it is none. */
 struct connection *connect_of(const struct session *);
 

@@ -8,12 +8,6 @@
 
 enum { REQUEST_PRIVATE = 216, REPLY_PRIVATE = 136 };
 
-/* A resolution as a session of the manager. */
-struct resolve_session {
-    struct session session;
-    struct resolution resolution;
-};
-
 static struct resolve_session *session_of(const struct session *session)
 {
     return container_of(session, struct resolve_session, session);
@@ -93,18 +87,18 @@ static bool is_finished(const struct session *session)
     return resolution_is_finished(&session_of(session)->resolution);
 }
 
-static const struct session_operations session_operations = {.receive = receive_message,
-                                                             .expire = expire,
-                                                             .deadline = deadline,
-                                                             .transmit = transmit,
-                                                             .bereave = bereave,
-                                                             .abandon = abandon,
-                                                             .goodbye = goodbye,
-                                                             .is_finished = is_finished};
+const struct session_operations resolve_operations = {.receive = receive_message,
+                                                      .expire = expire,
+                                                      .deadline = deadline,
+                                                      .transmit = transmit,
+                                                      .bereave = bereave,
+                                                      .abandon = abandon,
+                                                      .goodbye = goodbye,
+                                                      .is_finished = is_finished};
 
 struct resolution *resolve_of(const struct session *session)
 {
-    return session && session->operations == &session_operations ? &session_of(session)->resolution : NULL;
+    return session && session->operations == &resolve_operations ? &session_of(session)->resolution : NULL;
 }
 
 static struct resolution *open_session(struct identifier *identifier, const struct cm_route *route)
@@ -113,7 +107,7 @@ static struct resolution *open_session(struct identifier *identifier, const stru
     struct resolve_session *session = manager->operations->allocate(manager, sizeof *session);
     if (!session)
         return NULL;
-    session_enter(&session->session, manager, &session_operations, manager_communication_id(manager));
+    session_enter(&session->session, manager, &resolve_operations, manager_communication_id(manager));
     session->session.identifier = identifier;
     session->session.route = *route;
     identifier->session = &session->session;

@@ -8,6 +8,13 @@
 
 extern const struct service_operations resolve_service;
 
+/* Its sessions, which have these operations. */
+struct resolve_session {
+    struct session session;
+    struct resolution resolution;
+};
+extern const struct session_operations resolve_operations;
+
 /* The resolution that the session is; NULL: it is none. */
 struct resolution *resolve_of(const struct session *);
 

@@ -5,11 +5,13 @@
 #include "cm/dispatch.h"
 #include "ipc/node.h"
 
+struct cm_neighbor {
+    struct peer *peer; /* held */
+    uint32_t number;
+};
+
 struct cm_neighbors {
-    struct {
-        struct peer *peer; /* held */
-        uint32_t number;
-    } * list;
+    struct cm_neighbor *list;
     unsigned count, room;
     uint32_t next_number;
     unsigned departures; /* of the node, when they were last looked at */

@@ -6,10 +6,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cm/connect.h"
+#include "cm/resolve.h"
+#include "config/config.h"
 #include "diag/diag.h"
 #include "events/last_events.h"
 #include "events/lines.h"
 #include "events/story.h"
+#include "gsi/cm.h"
 #include "report/looked_at.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/object/words.h"
@@ -33,7 +37,8 @@ enum { STATES = IBV_QPS_ERR + 1, STATUSES = 32, OPCODES = 32, ACCESS_BITS = 32, 
 
 static const char *states[STATES], *statuses[STATUSES], *opcodes[OPCODES], *fields[EVENT_FIELDS], *subjects[SUBJECTS];
 static char access_bits[ACCESS_BITS + 1][WORDS_SIZE / 8]; /* the last: of none */
-static uint8_t kept[EVENT_KINDS];
+static const char *connections[CONNECTION_STATES], *resolutions[RESOLUTION_STATES], *identifiers[IDENTIFIER_STATES];
+static uint8_t kept[EVENT_KINDS], words[EVENT_FIELDS], with_sign[EVENT_FIELDS]; /* 1: the field is a word, or has one */
 
 static const struct layout_reason {
     const char *name;
@@ -44,6 +49,11 @@ static const struct layout_reason {
 #undef REASON
 };
 
+/* How many there are of what the pointers of struct layout lead to. */
+struct layout_counts {
+    uint32_t members, states, statuses, opcodes, fields, subjects, connections, resolutions, identifiers, reasons;
+};
+
 /* First the pointers, then numbers of 32 bits, so that there are no gaps on any machine. */
 struct layout {
     char magic[24];
@@ -52,12 +62,15 @@ struct layout {
     const char *program, *directory;
     const struct layout_member *members;
     const char *const *states, *const *statuses, *const *opcodes, *const *fields, *const *subjects;
+    const char *const *connections, *const *resolutions, *const *identifiers;
     const char (*access_bits)[WORDS_SIZE / 8];
-    const uint8_t *kept;
+    const uint8_t *kept, *words, *with_sign;
     const struct event_line *events;
     const struct op *operations;
     const struct layout_reason *reasons;
-    uint32_t members_count, states_count, statuses_count, opcodes_count, fields_count, subjects_count, reasons_count;
+    const struct device *devices;
+    const struct session_operations *connect, *resolve;
+    struct layout_counts counts;
     int32_t pid;
     uint32_t epoch[2]; /* the number to add to a time of the process for nanoseconds since 1970: the lower half first */
 };
@@ -73,18 +86,28 @@ __attribute__((used)) static struct layout layout = {
     .opcodes = opcodes,
     .fields = fields,
     .subjects = subjects,
+    .connections = connections,
+    .resolutions = resolutions,
+    .identifiers = identifiers,
     .access_bits = access_bits,
     .kept = kept,
+    .words = words,
+    .with_sign = with_sign,
     .events = event_lines,
     .operations = op_table,
     .reasons = reasons,
-    .members_count = COUNT(members),
-    .states_count = STATES,
-    .statuses_count = STATUSES,
-    .opcodes_count = OPCODES,
-    .fields_count = EVENT_FIELDS,
-    .subjects_count = SUBJECTS,
-    .reasons_count = COUNT(reasons),
+    .connect = &connect_operations,
+    .resolve = &resolve_operations,
+    .counts = {.members = COUNT(members),
+               .states = STATES,
+               .statuses = STATUSES,
+               .opcodes = OPCODES,
+               .fields = EVENT_FIELDS,
+               .subjects = SUBJECTS,
+               .connections = CONNECTION_STATES,
+               .resolutions = RESOLUTION_STATES,
+               .identifiers = IDENTIFIER_STATES,
+               .reasons = COUNT(reasons)},
 };
 
 static void collect_words(void)
@@ -95,17 +118,30 @@ static void collect_words(void)
         statuses[i] = words_status(i);
     for (unsigned i = 0; i < OPCODES; i++)
         opcodes[i] = words_opcode(i);
-    for (unsigned i = 0; i < EVENT_FIELDS; i++)
+    for (unsigned i = 0; i < EVENT_FIELDS; i++) {
         fields[i] = event_field_word((enum event_field)i);
+        words[i] = event_field_is_word((enum event_field)i);
+        with_sign[i] = event_field_is_signed((enum event_field)i);
+    }
     for (unsigned i = 0; i < SUBJECTS; i++)
         subjects[i] = qp_story_subject(i);
     for (unsigned i = 0; i < EVENT_KINDS; i++)
         kept[i] = event_kept((enum event)i);
     for (unsigned bit = 0; bit <= ACCESS_BITS; bit++) {
-        char words[WORDS_SIZE];
+        char text[WORDS_SIZE];
         snprintf(access_bits[bit], sizeof access_bits[bit], "%.31s",
-                 words_access(bit < ACCESS_BITS ? 1u << bit : 0, words));
+                 words_access(bit < ACCESS_BITS ? 1u << bit : 0, text));
     }
+}
+
+static void collect_states(void)
+{
+    for (unsigned i = 0; i < CONNECTION_STATES; i++)
+        connections[i] = connection_state_name((enum connection_state)i);
+    for (unsigned i = 0; i < RESOLUTION_STATES; i++)
+        resolutions[i] = resolution_state_name((enum resolution_state)i);
+    for (unsigned i = 0; i < IDENTIFIER_STATES; i++)
+        identifiers[i] = identifier_state_name((enum identifier_state)i);
 }
 
 static uint64_t since_1970(void)
@@ -119,7 +155,10 @@ static uint64_t since_1970(void)
 void layout_begin(const struct process *process)
 {
     uint64_t epoch = since_1970();
+    unsigned count;
     collect_words();
+    collect_states();
+    layout.devices = config_devices(&count);
     layout.program = program_invocation_short_name;
     layout.directory = node_path(process->node);
     layout.pid = (int32_t)getpid();

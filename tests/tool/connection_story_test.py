@@ -11,6 +11,7 @@ import time
 from xml.etree import ElementTree
 
 import cases
+import debugger
 from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
 
 PROGRAM = f"{BUILD}/tests/tool/connected"
@@ -179,6 +180,42 @@ def ci_is_told_in_its_own_forms():
     assert place.startswith(f"identifier {identifiers[0]} of connected"), place
     one = json.loads(expect(softverbs("why", "--from", path, "--id", str(identifier), "--sarif", str(numbers[0]), env=alone)).stdout)
     assert [result["ruleId"] for result in one["runs"][0]["results"]] == ["CM_NOBODY_LISTENS"], one
+
+
+def a_stopped_program_is_looked_at():
+    for name in ("rejected", "not-accepted"):
+        with _made(name) as (numbers, identifier, end):
+            _ask_until(name, identifier, numbers, LIVE[name])
+            out, err = debugger.gdb(f"attach {numbers[0]}", "softverbs objects id", f"softverbs connection {identifier}", "softverbs connection 99", program=PROGRAM)
+            said = _plain(out[out.find("Identifier "):], numbers)
+            assert said[:len(LIVE[name])] == LIVE[name], (name, said, err)
+            assert f"soft0 identifier {identifier}, TCP in " in out and f"connected ({numbers[0]}) has no identifier 99" in err, (out, err)
+            end()
+
+
+def core_files_tell_what_the_processes_tell():
+    """Nothing else is left: no process, and no story in the directory."""
+    path = f"{TEMPORARY}/of-cores"
+    for name in ("rejected", "not-accepted", "not-fetched", "ended-there", "connected"):
+        with _made(name, "--log", "none") as (numbers, identifier, end):
+            _ask_until(name, identifier, numbers, LIVE[name])
+            live = json.loads(expect(softverbs("why", "--json", "--id", str(identifier), str(numbers[0]))).stdout)[0]
+            for core in debugger.dump(*numbers[:2], program=PROGRAM):
+                debugger.gdb(f"core-file {core}", f"softverbs stories {path}", program=PROGRAM)
+            end()
+        options = ("--from", path, "--id", str(identifier), str(numbers[0]))
+        _compare(f"{name}, core files", _plain(expect(softverbs("why", *options)).stdout.decode(), numbers), LIVE[name])
+        dead = json.loads(expect(softverbs("why", "--json", *options)).stdout)[0]
+        for one, other in zip(live["ends"], dead["ends"], strict=True):
+            assert _lasting(one) == _lasting(other), f"{name}:\n{one}\n{other}"
+
+
+def _lasting(end):
+    """Of an end what does not change by itself, as times and repeats do."""
+    known, identifier = end["id"], end["id"]["identifier"]
+    events = [[event.get(key) for key in ("event", "message", "cm_event", "status", "reason", "was", "now")] for event in known["events"]]
+    return ({key: value for key, value in identifier.items() if key not in ("seconds", "repeats")},
+            {key: known.get(key) for key in ("number", "communication_id", "peer_communication_id")}, [event for event in events if "MRA" not in event])
 
 
 def what_stands_in_a_file_is_not_trusted():
