@@ -46,6 +46,7 @@ bench:
 	@bench/wire.py build/softverbs
 	@bench/polling.py build/softverbs
 	@bench/trace.py build/softverbs 3
+	@bench/trace.py build/softverbs 3 --two
 	@bench/record.py build/softverbs 3
 	@bench/costs.py build/softverbs
 

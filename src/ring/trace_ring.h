@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 enum {
-    TRACE_VERSION = 0x72630001, /* another one for each change of a struct below */
+    TRACE_VERSION = 0x72630002, /* another one for each change of a struct below */
     TRACE_SLOTS = 1 << 13,      /* a power of two */
     TRACE_SLOT_BYTES = 1024,
-    TRACE_TEXT = TRACE_SLOT_BYTES - 40,
+    TRACE_TEXT = TRACE_SLOT_BYTES - 48,
 };
 
 /* Where a line of the text is cut: behind the name of the call, each argument ("name=value") and, once, before the
@@ -28,8 +28,9 @@ struct trace_slot {
     uint32_t took;    /* microseconds, rounded up; UINT32_MAX: it is about to wait */
     uint32_t further; /* calls after the one before that were like it, and are this line; 0: one call */
     int32_t process, thread;
-    uint32_t length; /* of text */
-    uint32_t padding;
+    uint32_t length;     /* of text */
+    uint32_t empty;      /* calls before it with the same arguments and the result 0, which are a line of their own */
+    int64_t empty_since; /* when the first of these began; the last ended before `when` */
     char text[TRACE_TEXT];
 };
 
@@ -50,7 +51,8 @@ _Static_assert(sizeof(struct trace_slot) == TRACE_SLOT_BYTES, "a slot is a numbe
  * pointers lead to nothing that may be read. */
 struct trace_line {
     int64_t when;
-    uint32_t took, further;
+    int64_t empty_since;
+    uint32_t took, further, empty;
     uint32_t trace;         /* trace_ring_now when the call began: it is not of a trace that came later */
     uint32_t length, limit; /* of text */
     bool shallow;
@@ -60,7 +62,8 @@ struct trace_line {
 /* Writes it, or counts it as lost. Nothing where its trace has ended. */
 void trace_ring_write(const struct trace_line *);
 
-/* False: a line would find no room now, and is counted as lost; its text need not be made. */
+/* False: a line would find no room now, and is counted as lost; its text need not be made. Otherwise the memory for it
+ * is fetched meanwhile, as the reader had it last. */
 bool trace_ring_has_room(void);
 
 /* From now on lines go to the ring in this file, which trace_ring_create has made. NULL, or why not, in static storage.
@@ -90,6 +93,9 @@ int trace_ring_create(struct trace_reader *);
 /* Copies the next line; its text is printable but for TRACE_NEXT and TRACE_RESULT. False: none is there now. A line
  * whose writer was stopped or killed in the midst of it is given up after a while, and counted as lost. */
 bool trace_ring_read(struct trace_reader *, struct trace_slot *line);
+
+/* How many characters stand in front of the first one below ' ', which in a line that was read is a separator. */
+size_t trace_ring_printable(const char *text, size_t length);
 
 /* Lines that were lost until now. */
 uint64_t trace_ring_lost(const struct trace_reader *);

@@ -186,6 +186,25 @@ static void nothing_is_written_to_a_reader_that_has_gone(void **state)
     assert_int_equal(trace_ring_now(), 0);
 }
 
+static void characters_that_steer_a_terminal_are_found_everywhere(void **state)
+{
+    enum { LENGTH = 40 };
+    struct trace_slot line;
+    for (unsigned at = 0; at < LENGTH; at++) {
+        char text[LENGTH + 1];
+        memset(text, '\xff', LENGTH);
+        text[LENGTH] = 0;
+        text[LENGTH - 1 - at] = TRACE_NEXT;
+        text[at] = '\033';
+        assert_int_equal(trace_ring_printable(text, LENGTH), at < LENGTH - 1 - at ? at : LENGTH - 1 - at);
+        struct trace_line written = line_of(text);
+        trace_ring_write(&written);
+        assert_true(trace_ring_read(&reader, &line));
+        for (unsigned i = 0; i < LENGTH; i++)
+            assert_int_equal(line.text[i], i == at ? '?' : text[i]);
+    }
+}
+
 static void a_reader_believes_no_length_and_no_character(void **state)
 {
     struct trace_slot line;
@@ -217,6 +236,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_child_writes_under_its_own_number, create, destroy),
         cmocka_unit_test_setup_teardown(a_line_of_an_earlier_trace_is_not_written, create, destroy),
         cmocka_unit_test_setup_teardown(nothing_is_written_to_a_reader_that_has_gone, create, destroy),
+        cmocka_unit_test_setup_teardown(characters_that_steer_a_terminal_are_found_everywhere, create, destroy),
         cmocka_unit_test_setup_teardown(a_reader_believes_no_length_and_no_character, create, destroy),
         cmocka_unit_test_setup_teardown(no_other_file_is_taken, create, destroy),
     };

@@ -51,19 +51,10 @@ static void begin_clock(struct trace_line *line)
     line->when = read_real_time();
 }
 
-static void begin_text(struct trace_line *line, const char *call)
-{
-    line->further = 0;
-    line->shallow = false;
-    line->length = 0;
-    line->limit = TRACE_TEXT - ROOM_OF_RESULT;
-    text_add(line, call);
-}
-
 static void begin_line(struct trace_line *line, const char *call)
 {
     begin_clock(line);
-    begin_text(line, call);
+    text_begin(line, call, TRACE_TEXT - ROOM_OF_RESULT);
 }
 
 static void begin_result(struct trace_line *line)
@@ -312,7 +303,23 @@ static bool begin_found(struct trace_line *line, const char *call)
     line->took = microseconds_since(line->when);
     if (!begins_line())
         return false;
-    begin_text(line, call);
+    text_begin(line, call, TRACE_TEXT - ROOM_OF_RESULT);
+    return true;
+}
+
+/* Likewise. The polls of the same arguments that found nothing before it are in its line; the reader makes another one
+ * of them. */
+static bool begin_found_behind(struct trace_line *line, const char *call, const struct ibv_cq *cq, int count)
+{
+    uint32_t number = empty.number;
+    bool same = number && empty.call == call && empty.cq.object == (uintptr_t)cq && empty.count == count &&
+                empty.trace == line->trace;
+    if (same)
+        empty.number = 0;
+    if (!begin_found(line, call))
+        return false;
+    line->empty = same ? number : 0;
+    line->empty_since = empty.since;
     return true;
 }
 
@@ -326,7 +333,7 @@ static int traced_ibv_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     int result = calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
     if (!result)
         add_empty(call, CALLS_SUBJECT_IF(cq), count, "0", line.when);
-    if (!result || !begin_found(&line, call))
+    if (!result || !begin_found_behind(&line, call, cq, count))
         return result;
     VALUE_ARGUMENTS(&line, cq, count)
     begin_result(&line);
@@ -383,13 +390,6 @@ static int traced_ibv_next_poll(struct ibv_cq_ex *cq)
     return result;
 }
 
-static void add_name(struct trace_line *line, const char *name)
-{
-    text_add_character(line, TRACE_NEXT);
-    text_add(line, name);
-    text_add_character(line, '=');
-}
-
 /* The text is made behind the call, while the peer works on the message already. The program's memory is as it was:
  * the call has not returned to it. */
 static int traced_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -400,9 +400,9 @@ static int traced_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struc
     begin_clock(&line);
     int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
     line.took = microseconds_since(line.when);
-    begin_text(&line, "ibv_post_send");
+    text_begin(&line, "ibv_post_send", TRACE_TEXT - ROOM_OF_RESULT);
     VALUE_ARGUMENT(&line, qp)
-    add_name(&line, "wr");
+    text_add_name(&line, "wr");
     const struct qp_kind *kind = qp_kind_find(qp->qp_type);
     value_send_requests(&line, wr, kind && (kind->traits & QP_DATAGRAM));
     begin_result(&line);
@@ -421,7 +421,7 @@ static int traced_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask
     int result = calls_get(&layer.below, ibv_query_qp)(qp, attr, mask, init);
     line.shallow = result;
     VALUE_ARGUMENT(&line, qp)
-    add_name(&line, "attr");
+    text_add_name(&line, "attr");
     value_qp_attributes(&line, attr, (unsigned)mask);
     VALUE_ARGUMENTS(&line, mask, init)
     begin_result(&line);
@@ -437,7 +437,7 @@ static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mas
     struct trace_line line;
     begin_line(&line, "ibv_modify_qp");
     VALUE_ARGUMENT(&line, qp)
-    add_name(&line, "attr");
+    text_add_name(&line, "attr");
     value_qp_attributes(&line, attr, (unsigned)mask);
     int result = calls_get(&layer.below, ibv_modify_qp)(qp, attr, mask);
     begin_result(&line);

@@ -3,33 +3,35 @@
 #include <errno.h>
 #include <string.h>
 
-enum { END = 4, DIGITS = 20 }; /* room for "..." */
+enum { DIGITS = 20 };
 
-void text_add_character(struct trace_line *line, char character)
+void text_begin(struct trace_line *line, const char *call, uint32_t limit)
 {
-    uint32_t most = line->limit - END;
-    if (line->length < most)
-        line->text[line->length++] = character;
-    else if (line->length == most) {
+    line->further = 0;
+    line->empty = 0;
+    line->empty_since = 0;
+    line->shallow = false;
+    line->length = 0;
+    line->limit = limit;
+    text_add(line, call);
+}
+
+void text_add_name(struct trace_line *line, const char *name)
+{
+    text_add_character(line, TRACE_NEXT);
+    text_add(line, name);
+    text_add_character(line, '=');
+}
+
+void text_cut(struct trace_line *line, const char *text, size_t length)
+{
+    uint32_t most = line->limit - TEXT_END;
+    for (size_t i = 0; i < length && line->length < most; i++)
+        line->text[line->length++] = text[i];
+    if (line->length == most) {
         memcpy(line->text + most, "...", 3);
         line->length += 3;
     }
-}
-
-static void add_bytes(struct trace_line *line, const char *text, size_t length)
-{
-    if (line->length + length <= line->limit - END) {
-        memcpy(line->text + line->length, text, length);
-        line->length += (uint32_t)length;
-        return;
-    }
-    for (size_t i = 0; i < length; i++)
-        text_add_character(line, text[i]);
-}
-
-void text_add(struct trace_line *line, const char *text)
-{
-    add_bytes(line, text, strlen(text));
 }
 
 static void add_decimal(struct trace_line *line, uint64_t number)
@@ -39,7 +41,7 @@ static void add_decimal(struct trace_line *line, uint64_t number)
     do
         digits[--first] = (char)('0' + number % 10);
     while (number /= 10);
-    add_bytes(line, digits + first, DIGITS - first);
+    text_add_bytes(line, digits + first, DIGITS - first);
 }
 
 void text_add_number(struct trace_line *line, uint64_t number)
@@ -56,23 +58,11 @@ void text_add_signed(struct trace_line *line, int64_t number)
 
 void text_add_hex(struct trace_line *line, uint64_t number)
 {
-    char digits[DIGITS];
-    unsigned first = DIGITS;
-    do
-        digits[--first] = "0123456789abcdef"[number % 16];
-    while (number /= 16);
-    digits[--first] = 'x';
-    digits[--first] = '0';
-    add_bytes(line, digits + first, DIGITS - first);
-}
-
-void text_add_member(struct trace_line *line, bool *first, const char *name)
-{
-    if (!*first)
-        text_add(line, ", ");
-    *first = false;
-    text_add(line, name);
-    text_add_character(line, '=');
+    unsigned length = number ? (67u - (unsigned)__builtin_clzll(number)) / 4 : 1;
+    char digits[2 + 16] = "0x";
+    for (unsigned i = length; i; i--, number >>= 4)
+        digits[1 + i] = "0123456789abcdef"[number & 15];
+    text_add_bytes(line, digits, 2 + length);
 }
 
 void text_add_error(struct trace_line *line, int error)

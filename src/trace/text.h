@@ -4,17 +4,56 @@
 #define TRACE_TEXT_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "ring/trace_ring.h"
 
-void text_add(struct trace_line *, const char *);
-void text_add_character(struct trace_line *, char);
+/* Empties the line and begins it with the call; `limit` as there. */
+void text_begin(struct trace_line *, const char *call, uint32_t limit);
+
+/* TRACE_NEXT, the name of an argument, and "=". */
+void text_add_name(struct trace_line *, const char *);
+
+enum { TEXT_END = 4 /* room for "..." */ };
+
+/* Of a text that does not fit: as much as there is room for. */
+void text_cut(struct trace_line *, const char *, size_t length);
+
+/* Inline, so that a text of the source is copied by its length without a call: a line has some thirty. */
+#define TEXT_INLINE inline __attribute__((always_inline))
+
+static TEXT_INLINE void text_add_bytes(struct trace_line *line, const char *text, size_t length)
+{
+    if (line->length + length <= line->limit - TEXT_END) {
+        memcpy(line->text + line->length, text, length);
+        line->length += (uint32_t)length;
+    } else
+        text_cut(line, text, length);
+}
+
+static TEXT_INLINE void text_add(struct trace_line *line, const char *text)
+{
+    text_add_bytes(line, text, strlen(text));
+}
+
+static TEXT_INLINE void text_add_character(struct trace_line *line, char character)
+{
+    text_add_bytes(line, &character, 1);
+}
+
 void text_add_number(struct trace_line *, uint64_t);
 void text_add_signed(struct trace_line *, int64_t);
 void text_add_hex(struct trace_line *, uint64_t); /* "0x1f" */
 
 /* "name=", behind ", " where `first` is not set, which is cleared. Of the members of a struct. */
-void text_add_member(struct trace_line *, bool *first, const char *name);
+static TEXT_INLINE void text_add_member(struct trace_line *line, bool *first, const char *name)
+{
+    if (!*first)
+        text_add(line, ", ");
+    *first = false;
+    text_add(line, name);
+    text_add_character(line, '=');
+}
 
 /* "ENOMEM", or the number. */
 void text_add_error(struct trace_line *, int error);

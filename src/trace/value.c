@@ -75,9 +75,7 @@ void value_add(struct trace_line *line, const char *name, struct calls_subject s
 void value_argument(struct trace_line *line, const char *name, struct calls_subject subject, value_writer *write,
                     uint64_t value)
 {
-    text_add_character(line, TRACE_NEXT);
-    text_add(line, name);
-    text_add_character(line, '=');
+    text_add_name(line, name);
     value_add(line, name, subject, write, value);
 }
 
@@ -92,19 +90,19 @@ static bool begin_struct(struct trace_line *line, uint64_t value)
     return value && !line->shallow;
 }
 
-static void number(struct trace_line *line, bool *first, const char *name, uint64_t value)
+static TEXT_INLINE void number(struct trace_line *line, bool *first, const char *name, uint64_t value)
 {
     text_add_member(line, first, name);
     text_add_number(line, value);
 }
 
-static void hex(struct trace_line *line, bool *first, const char *name, uint64_t value)
+static TEXT_INLINE void hex(struct trace_line *line, bool *first, const char *name, uint64_t value)
 {
     text_add_member(line, first, name);
     text_add_hex(line, value);
 }
 
-static void word(struct trace_line *line, bool *first, const char *name, const char *value)
+static TEXT_INLINE void word(struct trace_line *line, bool *first, const char *name, const char *value)
 {
     text_add_member(line, first, name);
     text_add(line, value);

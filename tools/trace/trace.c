@@ -23,7 +23,8 @@
 #include "trace/trace_line.h"
 
 enum {
-    PAUSE_NANOS = 1000000,
+    SECOND_NANOS = 1000000000,
+    PAUSE_NANOS = SECOND_NANOS / 500,
     FILE_BUFFER = 1 << 18, /* lines of a pause, which one system call writes */
     PATIENCE = 200         /* pauses after which is looked whether the process lives */
 };
@@ -83,9 +84,17 @@ static void tell_lost(const struct trace *trace)
         complain("%llu lines were lost, as they came faster than they could be written.", (unsigned long long)lost);
 }
 
+/* Until the next multiple on the host's clock: where both ends of a connection are traced and processors are few, both
+ * commands take them from the ends at once, and not one after the other, as an end waits while the other stands. Long
+ * pauses cost less than short ones, up to where the ring fills meanwhile. */
 static void pause_a_moment(void)
 {
-    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PAUSE_NANOS - until.tv_nsec % PAUSE_NANOS;
+    if (until.tv_nsec >= SECOND_NANOS)
+        until = (struct timespec){.tv_sec = until.tv_sec + 1};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
 /* --- a process that runs */
@@ -178,6 +187,7 @@ static int trace_program(struct trace *trace, char **program)
 
 static int begin(struct trace *trace, const char *path, char **program)
 {
+    static char buffer[FILE_BUFFER]; /* glibc leaves the size aside where it is to allocate one */
     trace->out = path ? fopen(path, "we") : stderr;
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* where the program writes, too */
     if (!trace->out) {
@@ -185,7 +195,7 @@ static int begin(struct trace *trace, const char *path, char **program)
         return EXIT_NEGATIVE;
     }
     if (path)
-        setvbuf(trace->out, NULL, _IOFBF, FILE_BUFFER);
+        setvbuf(trace->out, buffer, _IOFBF, sizeof buffer);
     int error = trace_ring_create(&trace->reader);
     if (error) {
         complain("There is no memory for a trace: %s.", strerror(error));

@@ -1,6 +1,7 @@
 #include "trace/trace_line.h"
 
 #include <jansson.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,38 +10,20 @@
 
 enum { NANOS = 1000000000 };
 
-/* The parts of a line's text: the call, each argument, and the result, all of them strings in `copy`. */
-struct parts {
-    char copy[TRACE_TEXT + 1];
-    char *call, *arguments, *result; /* arguments: TRACE_NEXT between them; NULL: none */
-};
-
-static void take_apart(struct parts *parts, const struct trace_slot *line)
-{
-    memcpy(parts->copy, line->text, line->length);
-    parts->copy[line->length] = 0;
-    parts->call = parts->copy;
-    parts->result = strchr(parts->copy, TRACE_RESULT);
-    if (parts->result)
-        *parts->result++ = 0;
-    parts->arguments = strchr(parts->copy, TRACE_NEXT);
-    if (parts->arguments)
-        *parts->arguments++ = 0;
-}
-
-/* A line as text, made without stdio: a program that sends a message in each microsecond makes several of them. */
+/* A line as text, made in one pass: a program that sends a message in each microsecond makes several of them, and this
+ * process takes the time to write them from that program where processors are few. */
 struct text {
     size_t length;
     char bytes[2 * TRACE_TEXT + 256]; /* each separator becomes two letters; and what stands around */
 };
 
-#define ADD(text, constant) add(text, constant, sizeof constant - 1)
-
-static void add(struct text *text, const char *piece, size_t length)
+static inline __attribute__((always_inline)) void add(struct text *text, const char *piece, size_t length)
 {
     memcpy(text->bytes + text->length, piece, length);
     text->length += length;
 }
+
+#define ADD(text, constant) add(text, constant, sizeof constant - 1)
 
 /* `least` digits, with zeros in front. */
 static void add_number(struct text *text, uint32_t number, unsigned least)
@@ -68,26 +51,40 @@ static void add_time(struct text *text, int64_t when)
     add_number(text, (uint32_t)(when % NANOS / 1000), 6);
 }
 
-static void add_arguments(struct text *text, const char *arguments)
+/* "call(a=1, b=2) = result", or without the result. */
+static void add_call(struct text *text, const struct trace_slot *line)
 {
-    while (arguments && *arguments) {
-        const char *end = strchrnul(arguments, TRACE_NEXT);
-        add(text, arguments, (size_t)(end - arguments));
-        arguments = end + (*end != 0);
-        if (*end)
+    const char *at = line->text, *end = at + line->length;
+    bool in_arguments = false, in_result = false;
+    for (;; at++) {
+        size_t length = trace_ring_printable(at, (size_t)(end - at));
+        add(text, at, length);
+        at += length;
+        if (at == end)
+            break;
+        if (*at == TRACE_RESULT && !in_result) {
+            if (!in_arguments)
+                ADD(text, "(");
+            ADD(text, ") = ");
+            in_result = true;
+        } else if (in_arguments || in_result)
             ADD(text, ", ");
+        else {
+            ADD(text, "(");
+            in_arguments = true;
+        }
     }
+    if (!in_result && !in_arguments)
+        ADD(text, "(");
+    if (!in_result)
+        ADD(text, ")");
 }
 
-static void add_end(struct text *text, const struct trace_slot *line, const struct parts *parts)
+static void add_duration(struct text *text, const struct trace_slot *line)
 {
     if (line->took == UINT32_MAX) {
         ADD(text, " waits");
         return;
-    }
-    if (parts->result) {
-        ADD(text, " = ");
-        add(text, parts->result, strlen(parts->result));
     }
     if (line->further) {
         ADD(text, ", ");
@@ -99,7 +96,7 @@ static void add_end(struct text *text, const struct trace_slot *line, const stru
     ADD(text, " us>");
 }
 
-static void print_text(FILE *out, const struct trace_slot *line, struct parts *parts)
+static void print_text(FILE *out, const struct trace_slot *line)
 {
     struct text text;
     text.length = 0;
@@ -111,13 +108,29 @@ static void print_text(FILE *out, const struct trace_slot *line, struct parts *p
         add_number(&text, (uint32_t)line->thread, 1);
     }
     ADD(&text, " ");
-    add(&text, parts->call, strlen(parts->call));
-    ADD(&text, "(");
-    add_arguments(&text, parts->arguments);
-    ADD(&text, ")");
-    add_end(&text, line, parts);
+    add_call(&text, line);
+    add_duration(&text, line);
     ADD(&text, "\n");
     fwrite_unlocked(text.bytes, 1, text.length, out);
+}
+
+/* As JSON: the parts of a line's text: the call, each argument, and the result, all of them strings in `copy`. */
+struct parts {
+    char copy[TRACE_TEXT + 1];
+    char *call, *arguments, *result; /* arguments: TRACE_NEXT between them; NULL: none */
+};
+
+static void take_apart(struct parts *parts, const struct trace_slot *line)
+{
+    memcpy(parts->copy, line->text, line->length);
+    parts->copy[line->length] = 0;
+    parts->call = parts->copy;
+    parts->result = strchr(parts->copy, TRACE_RESULT);
+    if (parts->result)
+        *parts->result++ = 0;
+    parts->arguments = strchr(parts->copy, TRACE_NEXT);
+    if (parts->arguments)
+        *parts->arguments++ = 0;
 }
 
 static json_t *list_arguments(char *arguments)
@@ -133,12 +146,14 @@ static json_t *list_arguments(char *arguments)
     return list;
 }
 
-static void print_json(FILE *out, const struct trace_slot *line, struct parts *parts)
+static void print_json(FILE *out, const struct trace_slot *line)
 {
+    struct parts parts;
+    take_apart(&parts, line);
     json_t *call = json_pack("{s:f, s:i, s:i, s:s, s:o}", "time", (double)line->when / NANOS, "pid", line->process,
-                             "tid", line->thread, "call", parts->call, "arguments", list_arguments(parts->arguments));
-    if (parts->result)
-        json_object_set_new(call, "result", json_string(parts->result));
+                             "tid", line->thread, "call", parts.call, "arguments", list_arguments(parts.arguments));
+    if (parts.result)
+        json_object_set_new(call, "result", json_string(parts.result));
     if (line->took == UINT32_MAX)
         json_object_set_new(call, "waits", json_true());
     else
@@ -152,9 +167,32 @@ static void print_json(FILE *out, const struct trace_slot *line, struct parts *p
     json_decref(call);
 }
 
+static void print_line(FILE *out, const struct trace_slot *line, bool as_json)
+{
+    (as_json ? print_json : print_text)(out, line);
+}
+
+/* The calls before it that found nothing, as a line. */
+static void print_empty(FILE *out, const struct trace_slot *line, bool as_json)
+{
+    static const char zero[] = {TRACE_RESULT, '0'};
+    const char *arguments_end = memchr(line->text, TRACE_RESULT, line->length);
+    size_t length = arguments_end ? (size_t)(arguments_end - line->text) : 0;
+    struct trace_slot empty;
+    if (length + sizeof zero > sizeof empty.text)
+        return;
+    memcpy(&empty, (const void *)line, offsetof(struct trace_slot, text) + length);
+    memcpy(empty.text + length, zero, sizeof zero);
+    empty.length = (uint32_t)(length + sizeof zero);
+    empty.when = line->empty_since;
+    empty.took = line->when > line->empty_since ? (uint32_t)((line->when - line->empty_since + 999) / 1000) : 0;
+    empty.further = line->empty - 1;
+    print_line(out, &empty, as_json);
+}
+
 void trace_line_print(FILE *out, const struct trace_slot *line, bool as_json)
 {
-    struct parts parts;
-    take_apart(&parts, line);
-    (as_json ? print_json : print_text)(out, line, &parts);
+    if (line->empty)
+        print_empty(out, line, as_json);
+    print_line(out, line, as_json);
 }
