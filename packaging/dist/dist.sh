@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds the files of a release into dist/, from the last commit: dist.sh [tarball] [wheel] [image] [deb] [rpm], by default all of them.
+# Builds the files of a release into dist/, from the last commit: dist.sh [source] [tarball] [wheel] [image] [deb] [rpm], by default all of them.
 # The tarball is built in a system of Debian 11, so that it runs with glibc 2.31 and newer; wheel and container image have the same binaries; the .deb and
 # the .rpm are built on this system. Two runs of one commit give the same bytes. Ends with SBOM, SHA256SUMS and a check of all files.
 # As root, on Debian.
@@ -40,6 +40,16 @@ build_wheel() {
     packaging/dist/wheel.py "dist/softverbs-$version-$(uname -m).tar.gz" dist
 }
 
+# The sources as the recipes take them, from the address $SOFTVERBS_RELEASE_URL, and the recipes for them.
+build_source() {
+    local name=softverbs-$version work
+    work=$(mktemp -d)
+    git archive --prefix="$name/" HEAD | xz -T1 >"dist/$name.tar.xz"
+    packaging/dist/recipes.py "$version" "dist/$name.tar.xz" "${SOFTVERBS_RELEASE_URL:-https://softverbs.invalid/v$version}/$name.tar.xz" "$work/$name-recipes"
+    tar c -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=go-w "$name-recipes" | xz -T1 >"dist/$name-recipes.tar.xz"
+    rm -rf "$work"
+}
+
 # The system in the image is that of packaging/Containerfile.
 build_image() {
     local base=image-base
@@ -60,13 +70,13 @@ build_here() { # build_here KIND
     cp "$tree"/dist/* dist/
 }
 
-for each in "${@:-tarball wheel image deb rpm}"; do
+for each in "${@:-source tarball wheel image deb rpm}"; do
     for kind in $each; do
         echo "== $kind"
         case $kind in
-        tarball | wheel | image) "build_$kind" ;;
+        source | tarball | wheel | image) "build_$kind" ;;
         deb | rpm) build_here "$kind" ;;
-        *) echo "dist.sh: there is no kind of file \"$kind\"; it knows tarball, wheel, image, deb and rpm." >&2; exit 2 ;;
+        *) echo "dist.sh: there is no kind of file \"$kind\"; it knows source, tarball, wheel, image, deb and rpm." >&2; exit 2 ;;
         esac
     done
 done
