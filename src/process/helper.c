@@ -29,6 +29,8 @@ static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls v
 static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* the longest wait for the helper at the process's end */
 static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, where the helper is to write a file then */
+static const nanos starving_most = 3 * NANOS_SECOND;       /* and where it has got no processor */
+static const nanos leaving_work = 20 * NANOS_MILLISECOND;  /* of a processor: in that time it has left, or can't */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 static const nanos deaf_patience = 3 * NANOS_SECOND;  /* that its end may take, unless nothing can wake it any more */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell arrives any more */
@@ -350,14 +352,34 @@ int helper_start(struct process *process)
     return error;
 }
 
-/* By trying, since ThreadSanitizer knows of no join that ends at a time of the monotonic clock. */
-static bool helper_ends_within(struct process *process, nanos patience)
+/* The time for which the helper has had a processor; NANOS_NEVER: not known, as of one that has ended. */
+static nanos helper_worked(const struct process *process)
 {
-    nanos until = clock_now() + patience, step = 20 * NANOS_MICROSECOND;
+    clockid_t clock;
+    struct timespec time;
+    if (pthread_getcpuclockid(process->helper.thread, &clock) || clock_gettime(clock, &time))
+        return NANOS_NEVER;
+    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
+}
+
+/* On a busy machine a helper that is ready gets no processor for a second. One that waits for a lock for ever looks for
+ * it every 50 us, so that it comes to this much work soon. */
+static bool helper_starves(const struct process *process, nanos worked_before)
+{
+    nanos worked = helper_worked(process);
+    return worked != NANOS_NEVER && worked - worked_before < leaving_work;
+}
+
+/* Waits for longer, `most` at most, where it starves. By trying, since ThreadSanitizer knows of no join that ends at a
+ * time of the monotonic clock. */
+static bool helper_ends_within(struct process *process, nanos patience, nanos most)
+{
+    nanos began = clock_now(), worked = helper_worked(process), step = 20 * NANOS_MICROSECOND;
     atomic_store(&process->helper.stopping, true);
     node_wake(process->node);
     while (pthread_tryjoin_np(process->helper.thread, NULL)) {
-        if (clock_now() >= until)
+        nanos waited = clock_now() - began;
+        if (waited >= patience && (waited >= most || !helper_starves(process, worked)))
             return false;
         nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
         step = step < NANOS_MILLISECOND ? step * 2 : step;
@@ -367,10 +389,10 @@ static bool helper_ends_within(struct process *process, nanos patience)
 
 bool helper_stop(struct process *process)
 {
-    return helper_ends_within(process, deaf_patience);
+    return helper_ends_within(process, deaf_patience, deaf_patience);
 }
 
-/* On a busy machine the helper may get no processor for a second. */
+/* It may have much to write. */
 static bool writes_at_end(void)
 {
     return setting_environment(SETTING_COUNTERS) || setting_environment(SETTING_STORY);
@@ -383,6 +405,6 @@ void helper_leave(struct process *process)
 {
     atomic_store(&process->helper.ending, true);
     int before = uncancelled_begin();
-    helper_ends_within(process, writes_at_end() ? writing_most : leaving_most);
+    helper_ends_within(process, writes_at_end() ? writing_most : leaving_most, starving_most);
     uncancelled_end(before);
 }

@@ -232,6 +232,17 @@ static void end_story(struct qp *qp)
     lock_release(&qp->lock);
 }
 
+/* A thread that makes an object holds it for a moment. One that waits for the progress, which the caller holds, does
+ * not give it back. */
+static bool control_take_at_end(struct process *process)
+{
+    enum { ROUNDS = 400 };
+    for (unsigned round = 0; round < ROUNDS; round++, lock_wait(round))
+        if (mutex_try(&process->control))
+            return true;
+    return false;
+}
+
 void report_stories_end(struct process *process)
 {
     struct context *context;
@@ -240,7 +251,7 @@ void report_stories_end(struct process *process)
     lock_assert_held(&process->progress);
     LIST_FOREACH (guest, &process->loop.guests, siblings)
         end_story(qp_of_endpoint(guest->endpoint));
-    if (!mutex_try(&process->control))
+    if (!control_take_at_end(process))
         return;
     LIST_FOREACH (context, &process->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings)
