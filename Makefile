@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model replays install uninstall packages dist clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model replays install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -115,6 +115,10 @@ model:
 # As root, on Debian: all files of a release, as users get them.
 dist:
 	@packaging/dist/dist.sh $(KIND)
+
+# Numbers the tree, tags it, and makes dist: docs/how-to/release.md.
+release:
+	@tools/release/release.py make $(VERSION)
 
 packages:
 	@tools/build/setup.sh build packages
