@@ -164,6 +164,9 @@ class Known(NamedTuple):
 KNOWN = (Known("what was put is wrong", "late-write", "MPICH, Open MPI and oshrun over UCX: what MPI_Put or shmem_put wrote is missing in some rounds",
                "a flush waits for the completions of its WRITEs at the requester, and the ranks then meet by another way",
                "UCX, src/uct/ib/rc/verbs/rc_verbs_ep.c, uct_rc_verbs_ep_flush (at 00a690e3)"),
+         Known("hangs: .*mckey -m", "late-read", "mckey: messages to a group are missing, and the receiver waits for them",
+               "the sender asks for no completion and destroys its queue pair right behind the posts",
+               "rdma-core v44.0, librdmacm/examples/mckey.c, post_sends and destroy_node"),
          Known("rdma_write: ERROR|test_resize_cq: FAIL", "late-write+late-completions+late-read", "rdma-core's suite: tests of RDMA WRITE read other bytes; test_resize_cq finds fewer entries",
                "a process reads what it wrote into its own memory by another queue pair once the WRITE has completed; sends without a look count as completed",
                "rdma-core v44.0, tests/utils.py, rdma_traffic; tests/test_cq.py, test_resize_cq"))

@@ -85,6 +85,57 @@ static int error_of(enum profile_key key)
     return (int)profile.values[key];
 }
 
+/* --- attributes */
+
+/* Where an adapter has more than softverbs, the device says its own number. */
+#define AT_MOST(described, told) ((described) = (described) > (told) ? (told) : (described))
+
+static void check_device(void)
+{
+    struct ibv_device_attr described = device;
+    profile_describe(&profile, &described);
+    AT_MOST(described.max_sge, device.max_sge);
+    AT_MOST(described.max_srq_sge, device.max_srq_sge);
+    report(!memcmp(&described, &device, sizeof device), "the attributes of the device", "are others than the profile's");
+}
+
+static void check_extended(void)
+{
+    struct ibv_device_attr_ex told = {.comp_mask = 0}, described;
+    if (profile.without[PROFILE_CALL_ibv_query_device_ex] || ibv_query_device_ex(context, NULL, &told))
+        return;
+    described = told;
+    profile_describe_extended(&profile, &described);
+    described.orig_attr = told.orig_attr;
+    report(!memcmp(&described, &told, sizeof told), "the extended attributes", "are others than the profile's");
+}
+
+static void check_port(void)
+{
+    struct ibv_port_attr described = port;
+    profile_describe_port(&profile, &described);
+    AT_MOST(described.max_msg_sz, port.max_msg_sz);
+    report(!memcmp(&described, &port, sizeof port), "the attributes of the port", "are others than the profile's");
+}
+
+static void check_kind(void)
+{
+    struct ibv_device *kind = context->device;
+    report(profile_value(&profile, PROFILE_node_type, (uint64_t)kind->node_type) == (uint64_t)kind->node_type,
+           "node_type", "is another than the profile's");
+    report(profile_value(&profile, PROFILE_transport, (uint64_t)kind->transport_type) == (uint64_t)kind->transport_type,
+           "transport", "is another than the profile's");
+}
+
+static void check_gid_type(void)
+{
+    struct ibv_gid_entry entry;
+    if (!profile.set[PROFILE_gid_type] || profile.without[PROFILE_CALL__ibv_query_gid_ex])
+        return;
+    report(!ibv_query_gid_ex(context, 1, 0, &entry, 0) && entry.gid_type == profile.values[PROFILE_gid_type], "gid_type",
+           "is another than the profile's");
+}
+
 /* --- queue pairs */
 
 static const struct {
@@ -168,6 +219,24 @@ static void check_rounding(void)
     report(made && attr.cap.max_send_wr == send && attr.cap.max_recv_wr == receive, "sizes of queues are rounded", why);
     if (made)
         ibv_destroy_qp(made);
+}
+
+static void check_rounding_of_srqs(void)
+{
+    char why[128];
+    struct ibv_srq_init_attr attr = {.attr = {.max_wr = 9, .max_sge = 1}};
+    struct ibv_srq *made = profile.set[PROFILE_round_srq_wr] ? ibv_create_srq(pd, &attr) : NULL;
+    uint32_t wanted = profile_round(&profile, PROFILE_round_srq_wr, 9);
+    if (!made)
+        return;
+    snprintf(why, sizeof why, "9 became %u, not %u", attr.attr.max_wr, wanted);
+    report(attr.attr.max_wr == wanted, "sizes of SRQs are rounded", why);
+    ibv_destroy_srq(made);
+}
+
+static void check_rounding_of_cqs(void)
+{
+    char why[128];
     if (!profile.set[PROFILE_round_cqe])
         return;
     struct ibv_cq *other = ibv_create_cq(context, 9, NULL, NULL, 0);
@@ -447,9 +516,16 @@ int main(int count, char **arguments)
         printf("Bail out! no device or no profile\n");
         return 1;
     }
+    check_device();
+    check_extended();
+    check_port();
+    check_kind();
+    check_gid_type();
     check_types();
     check_sizes();
     check_rounding();
+    check_rounding_of_srqs();
+    check_rounding_of_cqs();
     check_send_ops();
     check_opcodes();
     check_constant_list();

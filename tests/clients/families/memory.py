@@ -50,9 +50,17 @@ class Memory:
         raise Failure("no value that was fetched is one below a value at the other side")
 
 
+ANCHOR = 16  # bytes of either end of a message, which are looked up faster than it
+
+
 def shares(one, other, size, step=8):
+    anchor = min(ANCHOR, size)
+    known = {other[at:at + anchor] for at in range(len(other) - anchor + 1)}
     for place in range(0, len(one) - size + 1, step):
-        message = one[place:place + size]
+        end = place + size
+        if one[place:place + anchor] not in known or one[end - anchor:end] not in known:
+            continue
+        message = one[place:end]
         if message[:size // 2] != message[-(size // 2):] and message in other:
             return True
     return False
