@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 enum {
-    TRACE_VERSION = 0x72630002, /* another one for each change of a struct below */
-    TRACE_SLOTS = 1 << 13,      /* a power of two */
+    TRACE_VERSION = 0x72630003, /* another one for each change of a struct below */
+    TRACE_SLOTS = 1 << 14,      /* a power of two */
     TRACE_SLOT_BYTES = 1024,
     TRACE_TEXT = TRACE_SLOT_BYTES - 48,
 };

@@ -60,16 +60,13 @@ void value_add(struct trace_line *line, const char *name, struct calls_subject s
         return;
     }
     text_add(line, subject.kind);
-    if (!strcmp(subject.kind, "qp")) {
-        text_add_character(line, ' ');
+    text_add_character(line, ' ');
+    if (*subject.kind == 'q' && !strcmp(subject.kind, "qp"))
         text_add_hex(line, subject.number);
-    } else if (!strcmp(subject.kind, "device")) {
-        text_add_character(line, ' ');
+    else if (*subject.kind == 'd' && !strcmp(subject.kind, "device"))
         text_add(line, ((const struct ibv_device *)(uintptr_t)value)->name);
-    } else {
-        text_add_character(line, ' ');
+    else
         text_add_number(line, subject.number);
-    }
 }
 
 void value_argument(struct trace_line *line, const char *name, struct calls_subject subject, value_writer *write,

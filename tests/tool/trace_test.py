@@ -229,7 +229,7 @@ def a_program_does_not_care_that_its_trace_was_killed():
             until(lambda text: send() and "post_send" in text)
             trace.kill()
             trace.wait()
-        for _ in range(5000):
+        for _ in range(10000):
             send()
         with _tracing(process.pid, "-e", "post_send") as (_, until, _):
             assert {call for call, *_ in _lines(until(lambda text: send() and "post_send" in text))} == {"ibv_post_send"}
