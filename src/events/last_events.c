@@ -79,3 +79,11 @@ void last_events_report(FILE *out, const struct last_events *last, int64_t epoch
     else
         fputs("[]", out);
 }
+
+void last_events_report_counts(FILE *out, const struct counts *counts)
+{
+    for (unsigned event = EVENTS_OF_PACKETS; event < EVENTS_BEFORE_REASONS; event++)
+        if (!*event_lines[event].part)
+            fprintf(out, ",\"%s\":%llu", event_lines[event].key,
+                    (unsigned long long)counts_number(counts, (enum event)event));
+}

@@ -28,4 +28,7 @@ void last_events_report(FILE *, const struct last_events *, int64_t epoch);
 /* The same of any ring of `count` records. */
 void last_events_report_ring(FILE *, const struct story_record *, uint32_t count, uint32_t at, int64_t epoch);
 
+/* Writes the counts that are one number under their key as members of JSON, each behind a comma. */
+void last_events_report_counts(FILE *, const struct counts *);
+
 #endif

@@ -39,8 +39,35 @@ void traffic_report_qp(FILE *out, const struct qp *qp)
     fputs("}", out);
 }
 
-/* One that has many handles counts once. A queue pair whose lock is not given back stands still and is read without
- * it. */
+/* The holder of the lock may have lost its processor, and go on while this reads: so each number is loaded at once, and
+ * is what it was or what it will be. */
+__attribute__((no_sanitize("thread"))) static void copy_counts(struct counts *to, const struct counts *from)
+{
+    for (unsigned event = 0; event < EVENTS_OF_PACKETS; event++)
+        for (unsigned i = 0; i < COUNTS_OPERATIONS; i++)
+            to->packets[event][i] = __atomic_load_n(&from->packets[event][i], __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < EVENTS_COUNTED; i++)
+        to->numbers[i] = __atomic_load_n(&from->numbers[i], __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < EVENT_SUMS; i++)
+        to->sums[i] = __atomic_load_n(&from->sums[i], __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < COUNTS_REASONS; i++)
+        to->reasons[i] = __atomic_load_n(&from->reasons[i], __ATOMIC_RELAXED);
+}
+
+/* A queue pair whose lock is not given back, as between wr_start and wr_complete, is read without it. */
+static void add_flow(struct counts_total *total, struct qp *qp)
+{
+    if (report_lock(&qp->lock)) {
+        traffic_add(total, qp_flow(qp));
+        lock_release(&qp->lock);
+    } else {
+        struct traffic_flow copy = {.service = qp_flow(qp)->service};
+        copy_counts(&copy.counts, &qp_flow(qp)->counts);
+        traffic_add(total, &copy);
+    }
+}
+
+/* One that has many handles counts once. */
 static void add_living(struct counts_total *totals, const struct process *process)
 {
     struct context *context;
@@ -48,14 +75,8 @@ static void add_living(struct counts_total *totals, const struct process *proces
     LIST_FOREACH (context, &process->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
             struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
-            bool first = !qp->xrc.shared || LIST_FIRST(&qp->xrc.shared->xrc.handles) == qp;
-            qp = qp_real(qp);
-            if (!first)
-                continue;
-            bool locked = report_lock(&qp->lock);
-            traffic_add(&totals[context->device->index], qp_flow(qp));
-            if (locked)
-                lock_release(&qp->lock);
+            if (!qp->xrc.shared || LIST_FIRST(&qp->xrc.shared->xrc.handles) == qp)
+                add_flow(&totals[context->device->index], qp_real(qp));
         }
 }
 
@@ -98,7 +119,7 @@ void traffic_report(FILE *out, const struct process *process)
     free(totals);
 }
 
-/* As add_living, without waiting for ever. */
+/* As add_flow, without waiting for ever. */
 static void report_messages(FILE *out, struct process *process)
 {
     struct cm *cm = atomic_load(&process->cm);

@@ -338,14 +338,6 @@ static void report_attributes(FILE *out, const struct qp *qp)
         fprintf(out, ",\"srq\":%u", srq->object.handle);
 }
 
-/* Those that are one number under their key. */
-static void report_counts(FILE *out, const struct counts *counts)
-{
-    for (unsigned event = EVENTS_OF_PACKETS; event < EVENTS_BEFORE_REASONS; event++)
-        if (!*event_lines[event].part)
-            fprintf(out, ",\"%s\":%llu", event_lines[event].key, (number)counts_number(counts, (enum event)event));
-}
-
 /* Where its completions lie, and what became of the events that a program may wait for. */
 static void report_cqs(FILE *out, const struct qp *qp, int64_t epoch)
 {
@@ -393,7 +385,7 @@ void qp_story_report(FILE *out, const struct qp *qp)
     clean_json(out, flow->device->name);
     report_peer(out, qp);
     report_attributes(out, qp);
-    report_counts(out, &flow->counts);
+    last_events_report_counts(out, &flow->counts);
     report_cqs(out, qp, epoch);
     report_rules(out, qp);
     if (story) {
