@@ -18,6 +18,7 @@
 enum { LOOKS = 16 };
 
 struct story_totals story_totals;
+void (*story_ended)(struct end *, struct end *peer);
 
 static atomic_bool closed;
 static struct device device = {.name = "softverbs0"};
@@ -335,6 +336,14 @@ static void destroy(struct world_of_test *world)
     free(world);
 }
 
+/* The queue pairs of a connection have neighbouring numbers, the first of them an even one. */
+static void let_inspect(struct world_of_test *world)
+{
+    for (uint32_t i = 0; i < WATCHED_MOST && story_ended; i++)
+        if (world->ends[i].flow.recent && world->ends[i].flow.service != SERVICE_UD)
+            story_ended(&world->ends[i], &world->ends[i ^ 1]);
+}
+
 bool story_run(uint64_t seed, bool faulty)
 {
     char complaint[256];
@@ -344,6 +353,7 @@ bool story_run(uint64_t seed, bool faulty)
         look_if_any(&world->ends[i]);
         story_judge(&world->ends[i]);
     }
+    let_inspect(world);
     if (world->taps.delayed_bytes)
         story_complain(&world->ends[0], "the run has ended, and packets are still held back");
     if (*complaint || *world->complaint)

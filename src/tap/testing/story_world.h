@@ -66,6 +66,9 @@ extern struct story_totals story_totals;
  * story or the simulator is wrong, which is printed. */
 bool story_run(uint64_t seed, bool faulty);
 
+/* Called at the end of each run for each queue pair, with the one that it is connected with; NULL: not. */
+extern void (*story_ended)(struct end *, struct end *peer);
+
 /* --- between the files */
 
 /* Its endpoint, whose clock is that of the simulator. */
