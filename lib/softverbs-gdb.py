@@ -352,6 +352,9 @@ def _report(layout, device, qp):
     if story:
         error = story.inner("error", "story_error")
         said.update(flushed_sends=error["flushed_sends"], flushed_receives=error["flushed_receives"])
+        short = story.inner("too_short", "story_short")
+        if short["known"]:
+            said["too_short"] = {"wr_id": short["id"], "room": short["room"], "bytes": short["bytes"]}
         if error["reason"]:
             said["error"] = _report_error(layout, error)
     elif records:

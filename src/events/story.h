@@ -57,6 +57,13 @@ struct story_error {
     struct story_memory memory;
 };
 
+/* The last receive that was too short for a message of a service that drops it: the receive stays for the next one. */
+struct story_short {
+    uint64_t id;
+    uint32_t room, bytes; /* of the receive; of the message */
+    bool known;           /* there was one */
+};
+
 struct story {
     struct story_record records[STORY_RECORDS];
     bool kept;             /* in a file, for when the process has ended */
@@ -64,6 +71,7 @@ struct story {
     uint32_t kept_flushed; /* work that had been flushed then */
     struct story_memory memory;
     struct story_error error;
+    struct story_short too_short;
 };
 
 /* The records since the last block of STORY_RECENT, kept with what each packet touches: among thousands of queue pairs

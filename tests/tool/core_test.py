@@ -13,7 +13,7 @@ import time
 import cases
 import debugger
 from cases import BUILD, SOFTVERBS, TEMPORARY, Skip, environment, expect, softverbs, until
-from stories import CAUSES, LIKE_OTHERS, compare, failed, plain
+from stories import CAUSES, LIKE_OTHERS, NO_GRH, compare, failed, plain
 
 PROGRAM = f"{BUILD}/tests/tool/stories"
 
@@ -68,6 +68,18 @@ def a_third_process_is_told_of_from_core_files():
     _take_stories(cores, path)
     done = expect(softverbs("why", "--from", path, "--qp", str(numbers[1]), str(numbers[0])))
     compare("a third process that waits", plain(done.stdout.decode(), numbers), CAUSES["empty-third"])
+
+
+def a_datagram_without_room_for_the_grh_is_told_of_from_a_core_file():
+    path = f"{TEMPORARY}/no-grh.stories"
+    with failed("no-grh", "--log", "none") as (numbers, end):
+        end_of_patience = until(20)
+        while b"reason 17" not in softverbs("why", "--qp", str(numbers[3])).stdout and time.monotonic() < end_of_patience:
+            time.sleep(0.1)
+        _take_stories(_dump(numbers[2]), path)
+        end()
+    done = expect(softverbs("why", "--from", path, "--qp", str(numbers[3])))
+    compare("no-grh, a core file", plain(done.stdout.decode(), numbers), NO_GRH)
 
 
 def a_core_file_tells_what_the_process_tells():

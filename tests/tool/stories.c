@@ -87,6 +87,7 @@ static const struct cause causes[] = {
     {.name = "stopped", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .server = STOPS, .hangs = true},
     {.name = "uc-key", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .key = 0x100, .type = IBV_QPT_UC},
     {.name = "uc-receive", .opcode = IBV_WR_SEND, .length = 8, .type = IBV_QPT_UC},
+    {.name = "no-grh", .opcode = IBV_WR_SEND, .length = 100, .receive = 139, .type = IBV_QPT_UD},
     {.name = "fine", .opcode = IBV_WR_SEND, .length = 8, .receive = 8},
     {.name = "slow", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .waits = POLLS_LATE},
     {.name = "short-xrc",
@@ -242,7 +243,8 @@ static void make_qp(int self, unsigned flags)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = flags};
     struct end *end = &meeting->ends[self];
     qp = cause->type == IBV_QPT_XRC_SEND ? create_xrc_qp(self) : ibv_create_qp(pd, &init);
-    if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
+    int last = cause->type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+    if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | last) ||
         ibv_query_gid(context, 1, 0, &end->gid))
         fail("no queue pair");
     end->qp = qp->qp_num;
@@ -269,6 +271,18 @@ static void make_raw_qp(void)
             fail("not ready to send");
 }
 
+static struct ibv_ah *way;
+
+/* One of datagrams is ready, and has a way to the peer. */
+static void prepare_datagrams(const struct end *peer)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR}, rts = {.qp_state = IBV_QPS_RTS};
+    struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 1}};
+    way = ibv_create_ah(pd, &to);
+    if (!way || ibv_modify_qp(qp, &attr, IBV_QP_STATE) || ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN))
+        fail("not ready for datagrams");
+}
+
 static void modify(struct ibv_qp_attr *attr, int mask, int mask_of_reliable)
 {
     if (ibv_modify_qp(qp, attr, mask | (qp->qp_type == IBV_QPT_UC ? 0 : mask_of_reliable)))
@@ -290,6 +304,8 @@ static void connect_qp(const struct end *peer, unsigned number)
                               .rnr_retry = (uint8_t)cause->rnr_retry,
                               .sq_psn = serves ? 0 : cause->psn,
                               .max_rd_atomic = (uint8_t)cause->reads};
+    if (cause->type == IBV_QPT_UD)
+        return prepare_datagrams(peer);
     modify(&attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     modify(&rts, IBV_QP_STATE | IBV_QP_SQ_PSN,
@@ -325,6 +341,9 @@ static void post_sends(void)
             wrs[i].tso.hdr = nothing;
             wrs[i].tso.hdr_sz = sizeof nothing;
             wrs[i].tso.mss = 100;
+        } else if (cause->type == IBV_QPT_UD) {
+            wrs[i].wr.ud.ah = way;
+            wrs[i].wr.ud.remote_qpn = peer->qp;
         } else if (cause->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
             wrs[i].wr.atomic.remote_addr = address;
             wrs[i].wr.atomic.rkey = peer->rkey + cause->key;

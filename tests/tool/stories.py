@@ -205,6 +205,10 @@ LOST_ENDED["server-waits"] = ["Queue pair s of S is RC in RTS, connected with c 
 # The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
          for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled", "atomics-disabled")}
+# Of a datagram the sender does not learn, so its receiver is asked.
+NO_GRH = ["Queue pair s of S is UD in RTS.", "It had no error. \"softverbs why S\" says what its process waits for.",
+          "S dropped N packets (reason 17): a datagram of 100 bytes needs a receive of 140, as the 40 bytes of the GRH stand before its payload, and the "
+          "receive of wr_id 5 has room for 139. Post receives that are 40 bytes longer than the longest datagram (ibv_post_recv)."]
 SCRIPTED = [
     OWN_ERROR, SENT, "T C completed it with IBV_WC_LOC_QP_OP_ERR: A rule of the user's script (softverbs run --script or --inject) disturbed the "
     "call (reason 700).", "A rule of the script of C acted on it: when work, program stories, nth 1: complete LOC_QP_OP_ERR",
@@ -232,7 +236,7 @@ def failed(cause, *options, first=7):
 def plain(text, numbers):
     """The lines with what differs from run to run replaced."""
     client, qp, server, peer = numbers
-    for found, word in ((f"softverbs why {client}", "softverbs why C"), (f"stories ({client})", "C"), (f"stories ({server})", "S"), (f"rocess {server}", "rocess S"),
+    for found, word in ((f"softverbs why {client}", "softverbs why C"), (f"softverbs why {server}", "softverbs why S"), (f"stories ({client})", "C"), (f"stories ({server})", "S"), (f"rocess {server}", "rocess S"),
                         (f"rocess {client}", "rocess C"),
                         (f"{qp:#x}", "c"), (f"{peer:#x}", "s")):
         text = text.replace(found, word)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import cases
 from cases import TEMPORARY, expect, softverbs, told
-from stories import CAUSES, CONNECTED, DROPPED, ENDED, LOST_ENDED, LOST_EVENTS, SCRIPTED, compare, failed, plain
+from stories import CAUSES, CONNECTED, DROPPED, ENDED, LOST_ENDED, LOST_EVENTS, NO_GRH, SCRIPTED, compare, failed, plain
 
 
 def every_cause_is_told_live_and_afterwards():
@@ -148,6 +148,19 @@ def what_unreliable_services_drop_is_told_by_the_end_that_dropped_it():
             end()
             last = plain(expect(softverbs("why", "--last", "--qp", str(numbers[3]), str(numbers[2]))).stdout.decode(), numbers)
             assert last[0].startswith("Queue pair s of S is UC in RTS") and CAUSES[name][2] in last, last
+
+
+def a_receive_without_room_for_the_grh_is_told_by_its_queue_pair():
+    with failed("no-grh", "--log", "info", "--log-file", f"{TEMPORARY}/no-grh") as (numbers, end):
+        until = cases.until(20)
+        while (said := plain(expect(softverbs("why", "--qp", str(numbers[3]))).stdout.decode(), numbers)) != NO_GRH and time.monotonic() < until:
+            time.sleep(0.1)
+        compare("no-grh", said, NO_GRH)
+        end()
+    last = plain(expect(softverbs("why", "--last", "--qp", str(numbers[3]), str(numbers[2]))).stdout.decode(), numbers)
+    compare("no-grh, ended", last, [NO_GRH[0], "It had no error.", NO_GRH[2]])
+    with open(f"{TEMPORARY}/no-grh", encoding="utf-8") as file:
+        assert ", 100 bytes, and 40 of the GRH before them" in file.read()
 
 
 def a_peer_that_is_stopped_is_not_said_to_have_ended():

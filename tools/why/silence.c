@@ -87,11 +87,41 @@ static void tell_state(struct tale *tale, const json_t *other)
 
 /* -- what it dropped */
 
+/* In numbers. False: they are not known. */
+static bool tell_too_short(struct tale *tale, const json_t *end, json_int_t count)
+{
+    enum { GRH = 40 };
+    char name[TALE_NAME];
+    const json_t *receive = json_object_get(end, "too_short");
+    bool datagram = tale_has(end, "type", "UD");
+    uint64_t room = number_of(receive, "room"), bytes = number_of(receive, "bytes");
+    if (!receive || room >= bytes + (datagram ? GRH : 0))
+        return false;
+    if (datagram)
+        tale_say(tale,
+                 "%s dropped %" PRIu64 " packet%s (reason %u): a datagram of %" PRIu64
+                 " bytes needs a receive of %" PRIu64
+                 ", as the %d bytes of the GRH stand before its payload, and the receive of wr_id %" PRIu64
+                 " has room for %" PRIu64
+                 ". Post receives that are %d bytes longer than the longest datagram (ibv_post_recv).",
+                 tale_name(end, name), (uint64_t)count, tale_plural(count), (unsigned)REASON_PACKET_TOO_LONG, bytes,
+                 bytes + GRH, GRH, number_of(receive, "wr_id"), room, GRH);
+    else
+        tale_say(tale,
+                 "%s dropped %" PRIu64 " packet%s (reason %u): a packet of %" PRIu64
+                 " bytes met the receive of wr_id %" PRIu64 ", which has room for %" PRIu64 ".",
+                 tale_name(end, name), (uint64_t)count, tale_plural(count), (unsigned)REASON_PACKET_TOO_LONG, bytes,
+                 number_of(receive, "wr_id"), room);
+    return true;
+}
+
 static void tell_drop(struct tale *tale, const json_t *end, unsigned reason, json_int_t since)
 {
     char name[TALE_NAME];
     json_int_t count = count_drops(end, reason, since);
     const char *sentence = reason_sentence(reason);
+    if (reason == REASON_PACKET_TOO_LONG && tell_too_short(tale, end, count))
+        return;
     if (sentence)
         tale_say(tale, "%s dropped %" PRIu64 " packet%s (reason %u): %s", tale_name(end, name), (uint64_t)count,
                  tale_plural(count), reason, sentence);

@@ -190,10 +190,29 @@ static uint32_t limit_of(const struct qp *qp, enum reason reason)
     }
 }
 
+/* Its receives; NULL: it has none. */
+static struct receive_queue *queue_of(const struct qp *qp)
+{
+    struct srq *srq = qp->uses.srq ? qp->uses.srq : qp->xrc.selected;
+    return srq ? &srq->queue : qp->receives.queue;
+}
+
+/* Another queue pair may have taken it from a shared queue meanwhile; then the next one is not too short, or is. */
+static void note_too_short(struct qp *qp, uint32_t bytes)
+{
+    struct story *story = traffic_story(qp_flow(qp));
+    struct receive_queue *queue = queue_of(qp);
+    struct story_short next = {.bytes = bytes, .known = true};
+    if (story && queue && receive_queue_next(queue, &next.id, &next.room))
+        story->too_short = next;
+}
+
 void qp_story_packet(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum { RESPONDER = 200 }; /* of diag.def: each of those ends a reliable queue pair */
     lock_assert_held(&qp->lock);
+    if (reason == REASON_PACKET_TOO_LONG)
+        note_too_short(qp, packet->payload.length);
     if ((unsigned)reason < RESPONDER || !qp_is_reliable(qp))
         return;
     struct story_error *error = begin_error(qp, STORY_PACKET, reason);
@@ -243,6 +262,7 @@ void qp_story_forget(struct qp *qp)
         return;
     story->error = (struct story_error){0};
     story->memory = (struct story_memory){0};
+    story->too_short = (struct story_short){0};
 }
 
 /* -- the report */
@@ -330,8 +350,8 @@ static void report_attributes(FILE *out, const struct qp *qp)
     if (qp_is_reliable(qp))
         fprintf(out, ",\"timeout\":%u,\"retry_cnt\":%u,\"rnr_retry\":%u", qp->attr.timeout, qp->attr.retry_cnt,
                 qp->attr.rnr_retry);
-    struct srq *srq = qp->uses.srq ? qp->uses.srq : qp->xrc.selected;
-    struct receive_queue *queue = srq ? &srq->queue : qp->receives.queue;
+    const struct srq *srq = qp->uses.srq ? qp->uses.srq : qp->xrc.selected;
+    struct receive_queue *queue = queue_of(qp);
     fprintf(out, ",\"send_posted\":%u,\"recv_posted\":%u", qp->sends.posted - atomic_load(&qp->sends.retired),
             queue ? receive_queue_look(queue).posted : 0);
     if (srq)
@@ -391,6 +411,9 @@ void qp_story_report(FILE *out, const struct qp *qp)
     if (story) {
         fprintf(out, ",\"flushed_sends\":%u,\"flushed_receives\":%u", story->error.flushed_sends,
                 story->error.flushed_receives);
+        if (story->too_short.known)
+            fprintf(out, ",\"too_short\":{\"wr_id\":%llu,\"room\":%u,\"bytes\":%u}", (number)story->too_short.id,
+                    story->too_short.room, story->too_short.bytes);
         if (story->error.reason)
             report_error(out, &story->error, epoch);
         fputs(",\"events\":", out);

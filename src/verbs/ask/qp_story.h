@@ -13,7 +13,8 @@
 void qp_story_send(struct qp *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 void qp_story_receive(struct qp *, const struct recv_wqe *, const struct recv_cqe *);
 
-/* A packet was refused; reliable services fail by that, for most reasons. */
+/* A packet was refused; reliable services fail by that, for most reasons. Of one that is too long for its receive the
+ * lengths are kept. */
 void qp_story_packet(struct qp *, const struct packet *, enum reason);
 
 /* Memory that a peer named was refused. */

@@ -23,8 +23,8 @@ static bool is_of_memory(enum reason reason)
 /* Returns true if the end of the receive is reported next, with more numbers (qp_tell_end). */
 static bool is_of_receive(const struct qp *qp, enum reason reason)
 {
-    bool blamed = (reason >= REASON_RECEIVE_TOO_SHORT && reason <= REASON_RECEIVE_PERMISSION) ||
-                  reason == REASON_RECEIVE_GONE;
+    bool blamed =
+        (reason >= REASON_RECEIVE_TOO_SHORT && reason <= REASON_RECEIVE_PERMISSION) || reason == REASON_RECEIVE_GONE;
     return blamed && !qp->uses.srq && engine_open_receive(qp_engine(qp));
 }
 
@@ -68,6 +68,8 @@ static void add_numbers(const struct qp *qp, const struct packet *packet, enum r
         snprintf(to, size, ", a packet of %u bytes, path_mtu is %u", packet->payload.length, 128u << qp->attr.path_mtu);
     else if (reason == REASON_QP_PERMISSION)
         snprintf(to, size, ", qp_access_flags are %s", words_access(qp->attr.qp_access_flags, words));
+    else if (reason == REASON_PACKET_TOO_LONG && qp->traits & QP_DATAGRAM)
+        snprintf(to, size, ", %u bytes, and 40 of the GRH before them", packet->payload.length);
     else if (reason == REASON_TOO_MANY_READS)
         snprintf(to, size, ", max_dest_rd_atomic is %u", qp->attr.max_dest_rd_atomic);
 }

@@ -146,6 +146,19 @@ struct receive_queue_state receive_queue_look(struct receive_queue *queue)
     return state;
 }
 
+bool receive_queue_next(struct receive_queue *queue, uint64_t *id, uint32_t *room)
+{
+    lock_take(&queue->lock);
+    const struct receive_slot *slot = STAILQ_FIRST(&queue->posted);
+    if (slot) {
+        uint64_t bytes = scatter_room(&slot->receive);
+        *id = slot->receive.id;
+        *room = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+    }
+    lock_release(&queue->lock);
+    return slot;
+}
+
 cold static void tell_refusal(const struct receive_queue *queue, const struct ibv_recv_wr *wr, int error,
                               uint32_t count)
 {

@@ -69,6 +69,9 @@ void receive_queue_free(struct receive_queue *, const struct recv_wqe *);
 void receive_queue_drop(struct receive_queue *, const struct recv_wqe *);
 void receive_queue_return(struct receive_queue *, const struct recv_wqe *);
 
+/* The oldest, which stays: its wr_id and its bytes, UINT32_MAX at most. False: none is posted. */
+bool receive_queue_next(struct receive_queue *, uint64_t *id, uint32_t *room);
+
 /* The completion of one that was freed is lost, as its CQ is full: no program will poll it. */
 void receive_queue_lost(struct receive_queue *);
 
