@@ -40,6 +40,7 @@ static struct stream legacy_stream = {
 static int the_context;
 static bool dead;
 static unsigned legacy_copies;
+static struct fake_cuda_copies copies; /* of streams that were made */
 static unsigned long numbers;
 static _Thread_local bool in_callback;
 static _Thread_local void *current;
@@ -75,8 +76,36 @@ static bool must_wait(const struct stream *stream, const struct command *command
     return false;
 }
 
+/* Microseconds that a copy takes beside its bytes; a GPU takes about 6. */
+static unsigned latency(void)
+{
+    static int us = -1;
+    const char *value = getenv("FAKE_CUDA_LATENCY");
+    if (us < 0)
+        us = value ? atoi(value) : 0;
+    return (unsigned)us;
+}
+
+static void count_copies(struct stream *stream, size_t length)
+{
+    const struct command *command;
+    unsigned waiting = 0;
+    STAILQ_FOREACH (command, &stream->commands, next)
+        waiting += command->kind == COPY_IN || command->kind == COPY_OUT;
+    copies.count++;
+    copies.bytes += length;
+    if (waiting > copies.most_in_flight)
+        copies.most_in_flight = waiting;
+}
+
+/* Under the lock, but for the latency. */
 static void copy(struct stream *stream, const struct command *command)
 {
+    if (!stream->legacy && latency()) {
+        pthread_mutex_unlock(&everything);
+        usleep(latency());
+        pthread_mutex_lock(&everything);
+    }
     char *bytes = bytes_at(command->device, command->length);
     if (dead || !bytes)
         stream->failed = true;
@@ -154,6 +183,8 @@ static int ask(void *to, struct command command)
         if (!stream->begun)
             begin(stream);
         STAILQ_INSERT_TAIL(&stream->commands, kept, next);
+        if (!stream->legacy && (command.kind == COPY_IN || command.kind == COPY_OUT))
+            count_copies(stream, command.length);
         pthread_cond_broadcast(&changed);
     }
     pthread_mutex_unlock(&everything);
@@ -333,7 +364,16 @@ void fake_cuda_kill(void)
 unsigned fake_cuda_legacy_copies(void)
 {
     pthread_mutex_lock(&everything);
-    unsigned copies = legacy_copies;
+    unsigned counted = legacy_copies;
     pthread_mutex_unlock(&everything);
-    return copies;
+    return counted;
+}
+
+struct fake_cuda_copies fake_cuda_take_copies(void)
+{
+    pthread_mutex_lock(&everything);
+    struct fake_cuda_copies taken = copies;
+    copies = (struct fake_cuda_copies){0};
+    pthread_mutex_unlock(&everything);
+    return taken;
 }

@@ -39,11 +39,19 @@ int cuMemcpyHtoD_v2(cuda_address, const void *, size_t);
 int cuMemcpyDtoH_v2(void *, cuda_address, size_t);
 int cuLaunchHostFunc(void *stream, void (*)(void *), void *);
 
-/* Beside the interface. A kernel that waits until 32 bits of device memory have the value. The context ends: each copy
- * fails from now on. The number of copies that ran on the legacy stream. */
+/* Copies on streams that were made: the library's, and a program's. */
+struct fake_cuda_copies {
+    unsigned count, most_in_flight; /* begun on one stream and not ended */
+    unsigned long long bytes;
+};
+
+/* Beside the interface, whose copies take FAKE_CUDA_LATENCY microseconds (environment; 0) beside their bytes. A kernel
+ * that waits until 32 bits of device memory have the value. The context ends: each copy fails from now on. The number
+ * of copies that ran on the legacy stream. */
 int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
 void fake_cuda_kill(void);
-unsigned fake_cuda_legacy_copies(void) __attribute__((weak)); /* NULL: the driver is the machine's */
+unsigned fake_cuda_legacy_copies(void) __attribute__((weak));              /* NULL: the driver is the machine's */
+struct fake_cuda_copies fake_cuda_take_copies(void) __attribute__((weak)); /* since the last call */
 
 #pragma GCC visibility pop
 

@@ -182,6 +182,64 @@ static long round_trip(int fd, void *sending, void *receiving, const buffer &out
     return wrong;
 }
 
+// As many as NCCL's proxy has on their way: receives are posted in the order of the sends, and all are tested in turn. On the fake
+// driver kernels on the legacy stream and on another wait for the final word of each message while it comes.
+static long burst(int fd, void *sending, void *receiving, const buffer &out, const buffer &in, unsigned char *shadow, size_t size, int round)
+{
+    enum { DEPTH = 8 };
+    static void *stream[2];
+    void *send[DEPTH] = {}, *receive[DEPTH] = {}, *flush[DEPTH] = {};
+    auto *kernel = (int (*)(void *, unsigned long long, uint32_t))(cuda ? dlsym(cuda, "fake_cuda_launch_wait") : nullptr);
+    int received[DEPTH] = {}, sent[DEPTH] = {}, flushed[DEPTH] = {}, sizes[DEPTH][8] = {}, left = 3 * DEPTH;
+    long wrong = 0;
+    for (size_t i = 0; i < DEPTH * size; i++)
+        shadow[i] = byte_of(i, round, rank_);
+    out.put(shadow, DEPTH * size);
+    memset(shadow, 0, DEPTH * size);
+    in.put(shadow, DEPTH * size);
+    if (in.device && kernel && !stream[1])
+        CHECK(driver("cuStreamCreate", &stream[1], 1u));
+    meet(fd);
+    for (int i = 0; i < DEPTH && in.device && kernel; i++) {
+        uint32_t word = 0;
+        size_t at = (size_t)(i + 1) * size - sizeof word;
+        for (size_t byte = 0; byte < sizeof word; byte++)
+            word |= (uint32_t)byte_of(at + byte, round, 1 - rank_) << 8 * byte;
+        CHECK(kernel(stream[i % 2], (unsigned long long)in.at + at, word));
+    }
+    for (patience most("a burst"); left; most.look())
+        for (int i = 0; i < DEPTH; i++) {
+            void *data[1] = {in.at + (size_t)i * size}, *handles[1] = {in.handle};
+            size_t room[1] = {size};
+            int tags[1] = {i};
+            if (!receive[i] && (!i || receive[i - 1]))
+                CHECK(net->irecv(receiving, 1, data, room, tags, handles, nullptr, &receive[i]));
+            if (!send[i] && (!i || send[i - 1]))
+                CHECK(net->isend(sending, out.at + (size_t)i * size, size, i, out.handle, nullptr, &send[i]));
+            if (receive[i] && !received[i]) {
+                CHECK(net->test(receive[i], &received[i], sizes[i]));
+                if (received[i])
+                    CHECK(net->iflush(receiving, 1, data, sizes[i], handles, &flush[i]));
+                flushed[i] = received[i] && !flush[i];
+                left -= received[i] + flushed[i];
+            } else if (flush[i] && !flushed[i]) {
+                CHECK(net->test(flush[i], &flushed[i], nullptr));
+                left -= flushed[i];
+            }
+            if (send[i] && !sent[i]) {
+                CHECK(net->test(send[i], &sent[i], nullptr));
+                left -= sent[i];
+            }
+        }
+    for (int i = 0; i < 2 && in.device && kernel; i++) // the kernels have seen their words
+        CHECK(driver("cuStreamSynchronize", stream[i]));
+    in.get(shadow, DEPTH * size);
+    for (size_t i = 0; i < DEPTH * size && !wrong; i++)
+        if (shadow[i] != byte_of(i, round, 1 - rank_))
+            wrong = 1, fprintf(stderr, "rank %d, burst %d: byte %zu is wrong\n", rank_, round, i);
+    return wrong;
+}
+
 static int play(int fd, const char *kind, bool from_device, bool to_device, int rounds)
 {
     static const size_t sizes[] = {0, 1, 8, 100, 4095, 4096, 65535, 65536, 65537, 1 << 20, 4 << 20};
@@ -192,7 +250,7 @@ static int play(int fd, const char *kind, bool from_device, bool to_device, int 
     ncclNetProperties_t properties{};
     char mine[NCCL_NET_HANDLE_MAXSIZE] = {}, theirs[NCCL_NET_HANDLE_MAXSIZE];
     int count = 0;
-    long wrong = 0, messages = 0;
+    long wrong = 0, messages = 0, bursts = 0;
     config.trafficClass = NCCL_NET_TRAFFIC_CLASS_UNDEF;
     cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (cuda) {
@@ -223,6 +281,13 @@ static int play(int fd, const char *kind, bool from_device, bool to_device, int 
             wrong += round_trip(fd, sending, receiving, out, in, shadow, size, round);
             messages++;
         }
+    for (int round = 0; round < rounds * 5; round++)
+        for (size_t size : {8, 4096, 65536, 262144}) {
+            if (size > 65536 && round % 10)
+                continue;
+            wrong += burst(fd, sending, receiving, out, in, shadow, size, round);
+            bursts++;
+        }
     meet(fd);
     CHECK(net->deregMr(sending, out.handle));
     CHECK(net->deregMr(receiving, in.handle));
@@ -231,8 +296,8 @@ static int play(int fd, const char *kind, bool from_device, bool to_device, int 
     CHECK(net->closeListen(listening));
     CHECK(net->finalize(context));
     if (!rank_)
-        printf("%s memory: %ld messages each way, %ld flushed, %ld wrong; %s, pointers %x\n", kind, messages, flushes, wrong, properties.name,
-               properties.ptrSupport);
+        printf("%s memory: %ld messages each way, %ld flushed, and %ld bursts of 8, %ld wrong; %s, pointers %x\n", kind, messages, flushes, bursts, wrong,
+               properties.name, properties.ptrSupport);
     return wrong != 0;
 }
 

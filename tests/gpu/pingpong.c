@@ -70,15 +70,27 @@ int main(int argc, char **argv)
     pair_open(&pair);
     cuMemHostAlloc(&pinned, LONGEST, 1);
     if (pair.first)
-        printf("     bytes  GPU, us  two copies, us   ratio    GB/s  host, us\n");
+        printf("     bytes  GPU, us  two copies, us   ratio    GB/s  host, us%s\n",
+               fake_cuda_take_copies ? "  copies, KiB each, most in flight" : "");
     for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         int rounds = lengths[i] > 65536 ? most / 10 + 1 : most;
         play(&pair, GPU, lengths[i], rounds / 10 + 1, &good);
-        double gpu = play(&pair, GPU, lengths[i], rounds, &good), host = play(&pair, HOST, lengths[i], rounds, &good);
+        struct fake_cuda_copies copies_made = {0};
+        if (fake_cuda_take_copies)
+            fake_cuda_take_copies();
+        double gpu = play(&pair, GPU, lengths[i], rounds, &good);
+        if (fake_cuda_take_copies)
+            copies_made = fake_cuda_take_copies();
+        double host = play(&pair, HOST, lengths[i], rounds, &good);
         double alone = copies(&pair, pinned, lengths[i], rounds);
         if (pair.first)
-            printf("%10u %8.1f %15.1f %7.2f %7.2f %9.1f\n", lengths[i], gpu * 1e6, alone * 1e6, gpu / alone,
+            printf("%10u %8.1f %15.1f %7.2f %7.2f %9.1f", lengths[i], gpu * 1e6, alone * 1e6, gpu / alone,
                    lengths[i] / gpu * 1e-9, host * 1e6);
+        if (pair.first && copies_made.count)
+            printf("  %6.1f %9.2f %15u", (double)copies_made.count / rounds / 2,
+                   (double)copies_made.bytes / copies_made.count / 1024, copies_made.most_in_flight);
+        if (pair.first)
+            printf("\n");
         fflush(stdout);
     }
     good = pair_report(&pair, good, "every byte is right");
