@@ -182,6 +182,18 @@ static void a_foreign_table_that_nobody_uses_is_replaced(void **state)
     rig_remove(directory);
 }
 
+/* The begin of a table as each release has it: "stvtable" and the layout. */
+static void write_table_of_layout(const char *directory, uint32_t layout)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%.80s/table", directory);
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(write(file, "stvtable", 8), 8);
+    assert_int_equal(write(file, &layout, sizeof layout), sizeof layout);
+    assert_int_equal(write(file, "size and the rest", 16), 16);
+    close(file);
+}
+
 static int use_foreign_table(const char *directory, void *context)
 {
     char path[128];
@@ -205,6 +217,12 @@ static void a_foreign_table_in_use_is_left_alone(void **state)
     while (!atomic_load(ready))
         usleep(100);
     check_refused(directory, EBUSY, "another version");
+    char layout[64];
+    write_table_of_layout(directory, node_layout() + 1);
+    snprintf(layout, sizeof layout, "has layout %u, of another version", node_layout() + 1);
+    check_refused(directory, EBUSY, layout);
+    snprintf(layout, sizeof layout, "this one has layout %u", node_layout());
+    check_refused(directory, EBUSY, layout);
     kill(user, SIGKILL);
     rig_wait(user, 10);
     assert_int_equal(open_result(directory, why), 0);

@@ -79,16 +79,40 @@ static int table_open_make(const char *directory, bool replace)
     return error;
 }
 
+/* The begin of a table of any release. */
+struct head {
+    uint64_t magic;
+    uint32_t layout, size;
+};
+
+static bool read_head(int descriptor, struct head *head)
+{
+    return pread(descriptor, head, sizeof *head, 0) == sizeof *head && head->magic == TABLE_MAGIC;
+}
+
 static bool is_ours(int descriptor)
 {
     struct stat status;
-    struct {
-        uint64_t magic;
-        uint32_t layout, size;
-    } head;
-    return !fstat(descriptor, &status) && status.st_size == sizeof(struct table_file) &&
-           pread(descriptor, &head, sizeof head, 0) == sizeof head && head.magic == TABLE_MAGIC &&
+    struct head head;
+    return !fstat(descriptor, &status) && status.st_size == sizeof(struct table_file) && read_head(descriptor, &head) &&
            head.layout == TABLE_LAYOUT && head.size == sizeof(struct table_file);
+}
+
+/* Names both versions of a directory that is not ours, by their layouts. */
+static void tell_version(const char *directory, int descriptor, char *why, size_t why_size)
+{
+    struct head head;
+    if (read_head(descriptor, &head) && head.layout != TABLE_LAYOUT)
+        snprintf(why, why_size,
+                 "The directory %s has layout %u, of another version of softverbs; this one has layout %d (see "
+                 "\"softverbs version\"). End its processes, or name another directory with SOFTVERBS_DIR.",
+                 directory, head.layout, TABLE_LAYOUT);
+    else
+        snprintf(
+            why, why_size,
+            "The directory %s belongs to another version of softverbs than this one of layout %d, or its table was "
+            "truncated. End its processes, or name another directory with SOFTVERBS_DIR.",
+            directory, TABLE_LAYOUT);
 }
 
 /* Locks all of a table: 0 or errno. A process that is just replacing it holds it for a moment only. */
@@ -117,10 +141,7 @@ static int replace(const char *directory, int descriptor, char *why, size_t why_
     if (error && !table_lock_is_held(error))
         return fail(error, directory, "locked", why, why_size);
     if (error) {
-        snprintf(why, why_size,
-                 "The directory %s is in use by processes of another version of softverbs, or its table was truncated "
-                 "under them; end them, or name another directory with SOFTVERBS_DIR.",
-                 directory);
+        tell_version(directory, descriptor, why, why_size);
         return EBUSY;
     }
     error = table_open_make(directory, true);
@@ -202,7 +223,7 @@ static int try_open(struct table **result, const char *directory, bool create, c
     else if (create)
         error = replace(directory, descriptor, why, why_size);
     else
-        snprintf(why, why_size, "The directory %s belongs to another version of softverbs.", directory);
+        tell_version(directory, descriptor, why, why_size);
     if (error)
         close(descriptor);
     return error;
