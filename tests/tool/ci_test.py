@@ -178,6 +178,36 @@ def a_failed_job_leaves_log_counters_and_capture():
     assert "when: on_failure" in _read("docs/how-to/ci.md") and f"paths: [{path}]" in _read("docs/how-to/ci.md")
 
 
+def _projects():
+    sys.path.append(f"{TREE}/tests/projects")
+    import project  # pylint: disable=import-outside-toplevel
+    return project.blocks()
+
+
+def the_lines_for_projects_are_those_of_a_shell():
+    blocks = _projects()
+    assert set(blocks) == {"valkey", "spdk", "perftest", "brpc"}, blocks
+    for name, lines in blocks.items():
+        done = subprocess.run(["bash", "-n"], input=lines.encode(), capture_output=True, check=False)
+        assert done.returncode == 0 and "softverbs " in lines, (name, told(done))
+
+
+def the_lines_for_perftest_run_its_programs():
+    if not shutil.which("ib_send_bw"):
+        raise Skip("perftest is not installed")
+    place = f"{TEMPORARY}/perftest"
+    os.makedirs(place)
+    command = [sys.executable, f"{TREE}/tests/projects/project.py", "perftest", place, f"{cases.BUILD}/softverbs"]
+    done = subprocess.run(command, capture_output=True, check=False, env=cases.environment(), timeout=cases.patience(120))
+    for title in (b"Send BW Test", b"RDMA_Write BW Test", b"RDMA_Read Latency Test", b"Atomic FETCH_AND_ADD BW Test"):
+        assert done.returncode == 0 and done.stdout.count(title) == 2, told(done)
+    with open(f"{place}/ib_write_bw", "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\nexit 3\n")
+    os.chmod(f"{place}/ib_write_bw", 0o755)
+    done = subprocess.run(command, capture_output=True, check=False, env=cases.environment(), timeout=cases.patience(120))
+    assert done.returncode != 0, told(done)
+
+
 def the_image_names_the_directory_of_the_tarball():
     _tarball()
     directory = re.search(r'ENV LD_LIBRARY_PATH="/opt/softverbs/(.*)"', _snippet("Images", "dockerfile")).group(1)
