@@ -280,16 +280,17 @@ def trees_that_nobody_uses_are_removed():
     """findings/newcomer.md, 20: one stayed for each set of options. In a separate /dev/shm."""
     script = """mount -t tmpfs none /dev/shm
         name=softverbs-$(id -u)-$(stat -Lc %i /proc/self/ns/user)-paths-
-        for i in $(seq 10 39); do mkdir -m 755 /dev/shm/$name$i; touch -d '2 days ago' /dev/shm/$name$i; done
+        for i in $(seq 10 39); do mkdir -m 755 /dev/shm/${name}z$i; touch -d "2 days ago" /dev/shm/${name}z$i; done
         mkdir /dev/shm/other; touch -d '2 days ago' /dev/shm/other
-        SOFTVERBS_PATHS=/dev/shm/${name}11 sleep 60 & used=$!
-        sleep 0.2; SOFTVERBS_DEVICES=2 "$0" run true; kill $used; ls /dev/shm"""
+        SOFTVERBS_PATHS=/dev/shm/${name}z11 sleep 60 & used=$!
+        until grep -q paths-z11 /proc/$used/environ; do sleep 0.1; done
+        SOFTVERBS_DEVICES=2 "$0" run true; kill $used; ls /dev/shm"""
     options = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
     done = subprocess.run(["unshare", *options, "sh", "-c", script, cases.SOFTVERBS], capture_output=True, check=False, env=cases.environment())
     if b"mount" in done.stderr or b"unshare" in done.stderr:
         raise cases.Skip("this machine gives no mounts of its own")
     trees = [name for name in done.stdout.decode().split() if "-paths-" in name]
-    assert len(trees) == 2 and sum(name.endswith("-paths-11") for name in trees) == 1 and b"other" in done.stdout, told(done)
+    assert len(trees) == 2 and sum(name.endswith("-paths-z11") for name in trees) == 1 and b"other" in done.stdout, cases.told(done)
 
 
 if __name__ == "__main__":
