@@ -69,15 +69,25 @@ static void keep_busy(struct hangs *hangs, uint32_t handle, enum reason reason)
             hangs->list[hangs->count++] = before[i];
 }
 
+/* `rnr_retry` 7 repeats for ever, so that the process is killed more often than it ends. */
+static void keep_story_of_missing_receive(struct hangs *hangs, uint32_t handle, struct qp *qp)
+{
+    struct hang now = {handle, 0, REASON_RECEIVER_NOT_READY, false};
+    if (qp_story_lacks_receive(qp, &now.value) && add(hangs, now))
+        qp_story_wait(qp);
+}
+
 static void look_at_qp(struct hangs *hangs, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
     if (!lock_try(&qp->lock)) {
         keep_busy(hangs, object->handle, REASON_NO_COMPLETION);
+        keep_busy(hangs, object->handle, REASON_RECEIVER_NOT_READY);
         return;
     }
     struct hang now = {object->handle, qp->sends.posted, REASON_NO_COMPLETION, false};
     bool mute = is_mute(qp);
+    keep_story_of_missing_receive(hangs, object->handle, qp);
     lock_release(&qp->lock);
     if (mute && add(hangs, now))
         log_reason(LOG_WARN, REASON_NO_COMPLETION, "qp 0x%x: %u work requests, none signalled", qp->number, now.value);

@@ -47,6 +47,17 @@ def lines_are_kept_although_nothing_is_printed():
     expect(softverbs("why", "--last", "1"), 1, b"", [b"No process 1 has left a line here."])
 
 
+def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
+    """ibv_destroy_cq waits for that for ever."""
+    with subprocess.Popen([SOFTVERBS, "run", "--", HANGS, "unacknowledged"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=cases.environment()) as process:
+        end = cases.until(30)
+        while b"(reason 357)" not in softverbs("why", "--last", str(process.pid)).stdout and time.monotonic() < end:
+            time.sleep(0.2)
+        process.kill()
+    said = b" ".join(expect(softverbs("why", "--last", str(process.pid))).stdout.split())
+    assert b"(ended)" in said and b"destroying the completion queue with handle" in said and b"waits for 1 events" in said and b"ibv_ack_cq_events" in said, said
+
+
 def a_program_without_mistakes_leaves_no_file():
     def _once():
         _anew()

@@ -205,6 +205,8 @@ LOST_ENDED["server-waits"] = ["Queue pair s of S is RC in RTS, connected with c 
 # The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
          for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled", "atomics-disabled")}
+SERVER_HANGS = ["Queue pair s of S is RC in RTS, connected with c of C.",
+                "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so N times."]
 # Of a datagram the sender does not learn, so its receiver is asked.
 NO_GRH = ["Queue pair s of S is UD in RTS.", "It had no error. \"softverbs why S\" says what its process waits for.",
           "S dropped N packets (reason 17): a datagram of 100 bytes needs a receive of 140, as the 40 bytes of the GRH stand before its payload, and the "
@@ -247,7 +249,7 @@ def plain(text, numbers):
     text = re.sub(r"dropped \d+ packets?", "dropped N packets", text)
     text = re.sub(r"key 0x\w+", "key K", text)
     text = re.sub(r"address 0x\w+", "address A", text)
-    text = re.sub(r"(answered) \d+( times)|(ran out) \d+", lambda found: f"{found[1] or found[3]} N{found[2] or ''}", text)
+    text = re.sub(r"(answered(?: so)?) \d+( times)|(ran out) \d+", lambda found: f"{found[1] or found[3]} N{found[2] or ''}", text)
     text = re.sub(r"stories \(\d+\)", "X", text)
     return re.sub(r"^\d\d:\d\d:\d\d\.\d\d\d ", "T ", text, flags=re.M).splitlines()
 

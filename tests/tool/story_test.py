@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import cases
 from cases import TEMPORARY, expect, softverbs, told
-from stories import CAUSES, CONNECTED, DROPPED, ENDED, LOST_ENDED, LOST_EVENTS, NO_GRH, SCRIPTED, compare, failed, plain
+from stories import CAUSES, CONNECTED, DROPPED, ENDED, LOST_ENDED, LOST_EVENTS, NO_GRH, SCRIPTED, SERVER_HANGS, compare, failed, plain
 
 
 def every_cause_is_told_live_and_afterwards():
@@ -97,8 +97,13 @@ def a_lost_event_is_told_when_its_process_has_ended():
 def _wait_until_kept(numbers):
     """The library sees after some seconds that nothing moves."""
     end = cases.until(60)
-    while softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0])).returncode and time.monotonic() < end:
+    while not _is_kept(*numbers[:2]) and time.monotonic() < end:
         time.sleep(0.2)
+
+
+def _is_kept(pid, qp):
+    done = softverbs("why", "--json", "--last", "--qp", str(qp), str(pid))
+    return not done.returncode and (json.loads(done.stdout)["ends"][0]["pid"], json.loads(done.stdout)["ends"][0]["qp"]) == (pid, qp)
 
 
 def a_lost_event_is_told_of_a_process_that_was_killed():
@@ -112,6 +117,20 @@ def a_lost_event_is_told_of_a_process_that_was_killed():
             stop()
             said = _wait_until_told(numbers, LOST_ENDED[name], "--last")  # its child ends with it
             compare(f"{name}, killed", said, LOST_ENDED[name])
+
+
+def a_hang_for_want_of_a_receive_is_told_of_processes_that_were_killed():
+    """By both: each sees after some seconds that nothing moves."""
+    with failed("hang") as (numbers, _):
+        _wait_until_kept(numbers)
+        _wait_until_kept(numbers[2:])
+        os.kill(numbers[0], signal.SIGKILL)
+        until = cases.until(20)
+        while os.path.exists(f"/proc/{numbers[2]}") and time.monotonic() < until:  # which ends with it
+            time.sleep(0.05)
+        compare("hang, killed", _wait_until_told(numbers, CAUSES["hang"], "--last"), CAUSES["hang"])
+        said = plain(expect(softverbs("why", "--last", "--qp", str(numbers[3]), str(numbers[2]))).stdout.decode(), numbers)
+        compare("hang, the killed server's", said, SERVER_HANGS)
 
 
 def what_waited_and_then_ended_well_is_not_said_to_wait():

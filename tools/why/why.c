@@ -358,8 +358,8 @@ const struct command why_command = {
             "                    that processes have left, unless --qp or --from is given\n"
             "  --junit           the same as JUnit XML\n"
             "  --sarif           the same as SARIF 2.1.0\n"
-            "  --json            print a JSON list with one object for each process\n"
-            "                    (docs/reference/json.md)\n" MEETING_HELP_DIR "\n"
+            "  --json            print JSON: a list with one object for each process, or\n"
+            "                    stories (docs/reference/json.md)\n" MEETING_HELP_DIR "\n"
             "It looks at the process, or at all, twice or more, a second apart, for\n"
             "completions that are not polled, sends that were not signalled, peers that have\n"
             "no receives, are in the wrong state or are gone, and errors. \"softverbs show\"\n"
@@ -369,6 +369,6 @@ const struct command why_command = {
             "for this user only, as do the stories of the first eight queue pairs of a\n"
             "process that failed; SOFTVERBS_LOG=none keeps no lines.\n"
             "\n"
-            "Exit status: 0, or 1 when there is no such process.\n",
+            "Exit status: 0, or 1 when there is no such process, object or story.\n",
     .run = why,
 };

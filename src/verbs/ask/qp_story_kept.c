@@ -118,6 +118,30 @@ void qp_story_end(struct qp *qp)
         keep_story(qp, kept_story_add);
 }
 
+/* Its last messages, either way, found no receive. */
+static bool lacks_receive(const struct story *story, uint32_t at)
+{
+    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(story, at, back);
+        if (!record->time || record->event == EVENT_RECEIVE_ENDED || record->event == EVENT_SEND_ENDED)
+            return false;
+        if (record->event == EVENT_RNR_SENT || record->event == EVENT_RNR_RECEIVED)
+            return true;
+    }
+    return false;
+}
+
+bool qp_story_lacks_receive(const struct qp *qp, uint32_t *moved)
+{
+    lock_assert_held(&qp->lock);
+    if (!qp_is_reliable(qp) || qp->state == IBV_QPS_ERR)
+        return false;
+    const struct engine *engine = qp_engine(qp);
+    const struct story *story = qp_story_settle(qp)->story;
+    *moved = engine_expected_psn(engine) + engine_queue((struct engine *)engine)->head;
+    return story && lacks_receive(story, traffic_written(qp_flow((struct qp *)qp)));
+}
+
 void qp_story_wait(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

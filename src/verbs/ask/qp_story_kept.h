@@ -3,6 +3,9 @@
 #ifndef VERBS_ASK_QP_STORY_KEPT_H
 #define VERBS_ASK_QP_STORY_KEPT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct qp;
 
 /* It has left RTS: its story is written where it can be read when the process has ended (diag/kept_story.h), and into
@@ -13,8 +16,11 @@ void qp_story_keep(struct qp *);
  * receive, posted work has not ended, or completions of it lay for a while in a queue with a channel, unpolled. */
 void qp_story_end(struct qp *);
 
-/* Completions of it have lain unpolled for some seconds in a queue with a channel: likewise, as the process may be
- * killed while it hangs. */
+/* Completions of it have lain unpolled for some seconds in a queue with a channel, or its messages have found no
+ * receive for so long: likewise, as the process may be killed while it hangs. */
 void qp_story_wait(struct qp *);
+
+/* Returns whether its last message, or its peer's, found no receive. `moved` changes when one has found one. */
+bool qp_story_lacks_receive(const struct qp *, uint32_t *moved);
 
 #endif
