@@ -17,7 +17,7 @@ from stories import CAUSES, DROPPED, LOST_EVENTS, failed
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 HEAD = b"SVRECORD" + struct.pack("<I", 1)
-SELDOM = {"segments", "dead", "nobody", "hang", "server-waits", "both", "own-end", "stopped", *DROPPED, *LOST_EVENTS}  # of raw packets, which are not recorded, or whose error is none or another process's
+SELDOM = {"segments", "dead", "nobody", "hang", "hang-third", "server-waits", "both", "own-end", "stopped", *DROPPED, *LOST_EVENTS}  # of raw packets, which are not recorded, or whose error is none or another process's
 
 
 def _recorded(name, *options):
@@ -151,6 +151,8 @@ def what_is_no_whole_recording_is_said_to_be_none():
     expect(softverbs("replay", f"{TEMPORARY}/none.rec"), 1, b"", [b"can't be read: No such file"])
     expect(softverbs("replay"), 2, b"", [b"needs one recording"])
     expect(softverbs("replay", "--qp", "many", path), 2, b"", [b"\"many\" is no number of a queue pair"])
+    golden = f"{os.path.dirname(__file__)}/../golden/no-receive.rec"
+    expect(softverbs("replay", "--qp", "0x1", golden), 1, None, [b"no-receive.rec has no queue pair 0x1; without --qp all queue pairs are shown"])
 
 
 def damaged_recordings_end_with_one_sentence():

@@ -229,6 +229,19 @@ static int tell(const struct replayed *replayed, const struct replay_result *res
     return same ? EXIT_OK : EXIT_NEGATIVE;
 }
 
+/* A number that the recording does not have is a mistake, which no steps at all would not show. */
+static int tell_of_wanted(const struct replayed *replayed)
+{
+    for (unsigned i = 0; i < replayed->queue_count; i++)
+        if (replayed->wanted < 0 || replayed->wanted == (long)replayed->queues[i].number)
+            return EXIT_OK;
+    if (replayed->wanted < 0)
+        return EXIT_OK;
+    complain("%s has no queue pair 0x%lx%s; without --qp all queue pairs are shown.", replayed->path,
+             (unsigned long)replayed->wanted, replayed->until ? " in these records" : "");
+    return EXIT_NEGATIVE;
+}
+
 /* ---- without payloads ---- */
 
 /* Cuts the payload off, and inline data, whose length stays. False: the rest can't be read. */
@@ -286,7 +299,8 @@ static int run_again(struct replayed *replayed)
         complain("The replay can't be written: %s.", strerror(errno));
         return EXIT_NEGATIVE;
     }
-    return tell(replayed, &result);
+    int told = tell(replayed, &result);
+    return told == EXIT_OK ? tell_of_wanted(replayed) : told;
 }
 
 static int with_file(struct replayed *replayed, const char *stripped)
