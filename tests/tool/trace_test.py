@@ -268,6 +268,9 @@ def what_is_wrong_is_said():
         expect(softverbs("trace", "-p", str(process.pid), "-e", "post_send,explode"), status=1, err=[b"there is no call \"explode\""])
     expect(softverbs("trace", "-p", str(process.pid)), status=1, err=[f"No process {process.pid} has a softverbs device open here; ".encode()])
     expect(softverbs("trace", "-o", "/nowhere/file", "--", "true"), status=1, err=[b"/nowhere/file can't be written: No such file"])
+    for command in (["trace", "-e", "reg_mr,post_snd", "--"], ["run", "--trace=reg_mr,post_snd", "--"]):
+        expect(softverbs(*command, "sh", "-c", "echo begun"), status=2, out=b"", err=[b'softverbs: There is no call "post_snd". Did you mean "post_send"?'])
+    expect(softverbs("trace", "-e", ",rdma_connect,", "--", "true"))
     expect(softverbs("trace"), status=2, err=None)
     expect(softverbs("trace", "-p", "x"), status=2, err=None)
 

@@ -20,6 +20,7 @@
 #include "report/report.h"
 #include "ring/trace_ring.h"
 #include "trace/trace.h"
+#include "trace/trace_calls.h"
 #include "trace/trace_line.h"
 
 enum {
@@ -188,6 +189,8 @@ static int trace_program(struct trace *trace, char **program)
 static int begin(struct trace *trace, const char *path, char **program)
 {
     static char buffer[FILE_BUFFER]; /* glibc leaves the size aside where it is to allocate one */
+    if (!trace->process.pid && !trace_calls_check(trace->calls)) /* a process knows its own */
+        return EXIT_USAGE;
     trace->out = path ? fopen(path, "we") : stderr;
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* where the program writes, too */
     if (!trace->out) {
