@@ -134,8 +134,10 @@ static bool lacks_receive(const struct story *story, uint32_t at)
 bool qp_story_lacks_receive(const struct qp *qp, uint32_t *moved)
 {
     lock_assert_held(&qp->lock);
-    if (!qp_is_reliable(qp) || qp->state == IBV_QPS_ERR)
-        return false;
+    const struct counts *counts = &qp_flow((struct qp *)qp)->counts;
+    bool met_none = counts_number(counts, EVENT_RNR_SENT) || counts_number(counts, EVENT_RNR_RECEIVED);
+    if (!met_none || !qp_is_reliable(qp) || qp->state == IBV_QPS_ERR)
+        return false; /* mostly, without a look at its story, which is a page of its own */
     const struct engine *engine = qp_engine(qp);
     const struct story *story = qp_story_settle(qp)->story;
     *moved = engine_expected_psn(engine) + engine_queue((struct engine *)engine)->head;
