@@ -16,6 +16,7 @@ import time
 
 import cases
 from cases import SOFTVERBS, TEMPORARY, expect, softverbs
+from stories import failed
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 PAIR = f"{cases.BUILD}/tests/clients/mistakes"
@@ -289,6 +290,18 @@ def stories_are_in_the_form_too():
             assert len(said["ends"]) == 2, said
             _check(said, "Story", _forms(), "story")
             _check(_told(["why", "--json", "--cq", str(process["qps"][0]["send_cq"])]), "list of Happened", _forms(), "happened")
+
+
+def stories_of_rare_kinds_are_in_the_form_too():
+    """Of a stand-in of XRC, and of a datagram without room for the GRH."""
+    for cause, of_server, rare in (("short-third", False, "stands_in"), ("no-grh", True, "too_short")):
+        with failed(cause) as (numbers, end):
+            until, said = cases.until(20), {"ends": []}
+            while not any(rare in each for each in said["ends"]):
+                assert time.monotonic() < until, said
+                said = _told(["why", "--json", "--qp", str(numbers[3 if of_server else 1])])
+            _check(said, "Story", _forms(), cause)
+            end()
 
 
 def stories_of_connections_are_in_the_form_too():
