@@ -76,7 +76,7 @@ lab:
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/tool/lab_evidence.py
 
-# Days, for all of it; PART=litmus or PART=rows, and WORDS. Stopped, it goes on where it was.
+# Days, for all of it; the rows of clients take two hours with ADVERSE_BESIDE=6. PART=litmus, rows or seeds, and WORDS. Stopped, it goes on where it was.
 adverse:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true

@@ -255,7 +255,8 @@ static void read_profile(void)
     if (imitates)
         limits_imitate(&limits, &profile);
     else
-        complaint_add("%s It is ignored.", why);
+        complaint_add("%s It is ignored.%s", why,
+                      strchr(path, '/') ? "" : " SOFTVERBS_PROFILE is a path; names are for --profile.");
 }
 
 static void settings_read(void)

@@ -139,6 +139,11 @@ def the_library_ignores_a_bad_file_and_says_so():
     _expect(done.returncode == 0 and f'The profile {path}, line 1: "many" is no number. It is ignored.'.encode() in done.stderr, done.stderr)
 
 
+def the_variable_is_a_path_and_takes_no_name():
+    done = softverbs("run", "--log", "error", "sh", "-c", "SOFTVERBS_PROFILE=rxe exec ibv_devices")
+    _expect(done.returncode == 0 and b"SOFTVERBS_PROFILE is a path; names are for --profile." in done.stderr, done.stderr)
+
+
 def own_profiles_name_what_they_change():
     _, done = _with_file("max_qp = 17\nfw_ver = 1.2.3\n", "run", "--profile", "@FILE@", "ibv_devinfo", "-v")
     text = done.stdout.decode()
