@@ -264,6 +264,16 @@ def _of_ranges(text):
     return [number for each in ends for number in range(int(each[0]), int(each[-1]) + 1)]
 
 
+EXPLAINED = (("mpirun.openmpi.*(internal-failure|PMIX ERROR|Local abort|non-zero)", "rows beside each other shared the folder of Open MPI below /tmp, and do not since"),
+             ("hangs: .*mckey -m", "it did not bear late-read, as below"),
+             ("not installed", "it was not installed yet"))
+
+
+def _explain(said):
+    """The reason of a failure that is known, or else its beginning."""
+    return next((why for pattern, why in EXPLAINED if re.search(pattern, said, re.DOTALL)), page.cell(said)[:200])
+
+
 def _others(results):
     """The results that are not ok, or were not at first, each with its seeds."""
     found = {}
@@ -271,7 +281,7 @@ def _others(results):
         if result.verdict != OK:
             found.setdefault(f"{result.verdict}: {page.cell(result.said)[:200]}", []).append(seed)
         elif result.earlier:
-            found.setdefault(f"ok at a later try, after: {page.cell(result.earlier)[:200]}", []).append(seed)
+            found.setdefault(f"ok at a later try; at first: {_explain(result.earlier)}", []).append(seed)
     return "; ".join(f"under {_ranges(seeds)} {what}" for what, seeds in found.items())
 
 
