@@ -4,7 +4,8 @@
 # container-SUITE the steps of packaging/Containerfile on that release; arm64-SUITE builds there for arm64 and runs the suites
 # that need no kernel's help, and the ping-pong, under qemu-user; `table` writes docs/evidence/releases.md of all results;
 # without arguments everything of those. readme-SUITE runs the two commands of the README in a fresh system, `make check` whole,
-# which takes as long again; dist-SUITE tries what `make dist` has made, image-SUITE the container image. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# which takes as long again; dist-SUITE tries what `make dist` has made, image-SUITE the container image, rpm-SUITE
+# the .rpm here, and install-SUITE the .deb of dist/ on that release. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -145,6 +146,16 @@ for each; do
         enter "$each" /root/dist/dist.sh /root/dist | tee "$cache/package.$each"
         ;;
     image-*) tests/releases/image.sh dist/softverbs-*.oci.tar | tee "$cache/package.$each" ;;
+    rpm-*) tests/releases/rpm.sh dist | tee "$cache/package.$each" ;;
+    install-*) # the .deb files of another release of Debian
+        fresh "${each#install-}" "$each"
+        cp dist/softverbs_*.deb dist/softverbs-libs_*.deb dist/python3-softverbs_*.deb "$cache/$each/root/"
+        if NETWORK=1 enter "$each" sh -c "apt-get -qq update && apt-get -qq install -y --no-install-recommends /root/*.deb && softverbs demo && python3 -c 'import softverbs'" >"$cache/$each.log" 2>&1; then
+            printf 'ok\t.deb of dist: installs and runs\t\n'
+        else
+            printf 'not ok\t.deb of dist: installs and runs\t%s\n' "$(tail -n 1 "$cache/$each.log")"
+        fi | tee "$cache/package.$each"
+        ;;
     readme-*) run_readme "${each#readme-}" | tee "$cache/package.$each" ;;
     table) tests/releases/table.py "$cache" docs/evidence/releases.md ;;
     *:*) run_clients "${each%:*}" "${each#*:}" | note "${each%:*}" "${each#*:}" ;;

@@ -51,6 +51,8 @@ def page(results, packages):
     yield "dist: the tarball and the wheel of `make dist`, in a system that debootstrap has just made, as an ordinary user and without a package of\n"
     yield "RDMA: `softverbs demo` from the tarball within two seconds, `demo --all`, and the wheel in a virtual environment, installed and removed.\n"
     yield "image: the layers of the container image of `make dist`, unpacked and run in a chroot: `ibv_devinfo` and the ping-pong.\n"
+    yield "install: the .deb files of `make dist` of Debian 12, there with apt-get. rpm: its .rpm files, with `rpm --root` in an empty tree, what they require compared with\n"
+    yield "what the binaries need, and the demonstration.\n"
     yield "readme: the README's two commands, `make demo` and `make check`, in a system that debootstrap has just made. arm64: cross-built\n"
     yield "there, its suites that need no kernel's help and the ping-pong under qemu-user.\n"
     yield "\n## What failed\n\n"
