@@ -245,11 +245,12 @@ def _field(layout, field, value):
     return value - (value >> 63 << 64) if _number(layout.at["with_sign"] + field, 1) else value
 
 
-def _records(layout, ring, recent=None):
-    """Of a story, whose `recent` records are apart, or the last events of another object: the oldest first."""
-    if not recent and (not ring or ring.kind == "story"):
+def _records(layout, ring, flow=None):
+    """Of a story, whose last records are apart in the flow, or the last events of another object: the oldest first."""
+    recent = flow and flow.follow("recent", "story_recent")
+    if not recent and (flow or not ring):
         return
-    last = (recent or ring)["at"] // (length := layout.length("story_record"))
+    last = (flow["written"] if recent else ring["at"]) // (length := layout.length("story_record"))
     count = layout.constant("STORY_RECORDS" if recent else "LAST_EVENTS")
     block = layout.constant("STORY_RECENT") if recent else 1
     apart = last - last % block  # from here on
@@ -270,7 +271,7 @@ def _peer_pid(layout, qp, story):
     peer = qp.follow("path.peer", "peer")
     if peer:
         return peer["pid"]
-    ended = [record["a"] for record in _records(layout, story, _flow(layout, qp).follow("recent", "story_recent")) if record["event"] == layout.constant("EVENT_PEER_ENDED")]
+    ended = [record["a"] for record in _records(layout, story, _flow(layout, qp)) if record["event"] == layout.constant("EVENT_PEER_ENDED")]
     return ended[-1] if ended else 0
 
 
@@ -342,7 +343,7 @@ def _report_cqs(layout, qp):
 def _report(layout, device, qp):
     """What is known of a queue pair and of its first error."""
     story = _flow(layout, qp).follow("story", "story")
-    records = [_report_record(layout, record) for record in _records(layout, story, _flow(layout, qp).follow("recent", "story_recent"))]
+    records = [_report_record(layout, record) for record in _records(layout, story, _flow(layout, qp))]
     said = {"pid": layout.pid, "program": layout.program, "qp": qp["number"], "type": qp.follow("kind", "qp_kind").text("name"),
             "state": layout.word("states", qp["state"]), "time": records[-1]["time"] if records else layout.epoch, "device": device, "ended": False}
     said.update(_report_peer(layout, qp, story))

@@ -74,33 +74,32 @@ struct story {
     struct story_short too_short;
 };
 
-/* The records since the last block of STORY_RECENT, kept with what each packet touches: among thousands of queue pairs
- * each story is a separate page, whose address costs half a microsecond to translate, so it is touched once for a
- * block. */
+/* The records since the last block of STORY_RECENT: among thousands of queue pairs each story is a separate page, whose
+ * address costs half a microsecond to translate, so it is touched once for a block. Its owner counts the bytes of all
+ * records that were ever written, among what each packet touches: a message touches one line of these then. */
 struct story_recent {
     struct story_record records[STORY_RECENT];
-    uint32_t at; /* bytes of all records that were ever written: where the next one goes */
 };
 
 _Static_assert(sizeof(struct story) + sizeof(struct story_recent) <= 2560, "what a queue pair may take more");
 _Static_assert(STORY_RECORDS % STORY_RECENT == 0, "a block lies in one piece");
 
 /* Copies the block of the last record, whole or not, into the story, whose records are then all that there are. Before
- * they are read. */
-static inline void story_settle(struct story *story, const struct story_recent *recent)
+ * they are read. `at`: bytes that were ever written. */
+static inline void story_settle(struct story *story, const struct story_recent *recent, uint32_t at)
 {
-    if (!recent->at)
+    if (!at)
         return;
-    uint32_t last = recent->at - (uint32_t)sizeof *recent->records, begin = last - last % sizeof recent->records;
+    uint32_t last = at - (uint32_t)sizeof *recent->records, begin = last - last % sizeof recent->records;
     char *to = (char *)story->records + begin % sizeof story->records;
-    if (likely(recent->at - begin == sizeof recent->records))
+    if (likely(at - begin == sizeof recent->records))
         memcpy(to, recent->records, sizeof recent->records);
     else
-        memcpy(to, recent->records, recent->at - begin);
+        memcpy(to, recent->records, at - begin);
 }
 
 /* Where the `back`-th record before the next one is, once the story is settled; one without a time was never written.
- * `at`: of the recent ones. */
+ * `at`: bytes that were ever written. */
 static inline const struct story_record *story_record(const struct story *story, uint32_t at, unsigned back)
 {
     return &story->records[(at / sizeof(struct story_record) - back) % STORY_RECORDS];
@@ -123,11 +122,11 @@ __attribute__((always_inline)) static inline void story_put(struct story_record 
 }
 
 /* True: a block is full, and is to be settled before the next record. */
-__attribute__((always_inline)) static inline bool story_write(struct story_recent *recent, nanos now, enum event event,
-                                                              uint32_t more, uint64_t a, uint64_t b)
+__attribute__((always_inline)) static inline bool story_write(struct story_recent *recent, uint32_t *at, nanos now,
+                                                              enum event event, uint32_t more, uint64_t a, uint64_t b)
 {
-    story_put(recent->records, sizeof recent->records, &recent->at, now, event, more, a, b);
-    return recent->at % sizeof recent->records == 0;
+    story_put(recent->records, sizeof recent->records, at, now, event, more, a, b);
+    return *at % sizeof recent->records == 0;
 }
 
 #endif

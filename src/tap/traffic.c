@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "tap/taps.h"
 #include "wire/bytes.h"
 #include "wire/op.h"
+
+enum { CACHE_LINE = 64 };
 
 /* a frame that waits for others to overtake it waits no longer */
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND;
@@ -80,21 +83,41 @@ void traffic_end(struct traffic_flow *flow)
     traffic_add(&flow->traffic->totals[flow->device->index], flow);
 }
 
+static struct story *allocate_story(void)
+{
+    size_t size = (sizeof(struct story) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    struct story *story = aligned_alloc(CACHE_LINE, size);
+    if (story)
+        memset(story, 0, size);
+    return story;
+}
+
 cold struct story *traffic_story(struct traffic_flow *flow)
 {
-    enum { LINE = 64 }; /* of the cache: a record lies in one */
-    size_t size = (sizeof *flow->story + LINE - 1) / LINE * LINE;
     lock_assert_held(flow->lock);
-    if (!flow->story && (flow->story = (struct story *)aligned_alloc(LINE, size)))
-        memset(flow->story, 0, size);
+    if (!flow->story)
+        flow->story = allocate_story();
     return flow->story;
+}
+
+/* From the first line of the cache on that begins in what malloc gives, so that two records lie in a line and none in
+ * two. aligned_alloc does the same for 50 ns, which is a tenth of a first message. What is not written yet is not read.
+ */
+static void allocate_recent(struct traffic_flow *flow)
+{
+    enum { MALLOC = _Alignof(max_align_t) };
+    char *memory = malloc(sizeof *flow->recent + CACHE_LINE - MALLOC);
+    if (!memory)
+        return;
+    flow->before_records = (uint8_t)(-(uintptr_t)memory % CACHE_LINE);
+    flow->recent = (struct story_recent *)(memory + flow->before_records);
 }
 
 cold struct story_recent *traffic_recent(struct traffic_flow *flow)
 {
     lock_assert_held(flow->lock);
     if (!flow->recent)
-        flow->recent = (struct story_recent *)calloc(1, sizeof *flow->recent);
+        allocate_recent(flow);
     return flow->recent;
 }
 
@@ -102,13 +125,14 @@ void traffic_settle(struct traffic_flow *flow)
 {
     struct story *story = flow->story ? flow->story : traffic_story(flow);
     if (story)
-        story_settle(story, flow->recent);
+        story_settle(story, flow->recent, flow->written);
 }
 
 void traffic_release(struct traffic_flow *flow)
 {
     free(flow->story);
-    free(flow->recent);
+    if (flow->recent)
+        free((char *)flow->recent - flow->before_records);
     flow->story = NULL;
     flow->recent = NULL;
 }

@@ -28,17 +28,23 @@ struct traffic {
 /* Of a queue pair, under its lock, which `lock` is. The attributes are the queue pair's, and the number, 0 as long as
  * it has none. */
 struct traffic_flow {
+    const struct ibv_qp_attr *attr;
+    uint64_t stream_frames[2]; /* of faults: the frames that left, requests and responses */
+    nanos stream_due;          /* when the last of them leaves that waits for its delay */
+
+    /* What each packet touches, together: a line of the cache is most of the price of a message among many queue pairs.
+     */
     struct traffic *traffic;
+    nanos now;                   /* as the round has read it that does something here */
+    struct story_recent *recent; /* the last records of the story; NULL: nothing that it keeps has happened yet */
+    struct story *story;         /* NULL: it has no more than the recent records */
+    uint32_t written;            /* bytes of all records that were ever written for the story */
+    uint32_t number;
+    uint8_t service;        /* enum service of its packets, or TRAFFIC_NO_SERVICE */
+    uint8_t before_records; /* bytes of the allocation before the recent records */
+    uint32_t stream;        /* of faults */
     const struct lock *lock;
     const struct device *device;
-    const struct ibv_qp_attr *attr;
-    uint32_t number;
-    uint8_t service;                   /* enum service of its packets, or TRAFFIC_NO_SERVICE */
-    uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
-    nanos stream_due;                  /* when the last of them leaves that waits for its delay */
-    nanos now;                         /* as the round has read it that does something here */
-    struct story *story;               /* NULL: it has no more than the recent records */
-    struct story_recent *recent;       /* the last records of the story; NULL: nothing that it keeps has happened yet */
     struct counts counts;
 };
 
@@ -77,7 +83,7 @@ void traffic_settle(struct traffic_flow *);
 /* Bytes of all records that were ever written for the story. */
 static inline uint32_t traffic_written(const struct traffic_flow *flow)
 {
-    return flow->recent ? flow->recent->at : 0;
+    return flow->written;
 }
 
 /* A change of the state alone needs no story. */
@@ -87,7 +93,7 @@ __attribute__((always_inline)) static inline void traffic_keep(struct traffic_fl
     struct story_recent *recent = flow->recent;
     if (unlikely(!recent) && (event == EVENT_QP_STATE || !(recent = traffic_recent(flow))))
         return;
-    if (unlikely(story_write(recent, flow->now, event, more, a, b)))
+    if (unlikely(story_write(recent, &flow->written, flow->now, event, more, a, b)))
         traffic_settle(flow);
 }
 
