@@ -94,7 +94,7 @@ static bool meet(const struct chain *one, const struct chain *other, unsigned *i
 
 static char *nccl_path(const char *address)
 {
-    char path[64];
+    char path[128];
     snprintf(path, sizeof path, "/sys/class/pci_bus/%.7s/../../%s", address, address);
     return realpath(path, NULL);
 }

@@ -190,7 +190,7 @@ static size_t find_bus(const char *path, const char *bus)
 /* Completes the addresses that stand alone. */
 static void place_address(struct pci_layout *layout, struct pci_function *function)
 {
-    char address[PCI_ADDRESS + 1];
+    char address[PCI_ADDRESS + 1], path[PCI_PATH_MAX] = "";
     size_t length = 0;
     const char *with = NULL;
     if (!*function->path || is_root(function->path))
@@ -201,9 +201,10 @@ static void place_address(struct pci_layout *layout, struct pci_function *functi
         length = is_root(with) ? find_bus(with, address) : 0;
     }
     if (length && length + 1 + sizeof address <= PCI_PATH_MAX)
-        snprintf(function->path, PCI_PATH_MAX, "%.*s/%s", (int)length, with, address);
+        snprintf(path, sizeof path, "%.*s/%s", (int)length, with, address);
     else
-        snprintf(function->path, PCI_PATH_MAX, "pci%.7s/%s", address, address);
+        snprintf(path, sizeof path, "pci%.7s/%s", address, address);
+    memcpy(function->path, path, sizeof path);
 }
 
 /* A bus lies below one bridge or is a root, and no function is a bridge of another's path. */
