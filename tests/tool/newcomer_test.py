@@ -164,8 +164,8 @@ def _compare(mistake):
 
 
 def _failure(mistake):
-    """A program that finds its completion at the first look fetches no event, and then has none that it does not acknowledge."""
-    times = 5 if mistake == "no-acknowledgement" else 1
+    """A program that finds its completion at the first look waits for no event, and then has none that it does not acknowledge."""
+    times = 5 if mistake in ("no-acknowledgement", "not-armed") else 1
     try:
         tries(mistake, times, "the completion was there before the program waited for its event", lambda: _compare(mistake), AssertionError)
     except AssertionError as error:

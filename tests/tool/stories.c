@@ -299,7 +299,7 @@ static void connect_qp(const struct end *peer, unsigned number)
                                .min_rnr_timer = 1,
                                .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 1}}};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-                              .timeout = 10,
+                              .timeout = cause->third ? 18 : 10, /* a third process needs a processor, too, to answer */
                               .retry_cnt = 2,
                               .rnr_retry = (uint8_t)cause->rnr_retry,
                               .sq_psn = serves ? 0 : cause->psn,

@@ -52,6 +52,16 @@ static struct lane open_lane(struct ibv_context *context, unsigned i)
     return lane;
 }
 
+static void close_lane(struct lane *lane)
+{
+    void *memory = local_memory(lane->mr);
+    EXPECT(ibv_destroy_qp(lane->qp), ==, 0);
+    EXPECT(ibv_destroy_cq(lane->cq), ==, 0);
+    EXPECT(ibv_dereg_mr(lane->mr), ==, 0);
+    EXPECT(ibv_dealloc_pd(lane->pd), ==, 0);
+    free(memory);
+}
+
 static void post_send(struct lane *lane, uint32_t lkey)
 {
     struct ibv_sge sge = {(uintptr_t)local_memory(lane->mr), 8, lkey};
@@ -217,6 +227,8 @@ static void stories_are_read_while_threads_post_and_poll(const void *row)
     atomic_store(&shared->over, true);
     EXPECT(pthread_join(other, NULL), ==, 0);
     EXPECT(waitpid(reader, NULL, 0), ==, reader);
+    for (unsigned i = 0; i < LANES; i++)
+        close_lane(&lanes[i]);
     EXPECT(ibv_close_device(context), ==, 0);
     if (*shared->wrong)
         harness_fail(__FILE__, __LINE__, "%s", shared->wrong);
