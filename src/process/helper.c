@@ -20,6 +20,7 @@
 #include "process/restraints.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
+#include "wire/foreign/foreign.h"
 
 static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
 static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
@@ -123,6 +124,7 @@ static bool serve_doorbell(struct duty *duty, bool claimed)
         return false;
     lock_take(&process->progress);
     node_service(process->node, process->parts->answer, process);
+    foreign_settle();
     lock_release(&process->progress);
     return true;
 }

@@ -12,6 +12,7 @@
 #include "runtime/qpns.h"
 #include "tap/taps.h"
 #include "tap/traffic.h"
+#include "wire/foreign/foreign.h"
 #include "wire/grh.h"
 #include "wire/lrh.h"
 #include "wire/mad.h"
@@ -394,6 +395,7 @@ nanos progress_timers(struct process *process, nanos now)
     bool opened = guard_begin(now);
     tell_of_departures(process, now);
     nanos earliest = schedule_expire(&process->schedule, now);
+    foreign_settle();
     guard_end(opened);
     return earliest;
 }
@@ -413,6 +415,7 @@ void progress_settle(struct process *process)
     if (adverse)
         qpns_each(process->numbers, flush_held, &now);
     flush_some(process, now, false);
+    foreign_settle();
     guard_end(opened);
     atomic_store(&process->loop.owing, false);
 }
@@ -432,10 +435,28 @@ void progress_forget(struct process *process, struct endpoint *endpoint)
     schedule_cancel(&process->schedule, &endpoint->timer);
 }
 
+/* Landings in memory of a GPU wait for packets that are on their way: each copy takes as long as several of them. */
+cold static unsigned gather_landings(struct process *process)
+{
+    const nanos patience = 10 * NANOS_MICROSECOND, longest = NANOS_MILLISECOND;
+    nanos now = clock_now(), end = now + longest;
+    unsigned done = 0, here;
+    for (nanos until = now + patience; foreign_waits() && now < until && now < end; now = clock_now()) {
+        here = progress_round(process, false);
+        done += here;
+        if (here)
+            until = clock_now() + patience;
+    }
+    return done;
+}
+
 unsigned progress_work(struct process *process)
 {
     lock_take(&process->progress);
     unsigned done = progress_round(process, false);
+    if (unlikely(foreign_waits()))
+        done += gather_landings(process);
+    foreign_settle();
     lock_release(&process->progress);
     return done;
 }

@@ -34,6 +34,11 @@ void restraints_lift(struct process *process)
     atomic_fetch_and(&process->poller.restraints, (uint8_t)~RESTRAINT_FOREIGN);
 }
 
+bool restraints_leave_all(const struct process *process)
+{
+    return atomic_load(&process->poller.restraints) & RESTRAINT_FOREIGN;
+}
+
 bool restraints_permit(const struct process *process)
 {
     return !process->forked && (!process->poller.restraints || helper_thread);

@@ -20,6 +20,10 @@ void restraints_leave_to_helper(struct process *);
 /* All threads do again. Likewise. */
 void restraints_lift(struct process *);
 
+/* Returns true if only the helper moves data now. Its copies into memory of a GPU have ended where process->progress is
+ * free, not where a queue pair's lock is. */
+bool restraints_leave_all(const struct process *);
+
 /* Returns true if this thread may move data now. */
 bool restraints_permit(const struct process *);
 

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/queue.h>
 #include <unistd.h>
 
-enum { ALLOCATIONS = 256, NON_BLOCKING = 1 };
+enum { ALLOCATIONS = 256, NON_BLOCKING = 1, BYTES_A_MICROSECOND = 54000 };
 enum kind { COPY_IN, COPY_OUT, CALL_HOST, WAIT_WORD };
 
 /* Work of a stream. */
@@ -41,6 +42,7 @@ static int the_context;
 static bool dead;
 static unsigned legacy_copies;
 static struct fake_cuda_copies copies; /* of streams that were made */
+static unsigned failing;               /* the copy into the device that fails, counted from now; 0: none */
 static unsigned long numbers;
 static _Thread_local bool in_callback;
 static _Thread_local void *current;
@@ -76,7 +78,7 @@ static bool must_wait(const struct stream *stream, const struct command *command
     return false;
 }
 
-/* Microseconds that a copy takes beside its bytes; a GPU takes about 6. */
+/* Microseconds that a copy takes beside its bytes; a GPU takes about 6. With any, bytes take their time, too. */
 static unsigned latency(void)
 {
     static int us = -1;
@@ -103,11 +105,13 @@ static void copy(struct stream *stream, const struct command *command)
 {
     if (!stream->legacy && latency()) {
         pthread_mutex_unlock(&everything);
-        usleep(latency());
+        usleep(latency() + (unsigned)(command->length / BYTES_A_MICROSECOND));
         pthread_mutex_lock(&everything);
     }
     char *bytes = bytes_at(command->device, command->length);
-    if (dead || !bytes)
+    bool fails = failing && !stream->legacy && command->kind == COPY_IN && !--failing;
+    copies.gone += !bytes;
+    if (dead || !bytes || fails)
         stream->failed = true;
     else if (command->kind == COPY_IN)
         memcpy(bytes, command->host, command->length);
@@ -135,6 +139,7 @@ static void run(struct stream *stream, struct command *command)
 static void *work(void *argument)
 {
     struct stream *stream = argument;
+    prctl(PR_SET_TIMERSLACK, 1ul); /* for short latencies */
     pthread_mutex_lock(&everything);
     for (;;) {
         struct command *command = STAILQ_FIRST(&stream->commands);
@@ -358,6 +363,13 @@ void fake_cuda_kill(void)
     pthread_mutex_lock(&everything);
     dead = true;
     pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&everything);
+}
+
+void fake_cuda_fail_copy(unsigned number)
+{
+    pthread_mutex_lock(&everything);
+    failing = number;
     pthread_mutex_unlock(&everything);
 }
 

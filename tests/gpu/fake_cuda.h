@@ -42,14 +42,16 @@ int cuLaunchHostFunc(void *stream, void (*)(void *), void *);
 /* Copies on streams that were made: the library's, and a program's. */
 struct fake_cuda_copies {
     unsigned count, most_in_flight; /* begun on one stream and not ended */
+    unsigned gone;                  /* their memory had been freed when they ran */
     unsigned long long bytes;
 };
 
-/* Beside the interface, whose copies take FAKE_CUDA_LATENCY microseconds (environment; 0) beside their bytes. A kernel
- * that waits until 32 bits of device memory have the value. The context ends: each copy fails from now on. The number
- * of copies that ran on the legacy stream. */
+/* Beside the interface. With FAKE_CUDA_LATENCY (environment; 0) copies take so many microseconds, and their bytes 54
+ * GB/s. A kernel that waits until 32 bits of device memory have the value. The context ends: each copy fails from now
+ * on. The number of copies that ran on the legacy stream. */
 int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
 void fake_cuda_kill(void);
+void fake_cuda_fail_copy(unsigned number); /* the copy into the device that has it, counted from now; 0: none */
 unsigned fake_cuda_legacy_copies(void) __attribute__((weak));              /* NULL: the driver is the machine's */
 struct fake_cuda_copies fake_cuda_take_copies(void) __attribute__((weak)); /* since the last call */
 

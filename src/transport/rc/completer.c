@@ -6,6 +6,7 @@
 #include "transport/rc/fail.h"
 #include "transport/rc/requester.h"
 #include "transport/request.h"
+#include "wire/foreign/foreign.h"
 #include "wire/psn.h"
 
 static struct send_wqe *oldest(const struct rc *rc)
@@ -159,6 +160,22 @@ static bool completer_store(struct rc *rc, uint32_t offset, const struct payload
     return false;
 }
 
+/* Bytes of a READ, which ends with its last packet. */
+static bool completer_store_response(struct rc *rc, uint32_t index, const struct payload *payload, nanos now)
+{
+    const struct send_wqe *work = oldest(rc);
+    bool last = index + 1 == work->packets;
+    foreign_gather(last ? NULL : &rc->requester.lost);
+    bool stored = completer_store(rc, index * work->segment, payload, now);
+    foreign_gather(NULL);
+    if (last)
+        foreign_settle();
+    if (!rc->requester.lost || rc->failed)
+        return stored;
+    fail_requester(rc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    return false;
+}
+
 /* One more packet of the oldest work's answer is here. */
 static void proceed(struct rc *rc, nanos now)
 {
@@ -196,7 +213,7 @@ cold static void receive_read_response(struct rc *rc, const struct packet *packe
     uint32_t index = psn_add(packet->psn, -work->first_psn);
     if (work->opcode != IBV_WR_RDMA_READ || !read_response_fits(work, index, packet))
         refuse_response(rc, packet);
-    else if (completer_store(rc, index * work->segment, &packet->payload, now))
+    else if (completer_store_response(rc, index, &packet->payload, now))
         proceed(rc, now);
 }
 

@@ -3,6 +3,7 @@
 #include "base/nanos.h"
 #include "transport/rc/acks.h"
 #include "transport/retire.h"
+#include "wire/foreign/foreign.h"
 
 void fail_receive(struct rc *rc, enum ibv_wc_status status, enum reason reason, const struct packet *packet)
 {
@@ -19,8 +20,10 @@ void fail_receive(struct rc *rc, enum ibv_wc_status status, enum reason reason, 
     rc->owner->operations->received(rc->owner, receive, &arrival);
 }
 
+/* What has arrived lands before the program gets its memory back. */
 static void stop(struct rc *rc)
 {
+    foreign_settle();
     rc->failed = true;
     rc->requester.deadline = NANOS_NEVER;
     rto_stop(&rc->requester.rto);

@@ -60,6 +60,7 @@ struct requester {
     uint32_t mixed_until;   /* position behind the last work that was begun and is no plain READ or WRITE */
     uint16_t packets_first; /* so many works don't wait for being done directly */
     bool packets_begun;     /* some work has been sent as packets, as far as rc_direct knows */
+    bool lost;              /* bytes of the oldest READ's answer, after their packet was accepted (foreign_gather) */
     uint16_t direct_lately; /* so many works ask for an ACK, so that those behind them may be done directly */
     struct congestion congestion;
     struct rto rto;
@@ -72,6 +73,7 @@ struct responder {
     uint32_t msn;
     const struct recv_wqe *receive; /* of the open SEND */
     uint8_t open;                   /* enum operation of the first packet of the open message, or MESSAGE_CLOSED */
+    bool lost;                      /* bytes of the open message, after their packet was accepted (foreign_gather) */
     uint32_t received;              /* bytes of the open message so far */
     uint32_t srq;                   /* XRC: of the open message */
     uint32_t write_rkey;            /* of the open WRITE */

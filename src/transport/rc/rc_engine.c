@@ -10,6 +10,7 @@
 #include "transport/rc/responses.h"
 #include "transport/request.h"
 #include "transport/retire.h"
+#include "wire/foreign/foreign.h"
 #include "wire/psn.h"
 
 void rc_initialize(struct rc *rc, struct engine_owner *owner, const struct send_queue *queue,
@@ -161,8 +162,10 @@ void rc_postpone(struct rc *rc, nanos now)
         requester_wait(rc, requester_period(rc, now));
 }
 
+/* What has arrived lands before the program gets its memory back. */
 void rc_flush(struct rc *rc)
 {
+    foreign_settle();
     rc->failed = true;
     rc->requester.deadline = NANOS_NEVER;
     rto_stop(&rc->requester.rto);

@@ -7,6 +7,7 @@
 #include "transport/rc/responses.h"
 #include "transport/request.h"
 #include "transport/segment.h"
+#include "wire/foreign/foreign.h"
 #include "wire/psn.h"
 
 enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
@@ -297,9 +298,36 @@ __attribute__((always_inline)) static inline void take_request(struct rc *rc, ui
         responder_accept(rc, flags, packet);
 }
 
+/* The end of a message stands for all of it, wherever its own bytes went. */
+static enum reason responder_settle(const struct rc *rc, uint32_t flags)
+{
+    if (flags & OP_END)
+        foreign_settle();
+    if (!rc->responder.lost)
+        return REASON_NONE;
+    return flags & OP_SEND ? REASON_RECEIVE_GONE : REASON_REMOTE_GONE;
+}
+
+cold static enum reason perform_gathered(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    struct iovec memory;
+    foreign_gather(flags & OP_END ? NULL : &rc->responder.lost);
+    enum reason reason = responder_check(rc, flags, packet, &memory);
+    if (!reason)
+        reason = execute(rc, flags, packet, &memory);
+    foreign_gather(NULL);
+    enum reason lost = responder_settle(rc, flags);
+    return lost ? lost : reason;
+}
+
+/* Messages of several packets, and what is rare. */
 cold static void take_request_slow(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
-    take_request(rc, flags, packet);
+    enum reason reason = perform_gathered(rc, flags, packet);
+    if (reason)
+        responder_refuse(rc, reason, packet);
+    else
+        responder_accept(rc, flags, packet);
 }
 
 /* Not the one that was expected. */

@@ -1,6 +1,7 @@
 #include "transport/rc/responses.h"
 
 #include "transport/rc/fail.h"
+#include "wire/foreign/foreign.h"
 #include "wire/psn.h"
 
 static struct responder_resource *saved_at(const struct rc *rc, uint32_t position)
@@ -152,8 +153,11 @@ static enum reason add_read_payload(struct rc *rc, const struct responder_resour
     enum reason reason = responses_select_srq(rc, saved->srq);
     if (reason)
         return reason;
-    return rc->owner->operations->remote_memory(rc->owner, saved->rkey, saved->address + offset, length,
-                                                IBV_ACCESS_REMOTE_READ, pieces);
+    reason = rc->owner->operations->remote_memory(rc->owner, saved->rkey, saved->address + offset, length,
+                                                  IBV_ACCESS_REMOTE_READ, pieces);
+    if (!reason)
+        foreign_send((const uint8_t *)pieces->iov_base - offset, saved->until);
+    return reason;
 }
 
 static enum reason write_response(struct rc *rc, const struct responder_resource *saved, uint32_t psn,

@@ -11,6 +11,7 @@
 #include "process/helper.h"
 #include "process/port.h"
 #include "process/progress.h"
+#include "process/restraints.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
 #include "verbs/ask/qp_inquiry.h"
@@ -324,6 +325,18 @@ static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, ui
     return reason ? qp_refuse(qp, attr, mask, reason, before) : error;
 }
 
+/* What ends work gives memory back to the program, and the helper's copies into it end with the progress. */
+static int change_settled(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
+{
+    bool settles = mask & IBV_QP_STATE && restraints_leave_all(qp->process);
+    if (settles)
+        lock_take(&qp->process->progress);
+    int error = change_qp(qp, attr, mask, hop_limit);
+    if (settles)
+        lock_release(&qp->process->progress);
+    return error;
+}
+
 int qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
     struct qp *qp = qp_of(ibv);
@@ -334,7 +347,7 @@ int qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
     mask = qp_state_mask(qp->kind, mask);
     int error = mask & IBV_QP_AV ? find_way(qp, attr, mask, &hop_limit) : 0;
     if (!error)
-        error = change_qp(qp, attr, mask, hop_limit);
+        error = change_settled(qp, attr, mask, hop_limit);
     if (!error && (mask & IBV_QP_STATE) && ibv != &qp->ibv)
         ibv->state = attr->qp_state;
     if (!error && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)

@@ -42,7 +42,7 @@ static struct {
 #undef CALL
 } driver;
 
-enum { STAGE = 1 << 20 };
+enum { STAGE = 1 << 20, PINNED = STAGE + 4 * FOREIGN_PIECE };
 
 /* A context of a device, and what copies in it. A device that has been reset gets another one. */
 struct cuda_device {
@@ -164,10 +164,13 @@ static bool device_fill(struct cuda_device *device)
     void *stage = NULL;
     if (driver.cuStreamCreate(&device->stream, CUDA_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         return false;
-    if (!driver.cuMemHostAlloc || driver.cuMemHostAlloc(&stage, STAGE, CUDA_HOST_PORTABLE) != CUDA_SUCCESS)
-        stage = malloc(STAGE);
-    device->foreign = (struct foreign){&operations, device, stage, STAGE};
-    return stage;
+    if (!driver.cuMemHostAlloc || driver.cuMemHostAlloc(&stage, PINNED, CUDA_HOST_PORTABLE) != CUDA_SUCCESS)
+        stage = malloc(PINNED);
+    if (!stage)
+        return false;
+    uint8_t *landings = (uint8_t *)stage + STAGE;
+    device->foreign = (struct foreign){&operations, device, stage, STAGE, landings, landings + 2 * FOREIGN_PIECE};
+    return true;
 }
 
 static struct cuda_device *device_open(void *context)

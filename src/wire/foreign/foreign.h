@@ -2,7 +2,11 @@
  * addresses, and stand in lists of pieces as those of any memory, but a load or a store there faults. So nothing here
  * is asked before an access of wire/guarded.h has ended in false: memory of the host pays nothing for it.
  *
- * All copies pass a stage, memory of the host from which the driver copies fast. One thread at a time has it. */
+ * All copies pass a stage, memory of the host from which the driver copies fast. One thread at a time has it.
+ *
+ * A short copy takes as long as one of many packets. So bytes of a source are read ahead, to the end of the element of a
+ * work request that they are in, and the landings of a message's packets wait for each other. All that waits or is under
+ * way has ended when the thread has called foreign_settle, which it does before it gives back process->progress. */
 #ifndef WIRE_FOREIGN_H
 #define WIRE_FOREIGN_H
 
@@ -24,11 +28,14 @@ struct foreign_operations {
     bool (*is_there)(void *device, const void *, size_t length);
 };
 
+enum { FOREIGN_PIECE = 256 << 10 }; /* bytes of the longest copy that goes on while others are gathered */
+
 struct foreign {
     const struct foreign_operations *operations;
     void *device;
     uint8_t *stage;
     size_t stage_length;
+    uint8_t *landings, *ahead; /* two pieces each */
 };
 
 /* Returns the device whose memory begins at this address, and the number of bytes of it that follow. NULL: no device's,
@@ -43,6 +50,22 @@ bool foreign_is_any(const struct iovec *pieces, uint32_t count);
  * at most eight, and none where it is shorter. */
 bool foreign_payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count,
                           unsigned last);
+
+/* The message whose packets the calling thread executes from now on: until the next call, landings may wait for more
+ * of it. If they fail after foreign_payload_copy has returned true, *lost becomes true, by foreign_settle or before.
+ * NULL: no message, and each landing has ended when foreign_payload_copy returns. Under process->progress. */
+void foreign_gather(bool *lost);
+
+/* The calling thread sends these bytes in order, in packets: an element of a work request, which stays as it is until
+ * that has ended, or what a READ asks for. If they are a device's, the next packet may be read together with those behind
+ * it. */
+void foreign_send(const void *start, size_t length);
+
+/* Returns true if landings of this thread wait for more. */
+bool foreign_waits(void);
+
+/* All landings and copies that this thread has begun end. False: some of them have failed. */
+bool foreign_settle(void);
 
 /* Returns true if the bytes of the piece are there, where the processor does not reach them. */
 bool foreign_is_there(const struct iovec *piece);
