@@ -1,5 +1,6 @@
 /* Objects that are used behind their end. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -178,6 +179,7 @@ void destroy_address(enum loopback_variant variant)
 struct other {
     struct loopback *loopback;
     int ways[2]; /* a pipe: that it is there; that it may go on */
+    atomic_bool destroys;
 };
 
 static void *wait_for_event(void *argument)
@@ -195,7 +197,9 @@ static void *begin_batch(void *argument)
     struct other *other = argument;
     ibv_wr_start(ibv_qp_to_qp_ex(other->loopback->qp[0]));
     MUST(write(other->ways[1], "x", 1) == 1);
-    usleep(200000);
+    while (!atomic_load(&other->destroys)) /* which waits for the end of the batch then */
+        usleep(1000);
+    usleep(500000);
     ibv_wr_abort(ibv_qp_to_qp_ex(other->loopback->qp[0]));
     return NULL;
 }
@@ -204,7 +208,7 @@ static void *begin_batch(void *argument)
 void destroy_inside(enum loopback_variant variant)
 {
     struct loopback loopback;
-    struct other other = {&loopback, {0}};
+    struct other other = {.loopback = &loopback};
     pthread_t thread;
     char byte;
     loopback_open(&loopback, &(struct loopback_options){0});
@@ -212,7 +216,8 @@ void destroy_inside(enum loopback_variant variant)
     MUST(!pipe(other.ways));
     MUST(!pthread_create(&thread, NULL, variant == NEIGHBOUR ? begin_batch : wait_for_event, &other));
     MUST(read(other.ways[0], &byte, 1) == 1);
-    usleep(100000);
+    usleep(variant == NEIGHBOUR ? 0 : 300000);
+    atomic_store(&other.destroys, true);
     if (variant == TWIN)
         MUST(!pthread_cancel(thread) && !pthread_join(thread, NULL));
     if (variant == NEIGHBOUR)

@@ -225,15 +225,17 @@ static void nothing_is_left(const void *row)
     DIR *directory = opendir(harness.directory);
     EXPECT_TRUE(directory);
     unsigned files = 0;
-    char last[256] = "";
+    char names[256] = "";
+    size_t length = 0;
     for (struct dirent *entry; (entry = readdir(directory));)
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, "xrc-domains") && strncmp(entry->d_name, "last-", 5)) {
             files++;
-            snprintf(last, sizeof last, "%s", entry->d_name);
+            length += (size_t)snprintf(names + length, sizeof names - length, " %s", entry->d_name);
+            length = length < sizeof names ? length : sizeof names - 1;
         }
     closedir(directory);
     if (files > 1)
-        harness_fail(__FILE__, __LINE__, "%u files, one of them %s", files, last);
+        harness_fail(__FILE__, __LINE__, "%u files:%s", files, names);
 }
 
 static void remove_directory(void)
