@@ -66,6 +66,12 @@ run_suites() {
     fi
     suites "$directory" "$prefix" "$(nproc)" --no-suite waits --no-suite alone "$@"
     wait
+    local again=()
+    mapfile -t again < <(tools/build/summary.py --again "$directory")
+    if [ ${#again[@]} -gt 0 ]; then # a few failures may be those of a machine that has seven programs for each processor
+        echo "== Again, each by itself: ${again[*]}"
+        suites "$directory" "$prefix" 1 --logbase again --timeout-multiplier 4 "${again[@]}"
+    fi
     directories+=("$directory")
 }
 
