@@ -50,9 +50,10 @@ suites() {
 }
 
 # run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build. Of the plain kind what mostly waits (tests/clients/meson.build,
-# tests/tool/meson.build), and the programs that want no other of their kind, run beside the rest, so that no processor is idle.
+# tests/tool/meson.build), and the programs that want no other of their kind, run beside the rest, so that no processor is idle. There are twice
+# as many as processors at most: with more, a process waits for one for a second, and peers of other tests give it up.
 run_suites() {
-    local directory=$1 name=$2 prefix=$3
+    local directory=$1 name=$2 prefix=$3 beside=
     shift 3
     if ! meson test -C "$directory" --no-rebuild --list "$@" 2>/dev/null | grep -qv '^No tests defined'; then
         echo "ok - tests of the $name build # SKIP there are none yet" >>"$steps"
@@ -61,17 +62,12 @@ run_suites() {
     echo "== Tests of the $name build"
     rm -f "$directory"/meson-logs/*.json
     if [ "$name" = plain ]; then
-        suites "$directory" "$prefix" 4 --suite waits --logbase waits &
+        suites "$directory" "$prefix" "$(nproc)" --suite waits --logbase waits &
         suites "$directory" "$prefix" 1 --suite alone --logbase alone &
+        beside=1
     fi
-    suites "$directory" "$prefix" "$(nproc)" --no-suite waits --no-suite alone "$@"
+    suites "$directory" "$prefix" "${beside:-$(nproc)}" --no-suite waits --no-suite alone "$@"
     wait
-    local again=()
-    mapfile -t again < <(tools/build/summary.py --again "$directory")
-    if [ ${#again[@]} -gt 0 ]; then # a few failures may be those of a machine that has seven programs for each processor
-        echo "== Again, each by itself: ${again[*]}"
-        suites "$directory" "$prefix" 1 --logbase again --timeout-multiplier 4 "${again[@]}"
-    fi
     directories+=("$directory")
 }
 

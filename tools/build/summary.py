@@ -3,14 +3,11 @@
 
 Usage: summary.py STEPS BUILD...
        summary.py --so-far STEPS BUILD...
-       summary.py --again BUILD
 
 STEPS is a file of TAP lines about the steps themselves (a build that failed, a build left out), and of lines "# SECONDS s WHAT" that say
 how long they took. Each BUILD is a meson build directory in which `meson test` has run. Programs that print TAP count with each of their
 tests, other programs as one test. Prints where the time went, which tests needed several tries (src/base/testing/patience.h), what
 failed, and what was skipped and why; the last line is `N passed, N failed, N skipped`. Exit status 1 when something failed or nothing ran. --so-far prints only a count.
---again prints the names of the programs that failed, if they are few: a busy machine may have spoiled them, and they run once more by themselves
-(meson test --logbase again). The second result counts, and the list of tries names the first failure.
 """
 import collections
 import glob
@@ -25,7 +22,6 @@ PLAN = re.compile(r"^1\.\.(\d+)( *# *SKIP\b[: ]*(?P<reason>.*))?", re.IGNORECASE
 TRIES = re.compile(r"^# tries: (.*)$", re.MULTILINE)
 STEP = re.compile(r"^# (\d+) s (.*)$", re.MULTILINE)
 SUITES_SHOWN, PROGRAMS_SHOWN = 10, 5
-AGAIN, AGAIN_MOST = "again.json", 3
 
 
 def read_tap(text):
@@ -62,30 +58,11 @@ def read_program(entry):
     return results
 
 
-def logged(directory, again):
-    """The results of `meson test` for each program, whichever --logbase it had: of the second runs, or of the first."""
-    for path in sorted(glob.glob(os.path.join(directory, "meson-logs", "*.json"))):
-        if (os.path.basename(path) == AGAIN) == again:
-            with open(path, encoding="utf-8") as lines:
-                yield from map(json.loads, lines)
-
-
 def entries(directory):
-    """The result of each program that counts."""
-    again = {entry["name"]: entry for entry in logged(directory, True)}
-    for entry in logged(directory, False):
-        yield again.get(entry["name"], entry)
-
-
-def failures(entry):
-    """The names of the tests of the program that failed."""
-    return [name or "it" for kind, name, _ in read_program(entry) if kind == "failed"]
-
-
-def to_run_again(directory):
-    """The names of the programs that failed, or none if they are many."""
-    names = [entry["name"].split(" / ")[-1] for entry in logged(directory, False) if failures(entry)]
-    return names if len(names) <= AGAIN_MOST else []
+    """The results of `meson test` for each program, whichever --logbase it had."""
+    for path in sorted(glob.glob(os.path.join(directory, "meson-logs", "*.json"))):
+        with open(path, encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
 
 
 def read_build(directory):
@@ -122,18 +99,12 @@ def where_time_went(steps, directories):
 def several_tries(directories):
     """A line for each time that a test needed more than one."""
     for directory in directories:
-        first = {entry["name"]: entry for entry in logged(directory, False)}
-        for entry in logged(directory, True):
-            yield f"{directory}: {entry['name'].split(' / ')[-1]}: the program ran again, by itself, as this had failed beside others: {'; '.join(failures(first[entry['name']]))}"
         for entry in entries(directory):
             for said in TRIES.findall(entry.get("stdout") or ""):
                 yield f"{directory}: {entry['name'].split(' / ')[-1]}: {said}"
 
 
 def main():
-    if sys.argv[1] == "--again":
-        print("".join(f"{name}\n" for name in to_run_again(sys.argv[2])), end="")
-        return 0
     so_far = sys.argv[1] == "--so-far"
     path, *directories = sys.argv[2:] if so_far else sys.argv[1:]
     with open(path, encoding="utf-8") as file:

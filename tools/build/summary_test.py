@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 
-from summary import read_build, read_program, read_tap, several_tries, to_run_again, where_time_went
+from summary import read_program, read_tap, several_tries, where_time_went
 
 CMOCKA = "1..3\nok 1 - sends\nnot ok 2 - receives\n# 1 != 2\nnot ok 3 # SKIP waits\n# not ok - group\n"
 
@@ -50,29 +50,6 @@ def counts_a_program_without_tap_as_one_test():
 
 def takes_the_last_line_of_a_skipping_program_as_the_reason():
     return read_program({"stdout": "no clang\n", "result": "SKIP"}) == [("skipped", "", "no clang")]
-
-
-def counts_the_second_run_of_a_program_that_failed():
-    bad = {"name": "softverbs:api / data over shm", "stdout": "1..1\nnot ok 1 - waits\n", "result": "FAIL", "returncode": 1, "duration": 1}
-    good = {**bad, "stdout": "1..1\nok 1 - waits\n", "result": "OK", "returncode": 0}
-    seen = []
-    with tempfile.TemporaryDirectory() as build:
-        os.mkdir(f"{build}/meson-logs")
-        for log, entry in (("testlog", bad), ("again", good), ("again", bad)):
-            with open(f"{build}/meson-logs/{log}.json", "w", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-            seen.append(([name for name in to_run_again(build)], kinds(read_build(build)), len(list(several_tries([build])))))
-    name = ["data over shm"]
-    return seen == [(name, ["failed"], 0), (name, ["passed"], 1), (name, ["failed"], 1)]
-
-
-def runs_no_program_again_if_many_failed():
-    bad = {"stdout": "", "result": "FAIL", "returncode": 1, "duration": 1}
-    with tempfile.TemporaryDirectory() as build:
-        os.mkdir(f"{build}/meson-logs")
-        with open(f"{build}/meson-logs/testlog.json", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps({**bad, "name": f"softverbs:api / {number}"}) + "\n" for number in range(4))
-        return to_run_again(build) == []
 
 
 def shows_where_the_time_went():
