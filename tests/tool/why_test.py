@@ -146,11 +146,16 @@ def an_end_that_nobody_asks_for():
     program, port = f"{BUILD}/tests/clients/no_disconnect", _free_port()
     if not os.path.exists(program):
         raise cases.Skip("librdmacm is not installed")
+    wanted = b"Identifier", b"is connected with", b"RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect"
     with _running(program, port) as server, _running(program, port, "127.0.0.1") as client:
         for pid in (server, client):
-            done = expect(softverbs("why", str(pid)))
-            for words in (b"Identifier", b"is connected with", b"RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect"):
-                assert words in done.stdout, told(done)
+            deadline = cases.until(20)  # the other end may be on its way to where it waits
+            while True:
+                done = expect(softverbs("why", str(pid)))
+                if all(words in done.stdout for words in wanted):
+                    break
+                assert time.monotonic() < deadline, told(done)
+                time.sleep(0.1)
 
 
 def a_connection_that_nobody_answers_fails_as_soon_as_it_is_asked_to():
