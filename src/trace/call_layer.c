@@ -390,24 +390,22 @@ static int traced_ibv_next_poll(struct ibv_cq_ex *cq)
     return result;
 }
 
-/* The text is made behind the call, while the peer works on the message already. The program's memory is as it was:
- * the call has not returned to it. */
+/* The text is made before the call: in it another thread may get the completion, and free the request. */
 static int traced_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     if (!begins_line())
         return calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
     struct trace_line line;
-    begin_clock(&line);
-    int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
-    line.took = microseconds_since(line.when);
     text_begin(&line, "ibv_post_send", TRACE_TEXT - ROOM_OF_RESULT);
     VALUE_ARGUMENT(&line, qp)
     text_add_name(&line, "wr");
     const struct qp_kind *kind = qp_kind_find(qp->qp_type);
     value_send_requests(&line, wr, kind && (kind->traits & QP_DATAGRAM));
+    begin_clock(&line);
+    int result = calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
     begin_result(&line);
     answer_code(&line, result);
-    trace_ring_write(&line);
+    end_line(&line);
     return result;
 }
 

@@ -151,6 +151,15 @@ def run_traces_as_trace_does():
         assert softverbs("run", "--trace", "--", *program).returncode == status, program
 
 
+def a_request_may_be_freed_while_its_post_is_inside():
+    """By the thread that has got the completion; a schedule pauses behind the post, within the call that is traced."""
+    path = f"{TEMPORARY}/freed"
+    for seed in (1, 2):
+        expect(softverbs("run", "--trace=post_send", "--trace-file", path, "--schedule", f"seed={seed}", "--", f"{BUILD}/tests/adverse/frees_work"), out=None)
+        with open(path, encoding="utf-8") as file:
+            assert len([line for line in file if "ibv_post_send(" in line]) > 2000, seed
+
+
 def flags_and_datagrams_are_in_words():
     done = expect(softverbs("run", "--trace=post_send,query_qp,modify_qp", "--", PROGRAM, "datagrams"), out=None, err=None)
     lines = _lines(done.stderr.decode())
