@@ -11,6 +11,13 @@ typedef uint64_t nanos;
 #define NANOS_MILLISECOND 1000000ull
 #define NANOS_SECOND 1000000000ull
 
+/* How long after `then` it is `now`; 0 where `then` is later: exact times and those of clock_about_now() meet, and the
+ * latter may be some milliseconds ahead. */
+static inline nanos nanos_since(nanos then, nanos now)
+{
+    return now > then ? now - then : 0;
+}
+
 /* How long to wait before the next of some questions, when so many were asked: 1 ms at first, then twice as long each
  * time, up to 64 ms. */
 static inline nanos nanos_backoff(unsigned asked)

@@ -58,7 +58,7 @@ static void report_connection(FILE *out, const struct connection *connection)
 /* Whole seconds in this state. */
 static void report_age(FILE *out, nanos since)
 {
-    fprintf(out, ",\"seconds\":%llu", (unsigned long long)((clock_now() - since) / NANOS_SECOND));
+    fprintf(out, ",\"seconds\":%llu", (unsigned long long)(nanos_since(since, clock_now()) / NANOS_SECOND));
 }
 
 static void report_peer(FILE *out, const struct cm *cm, uint32_t neighbor)

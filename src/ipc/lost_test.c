@@ -523,6 +523,8 @@ static void patience_with_who_takes_nothing_ends(void **state)
     struct peer *peer = node_find(node, stage->number);
     unsigned filled = fill_ring(peer->link);
     assert_true(filled < FULL);
+    assert_int_equal(node_insist(node, peer, now + 4 * NANOS_MILLISECOND), NODE_SLOW);
+    assert_int_equal(node_insist(node, peer, now), NODE_SLOW); /* an exact clock after one that is ahead */
     assert_int_equal(insist_for(node, peer, &now, 100), NODE_STALLED);
     assert_true(now - begun >= NODE_STALLED_AFTER && now - begun <= NODE_STALLED_AFTER + NANOS_SECOND);
     assert_int_equal(fill_ring(peer->link), FULL); /* swallowed: no sender waits for room any more */

@@ -92,7 +92,7 @@ static enum node_presence insist(struct record *record, nanos now)
     nanos stalled = shm_insist(link, now);
     if (stalled < ask_each)
         return NODE_SLOW;
-    if (now - record->asked_at >= ask_each) {
+    if (nanos_since(record->asked_at, now) >= ask_each) {
         record->asked_at = now;
         record->stopped = elsewhere_is_stopped(record->peer.pid);
     }

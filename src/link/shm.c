@@ -394,14 +394,14 @@ static nanos stalled_for(struct shm *shm, nanos now)
         shm->stall.since = shm->stall.insisted = now;
         shm->stall.hopeless = false;
     }
-    return now - shm->stall.since;
+    return nanos_since(shm->stall.since, now);
 }
 
 /* Under the sending lock. One message at a time: a receiver that is stopped must not be left with thousands. */
 static void insist(struct shm *shm, nanos now)
 {
     lock_assert_held(&shm->sending);
-    if (now - shm->stall.insisted < insist_each)
+    if (nanos_since(shm->stall.insisted, now) < insist_each)
         return;
     shm->stall.insisted = now;
     if (is_unattached(shm) || !control_inbox_reached(shm->letters, shm->stall.message))

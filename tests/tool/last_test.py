@@ -10,7 +10,6 @@ import time
 
 import cases
 from cases import BUILD, SOFTVERBS, expect, softverbs, told
-from patience import tries
 
 MISTAKES, HANGS = f"{BUILD}/tests/clients/mistakes", f"{BUILD}/tests/tool/hangs"
 NUMBER, HEAD, LINE = 20, 56, 656  # lines, and the bytes of the head and of a line
@@ -59,11 +58,10 @@ def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
 
 
 def a_program_without_mistakes_leaves_no_file():
-    def _once():
+    for _ in range(5):
         _anew()
         _mistake(MISTAKES, "none")
         assert not _files(), _files()
-    tries("a program without mistakes", 3, "completions that lie for half a second, as the program waits for a processor, have a story", _once, AssertionError)
     expect(softverbs("why", "--last"), out=b"No process has left a line here.\n")
 
 

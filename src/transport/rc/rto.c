@@ -33,7 +33,7 @@ static void measure(struct rto *rto, uint32_t acked_psn, nanos now)
 {
     if (!rto->timing || psn_distance(acked_psn, rto->timed_psn) <= 0)
         return;
-    nanos sample = now > rto->timed_at ? now - rto->timed_at : 0; /* owners mix clocks of different grain */
+    nanos sample = nanos_since(rto->timed_at, now);
     rto->timing = false;
     rto->round_trip = rto->round_trip ? (7 * rto->round_trip + sample) / 8 : sample;
     rto->round_trip += !rto->round_trip;

@@ -91,7 +91,7 @@ static bool has_waited(const struct qp *qp, const struct story *story)
     if (qp->state == IBV_QPS_ERR ||
         (!cq_report_waits(qp->uses.send_cq, qp->number) && !cq_report_waits(qp->uses.receive_cq, qp->number)))
         return false;
-    return qp_story_now() - last_ended(story, traffic_written(qp_flow((struct qp *)qp))) > patience;
+    return nanos_since(last_ended(story, traffic_written(qp_flow((struct qp *)qp))), qp_story_now()) > patience;
 }
 
 static bool is_worth_keeping(const struct qp *qp, const struct story *story)

@@ -13,7 +13,7 @@ enum { TEXT = 480, ONE = 200, TIME = 32 };
 /* Milliseconds with a point in each locale: a program may have one with a comma. */
 static const char *before(nanos now, nanos time, char text[TIME])
 {
-    unsigned long long tenths = now > time ? (now - time) / (NANOS_MILLISECOND / 10) : 0;
+    unsigned long long tenths = nanos_since(time, now) / (NANOS_MILLISECOND / 10);
     snprintf(text, TIME, "%llu.%llu", tenths / 10, tenths % 10);
     return text;
 }
