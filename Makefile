@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse look site model replays install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse upstream look site model replays install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -81,6 +81,11 @@ adverse:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/adverse/evidence.py $(PART) $(WORDS)
+
+# The test suites of other projects, from checkouts of theirs: CHECKOUTS=DIRECTORY, ONLY=NAME, PART=WORDS, AGAIN=1. Fetches none. Hours, for all; stopped, it goes on where it was.
+upstream:
+	@tools/build/build.sh build -Dtests=false
+	@tests/upstream/upstream.py "$(CHECKOUTS)" --only "$(ONLY)" --part "$(PART)" $(if $(AGAIN),--again)
 
 # Of the pages and manual pages, in build/site/html.
 site:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look] [site].
+# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look] [site] [+PACKAGE].
 # Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
 # zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
@@ -101,6 +101,7 @@ wanted=
 for purpose in "$@"; do
     case $purpose in
     build | tests | demo | packages | check | bench | clients | lab | look | site) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
+    +*) wanted="$wanted ${purpose#+}" ;;
     *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench, clients, lab, look and site." >&2; exit 2 ;;
     esac
 done
