@@ -28,7 +28,9 @@ const char adverse_example[] = "seed=7,only=late-write,scale=10%";
 
 struct reading {
     struct adverse_plan *plan;
-    bool chosen; /* there was an only= */
+    bool chosen;      /* there was an only= */
+    unsigned given;   /* keys that stand once in a list, a bit each */
+    uint32_t on, off; /* behaviours that were named, a bit each */
 };
 
 static bool adverse_number(const char *text, uint64_t *number, const char **end)
@@ -75,7 +77,11 @@ static const char *choose(struct reading *reading, const char *value, bool on)
     enum adverse behaviour = find_behaviour(value);
     if (behaviour == ADVERSE_BEHAVIOURS)
         return no_behaviour;
-    reading->plan->on = (reading->plan->on & ~(1u << behaviour)) | (uint32_t)on << behaviour;
+    uint32_t bit = 1u << behaviour, *same = on ? &reading->on : &reading->off;
+    if ((on ? reading->off : reading->on) & bit)
+        return "contradicts another item";
+    *same |= bit;
+    reading->plan->on = on ? reading->plan->on | bit : reading->plan->on & ~bit;
     return NULL;
 }
 
@@ -99,7 +105,20 @@ static const char *set_without(struct reading *reading, const char *value)
 static const struct {
     const char *key;
     const char *(*set)(struct reading *, const char *value); /* NULL, or what is wrong */
-} keys[] = {{"seed", set_seed}, {"only", set_only}, {"with", set_with}, {"without", set_without}, {"scale", set_scale}};
+    bool once;
+} keys[] = {{"seed", set_seed, true},
+            {"only", set_only, false},
+            {"with", set_with, false},
+            {"without", set_without, false},
+            {"scale", set_scale, true}};
+
+/* NULL, or what is wrong. */
+static const char *set_key(struct reading *reading, size_t key, const char *value)
+{
+    bool again = keys[key].once && reading->given >> key & 1;
+    reading->given |= 1u << key;
+    return again ? "stands there twice" : keys[key].set(reading, value);
+}
 
 /* NULL, or what is wrong with it. */
 static const char *adverse_item(struct reading *reading, const char *item)
@@ -108,7 +127,7 @@ static const char *adverse_item(struct reading *reading, const char *item)
     size_t length = value ? (size_t)(value - item) : 0;
     for (size_t i = 0; value && i < sizeof keys / sizeof *keys; i++)
         if (strlen(keys[i].key) == length && !strncmp(keys[i].key, item, length))
-            return keys[i].set(reading, value + 1);
+            return set_key(reading, i, value + 1);
     return "is not one of seed=N, only=BEHAVIOUR, with=BEHAVIOUR, without=BEHAVIOUR and scale=N%";
 }
 
@@ -129,9 +148,8 @@ static bool refuse(char *why, size_t why_size, const char *item, const char *rea
 #include "adverse/adverse.def"
         ;
     const char *meant = reason == no_behaviour ? meant_by(item) : NULL;
-    snprintf(why, why_size,
-             "\"%.80s\" of the adverse list %s.%s%s%s A list looks like %s; the behaviours are%.*s.", item, reason,
-             meant ? " Did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "", adverse_example,
+    snprintf(why, why_size, "\"%.80s\" of the adverse list %s.%s%s%s A list looks like %s; the behaviours are%.*s.",
+             item, reason, meant ? " Did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "", adverse_example,
              (int)sizeof list - 2, list);
     return false;
 }

@@ -33,7 +33,7 @@ void config_warn(void)
         return;
     const char *each;
     for (unsigned i = 0; (each = complaint_get(i)); i++)
-        log_always("%s", each);
+        log_always("%s%s", each, each[strlen(each) - 1] == '.' ? " It is ignored." : "; it is ignored");
 }
 
 bool config_local_gid(const union ibv_gid *gid)
@@ -88,14 +88,13 @@ static unsigned first_gid(void)
 static void add_device(const char *name, size_t length)
 {
     if (is_named_twice(name, length)) {
-        complaint_add("device \"%.*s\" ignored: there is one of this name already", (int)length, name);
+        complaint_add("device \"%.*s\": there is one of this name already", (int)length, name);
         return;
     }
     if (device_count == DEVICES_MAX || !is_device_name(name, length)) {
-        complaint_add(
-            "device \"%.*s\" ignored: at most %d devices, names of 1 to %d letters, digits and any of _ . - but no "
-            "dot at the beginning",
-            (int)length, name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
+        complaint_add("device \"%.*s\": at most %d devices, names of 1 to %d letters, digits and any of _ . - but no "
+                      "dot at the beginning",
+                      (int)length, name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
         return;
     }
     struct device *device = &devices[device_count];

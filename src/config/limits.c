@@ -40,9 +40,9 @@ void limits_set(struct limits *limits, const char *name, const char *value)
     errno = 0;
     unsigned long number = strtoul(value, &end, 0);
     if (which == NAMES)
-        complaint_add("limit \"%s\" ignored: there is no such limit", name);
+        complaint_add("limit \"%s\": there is no such limit", name);
     else if (end == value || *end || errno || number < names[which].least || number > names[which].most)
-        complaint_add("limit %s=%s ignored: must be from %u to %u", name, value, names[which].least, names[which].most);
+        complaint_add("limit %s=%s: must be from %u to %u", name, value, names[which].least, names[which].most);
     else
         *(uint32_t *)((char *)limits + names[which].offset) = (uint32_t)number;
 }

@@ -127,7 +127,7 @@ static void set_value(enum setting setting, const char *name, const char *text, 
     if (!*text && !(MAY_BE_EMPTY >> setting_lines[setting].type & 1))
         return;
     if (!setting_check(setting, text, why, sizeof why)) {
-        complaint_add("%s=%s ignored: %s", name, text, why);
+        complaint_add("%s=%s: %s", name, text, why);
         return;
     }
     free(values[setting].text);
@@ -161,7 +161,7 @@ static void set_line(char *text, unsigned line)
     if (!*name)
         return;
     if (!equals) {
-        complaint_add("configuration \"%s\" ignored: not of the form name = value", name);
+        complaint_add("configuration \"%s\": not of the form name = value", name);
         return;
     }
     *equals = 0;
@@ -195,7 +195,7 @@ static void read_part(char *part, bool whole, unsigned line)
     if (whole || strchr(part, '#'))
         set_line(part, line);
     else if (*part)
-        complaint_add("a line of more than %d bytes ignored", LINE_SIZE - 2);
+        complaint_add("a line of more than %d bytes", LINE_SIZE - 2);
 }
 
 /* It ends although the file may not, as devices do. */
@@ -238,7 +238,7 @@ static void read_limits(const char *list)
         if (equals)
             limits_set(&limits, trim(item), trim(equals + 1));
         else if (*trim(item))
-            complaint_add("limit \"%s\" ignored: not of the form name=value", trim(item));
+            complaint_add("limit \"%s\": not of the form name=value", trim(item));
     }
     free(copy);
 }
@@ -255,8 +255,7 @@ static void read_profile(void)
     if (imitates)
         limits_imitate(&limits, &profile);
     else
-        complaint_add("%s It is ignored.%s", why,
-                      strchr(path, '/') ? "" : " SOFTVERBS_PROFILE is a path; names are for --profile.");
+        complaint_add("%s%s", why, strchr(path, '/') ? "" : " SOFTVERBS_PROFILE is a path; names are for --profile.");
 }
 
 static void settings_read(void)

@@ -279,7 +279,7 @@ def only_what_is_asked_for_is_drawn():
 
 def the_page_is_written_beside_and_for_its_owner_only():
     done = expect(softverbs("draw", f"{GOLDEN}/rnr.pcap", cwd=TEMPORARY), out=None)
-    assert re.fullmatch(rb"rnr\.html: 16 packets of 1 pairs of queue pairs, \d+ sent again, 0 lost\n", done.stdout), done.stdout
+    assert re.fullmatch(rb"rnr\.html: 16 packets of 1 pair of queue pairs, \d+ sent again, 0 lost\n", done.stdout), done.stdout
     assert os.stat(f"{TEMPORARY}/rnr.html").st_mode & 0o777 == 0o600
     expect(softverbs("draw", "-o", "/dev/full", f"{GOLDEN}/rnr.pcap"), 1, b"", [b"/dev/full can't be written: No space left"])
 

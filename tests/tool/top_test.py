@@ -58,7 +58,7 @@ def _top(*options, columns=80, lines=24, before=""):
 def _table(*options):
     """The rows of one table, each a list of words."""
     text = expect(softverbs("top", "--batch", "-n", "1", "-i", "0.2", *options)).stdout.decode()
-    assert re.match(r"\d\d:\d\d:\d\d, \d+ processes, \d+ queue pairs", text), text
+    assert re.match(r"\d\d:\d\d:\d\d, \d+ process(es)?, \d+ queue pairs?", text), text
     return [line.split() for line in text.splitlines()[1:] if line]
 
 
@@ -67,7 +67,7 @@ def processes_come_and_are_killed_while_it_runs():
     with _top() as terminal:
         terminal.until(lambda text: "No process has a softverbs device open." in text)
         with _program() as first:
-            terminal.until(lambda text: f"{first.pid} scripted " in text and "1 processes, 1 queue pairs" in text)
+            terminal.until(lambda text: f"{first.pid} scripted " in text and "1 process, 1 queue pair" in text)
             with _program() as second:
                 terminal.until(lambda text: f"{second.pid} scripted " in text and f"{first.pid} scripted " in text)
             terminal.until(lambda text: f"{second.pid} scripted " not in text and f"{first.pid} scripted " in text)

@@ -107,8 +107,9 @@ static void tell_counts(const char *name, const struct page *page)
         repeats += ladder->list[i].marks >> MARK_REPEAT & 1;
         lost += !!(ladder->list[i].marks & (1u << MARK_LOST | 1u << MARK_MISSING));
     }
-    printf("%s: %zu packets of %zu pairs of queue pairs, %zu sent again, %zu lost\n", name,
-           ladder->count - page->records->happenings, page->flows->pair_count, repeats, lost);
+    size_t packets = ladder->count - page->records->happenings, pairs = page->flows->pair_count;
+    printf("%s: %zu packet%s of %zu pair%s of queue pairs, %zu sent again, %zu lost\n", name, packets,
+           packets == 1 ? "" : "s", pairs, pairs == 1 ? "" : "s", repeats, lost);
     if (page->records->left_out)
         printf("%zu packets more were left out; see --limit\n", page->records->left_out);
 }

@@ -220,8 +220,8 @@ static int tell(const struct replayed *replayed, const struct replay_result *res
     show_ends(replayed);
     char line[LINE];
     snprintf(line, sizeof line,
-             "%u queue pairs, %" PRIu64 " records: each engine did what it did when it was recorded.", result->queues,
-             result->records);
+             "%u queue pair%s, %" PRIu64 " records: each engine did what it did when it was recorded.", result->queues,
+             result->queues == 1 ? "" : "s", result->records);
     if (same)
         screen_wrap(stdout, replayed->width, 0, INDENT, line);
     else

@@ -103,11 +103,12 @@ static double counted(const json_t *reports, const char *key)
 
 void page_sum(const struct top_look *before, const struct top_look *now, char *text, size_t size)
 {
-    size_t pairs = 0, i;
+    size_t processes = json_array_size(now->reports), pairs = 0, i;
     const json_t *report;
     double seconds = before->reports ? now->seconds - before->seconds : 0;
     json_array_foreach(now->reports, i, report) pairs += json_array_size(json_object_get(report, "qps"));
-    size_t used = (size_t)snprintf(text, size, "%zu processes, %zu queue pairs", json_array_size(now->reports), pairs);
+    size_t used = (size_t)snprintf(text, size, "%zu process%s, %zu queue pair%s", processes, processes == 1 ? "" : "es",
+                                   pairs, pairs == 1 ? "" : "s");
     double grown = counted(now->reports, "bytes_sent") - counted(before->reports, "bytes_sent");
     double repeated = counted(now->reports, "repeated") - counted(before->reports, "repeated");
     if (seconds > 0 && grown >= 0 && repeated >= 0 && used < size)
