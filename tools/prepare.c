@@ -17,9 +17,9 @@
 #include "ipc/node.h"
 #include "pci/pci.h"
 #include "place.h"
-#include "record/recorder.h"
 #include "print/screen.h"
 #include "profile/profile.h"
+#include "record/recorder.h"
 #include "script/rule.h"
 #include "settings.h"
 #include "share.h"
@@ -294,13 +294,13 @@ static int find_profile(const struct command *command, const char *name, char pa
         return EXIT_SELF;
     }
     int length = snprintf(path, PLACE_PATH_MAX, "%s/%s" PROFILE_END, directory, name);
-    if (*name && length < PLACE_PATH_MAX && !access(path, F_OK))
+    if (length < PLACE_PATH_MAX && !access(path, F_OK))
         return 0;
     list_profiles(directory, names, sizeof names);
     return command_misused(command,
                            "There is no profile \"%s\". There are %s; a file of your own has a slash in its path, "
                            "as in ./%s" PROFILE_END ".",
-                           name, names, *name ? name : "mine");
+                           name, names, name);
 }
 
 static int set_profile(const struct command *command, enum setting setting, const char *name)
@@ -340,6 +340,9 @@ static int add_function(const struct command *command, enum setting setting, con
     static char list[PCI_LIST_MAX];
     char why[512];
     size_t used = strlen(list);
+    if (!item[strspn(item, ",")])
+        return command_misused(command, "--pci \"%s\" names no function; \"none\" leaves the device without one.",
+                               item);
     int length = snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", item);
     if (length < 0 || (size_t)length >= sizeof list - used)
         return command_misused(command, "--pci: The list has more than %d letters.", PCI_LIST_MAX - 1);
@@ -358,21 +361,37 @@ static int set_checks(const struct command *command, enum setting setting, const
     return set_text(command, setting, list && *list ? list : "adapter");
 }
 
+/* In the environment it takes back what the configuration says. Behind an option it is most often a variable of a shell
+ * that was never set, and then the program would run without what was asked for. */
+static int refuse_empty(const struct command *command, enum setting setting)
+{
+    const struct setting_line *line = &setting_lines[setting];
+    return command_misused(command, "The value of --%s is empty. Leave the option out, or name its %s.", line->option,
+                           line->value);
+}
+
 int prepare_option(const struct command *command, int option, const char *value)
 {
     static int (*const by_type[SETTING_TYPES])(const struct command *, enum setting, const char *) = {
-        [SETTING_TYPE_FILE] = set_file,           [SETTING_TYPE_CAPTURE] = begin_capture,
+        [SETTING_TYPE_FILE] = set_file,
+        [SETTING_TYPE_CAPTURE] = begin_capture,
         [SETTING_TYPE_RECORDING] = begin_recording,
-        [SETTING_TYPE_INTERFACES] = set_networks, [SETTING_TYPE_FAULTS] = set_faults,
-        [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
-        [SETTING_TYPE_SCRIPT] = set_file,         [SETTING_TYPE_PROFILE] = set_profile,
-        [SETTING_TYPE_ADVERSE] = set_adverse,     [SETTING_TYPE_SCHEDULE] = set_schedule,
+        [SETTING_TYPE_INTERFACES] = set_networks,
+        [SETTING_TYPE_FAULTS] = set_faults,
+        [SETTING_TYPE_READ] = set_readable,
+        [SETTING_TYPE_CHECKS] = set_checks,
+        [SETTING_TYPE_SCRIPT] = set_file,
+        [SETTING_TYPE_PROFILE] = set_profile,
+        [SETTING_TYPE_ADVERSE] = set_adverse,
+        [SETTING_TYPE_SCHEDULE] = set_schedule,
         [SETTING_TYPE_PCI] = add_function,
     };
     if (option == 'q')
         return set_text(command, SETTING_LOG, "none");
     enum setting setting = (enum setting)(option - PREPARE_SETTINGS);
     enum setting_type type = setting_lines[setting].type;
+    if (value && !*value && *setting_lines[setting].value != '[')
+        return refuse_empty(command, setting);
     return (by_type[type] ? by_type[type] : set_text)(command, setting, value);
 }
 

@@ -67,6 +67,8 @@ static int take_option(const struct command *command, int option, struct choice 
     choice->without_paths |= option == PREPARE_NO_PATHS;
     if (option == OPTION_TRACE)
         choice->calls = optarg;
+    else if (option == OPTION_TRACE_FILE && !*optarg)
+        return command_misused(command, "The value of --trace-file is empty. Leave the option out for stderr.");
     else if (option == OPTION_TRACE_FILE)
         choice->trace_file = optarg;
     else if (option != PREPARE_NO_PATHS)

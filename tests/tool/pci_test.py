@@ -139,7 +139,7 @@ def mistakes_are_refused_with_a_cure():
     machine = os.listdir(BUS)[:1] if os.path.exists(BUS) else []
     for text, words in {
         "0000:18": "no PCI address. One is 0000:18:00.0", "18:00.0": "no PCI address", "0000:18:20.0": "no PCI address", "0000:18:00.8": "no PCI address",
-        "0000:1G:00.0": "no PCI address", "pci0000:17": "no PCI address", "pci0000:17/18": "no PCI address", "numa=0": "The address comes first",
+        ",": "names no function", "0000:1G:00.0": "no PCI address", "pci0000:17": "no PCI address", "pci0000:17/18": "no PCI address", "numa=0": "The address comes first",
         "0000:18:00.0,numa=x": "numa is the number of a NUMA node", "0000:18:00.0,numa=-2": "numa is", "0000:18:00.0,colour=1":
         "the keys are numa, cpus, speed, width, vendor", "0000:18:00.0,gpu=0000:18:00.0": "0000:18:00.0 is given twice",
         "0000:18:00.0,numa=0,numa=1": "numa stands twice behind 0000:18:00.0", "0000:18:00.0,speed=7GT/s": "speed is 2.5GT/s, 5GT/s, 8GT/s",

@@ -304,6 +304,16 @@ def a_setting_that_cannot_be_used_is_refused():
     expect(softverbs("run", "--capture", "/nonexistent/x", "true"), 125, b"", [b"/nonexistent/x"])
 
 
+def an_option_with_an_empty_value_is_refused():
+    """A variable of a shell that was never set; the program would run without what was asked for."""
+    for option in ("pci", "net", "fault", "devices", "dir", "capture", "record", "counters", "story", "log-file", "script", "inject", "profile", "schedule",
+                   "check-report", "check-suppressions", "trace-file"):
+        for words in ((f"--{option}", ""), (f"--{option}=",)):
+            expect(softverbs("run", *words, "true"), 2, b"", [f"The value of --{option} is empty. Leave the option out".encode()])
+    expect(softverbs("env", "--net", ""), 2, b"(exit 2)\n", [b"The value of --net is empty", b"softverbs help env"])
+    expect(run("true", env={"SOFTVERBS_NET": "", "SOFTVERBS_FAULT": "", "SOFTVERBS_PCI": ""}))
+
+
 def named_pipes_stop_nobody():
     pipe = f"{TEMPORARY}/pipe"
     os.mkfifo(pipe)
