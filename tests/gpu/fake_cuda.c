@@ -1,6 +1,7 @@
 #include "fake_cuda.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,8 +42,10 @@ static struct stream legacy_stream = {
 static int the_context;
 static bool dead;
 static unsigned legacy_copies;
+static atomic_uint pinned;
 static struct fake_cuda_copies copies; /* of streams that were made */
 static unsigned failing;               /* the copy into the device that fails, counted from now; 0: none */
+static unsigned refusing;              /* so many copies out of the device are refused */
 static unsigned long numbers;
 static _Thread_local bool in_callback;
 static _Thread_local void *current;
@@ -88,13 +91,14 @@ static unsigned latency(void)
     return (unsigned)us;
 }
 
-static void count_copies(struct stream *stream, size_t length)
+static void count_copies(struct stream *stream, enum kind kind, size_t length)
 {
     const struct command *command;
     unsigned waiting = 0;
     STAILQ_FOREACH (command, &stream->commands, next)
         waiting += command->kind == COPY_IN || command->kind == COPY_OUT;
     copies.count++;
+    copies.into += kind == COPY_IN;
     copies.bytes += length;
     if (waiting > copies.most_in_flight)
         copies.most_in_flight = waiting;
@@ -181,6 +185,10 @@ static int ask(void *to, struct command command)
     int refused = refusal();
     if (!refused && command.kind != CALL_HOST && !bytes_at(command.device, command.length))
         refused = CUDA_INVALID_VALUE;
+    if (!refused && refusing && !stream->legacy && command.kind == COPY_OUT) {
+        refusing--;
+        refused = CUDA_OUT_OF_MEMORY;
+    }
     if (!refused) {
         struct command *kept = malloc(sizeof *kept);
         command.number = ++numbers;
@@ -189,7 +197,7 @@ static int ask(void *to, struct command command)
             begin(stream);
         STAILQ_INSERT_TAIL(&stream->commands, kept, next);
         if (!stream->legacy && (command.kind == COPY_IN || command.kind == COPY_OUT))
-            count_copies(stream, command.length);
+            count_copies(stream, command.kind, command.length);
         pthread_cond_broadcast(&changed);
     }
     pthread_mutex_unlock(&everything);
@@ -258,6 +266,7 @@ int cuMemFree_v2(cuda_address at)
 int cuMemHostAlloc(void **at, size_t length, unsigned flags)
 {
     *at = malloc(length);
+    atomic_fetch_add(&pinned, 1);
     return refusal();
 }
 
@@ -371,6 +380,18 @@ void fake_cuda_fail_copy(unsigned number)
     pthread_mutex_lock(&everything);
     failing = number;
     pthread_mutex_unlock(&everything);
+}
+
+void fake_cuda_refuse_copies(unsigned count)
+{
+    pthread_mutex_lock(&everything);
+    refusing = count;
+    pthread_mutex_unlock(&everything);
+}
+
+unsigned fake_cuda_pinned(void)
+{
+    return atomic_load(&pinned);
 }
 
 unsigned fake_cuda_legacy_copies(void)

@@ -15,6 +15,7 @@ typedef unsigned long long cuda_address;
 
 enum {
     CUDA_INVALID_VALUE = 1,
+    CUDA_OUT_OF_MEMORY = 2,
     CUDA_NOT_READY = 600,
     CUDA_CONTEXT_IS_DESTROYED = 709,
     CUDA_NOT_PERMITTED = 800,
@@ -42,6 +43,7 @@ int cuLaunchHostFunc(void *stream, void (*)(void *), void *);
 /* Copies on streams that were made: the library's, and a program's. */
 struct fake_cuda_copies {
     unsigned count, most_in_flight; /* begun on one stream and not ended */
+    unsigned into;                  /* those of them into the device */
     unsigned gone;                  /* their memory had been freed when they ran */
     unsigned long long bytes;
 };
@@ -51,7 +53,11 @@ struct fake_cuda_copies {
  * on. The number of copies that ran on the legacy stream. */
 int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
 void fake_cuda_kill(void);
-void fake_cuda_fail_copy(unsigned number); /* the copy into the device that has it, counted from now; 0: none */
+void fake_cuda_fail_copy(unsigned number) __attribute__((weak)); /* the copy into the device that has it, counted from
+                                                                    now; 0: none */
+/* So many copies out of the device are refused when they are asked for. */
+void fake_cuda_refuse_copies(unsigned count) __attribute__((weak));
+unsigned fake_cuda_pinned(void) __attribute__((weak));                     /* calls for pinned memory */
 unsigned fake_cuda_legacy_copies(void) __attribute__((weak));              /* NULL: the driver is the machine's */
 struct fake_cuda_copies fake_cuda_take_copies(void) __attribute__((weak)); /* since the last call */
 

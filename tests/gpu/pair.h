@@ -10,7 +10,7 @@
 
 #include "fake_cuda.h"
 
-enum { MEMORY = 4 << 20, HOST = 0, GPU = 1, PAIR_ACCESS = 15 };
+enum { MEMORY = 34 << 20, HOST = 0, GPU = 1, PAIR_ACCESS = 15 };
 
 /* The data that a side needs of the other. */
 struct address {

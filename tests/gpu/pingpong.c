@@ -7,7 +7,7 @@
 
 #include "pair.h"
 
-enum { LONGEST = MEMORY / 2 };
+enum { LONGEST = 16 << 20 };
 
 static double seconds(void)
 {
@@ -62,7 +62,7 @@ static double play(struct pair *pair, int kind, uint32_t length, int rounds, boo
 
 int main(int argc, char **argv)
 {
-    static const uint32_t lengths[] = {8, 4096, 65536, 1 << 20, LONGEST};
+    static const uint32_t lengths[] = {8, 4096, 65536, 1 << 20, 2 << 20, LONGEST};
     int most = argc > 1 ? atoi(argv[1]) : 200;
     struct pair pair;
     void *pinned;

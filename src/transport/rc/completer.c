@@ -165,11 +165,11 @@ static bool completer_store_response(struct rc *rc, uint32_t index, const struct
 {
     const struct send_wqe *work = oldest(rc);
     bool last = index + 1 == work->packets;
-    foreign_gather(last ? NULL : &rc->requester.lost);
+    foreign_gather(&rc->requester.lost, last);
     bool stored = completer_store(rc, index * work->segment, payload, now);
-    foreign_gather(NULL);
+    foreign_gather(NULL, false);
     if (last)
-        foreign_settle();
+        foreign_settle_message(&rc->requester.lost);
     if (!rc->requester.lost || rc->failed)
         return stored;
     fail_requester(rc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);

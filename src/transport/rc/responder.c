@@ -302,7 +302,7 @@ __attribute__((always_inline)) static inline void take_request(struct rc *rc, ui
 static enum reason responder_settle(const struct rc *rc, uint32_t flags)
 {
     if (flags & OP_END)
-        foreign_settle();
+        foreign_settle_message(&rc->responder.lost);
     if (!rc->responder.lost)
         return REASON_NONE;
     return flags & OP_SEND ? REASON_RECEIVE_GONE : REASON_REMOTE_GONE;
@@ -311,11 +311,11 @@ static enum reason responder_settle(const struct rc *rc, uint32_t flags)
 cold static enum reason perform_gathered(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     struct iovec memory;
-    foreign_gather(flags & OP_END ? NULL : &rc->responder.lost);
+    foreign_gather(&rc->responder.lost, flags & OP_END);
     enum reason reason = responder_check(rc, flags, packet, &memory);
     if (!reason)
         reason = execute(rc, flags, packet, &memory);
-    foreign_gather(NULL);
+    foreign_gather(NULL, false);
     enum reason lost = responder_settle(rc, flags);
     return lost ? lost : reason;
 }

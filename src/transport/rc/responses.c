@@ -156,7 +156,7 @@ static enum reason add_read_payload(struct rc *rc, const struct responder_resour
     reason = rc->owner->operations->remote_memory(rc->owner, saved->rkey, saved->address + offset, length,
                                                   IBV_ACCESS_REMOTE_READ, pieces);
     if (!reason)
-        foreign_send((const uint8_t *)pieces->iov_base - offset, saved->until);
+        foreign_send(&rc->responder, (const uint8_t *)pieces->iov_base - offset, saved->until);
     return reason;
 }
 

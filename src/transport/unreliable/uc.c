@@ -3,13 +3,17 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "transport/bth.h"
 #include "transport/pkey.h"
 #include "transport/request.h"
 #include "transport/retire.h"
 #include "transport/scatter.h"
 #include "transport/segment.h"
+#include "wire/foreign/foreign.h"
 #include "wire/psn.h"
+
+enum { SINGLE = OP_START | OP_END };
 
 static struct uc *uc_of(struct unreliable *common)
 {
@@ -148,8 +152,17 @@ static void return_receive(struct uc *uc)
         uc->common.owner->operations->return_receive(uc->common.owner, receive);
 }
 
+/* What has arrived of it lands before another message gets the memory. */
+cold static void settle_message(struct uc *uc)
+{
+    foreign_settle_message(&uc->lost);
+    uc->lost = false;
+}
+
 static void lose_message(struct uc *uc)
 {
+    if (unlikely(uc->open != MESSAGE_CLOSED))
+        settle_message(uc);
     close_message(uc);
     return_receive(uc);
 }
@@ -167,6 +180,7 @@ static void uc_flush(struct unreliable *common)
     struct uc *uc = uc_of(common);
     const struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
     uc->packet = 0;
+    settle_message(uc);
     unreliable_flush(&uc->common);
     end_receive(uc, &flushed);
 }
@@ -207,7 +221,6 @@ static enum reason check_sequence(struct uc *uc, uint32_t flags, const struct pa
  * be. */
 static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet *packet)
 {
-    enum { SINGLE = OP_START | OP_END };
     uint64_t total = (uint64_t)uc->received + packet->payload.length;
     uint32_t announced = flags & OP_START ? packet->length : uc->write_length;
     if (((flags & SINGLE) != SINGLE && !packet->payload.length) || total > uc->common.settings.max_message)
@@ -309,6 +322,7 @@ static void fail_receive(struct uc *uc, enum ibv_wc_status status, enum reason r
 /* A faulty packet of the peer is dropped; a faulty receive is our error (IBA 9.9.3). */
 static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *packet)
 {
+    settle_message(uc);
     close_message(uc);
     switch (reason) {
     case REASON_RECEIVE_TOO_SHORT:
@@ -327,6 +341,17 @@ static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *pa
     }
 }
 
+/* The end of a message stands for all of it. */
+cold static enum reason execute_gathered(struct uc *uc, uint32_t flags, const struct packet *packet)
+{
+    foreign_gather(&uc->lost, flags & OP_END);
+    enum reason reason = execute(uc, flags, packet);
+    foreign_gather(NULL, false);
+    if (flags & OP_END)
+        foreign_settle_message(&uc->lost);
+    return reason || !uc->lost ? reason : flags & OP_SEND ? REASON_RECEIVE_GONE : REASON_REMOTE_GONE;
+}
+
 static void uc_receive(struct unreliable *common, const struct packet *packet)
 {
     struct uc *uc = uc_of(common);
@@ -337,7 +362,7 @@ static void uc_receive(struct unreliable *common, const struct packet *packet)
     }
     uint32_t flags = op_find(packet->opcode)->flags;
     establish(uc);
-    reason = execute(uc, flags, packet);
+    reason = (flags & SINGLE) == SINGLE ? execute(uc, flags, packet) : execute_gathered(uc, flags, packet);
     if (reason)
         uc_refuse(uc, reason, packet);
     else

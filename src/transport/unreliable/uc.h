@@ -17,6 +17,7 @@ struct uc {
     const struct recv_wqe *receive; /* taken for the open message */
     uint8_t open;                   /* enum operation of the open message's first packet, or MESSAGE_CLOSED */
     bool established;
+    bool lost; /* bytes of the open message, after their packet was accepted (foreign_gather) */
     uint32_t received, write_rkey, write_length;
     uint64_t write_address;
 };

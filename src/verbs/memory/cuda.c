@@ -10,6 +10,7 @@
 /* As the driver's interface has them. */
 enum {
     CUDA_SUCCESS = 0,
+    CUDA_INVALID_VALUE = 1,
     CUDA_POINTER_CONTEXT = 1,
     CUDA_POINTER_MEMORY_TYPE = 2,
     CUDA_POINTER_ORDINAL = 9,
@@ -42,7 +43,7 @@ static struct {
 #undef CALL
 } driver;
 
-enum { STAGE = 1 << 20, PINNED = STAGE + 4 * FOREIGN_PIECE };
+enum { STAGE = 1 << 20, PINNED = STAGE + 2 * FOREIGN_PIECES * FOREIGN_PIECE };
 
 /* A context of a device, and what copies in it. A device that has been reset gets another one. */
 struct cuda_device {
@@ -86,41 +87,43 @@ static struct cuda_device *whole(void *device)
 }
 
 /* A thread that captures a stream forbids others what might wait for it, unless they say that they don't. */
-static bool enter_context(const struct cuda_device *device)
+static int enter_context(const struct cuda_device *device)
 {
     static _Thread_local bool relaxed __attribute__((tls_model("initial-exec")));
     int mode = CUDA_CAPTURE_RELAXED;
     if (!relaxed && driver.cuThreadExchangeStreamCaptureMode)
         driver.cuThreadExchangeStreamCaptureMode(&mode);
     relaxed = true;
-    return driver.cuCtxSetCurrent(device->context) == CUDA_SUCCESS;
+    return driver.cuCtxSetCurrent(device->context);
 }
 
-static bool note_result(struct cuda_device *device, bool done)
+/* A value that is refused is the memory's, which was freed: the context lives. */
+static bool note_result(struct cuda_device *device, int result)
 {
-    if (!done)
+    if (result != CUDA_SUCCESS && result != CUDA_INVALID_VALUE)
         atomic_store(&device->failed, true);
-    return done;
+    return result == CUDA_SUCCESS;
 }
 
 static bool copy_out(void *device, void *stage, const void *from, size_t length)
 {
     struct cuda_device *of = whole(device);
-    return note_result(of, enter_context(of) &&
-                               driver.cuMemcpyDtoHAsync_v2(stage, (uintptr_t)from, length, of->stream) == CUDA_SUCCESS);
+    int entered = enter_context(of);
+    return note_result(of, entered ? entered : driver.cuMemcpyDtoHAsync_v2(stage, (uintptr_t)from, length, of->stream));
 }
 
 static bool copy_in(void *device, void *to, const void *stage, size_t length)
 {
     struct cuda_device *of = whole(device);
-    return note_result(of, enter_context(of) &&
-                               driver.cuMemcpyHtoDAsync_v2((uintptr_t)to, stage, length, of->stream) == CUDA_SUCCESS);
+    int entered = enter_context(of);
+    return note_result(of, entered ? entered : driver.cuMemcpyHtoDAsync_v2((uintptr_t)to, stage, length, of->stream));
 }
 
 static bool fence(void *device)
 {
     struct cuda_device *of = whole(device);
-    return note_result(of, enter_context(of) && driver.cuStreamSynchronize(of->stream) == CUDA_SUCCESS);
+    int entered = enter_context(of);
+    return note_result(of, entered ? entered : driver.cuStreamSynchronize(of->stream));
 }
 
 static bool is_device_memory(const void *at)
@@ -169,7 +172,8 @@ static bool device_fill(struct cuda_device *device)
     if (!stage)
         return false;
     uint8_t *landings = (uint8_t *)stage + STAGE;
-    device->foreign = (struct foreign){&operations, device, stage, STAGE, landings, landings + 2 * FOREIGN_PIECE};
+    device->foreign =
+        (struct foreign){&operations, device, stage, STAGE, landings, landings + FOREIGN_PIECES * FOREIGN_PIECE};
     return true;
 }
 

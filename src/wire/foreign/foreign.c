@@ -27,126 +27,66 @@ static size_t lesser(size_t one, size_t other)
 static void *_Atomic mover;
 static _Thread_local char self __attribute__((tls_model("initial-exec")));
 
-/* What lands: bytes of one message in one half of the device's landings, whose copy begins when the half is full. */
-static struct {
-    const struct foreign *foreign; /* NULL: nothing */
-    bool *lost;                    /* of the message, which goes on; NULL: of one that ends */
+/* What lands: bytes of one message in one half of the lane's part of the device's landings. Their copy begins when the
+ * half is full. */
+struct landing {
+    const struct foreign *foreign; /* NULL: the lane is free */
+    bool *lost;                    /* of the message; NULL: of one that ends */
     uint8_t *to;                   /* the place of the bytes that wait */
     size_t begun, filled;          /* those between them wait */
     unsigned half;
     bool flies;  /* a copy has not been waited for */
-    bool failed; /* one has, since the last that settled */
-} landing;
-static bool *gathering;
+    bool failed; /* one has, since the lane was free */
+};
+static struct landing landings[FOREIGN_LANES];
+static unsigned next_landing; /* the lane that ends for another message where none is free */
+static bool *gathering;       /* the message that foreign_gather has named; NULL: none */
+static bool gathering_ends;   /* with the bytes that land now */
 
 /* What is read ahead: one half is there, and the other is being copied. */
-static struct {
-    const struct foreign *foreign;     /* NULL: nothing */
+struct ahead {
+    const struct foreign *foreign; /* NULL: the lane is free */
+    const void *sender;
     const uint8_t *start, *end, *next; /* the element, and the byte of it that is sent next */
     size_t ready, used, coming;        /* bytes of this half, those of them sent, and bytes of the other half */
     unsigned half;
     bool flies;
-} ahead;
-static const uint8_t *sent_start, *sent_end; /* the element that foreign_send has named; NULL: none */
+};
+static struct ahead aheads[FOREIGN_LANES];
+static unsigned next_ahead; /* as next_landing */
 
-static bool fence(const struct foreign *foreign)
-{
-    return foreign->operations->fence(foreign->device);
-}
+/* The element that foreign_send has named. */
+static struct {
+    const void *sender;
+    const uint8_t *start, *end; /* NULL: none */
+} sent;
 
-static bool note_landing(bool fine)
+static bool note_landing(struct landing *landing, bool fine)
 {
-    landing.failed = landing.failed || !fine;
-    if (!fine && landing.lost)
-        *landing.lost = true;
+    landing->failed = landing->failed || !fine;
+    if (!fine && landing->lost)
+        *landing->lost = true;
     return fine;
 }
 
 /* A driver reports a failure once, and not of which copy: so it is one of all that had begun. */
-static bool fence_all(void)
+static bool fence(const struct foreign *foreign)
 {
-    bool joint = landing.flies && landing.foreign == ahead.foreign;
-    bool landed = !landing.flies || fence(landing.foreign);
-    bool read = !ahead.flies || (joint ? landed : fence(ahead.foreign));
-    landing.flies = ahead.flies = false;
-    if (!read)
-        ahead.foreign = NULL;
-    return note_landing(landed);
-}
-
-static void forget_ahead(void)
-{
-    if (ahead.flies)
-        fence_all();
-    ahead.foreign = NULL;
-}
-
-static uint8_t *landing_half(void)
-{
-    return landing.foreign->landings + landing.half * FOREIGN_PIECE;
-}
-
-/* Begins the copy of what waits. */
-static bool begin_landing(void)
-{
-    size_t length = landing.filled - landing.begun;
-    if (!length)
-        return true;
-    bool begun = landing.foreign->operations->copy_in(landing.foreign->device, landing.to,
-                                                      landing_half() + landing.begun, length);
-    landing.to += length;
-    landing.begun = landing.filled;
-    landing.flies = true;
-    return note_landing(begun);
-}
-
-/* The half is full: the other one is used when its copies have ended, while those of this one go on. */
-static bool turn_landing(void)
-{
-    bool ended = fence_all(), begun = begin_landing();
-    landing.half ^= 1;
-    landing.begun = landing.filled = 0;
-    return ended && begun;
-}
-
-static bool settle_landing(void)
-{
-    bool begun = !landing.foreign || begin_landing(), ended = fence_all(), failed = landing.failed;
-    landing.foreign = NULL;
-    landing.lost = NULL;
-    landing.failed = false;
-    landing.begun = landing.filled = 0;
-    return begun && ended && !failed;
-}
-
-bool foreign_settle(void)
-{
-    if (atomic_load_explicit(&mover, memory_order_relaxed) != &self)
-        return true;
-    bool settled = settle_landing();
-    sent_start = NULL;
-    atomic_store_explicit(&mover, NULL, memory_order_relaxed);
-    return settled;
-}
-
-bool foreign_waits(void)
-{
-    return atomic_load_explicit(&mover, memory_order_relaxed) == &self && landing.foreign;
-}
-
-void foreign_gather(bool *lost)
-{
-    if (atomic_load_explicit(&finds, memory_order_relaxed))
-        gathering = lost;
-}
-
-void foreign_send(const void *start, size_t length)
-{
-    size_t here;
-    if (!atomic_load_explicit(&finds, memory_order_relaxed) || !find_foreign(start, &here))
-        return;
-    sent_start = start;
-    sent_end = sent_start + length;
+    bool fine = foreign->operations->fence(foreign->device);
+    for (struct landing *each = landings; each < landings + FOREIGN_LANES; each++) {
+        if (each->foreign != foreign || !each->flies)
+            continue;
+        each->flies = false;
+        note_landing(each, fine);
+    }
+    for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++) {
+        if (each->foreign != foreign || !each->flies)
+            continue;
+        each->flies = false;
+        if (!fine)
+            each->foreign = NULL;
+    }
+    return fine;
 }
 
 static void begin_move(void)
@@ -154,43 +94,169 @@ static void begin_move(void)
     atomic_store_explicit(&mover, &self, memory_order_relaxed);
 }
 
-static uint8_t *ahead_half(unsigned half)
+/* --- landings */
+
+static uint8_t *landing_half(const struct landing *landing)
 {
-    return ahead.foreign->ahead + half * FOREIGN_PIECE;
+    return landing->foreign->landings + (size_t)((landing - landings) * 2 + landing->half) * FOREIGN_PIECE;
+}
+
+/* Begins the copy of what waits. */
+static bool begin_landing(struct landing *landing)
+{
+    size_t length = landing->filled - landing->begun;
+    if (!length)
+        return true;
+    const struct foreign *foreign = landing->foreign;
+    bool begun =
+        foreign->operations->copy_in(foreign->device, landing->to, landing_half(landing) + landing->begun, length);
+    landing->to += length;
+    landing->begun = landing->filled;
+    landing->flies = true;
+    return note_landing(landing, begun);
+}
+
+/* The half is full: the other one is used when its copies have ended, while those of this one go on. */
+static bool turn_landing(struct landing *landing)
+{
+    if (landing->flies)
+        fence(landing->foreign);
+    bool begun = begin_landing(landing);
+    landing->half ^= 1;
+    landing->begun = landing->filled = 0;
+    return begun && !landing->failed;
+}
+
+/* The lane is free afterwards. False: some of its copies have failed. */
+static bool settle_landing(struct landing *landing)
+{
+    begin_landing(landing);
+    if (landing->flies)
+        fence(landing->foreign);
+    bool failed = landing->failed;
+    *landing = (struct landing){0};
+    return !failed;
+}
+
+/* Copies of several lanes go on together. */
+static bool settle_landings(void)
+{
+    bool settled = true;
+    for (struct landing *each = landings; each < landings + FOREIGN_LANES; each++)
+        if (each->foreign)
+            begin_landing(each);
+    for (struct landing *each = landings; each < landings + FOREIGN_LANES; each++)
+        if (each->foreign)
+            settled = settle_landing(each) && settled;
+    return settled;
+}
+
+static bool moves_here(void)
+{
+    return atomic_load_explicit(&mover, memory_order_relaxed) == &self;
+}
+
+bool foreign_settle(void)
+{
+    if (!moves_here())
+        return true;
+    bool settled = settle_landings();
+    for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++)
+        if (each->foreign && each->flies)
+            fence(each->foreign);
+    sent.start = NULL;
+    atomic_store_explicit(&mover, NULL, memory_order_relaxed);
+    return settled;
+}
+
+static struct landing *landing_of(const bool *lost)
+{
+    for (struct landing *each = landings; each < landings + FOREIGN_LANES; each++)
+        if (each->foreign && each->lost == lost)
+            return each;
+    return NULL;
+}
+
+void foreign_settle_message(const bool *lost)
+{
+    struct landing *landing = moves_here() ? landing_of(lost) : NULL;
+    if (landing)
+        settle_landing(landing);
+}
+
+bool foreign_waits(void)
+{
+    for (unsigned i = 0; i < FOREIGN_LANES && moves_here(); i++)
+        if (landings[i].foreign)
+            return true;
+    return false;
+}
+
+void foreign_gather(bool *lost, bool ends)
+{
+    if (!atomic_load_explicit(&finds, memory_order_relaxed))
+        return;
+    gathering = lost;
+    gathering_ends = ends;
+}
+
+/* --- reading ahead */
+
+void foreign_send(const void *sender, const void *start, size_t length)
+{
+    size_t here;
+    if (!atomic_load_explicit(&finds, memory_order_relaxed) || !find_foreign(start, &here))
+        return;
+    sent.sender = sender;
+    sent.start = start;
+    sent.end = sent.start + length;
+}
+
+static void drop_ahead(struct ahead *ahead)
+{
+    if (ahead->foreign && ahead->flies)
+        fence(ahead->foreign);
+    ahead->foreign = NULL;
+}
+
+static uint8_t *ahead_half(const struct ahead *ahead, unsigned half)
+{
+    return ahead->foreign->ahead + (size_t)((ahead - aheads) * 2 + half) * FOREIGN_PIECE;
 }
 
 /* Begins to read what follows into the half that is not sent from. */
-static bool begin_ahead(const uint8_t *from, size_t most)
+static bool begin_ahead(struct ahead *ahead, const uint8_t *from, size_t most)
 {
-    size_t left = (size_t)(ahead.end - from), length = lesser(left, most);
-    ahead.coming = length;
+    size_t left = (size_t)(ahead->end - from), length = lesser(left, most);
+    const struct foreign *foreign = ahead->foreign;
+    ahead->coming = length;
     if (!length)
         return true;
     begin_move();
-    ahead.flies = true;
-    return ahead.foreign->operations->copy_out(ahead.foreign->device, ahead_half(ahead.half ^ 1), from, length);
+    ahead->flies = foreign->operations->copy_out(foreign->device, ahead_half(ahead, ahead->half ^ 1), from, length);
+    return ahead->flies;
 }
 
 /* The half is sent: the other one has come, and what follows it is begun. */
-static bool turn_ahead(void)
+static bool turn_ahead(struct ahead *ahead)
 {
-    if (!fence_all() || !ahead.foreign)
+    if (ahead->flies && !fence(ahead->foreign))
         return false;
-    ahead.half ^= 1;
-    ahead.ready = ahead.coming;
-    ahead.used = 0;
-    return begin_ahead(ahead.next + ahead.ready, FOREIGN_PIECE);
+    ahead->half ^= 1;
+    ahead->ready = ahead->coming;
+    ahead->used = 0;
+    return begin_ahead(ahead, ahead->next + ahead->ready, FOREIGN_PIECE);
 }
 
-static bool take_ahead(uint8_t *stage, size_t length)
+static bool take_ahead(struct ahead *ahead, uint8_t *stage, size_t length)
 {
     while (length) {
-        if (ahead.used == ahead.ready && !turn_ahead())
+        if (ahead->used == ahead->ready && !turn_ahead(ahead))
             return false;
-        size_t part = lesser(length, ahead.ready - ahead.used);
-        memcpy(stage, ahead_half(ahead.half) + ahead.used, part);
-        ahead.used += part;
-        ahead.next += part;
+        size_t part = lesser(length, ahead->ready - ahead->used);
+        memcpy(stage, ahead_half(ahead, ahead->half) + ahead->used, part);
+        ahead->used += part;
+        ahead->next += part;
         stage += part;
         length -= part;
     }
@@ -198,40 +264,97 @@ static bool take_ahead(uint8_t *stage, size_t length)
 }
 
 /* The first piece is short, as nothing can be sent before it is there. */
-static bool start_ahead(const struct foreign *foreign, const uint8_t *from)
+static bool start_ahead(struct ahead *ahead, const struct foreign *foreign, const uint8_t *from)
 {
     enum { FIRST = 64 << 10 };
-    ahead.foreign = foreign;
-    ahead.start = sent_start;
-    ahead.end = sent_end;
-    ahead.next = from;
-    ahead.ready = ahead.used = 0;
-    return begin_ahead(from, FIRST);
+    drop_ahead(ahead);
+    *ahead =
+        (struct ahead){.foreign = foreign, .sender = sent.sender, .start = sent.start, .end = sent.end, .next = from};
+    if (!begin_ahead(ahead, from, FIRST))
+        ahead->foreign = NULL;
+    return ahead->foreign;
 }
 
+static struct ahead *free_ahead(void)
+{
+    for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++)
+        if (!each->foreign)
+            return each;
+    return &aheads[next_ahead++ % FOREIGN_LANES];
+}
+
+/* The lane of the element that was named; NULL: none. */
+static struct ahead *named_ahead(const struct foreign *foreign)
+{
+    for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++)
+        if (each->foreign == foreign && each->sender == sent.sender && each->start == sent.start &&
+            each->end == sent.end)
+            return each;
+    return NULL;
+}
+
+/* Returns true if these bytes are the next of the lane, or stand in its half still, as what is sent again. Not from the
+ * start of an element: there another work may begin. */
+static bool find_in_ahead(struct ahead *ahead, const uint8_t *from)
+{
+    const uint8_t *half = ahead->next - ahead->used;
+    if (from == ahead->start || from < half || from > half + ahead->ready)
+        return false;
+    ahead->used = (size_t)(from - half);
+    ahead->next = from;
+    return true;
+}
+
+static bool flies_any(const struct foreign *foreign)
+{
+    bool any = false;
+    for (unsigned i = 0; i < FOREIGN_LANES; i++)
+        any |=
+            (landings[i].foreign == foreign && landings[i].flies) || (aheads[i].foreign == foreign && aheads[i].flies);
+    return any;
+}
+
+/* Other copies' failures are no failure of this one. */
 static bool fetch_alone(const struct foreign *foreign, uint8_t *stage, const uint8_t *from, size_t length)
 {
-    return fence_all() && foreign->operations->copy_out(foreign->device, stage, from, length) && fence(foreign);
+    if (flies_any(foreign))
+        fence(foreign);
+    return foreign->operations->copy_out(foreign->device, stage, from, length) && fence(foreign);
 }
 
-/* Bytes that were read ahead are sent only as the next of the same element, in the order of its bytes. Each work begins
- * at the start of an element, where nothing was read ahead: so what is sent was read while the work was there. */
+/* An element that is read without its name may be another work's: nothing of it is older than this. */
+static void forget_unnamed(const uint8_t *from)
+{
+    for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++)
+        if (each->foreign && from >= each->start && from < each->end)
+            drop_ahead(each);
+}
+
+/* Bytes that were read ahead are sent by the same sender, as bytes of the same element. Each work begins at the start
+ * of an element, where the lane is read anew: so what is sent was read while the work was there. */
 static bool fetch_from_device(const struct foreign *foreign, uint8_t *stage, const uint8_t *from, size_t length)
 {
-    bool named = sent_start && from >= sent_start && length <= (size_t)(sent_end - from);
-    bool goes_on =
-        named && ahead.foreign == foreign && ahead.start == sent_start && ahead.end == sent_end && ahead.next == from;
-    if (!goes_on)
-        forget_ahead();
-    bool is_ahead = goes_on || (named && length < (size_t)(sent_end - from) && start_ahead(foreign, from));
-    sent_start = NULL;
+    bool named = sent.start && from >= sent.start && length <= (size_t)(sent.end - from);
+    struct ahead *ahead = named ? named_ahead(foreign) : NULL;
+    bool goes_on = ahead && find_in_ahead(ahead, from);
+    bool starts = !goes_on && named && length < (size_t)(sent.end - from);
+    if (!named)
+        forget_unnamed(from);
+    else if (ahead && !goes_on)
+        drop_ahead(ahead);
+    if (starts)
+        ahead = ahead ? ahead : free_ahead();
+    bool is_ahead = goes_on || (starts && start_ahead(ahead, foreign, from));
+    sent.start = NULL;
     if (!is_ahead)
         return fetch_alone(foreign, stage, from, length);
-    if (take_ahead(stage, length))
+    if (take_ahead(ahead, stage, length))
         return true;
-    forget_ahead();
+    drop_ahead(ahead);
     return false;
 }
+
+/* --- copies */
 
 /* One piece of memory of either kind into a stage, and back. `length` is at most the stage's. */
 static bool fetch(uint8_t *stage, const uint8_t *from, size_t length)
@@ -290,32 +413,45 @@ static const struct foreign *find_any(const struct iovec *pieces, uint32_t count
     return foreign;
 }
 
-/* The bytes at this place may join those that wait, or the latter begin. */
-static bool aim_landing(const struct foreign *foreign, uint8_t *to)
+/* The lane of the message, or one that becomes its. */
+static struct landing *find_landing(void)
 {
-    bool joins = landing.foreign == foreign && (!gathering || !landing.lost || landing.lost == gathering);
-    if (landing.foreign && !joins && !settle_landing())
-        return false;
-    if (landing.foreign && landing.to + (landing.filled - landing.begun) != to && !begin_landing())
-        return false;
-    begin_move();
-    landing.foreign = foreign;
-    if (gathering)
-        landing.lost = gathering;
-    if (landing.filled == landing.begun)
-        landing.to = to;
-    return true;
+    struct landing *landing = gathering ? landing_of(gathering) : NULL;
+    for (unsigned i = 0; i < FOREIGN_LANES && !landing; i++)
+        if (!landings[i].foreign)
+            landing = &landings[i];
+    if (landing)
+        return landing;
+    landing = &landings[next_landing++ % FOREIGN_LANES];
+    settle_landing(landing);
+    return landing;
 }
 
-static bool gather_bytes(const struct payload *payload, uint32_t offset, size_t length)
+/* The bytes at this place may join those that wait, or the latter begin. NULL: bytes of the message have been lost. */
+static struct landing *aim_landing(const struct foreign *foreign, uint8_t *to)
+{
+    struct landing *landing = find_landing();
+    if (landing->foreign && landing->foreign != foreign && !settle_landing(landing))
+        return NULL;
+    if (landing->foreign && landing->to + (landing->filled - landing->begun) != to && !begin_landing(landing))
+        return NULL;
+    begin_move();
+    landing->foreign = foreign;
+    landing->lost = gathering;
+    if (landing->filled == landing->begun)
+        landing->to = to;
+    return landing;
+}
+
+static bool gather_bytes(struct landing *landing, const struct payload *payload, uint32_t offset, size_t length)
 {
     while (length) {
-        if (landing.filled == FOREIGN_PIECE && !turn_landing())
+        if (landing->filled == FOREIGN_PIECE && !turn_landing(landing))
             return false;
-        size_t part = lesser(length, FOREIGN_PIECE - landing.filled);
-        if (!take(payload, offset, landing_half() + landing.filled, part))
+        size_t part = lesser(length, FOREIGN_PIECE - landing->filled);
+        if (!take(payload, offset, landing_half(landing) + landing->filled, part))
             return false;
-        landing.filled += part;
+        landing->filled += part;
         offset += (uint32_t)part;
         length -= part;
     }
@@ -326,12 +462,14 @@ static bool gather_bytes(const struct payload *payload, uint32_t offset, size_t 
 static bool land_in_device(const struct foreign *foreign, const struct payload *payload, uint32_t offset, uint8_t *to,
                            size_t length, unsigned last)
 {
-    size_t rest = gathering ? length : length - last;
-    bool landed = aim_landing(foreign, to) && gather_bytes(payload, offset, rest);
-    if (gathering)
+    bool more = gathering && !gathering_ends;
+    size_t rest = more ? length : length - last;
+    struct landing *landing = aim_landing(foreign, to);
+    bool landed = landing && gather_bytes(landing, payload, offset, rest);
+    if (more)
         return landed;
-    landed = landed && begin_landing() && gather_bytes(payload, offset + (uint32_t)rest, length - rest);
-    return settle_landing() && landed;
+    landed = landed && begin_landing(landing) && gather_bytes(landing, payload, offset + (uint32_t)rest, length - rest);
+    return landing && settle_landing(landing) && landed;
 }
 
 static bool copy_to_host(const struct foreign *foreign, const struct payload *payload, uint32_t offset, uint8_t *to,

@@ -4,9 +4,10 @@
  *
  * All copies pass a stage, memory of the host from which the driver copies fast. One thread at a time has it.
  *
- * A short copy takes as long as one of many packets. So bytes of a source are read ahead, to the end of the element of a
- * work request that they are in, and the landings of a message's packets wait for each other. All that waits or is under
- * way has ended when the thread has called foreign_settle, which it does before it gives back process->progress. */
+ * A short copy takes as long as one of many packets. So bytes of a source are read ahead, to the end of the element of
+ * a work request that they are in, and the landings of a message's packets wait for each other. All that waits or is
+ * under way has ended when the thread has called foreign_settle, which it does before it gives back process->progress.
+ */
 #ifndef WIRE_FOREIGN_H
 #define WIRE_FOREIGN_H
 
@@ -28,14 +29,18 @@ struct foreign_operations {
     bool (*is_there)(void *device, const void *, size_t length);
 };
 
-enum { FOREIGN_PIECE = 256 << 10 }; /* bytes of the longest copy that goes on while others are gathered */
+enum {
+    FOREIGN_PIECE = 256 << 10, /* bytes of the longest copy that goes on while others are gathered */
+    FOREIGN_LANES = 4,         /* messages that are gathered at once, and as many senders that are read ahead for */
+    FOREIGN_PIECES = 2 * FOREIGN_LANES,
+};
 
 struct foreign {
     const struct foreign_operations *operations;
     void *device;
     uint8_t *stage;
     size_t stage_length;
-    uint8_t *landings, *ahead; /* two pieces each */
+    uint8_t *landings, *ahead; /* FOREIGN_PIECES each, two for a lane */
 };
 
 /* Returns the device whose memory begins at this address, and the number of bytes of it that follow. NULL: no device's,
@@ -51,15 +56,19 @@ bool foreign_is_any(const struct iovec *pieces, uint32_t count);
 bool foreign_payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count,
                           unsigned last);
 
-/* The message whose packets the calling thread executes from now on: until the next call, landings may wait for more
- * of it. If they fail after foreign_payload_copy has returned true, *lost becomes true, by foreign_settle or before.
- * NULL: no message, and each landing has ended when foreign_payload_copy returns. Under process->progress. */
-void foreign_gather(bool *lost);
+/* The message whose packet the calling thread executes from now on: until the next call, landings may wait for more
+ * of it, unless it ends with this packet. If they fail after foreign_payload_copy has returned true, *lost becomes
+ * true, by foreign_settle_message or before; that is called before *lost goes away or is another message's. NULL: no
+ * message, and each landing has ended when foreign_payload_copy returns. Under process->progress. */
+void foreign_gather(bool *lost, bool ends);
+
+/* All landings of the message end. */
+void foreign_settle_message(const bool *lost);
 
 /* The calling thread sends these bytes in order, in packets: an element of a work request, which stays as it is until
- * that has ended, or what a READ asks for. If they are a device's, the next packet may be read together with those behind
- * it. */
-void foreign_send(const void *start, size_t length);
+ * that has ended, or what a READ asks for. If they are a device's, the next packet may be read together with those
+ * behind it. The sender is any address that stands for the works of one queue. */
+void foreign_send(const void *sender, const void *start, size_t length);
 
 /* Returns true if landings of this thread wait for more. */
 bool foreign_waits(void);

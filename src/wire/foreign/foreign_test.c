@@ -1,0 +1,280 @@
+#include "wire/foreign/foreign.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A device whose copies happen when they are waited for, as late as they may. Its memory has addresses that are nothing
+ * here. */
+enum { MEMORY = 4 << 20, STAGE = 64 << 10, COPIES = 64, PACKET = 4096, BASE = 1 << 20 };
+
+static struct {
+    uint8_t bytes[MEMORY];
+    struct copy {
+        uint8_t *to;
+        const uint8_t *from;
+        size_t length;
+    } begun[COPIES];
+    unsigned begun_count, out, in;    /* those that have not happened; all */
+    unsigned refused_out, refused_in; /* so many are refused */
+    bool fails;                       /* the next fence */
+} device;
+
+static uint8_t stage[STAGE], landings[FOREIGN_PIECES * FOREIGN_PIECE], aheads[FOREIGN_PIECES * FOREIGN_PIECE];
+static uint8_t pattern[MEMORY];
+
+static uint8_t *at(size_t offset)
+{
+    return (uint8_t *)BASE + offset;
+}
+
+static bool begin(uint8_t *to, const uint8_t *from, size_t length, unsigned *refused, unsigned *count)
+{
+    if (*refused) {
+        --*refused;
+        return false;
+    }
+    ++*count;
+    assert_true(device.begun_count < COPIES);
+    device.begun[device.begun_count++] = (struct copy){to, from, length};
+    return true;
+}
+
+static bool copy_out(void *of, void *to, const void *from, size_t length)
+{
+    memset(to, 0xdb, length);
+    return begin(to, device.bytes + ((uintptr_t)from - BASE), length, &device.refused_out, &device.out);
+}
+
+static bool copy_in(void *of, void *to, const void *from, size_t length)
+{
+    return begin(device.bytes + ((uintptr_t)to - BASE), from, length, &device.refused_in, &device.in);
+}
+
+static bool fence(void *of)
+{
+    bool fine = !device.fails;
+    for (unsigned i = 0; i < device.begun_count && fine; i++)
+        memcpy(device.begun[i].to, device.begun[i].from, device.begun[i].length);
+    device.begun_count = 0;
+    device.fails = false;
+    return fine;
+}
+
+static bool is_there(void *of, const void *from, size_t length)
+{
+    return true;
+}
+
+static const struct foreign *find(const void *from, size_t *length)
+{
+    static const struct foreign_operations operations = {copy_out, copy_in, fence, is_there};
+    static const struct foreign foreign = {&operations, NULL, stage, STAGE, landings, aheads};
+    if ((uintptr_t)from - BASE >= MEMORY)
+        return NULL;
+    *length = MEMORY - ((uintptr_t)from - BASE);
+    return &foreign;
+}
+
+static int prepare(void **state)
+{
+    foreign_settle();
+    memset(&device, 0, sizeof device);
+    for (size_t i = 0; i < MEMORY; i++)
+        pattern[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + 1);
+    foreign_find_by(find);
+    return 0;
+}
+
+static bool copy(uint8_t *to, const uint8_t *from, size_t length, unsigned last)
+{
+    const struct iovec piece = {(void *)from, length}, there = {to, length};
+    return foreign_payload_copy(&(struct payload){.length = (uint32_t)length, .count = 1, .pieces = &piece}, 0, &there,
+                                1, last);
+}
+
+/* A packet of a message, to its place in the memory from the same place of the pattern. */
+static bool land(bool *lost, size_t offset, bool ends)
+{
+    foreign_gather(lost, ends);
+    bool landed = copy(at(offset), pattern + offset, PACKET, 8);
+    foreign_gather(NULL, false);
+    return landed;
+}
+
+static void packets_of_a_message_land_together(void **state)
+{
+    bool lost = false;
+    for (size_t offset = 0; offset < 16 * PACKET; offset += PACKET)
+        assert_true(land(&lost, offset, offset == 15 * PACKET));
+    assert_int_equal(device.in, 2); /* the last word by itself */
+    assert_memory_equal(device.bytes, pattern, 16 * PACKET);
+    assert_false(foreign_waits() || lost);
+}
+
+static void messages_that_come_at_once_land_each_together(void **state)
+{
+    bool lost[FOREIGN_LANES] = {false};
+    for (size_t packet = 0; packet < 16; packet++)
+        for (unsigned i = 0; i < FOREIGN_LANES; i++)
+            assert_true(land(&lost[i], i * MEMORY / 8 + packet * PACKET, packet == 15));
+    assert_int_equal(device.in, 2 * FOREIGN_LANES);
+    for (unsigned i = 0; i < FOREIGN_LANES; i++)
+        assert_memory_equal(device.bytes + i * MEMORY / 8, pattern + i * MEMORY / 8, 16 * PACKET);
+    assert_false(foreign_waits());
+}
+
+static void more_messages_than_lanes_are_right(void **state)
+{
+    enum { MESSAGES = 2 * FOREIGN_LANES + 1 };
+    bool lost[MESSAGES] = {false};
+    for (size_t packet = 0; packet < 4; packet++)
+        for (unsigned i = 0; i < MESSAGES; i++)
+            assert_true(land(&lost[i], i * MEMORY / 16 + packet * PACKET, packet == 3));
+    for (unsigned i = 0; i < MESSAGES; i++)
+        assert_memory_equal(device.bytes + i * MEMORY / 16, pattern + i * MEMORY / 16, 4 * PACKET);
+}
+
+static void long_messages_wait_for_their_first_copies_only(void **state)
+{
+    bool lost = false;
+    for (size_t offset = 0; offset < MEMORY; offset += PACKET)
+        assert_true(land(&lost, offset, offset == MEMORY - PACKET));
+    assert_int_equal(device.in, MEMORY / FOREIGN_PIECE + 1);
+    assert_memory_equal(device.bytes, pattern, MEMORY);
+}
+
+static void a_refused_landing_is_its_own_messages(void **state)
+{
+    bool lost[2] = {false};
+    assert_true(land(&lost[0], 0, false) && land(&lost[1], MEMORY / 2, false));
+    device.refused_in = 1;
+    foreign_settle_message(&lost[0]);
+    assert_true(lost[0]);
+    assert_true(land(&lost[1], MEMORY / 2 + PACKET, true));
+    assert_false(lost[1]);
+    assert_memory_equal(device.bytes + MEMORY / 2, pattern + MEMORY / 2, 2 * PACKET);
+}
+
+/* The driver does not say which. */
+static void a_failed_fence_is_all_flying_messages(void **state)
+{
+    bool lost[2] = {false};
+    assert_true(land(&lost[0], 0, false) && land(&lost[1], MEMORY / 2, false));
+    device.fails = true;
+    assert_false(foreign_settle());
+    assert_true(lost[0] && lost[1]);
+}
+
+static void a_settled_message_leaves_the_others_waiting(void **state)
+{
+    bool lost[2] = {false};
+    assert_true(land(&lost[0], 0, false) && land(&lost[1], MEMORY / 2, false));
+    foreign_settle_message(&lost[0]);
+    assert_true(foreign_waits());
+    assert_int_equal(device.in, 1);
+    assert_true(foreign_settle());
+    assert_int_equal(device.in, 2);
+}
+
+static const char first_sender, second_sender;
+
+/* A packet of an element that begins at the device's start; true: its bytes are right. */
+static bool send_from(const void *sender, size_t offset, size_t element)
+{
+    uint8_t packet[PACKET];
+    foreign_send(sender, at(0), element);
+    return copy(packet, at(offset), PACKET, 0) && !memcmp(packet, device.bytes + offset, PACKET);
+}
+
+static void fill(uint8_t seed)
+{
+    for (size_t i = 0; i < MEMORY; i++)
+        device.bytes[i] = (uint8_t)(pattern[i] + seed);
+}
+
+static void an_element_is_read_in_long_pieces(void **state)
+{
+    fill(0);
+    for (size_t offset = 0; offset < MEMORY; offset += PACKET)
+        assert_true(send_from(&first_sender, offset, MEMORY));
+    assert_int_equal(device.out, 1 + (MEMORY - (64 << 10) + FOREIGN_PIECE - 1) / FOREIGN_PIECE);
+}
+
+static void what_is_sent_again_is_read_already(void **state)
+{
+    fill(0);
+    for (size_t offset = 0; offset < 12 * PACKET; offset += PACKET)
+        assert_true(send_from(&first_sender, offset, MEMORY));
+    unsigned copies = device.out;
+    for (size_t offset = 5 * PACKET; offset < 12 * PACKET; offset += PACKET)
+        assert_true(send_from(&first_sender, offset, MEMORY));
+    assert_int_equal(device.out, copies);
+}
+
+/* The program may have changed them between two works. */
+static void the_start_of_an_element_is_read_anew(void **state)
+{
+    for (uint8_t seed = 0; seed < 3; seed++) {
+        fill(seed);
+        for (size_t offset = 0; offset < (size_t)(2 + seed) * PACKET; offset += PACKET)
+            assert_true(send_from(&first_sender, offset, MEMORY));
+    }
+}
+
+static void senders_of_one_element_do_not_disturb_each_other(void **state)
+{
+    fill(0);
+    for (size_t offset = 0; offset < 64 * PACKET; offset += PACKET)
+        assert_true(send_from(&first_sender, offset, MEMORY) && send_from(&second_sender, offset, MEMORY));
+    assert_true(device.out <= 6);
+}
+
+static void what_was_refused_is_not_sent(void **state)
+{
+    for (unsigned refused = 1; refused < 4; refused++) {
+        fill((uint8_t)(2 * refused));
+        assert_true(send_from(&first_sender, 0, MEMORY) && send_from(&first_sender, PACKET, MEMORY));
+        fill((uint8_t)(2 * refused + 1));
+        device.refused_out = refused;
+        bool sent = send_from(&first_sender, 0, MEMORY);
+        device.refused_out = 0;
+        assert_true(sent || refused > 1);
+        assert_true(send_from(&first_sender, 0, MEMORY) && send_from(&first_sender, PACKET, MEMORY));
+    }
+}
+
+/* Of a packet with several elements only the last has its name; another work may begin with it. */
+static void bytes_without_a_name_are_read_anew(void **state)
+{
+    uint8_t packet[PACKET];
+    fill(0);
+    assert_true(send_from(&first_sender, 0, MEMORY) && send_from(&first_sender, PACKET, MEMORY));
+    fill(1);
+    assert_true(copy(packet, at(0), PACKET, 0) && !memcmp(packet, device.bytes, PACKET));
+    assert_true(send_from(&first_sender, PACKET, MEMORY) && send_from(&first_sender, 2 * PACKET, MEMORY));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(packets_of_a_message_land_together, prepare),
+        cmocka_unit_test_setup(messages_that_come_at_once_land_each_together, prepare),
+        cmocka_unit_test_setup(more_messages_than_lanes_are_right, prepare),
+        cmocka_unit_test_setup(long_messages_wait_for_their_first_copies_only, prepare),
+        cmocka_unit_test_setup(a_refused_landing_is_its_own_messages, prepare),
+        cmocka_unit_test_setup(a_failed_fence_is_all_flying_messages, prepare),
+        cmocka_unit_test_setup(a_settled_message_leaves_the_others_waiting, prepare),
+        cmocka_unit_test_setup(an_element_is_read_in_long_pieces, prepare),
+        cmocka_unit_test_setup(what_is_sent_again_is_read_already, prepare),
+        cmocka_unit_test_setup(the_start_of_an_element_is_read_anew, prepare),
+        cmocka_unit_test_setup(senders_of_one_element_do_not_disturb_each_other, prepare),
+        cmocka_unit_test_setup(what_was_refused_is_not_sent, prepare),
+        cmocka_unit_test_setup(bytes_without_a_name_are_read_anew, prepare),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
