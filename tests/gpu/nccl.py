@@ -1,5 +1,6 @@
 """Collectives of PyTorch over NCCL, each element compared on the GPU. RANK is 0 or 1; run.sh starts both."""
 import datetime
+import faulthandler
 import os
 import sys
 import time
@@ -38,6 +39,7 @@ def collectives(count, rank):
 def main():
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(0)
+    faulthandler.dump_traceback_later(20)  # to the log, where a rank hangs
     dist.init_process_group("nccl", rank=rank, world_size=2, timeout=datetime.timedelta(seconds=40))
     if rank == 0:
         print("torch", torch.__version__, "nccl", torch.cuda.nccl.version(), torch.cuda.get_device_name(0), flush=True)
@@ -48,6 +50,7 @@ def main():
         if rank == 0:
             print(f"all_reduce and others, {count * 4} bytes: {time.perf_counter() - begun:.3f} s", flush=True)
     print("rank", rank, "wrong", wrong, flush=True)
+    faulthandler.cancel_dump_traceback_later()
     dist.destroy_process_group()
     return wrong != 0
 

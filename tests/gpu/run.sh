@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh [DIRECTORY]: memory of a real GPU, for a machine with one, in at most four minutes. The directory (standard: where this
+# run.sh [DIRECTORY]: memory of a real GPU, for a machine with one, in at most eight minutes. The directory (standard: where this
 # script lies) is what tests/gpu/pack.sh has made. Logs go to $OUT, by default the working directory. docs/evidence/gpu.md has results.
 dist=$(cd "${1:-$(dirname "$0")}" && pwd)
 out=${OUT:-$PWD}
@@ -7,18 +7,30 @@ echo "commit $(cat "$dist/commit" 2>/dev/null), $(uname -sr), $(nproc) processor
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 ldconfig -p | grep -q libcuda.so.1 || export LD_LIBRARY_PATH=$(dirname "$(find / -name libcuda.so.1 -not -path "$dist/*" 2>/dev/null | head -n 1)")
 
-# The cases of device_memory_test.c, on the driver of this machine.
+# cases PROGRAM LABEL SETTING: the cases of device_memory_test.c or device_pipeline_test.c, on the driver of this machine.
 cases() {
-    env "$2" timeout -s KILL 40 "$dist/gpu_device_memory" >"$out/memory-$1.log" 2>&1
-    echo "== device memory, $1: status $?, $(grep -c '^ok' "$out/memory-$1.log") of $(grep -cE '^(not )?ok' "$out/memory-$1.log") passed"
-    grep -vE '^ok|^1\.\.' "$out/memory-$1.log" | head -n 12
+    env "$3" timeout -s KILL 35 "$dist/gpu_device_$1" >"$out/$1-$2.log" 2>&1
+    echo "== device $1, $2: status $?, $(grep -c '^ok' "$out/$1-$2.log") of $(grep -cE '^(not )?ok' "$out/$1-$2.log") passed"
+    grep -vE '^ok|^1\.\.' "$out/$1-$2.log" | head -n 12
 }
-cases plain A=1
-cases pieces SOFTVERBS_NO_PULL=1
-cases faults SOFTVERBS_FAULT=drop=1%,dup=1%,reorder=1%,seed=3
+cases memory plain A=1
+cases memory pieces SOFTVERBS_NO_PULL=1
+cases memory faults SOFTVERBS_FAULT=drop=1%,dup=1%,reorder=1%,seed=3
+cases pipeline plain A=1
+cases pipeline packets SOFTVERBS_DIRECT=0
 
 echo "== ping-pong"
 timeout -s KILL 40 "$dist/gpu_pingpong" 200 2>&1 | tee "$out/pingpong.log"
+
+# threads PID...: each thread's name, its wait in the kernel, its system call, and whether it runs.
+threads() {
+    local pid task
+    for pid in $(pgrep -P "$(echo "$@" | tr ' ' ,)") "$@"; do
+        for task in /proc/"$pid"/task/*; do
+            echo "$pid ${task##*/} $(cat "$task/comm" "$task/wchan" 2>/dev/null | tr '\n' ' ')$(cut -d' ' -f3 "$task/stat") $(cat "$task/syscall" 2>/dev/null)"
+        done
+    done
+}
 
 # Two ranks on the one GPU take each other for another host's by NCCL_HOSTID, so all of it goes over the device.
 ranks() {
@@ -26,11 +38,13 @@ ranks() {
     shift
     for rank in 0 1; do
         RANK=$rank NCCL_HOSTID=host$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=INFO \
-            timeout -s KILL 50 env "$@" "$dist/softverbs" run -- python3 "$dist/nccl.py" >"$out/nccl-$label-$rank.log" 2>&1 &
+            timeout -s KILL 45 env "$@" "$dist/softverbs" run -- python3 "$dist/nccl.py" >"$out/nccl-$label-$rank.log" 2>&1 &
         pids[rank]=$!
     done
-    # Ranks that hang leave nothing but the watchdog's line: what each of their queue pairs waits for is asked before.
-    (sleep 25 && kill -0 "${pids[0]}" && "$dist/softverbs" why && "$dist/softverbs" show) >"$out/nccl-$label-why.log" 2>&1 &
+    # Ranks that hang leave nothing but the watchdog's line: what each of their queue pairs waits for is asked before, and where their
+    # threads are. A helper that waits for the driver's lock answers nothing; nccl.py writes then where its own threads are.
+    (sleep 25 && kill -0 "${pids[0]}" && threads "${pids[@]}" && timeout 5 "$dist/softverbs" why && timeout 5 "$dist/softverbs" show) \
+        >"$out/nccl-$label-why.log" 2>&1 &
     wait "${pids[0]}"; a=$?
     wait "${pids[1]}"; b=$?
     echo "== NCCL, $label: status $a and $b"
@@ -39,4 +53,8 @@ ranks() {
 }
 python3 -c 'import torch' 2>/dev/null || { echo "no PyTorch here"; exit; }
 ranks host-buffers NCCL_NET_GDR_LEVEL=LOC
+# A kernel that is loaded when it is first launched makes the driver wait for the kernels that run, under a lock that our copies need:
+# a collective that waits for such a copy then never ends. So it is tried with all kernels loaded at the start, and without.
+ranks gpu-memory-eager NCCL_NET_GDR_LEVEL=SYS CUDA_MODULE_LOADING=EAGER
+ranks gpu-memory-simple NCCL_NET_GDR_LEVEL=SYS CUDA_MODULE_LOADING=EAGER NCCL_PROTO=Simple
 ranks gpu-memory NCCL_NET_GDR_LEVEL=SYS

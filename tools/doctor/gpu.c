@@ -145,7 +145,9 @@ enum verdict gpu_say_nccl(const struct gpu_machine *machine, const char *level, 
     if (able && (far || (placed && !never))) {
         snprintf(say, size,
                  "NCCL takes our devices (\"NET/IB\") and registers memory of the GPU, as %s%s. Such a run hung on an "
-                 "H100 (docs/evidence/gpu.md). NCCL_NET_GDR_LEVEL=LOC makes it stage through the host, which works.",
+                 "H100, most likely as CUDA loads kernels at their first launch (docs/evidence/gpu.md); "
+                 "CUDA_MODULE_LOADING=EAGER loads them before. NCCL_NET_GDR_LEVEL=LOC makes it stage through the host, "
+                 "which works.",
                  far ? "NCCL_NET_GDR_LEVEL=" : "a device may be near a GPU (--pci)", far ? level : "");
         return VERDICT_WARNING;
     }
