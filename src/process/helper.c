@@ -137,12 +137,23 @@ static nanos look_at_timers(struct process *process, nanos now)
     return deadline;
 }
 
+/* Returns true if a thread of the program is within a round, which may copy for a millisecond. */
+static bool is_in_round(struct process *process)
+{
+    bool free = lock_try(&process->progress);
+    if (free)
+        lock_release(&process->progress);
+    return !free;
+}
+
 /* Returns true if the program calls verbs right now. A thread that is not seen in one may be waiting for this very
  * processor, so it gets it for a moment. */
 static bool sees_activity(struct duty *duty)
 {
     struct process *process = duty->process;
     uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
+    if (is_in_round(process))
+        return true;
     for (nanos until = clock_now() + glance; clock_now() < until;)
         if (atomic_load_explicit(&process->poller.rounds, memory_order_relaxed) != rounds)
             return true;
