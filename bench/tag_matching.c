@@ -1,5 +1,5 @@
-/* Tag matching in numbers, through the public API: tag_matching match | list | bandwidth. Each line of the output is a
- * measurement: names, then a number. See tags.py. */
+/* Tag matching in numbers, through the public API: tag_matching match | list | bandwidth [SIZE [WAY]]. Each line of
+ * the output is a measurement: names, then a number. See tags.py. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,6 +260,24 @@ static double receive_tagged(struct room *room, uint32_t size, uint32_t count)
     return now() - start;
 }
 
+/* No buffer has the tag: each message takes an ordinary receive, and is reported. */
+static double receive_unexpected(struct room *room, uint32_t size, uint32_t count)
+{
+    static uint32_t reported;
+    struct room_event event;
+    uint32_t posted = 0, ended = 0;
+    double start = now();
+    while (ended < count) {
+        for (; posted < count && posted - ended < 2 * WINDOW; posted++)
+            need(!room_post(room, 1, 0, TMH + size));
+        need(room_wait(room, &event) && !event.status && event.opcode == IBV_WC_TM_RECV && !event.flags);
+        ended++;
+        if (++reported % WINDOW == 0)
+            need(!room_operate(room, IBV_WR_TAG_SYNC, 0, 0, IBV_OPS_TM_SYNC, reported));
+    }
+    return now() - start;
+}
+
 static double receive_plain(struct room *room, struct ibv_qp *qp, uint32_t size, uint32_t count)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)room->memory, .length = TMH + size, .lkey = room->mr->lkey};
@@ -293,7 +311,7 @@ static double read_plain(struct room *room, struct ibv_qp *qp, const struct intr
     return now() - start;
 }
 
-enum way { EAGER, RENDEZVOUS, SEND, READ, WAYS };
+enum way { EAGER, UNEXPECTED, RENDEZVOUS, SEND, READ, WAYS };
 
 /* The receiver asks for batches until it has measured for long enough, so that a loaded machine does less work instead
  * of taking minutes. */
@@ -322,6 +340,8 @@ static double receive_batch(struct room *room, struct ibv_qp *qp, const struct i
     uint32_t count = batch_of(size);
     if (way == READ)
         return read_plain(room, qp, peer, size, count);
+    if (way == UNEXPECTED)
+        return receive_unexpected(room, size, count);
     return way == SEND ? receive_plain(room, qp, size, count) : receive_tagged(room, size, count);
 }
 
@@ -333,7 +353,7 @@ static double be_receiver(int fd, enum way way, uint32_t size)
     double time = 0, bytes = 0;
     need(room_open(&room, 256, 16));
     memset(room.memory, 1, ROOM_MEMORY);
-    struct ibv_qp *qp = way == EAGER || way == RENDEZVOUS ? room_make_tm_qp(&room, 0) : make_plain(&room);
+    struct ibv_qp *qp = way < SEND ? room_make_tm_qp(&room, 0) : make_plain(&room);
     introduce(&room, fd, qp, &peer);
     for (; time < ENOUGH; bytes += (double)size * batch_of(size)) {
         need(write(fd, "m", 1) == 1);
@@ -357,21 +377,28 @@ static pid_t start_sender(int fd, enum way way, uint32_t size)
     _exit(0);
 }
 
-static void measure_bandwidth(void)
+static const char *const names[] = {"eager", "unexpected", "rendezvous", "send", "read"};
+
+static void measure_way(enum way way, uint32_t size)
 {
-    static const char *const names[] = {"eager", "rendezvous", "send", "read"};
+    int fds[2], status;
+    need(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+    pid_t child = start_sender(fds[1], way, size);
+    printf("bandwidth %s %u %.4f\n", names[way], size, be_receiver(fds[0], way, size));
+    need(waitpid(child, &status, 0) == child && !status);
+    fflush(stdout);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Of this size and this way alone; 0, NULL: of all. */
+static void measure_bandwidth(uint32_t only, const char *name)
+{
     static const uint32_t sizes[] = {4096, 65536, LARGEST};
     for (int i = 0; i < 3; i++)
-        for (enum way way = 0; way < WAYS; way++) {
-            int fds[2], status;
-            need(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-            pid_t child = start_sender(fds[1], way, sizes[i]);
-            printf("bandwidth %s %u %.4f\n", names[way], sizes[i], be_receiver(fds[0], way, sizes[i]));
-            need(waitpid(child, &status, 0) == child && !status);
-            fflush(stdout);
-            close(fds[0]);
-            close(fds[1]);
-        }
+        for (enum way way = 0; way < WAYS; way++)
+            if ((!only || only == sizes[i]) && (!name || !strcmp(name, names[way])))
+                measure_way(way, sizes[i]);
 }
 
 int main(int count, char **arguments)
@@ -381,7 +408,7 @@ int main(int count, char **arguments)
     else if (count > 1 && !strcmp(arguments[1], "list"))
         measure_lists();
     else if (count > 1 && !strcmp(arguments[1], "bandwidth"))
-        measure_bandwidth();
+        measure_bandwidth(count > 2 ? (uint32_t)atoi(arguments[2]) : 0, count > 3 ? arguments[3] : NULL);
     else
         return 2;
     return 0;

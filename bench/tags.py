@@ -40,8 +40,8 @@ def show_matching(values, mode, title, unit):
 
 
 def show_bandwidth(values):
-    ways = ("eager", "send", "rendezvous", "read")
-    print("Bandwidth between two processes, GB/s; eager beside SEND, rendezvous beside READ")
+    ways = ("eager", "unexpected", "send", "rendezvous", "read")
+    print("Bandwidth between two processes, GB/s; eager messages, expected and not, beside SEND, rendezvous beside READ")
     print(f"    {'':10}" + "".join(f"{way:>12}" for way in ways))
     for size in (4096, 65536, 1048576):
         print(f"    {size:<10}" + "".join(f"{values['bandwidth', way, str(size)]:12.2f}" for way in ways))

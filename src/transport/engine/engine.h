@@ -371,6 +371,14 @@ static inline bool engine_owes_late(const struct engine *engine)
     return rc_owes_late(&engine->rc);
 }
 
+/* Returns true if a READ of this length, were it the next work, could be begun and done by the owner itself. */
+static inline bool engine_may_begin_read(const struct engine *engine, uint32_t length)
+{
+    const struct engine_settings *settings = &engine->rc.settings;
+    return engine->rc.transmitting && !engine->rc.failed && !engine->rc.requester.draining && length &&
+           length <= DIRECT_LENGTH_MAX && length <= settings->max_message && settings->max_rd_atomic;
+}
+
 /* Returns true if the next work to be sent is a READ or WRITE that the owner may do by itself. */
 bool engine_next_is_direct(const struct engine *);
 

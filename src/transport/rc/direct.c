@@ -8,9 +8,8 @@
 static bool direct_may(const struct rc *rc, const struct send_wqe *work)
 {
     bool reads = work->opcode == IBV_WR_RDMA_READ;
-    return rc_direct_is(work) && !work->started && !(work->flags & WORK_INTO_RECEIVE) && work->length &&
-           work->length <= DIRECT_LENGTH_MAX && work->length <= rc->settings.max_message &&
-           (!reads || rc->settings.max_rd_atomic);
+    return rc_direct_is(work) && !work->started && work->length && work->length <= DIRECT_LENGTH_MAX &&
+           work->length <= rc->settings.max_message && (!reads || rc->settings.max_rd_atomic);
 }
 
 static bool direct_is_open(const struct rc *rc)

@@ -10,10 +10,12 @@ enum {
     DIRECT_NEAR = 64, /* works behind which one may be done directly soon */
 };
 
-/* Returns true for a READ or WRITE. One with an immediate is not. */
+/* Returns true for a READ or WRITE. One with an immediate is not, nor a READ into a receive, which the owner has tried
+ * by itself before it was posted. */
 static inline bool rc_direct_is(const struct send_wqe *work)
 {
-    return work->opcode == IBV_WR_RDMA_WRITE || work->opcode == IBV_WR_RDMA_READ;
+    return work->opcode == IBV_WR_RDMA_WRITE ||
+           (work->opcode == IBV_WR_RDMA_READ && !(work->flags & WORK_INTO_RECEIVE));
 }
 
 /* Returns true if the next work to be sent is one. */

@@ -11,6 +11,7 @@
 #include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
@@ -256,23 +257,55 @@ static void srq_tags_sent(struct engine_owner *owner, const struct send_wqe *wor
 
 /* -- what a queue pair does for its rendezvous */
 
-/* Rendezvous take places in the send queue, as many as there are. */
-static void srq_tags_post(struct qp *qp)
+/* The next place in the send queue, filled with work of a rendezvous; NULL: there is no place, or no work. */
+static struct send_wqe *next_work(struct qp *qp)
+{
+    struct srq_tags *tags = qp->uses.srq->tags;
+    lock_assert_held(&tags->lock);
+    struct send_wqe *work =
+        qp_tags(qp)->working < SRQ_TAGS_WORK ? send_queue_reserve(engine_queue(qp_engine(qp))) : NULL;
+    return work && tags_work(&tags->tags, &qp_tags(qp)->port, work) ? work : NULL;
+}
+
+/* A READ that this process can do by itself takes no place: no work of the queue pair has to wait for it, nor it for
+ * any. The list is free meanwhile, as other queue pairs match messages; the entry is this one's alone. */
+static bool read_at_once(struct qp *qp, const struct send_wqe *work)
+{
+    struct srq_tags *tags = qp->uses.srq->tags;
+    struct tags_event none;
+    lock_assert_held(&tags->lock);
+    if (work->opcode != IBV_WR_RDMA_READ)
+        return false;
+    lock_release(&tags->lock);
+    bool read = qp_read_directly(qp, work);
+    lock_take(&tags->lock);
+    if (read)
+        tags_sent(&tags->tags, &qp_tags(qp)->port, work, IBV_WC_SUCCESS, REASON_NONE, &none);
+    return read;
+}
+
+/* Rendezvous take places in the send queue, as many as there are. After a READ that was done at once its FIN is sent
+ * before the next READ, so that the sender can go on. */
+static bool srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->uses.srq->tags;
-    struct send_queue *queue = engine_queue(qp_engine(qp));
     struct send_wqe *work;
+    bool read = false;
     if (engine_has_failed(qp_engine(qp)))
-        return;
+        return false;
     lock_take(&tags->lock);
-    while (qp_tags(qp)->working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
-           tags_work(&tags->tags, &qp_tags(qp)->port, work)) {
-        send_queue_commit(queue);
+    while (!(read && qp_tags(qp)->port.to_finish.first == 0) && (work = next_work(qp))) {
+        if (read_at_once(qp, work)) {
+            read = true;
+            continue;
+        }
+        send_queue_commit(engine_queue(qp_engine(qp)));
         qp_tags(qp)->working++;
     }
     lock_release(&tags->lock);
     qp_door_posted(qp);
+    return read && tags_have_work(&qp_tags(qp)->port);
 }
 
 /* The queue pair is in error: rendezvous that had no place in the send queue end, too. */

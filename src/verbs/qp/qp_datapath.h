@@ -14,11 +14,14 @@
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
 #include "verbs/qp/stream.h"
+#include "verbs/ways/polled.h"
 
 /* SRQs with tag matching (srq_tags.c). */
 struct qp_tags {
     struct tags_port port; /* messages and rendezvous under way */
     uint32_t working;      /* places of the send queue that rendezvous have */
+    struct polled reads;   /* the way of the rendezvous' READs, */
+    uint32_t read;         /* which are counted in parts of 64 KiB */
 };
 
 struct qp_adverse;

@@ -5,8 +5,9 @@
 #include "link/direct.h"
 #include "link/shm.h"
 #include "runtime/clock.h"
+#include "transport/gather.h"
 #include "verbs/qp/qp_engine.h"
-#include "verbs/queue/srq.h"
+#include "verbs/qp/qp_path.h"
 #include "wire/psn.h"
 
 _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
@@ -120,11 +121,9 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
     return true;
 }
 
-/* Where receives are matched by tag the end of each work is looked at, as that of a packet's. */
 static bool qp_may_direct(const struct qp *qp, struct link *link)
 {
-    bool tags = qp->uses.srq && qp->uses.srq->tags;
-    return !traffic_taps(&qp->process->traffic) && !qp->rate_limit.paced && qp->traits & QP_END_TO_END && !tags &&
+    return !traffic_taps(&qp->process->traffic) && !qp->rate_limit.paced && qp->traits & QP_END_TO_END &&
            shm_can_direct(link);
 }
 
@@ -139,6 +138,29 @@ bool qp_transmit_directly(struct qp *qp, struct link *link)
         return false;
     engine_transmit_directly(engine, qp_direct);
     return !engine_may_have_output(engine);
+}
+
+static bool qp_knows_peer(const struct qp *qp)
+{
+    const struct peer *peer = qp->path.peer;
+    return peer && !peer->gone && !qp->path.remote && !qp_port_is_down(qp) &&
+           atomic_load_explicit(&peer->link->directs, memory_order_relaxed);
+}
+
+bool qp_read_directly(struct qp *qp, const struct send_wqe *work)
+{
+    lock_assert_held(&qp->lock);
+    enum { PART = 1 << 16 };
+    struct direct_works these = {.count = 1, .length = work->length, .works = {work}};
+    struct qp_tags *tags = qp_tags(qp);
+    tags->read += work->length / PART + 1;
+    if (!qp_knows_peer(qp) || !qp_may_direct(qp, qp->path.peer->link) ||
+        !engine_may_begin_read(qp_engine(qp), work->length) ||
+        gather_list(qp_owner(qp), true, work->sge, work->sge_count, IBV_ACCESS_LOCAL_WRITE, 0, work->length,
+                    these.pieces, &these.piece_count) ||
+        polled_takes_ring(&tags->reads, tags->read, 0, clock_now))
+        return false;
+    return qp_direct(qp_owner(qp), &these);
 }
 
 bool qp_may_be_written_to(struct qp *qp)

@@ -21,6 +21,10 @@ void qp_unpublish_failed(struct qp *);
  * is nothing else to send. */
 bool qp_transmit_directly(struct qp *, struct link *);
 
+/* A READ into a receive that is in no send queue: does it, where the peer is known, its work may be done so and nothing
+ * keeps the queue pair from beginning work. False: it is to be posted. */
+bool qp_read_directly(struct qp *, const struct send_wqe *);
+
 /* Returns true if a peer may have written in this process's memory since the queue pair was made, by packets to it or
  * by itself anywhere. Under no lock of the queue pair's, and it waits for none: true also where one is not free now. */
 bool qp_may_be_written_to(struct qp *);

@@ -32,9 +32,9 @@ struct srq_kind {
     void (*release)(struct srq *);
     void (*inherit)(struct srq *); /* see inherit.h */
 
-    /* Further work of a queue pair on it, under qp->lock: before it sends; when it is in error; before it is reset or
-     * destroyed. */
-    void (*post)(struct qp *);
+    /* Further work of a queue pair on it, under qp->lock: before it sends (true: send now, and call this once more);
+     * when it is in error; before it is reset or destroyed. */
+    bool (*post)(struct qp *);
     void (*flush)(struct qp *);
     void (*abandon)(struct qp *);
 };

@@ -207,11 +207,22 @@ static inline void transmit_output(struct qp *qp, struct link *link, bool ready,
     transmit_all(qp, link, ready, now);
 }
 
+/* Posts what rendezvous want to be done, and sends all of it but the last part. */
+cold static void transmit_rendezvous(struct qp *qp, nanos now)
+{
+    struct link *link;
+    while (qp->uses.srq->kind->post(qp) && (link = find_link(qp))) {
+        link->operations->begin(link);
+        transmit_all(qp, link, false, now);
+        traffic_end_batch(qp_flow(qp), link);
+    }
+}
+
 /* Flattened: the fields of a request of one packet go straight into its headers, most of it without a call. */
 __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
     if (unlikely(tags_have_work(&qp_tags(qp)->port)))
-        qp->uses.srq->kind->post(qp);
+        transmit_rendezvous(qp, now);
     struct link *link = find_link(qp);
     if (unlikely(!link))
         return transmit_rc_nowhere(qp, now);

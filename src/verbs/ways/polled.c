@@ -1,0 +1,105 @@
+#include "verbs/ways/polled.h"
+
+#include "base/likely.h"
+
+/* The next work begins a window. */
+static void polled_begin(struct polled *polled, uint32_t work)
+{
+    polled->begun = 0;
+    polled->first = work - POLLED_WINDOW;
+}
+
+/* The ring is not used for a while. */
+static void polled_fail(struct polled *polled, uint32_t least)
+{
+    uint32_t again = polled->needed < least ? least : 2 * polled->needed;
+    polled->needed = again < POLLED_MOST ? again : POLLED_MOST;
+    polled->count = 0;
+}
+
+/* The work before this one was late, if it went through the ring. */
+cold static bool polled_slept(struct polled *polled, uint32_t work, uint32_t attention)
+{
+    bool paid = polled->count >= POLLED_PAYS;
+    if (polled->rings)
+        polled_fail(polled, POLLED_AFTER_LATE);
+    if (polled->rings && paid)
+        polled->needed = 0;
+    polled->rings = false;
+    polled->attention = attention;
+    polled->count = 0;
+    polled_begin(polled, work);
+    return false;
+}
+
+static uint32_t polled_clip(const struct polled *polled, uint32_t each)
+{
+    uint64_t most = (uint64_t)POLLED_CLIPPED * polled->usual;
+    return each < most ? each : (uint32_t)most;
+}
+
+/* As many windows lie above the usual as below it. Of the first the mean learns nothing: the program has just begun. */
+static void polled_learn(struct polled *polled, uint32_t each)
+{
+    uint32_t usual = polled->usual, mean = polled->direct;
+    if (!usual || each < usual / 2)
+        polled->usual = each;
+    else
+        polled->usual = each > usual ? usual + usual / 8 + 1 : usual - usual / 8;
+    if (usual)
+        polled->direct = mean ? mean - mean / 4 + polled_clip(polled, each) / 4 : each;
+}
+
+static void polled_compare(struct polled *polled, uint32_t each)
+{
+    int64_t direct = polled->direct;
+    polled->lost += polled_clip(polled, each) - direct;
+    if (polled->lost < -POLLED_CREDIT * direct)
+        polled->lost = -POLLED_CREDIT * direct;
+    if (polled->lost <= POLLED_LOSS * direct)
+        return;
+    if (polled->count >= POLLED_PAYS)
+        polled->needed = 0;
+    polled_fail(polled, POLLED_AFTER_SLOW);
+    polled->rings = false;
+}
+
+cold static void polled_measure(struct polled *polled, uint32_t work, nanos now)
+{
+    nanos spent = nanos_since(polled->begun, now) / (work - polled->first);
+    uint32_t each = spent < NANOS_SECOND ? (uint32_t)spent + 1 : (uint32_t)NANOS_SECOND;
+    if (polled->begun && polled->rings)
+        polled_compare(polled, each);
+    else if (polled->begun)
+        polled_learn(polled, each);
+    polled->begun = now;
+    polled->first = work;
+}
+
+cold static void polled_try(struct polled *polled, uint32_t work)
+{
+    polled->rings = true;
+    polled->count = 0;
+    polled->lost = 0;
+    polled_begin(polled, work);
+}
+
+bool polled_takes_ring(struct polled *polled, uint32_t work, uint32_t attention, nanos (*clock)(void))
+{
+    if (attention % 2 || unlikely(attention != polled->attention))
+        return polled_slept(polled, work, attention);
+    if (work == polled->last)
+        return polled->rings;
+    polled->last = work;
+    if (work - polled->first >= POLLED_WINDOW)
+        polled_measure(polled, work, clock());
+    polled->count += polled->count < POLLED_MOST;
+    if (unlikely(!polled->rings && polled->count >= (polled->needed ? polled->needed : POLLED_FIRST)))
+        polled_try(polled, work);
+    return polled->rings;
+}
+
+void polled_pauses(struct polled *polled)
+{
+    polled_begin(polled, polled->last);
+}
