@@ -97,7 +97,7 @@ class Checkout:
     def version(self):
         """The name that git gives the commit, or that of the newest change of a Debian package."""
         if self.is_repository:
-            return asked(["git", "describe", "--tags", "--always"], self.path) + asked(["git", "log", "-1", "--format= (%h, %cs)"], self.path)
+            return asked(["git", "describe", "--tags", "--always"], self.path) + ", " + asked(["git", "log", "-1", "--format=%cs"], self.path)
         with contextlib.suppress(FileNotFoundError):
             with open(f"{self.path}/debian/changelog", encoding="utf-8") as file:
                 return "Debian " + file.readline().split(";")[0].strip()
@@ -173,13 +173,13 @@ class Run:
     def __init__(self, room, arguments):
         self.room, self.entry, self.arguments = room, room.entry, arguments
         self.path = f"{room.place}/state.json"
-        self.state = {} if arguments.again else read_json(self.path, {})
+        self.state = read_json(self.path, {})
 
     def known(self, part):
         """The state of a part of this version with these lines: counts by test, and the result if it has ended."""
         key = [self.room.version(), self.entry.lines_of(part)]
         seen = self.state.get(part.name)
-        if not seen or seen["key"] != key:
+        if not seen or seen["key"] != key or self.arguments.again:
             seen = self.state[part.name] = {"key": key, "tests": {}, "result": None}
         return seen
 

@@ -12,6 +12,7 @@ pair() {
     # shellcheck disable=SC2086
     softverbs run -- $server >server.log 2>&1 &
     local serves=$!
+    sleep 1
     # shellcheck disable=SC2086
     until timeout 60 softverbs run -- $client >client.log 2>&1; do
         if ! kill -0 $serves 2>/dev/null || [ $SECONDS -gt $end ]; then
