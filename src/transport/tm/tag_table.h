@@ -13,9 +13,9 @@
 #include <stdint.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
+#endif
 
 #include "base/likely.h"
-#endif
 
 enum { TAG_GROUP_PLACES = 15 };
 
