@@ -119,6 +119,7 @@ model:
 
 # As root, on Debian: all files of a release, as users get them.
 dist:
+	@tools/build/setup.sh dist
 	@packaging/dist/dist.sh $(KIND)
 
 # Numbers the tree, tags it, and makes dist: docs/how-to/release.md.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the files of a release: check.py DIRECTORY
 
-Of tarball, wheel and image: no symbol of a glibc newer than 2.31, and nothing needed but the C library. Of .deb and .rpm: each library that a binary needs, and the newest
+Of tarball, wheel and image: no symbol of a glibc newer than 2.31, and nothing needed but the C library; of the tarball of musl: nothing but that. Of .deb and .rpm: each library that a binary needs, and the newest
 glibc whose symbols it has, is one that the package names. Of all of them what hardens a binary: relro, binding at the start, a protected stack, checked calls of the C
-library, and a command that is position-independent. Of the wheel also that RECORD is right, of the image that its checksums are. Prints a line for each file, and ends with 1 when one of them is not as it
+library (musl has none), and a command that is position-independent. Of the wheel also that RECORD is right, of the image that its checksums are. Prints a line for each file, and ends with 1 when one of them is not as it
 must be. Needs readelf; for packages dpkg-deb and rpm."""
 import base64
 import collections
@@ -20,9 +20,10 @@ import zipfile
 
 import layers
 
-Allowed = collections.namedtuple("Allowed", "glibc libraries")
+Allowed = collections.namedtuple("Allowed", "glibc libraries checks_calls", defaults=[True])
 PORTABLE = Allowed((2, 31), ())
-OF_THE_C_LIBRARY = re.compile(r"lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux[\w-]*\.so\.\d+")
+OF_MUSL = Allowed((0,), ("libc.so",), checks_calls=False)
+OF_GLIBC = re.compile(r"lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux[\w-]*\.so\.\d+")
 OUR_OWN = "libibverbs.so.1"
 
 
@@ -41,7 +42,7 @@ def faults_of(path, allowed):
         if version > allowed.glibc:
             yield f"needs glibc {'.'.join(map(str, version))}"
     for library in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
-        if not OF_THE_C_LIBRARY.fullmatch(library) and library != OUR_OWN and library not in allowed.libraries:
+        if not (OF_GLIBC.fullmatch(library) and allowed.glibc > (0,)) and library != OUR_OWN and library not in allowed.libraries:
             yield f"needs {library}"
     if "GNU_RELRO" not in header:
         yield "has no relro"
@@ -71,7 +72,7 @@ def check_tree(top, allowed):
             checked |= bool(re.search(r"__\w+_chk@", symbols))
     if not count:
         faults.append("there is no binary")
-    elif not guarded or not checked:
+    elif not guarded or not checked and allowed.checks_calls:
         faults.append("no binary has a protected stack" if not guarded else "no binary has checked calls of the C library")
     return count, faults
 
@@ -96,6 +97,11 @@ def unpack_tarball(path, top):
     with tarfile.open(path) as archive:
         archive.extractall(top)
     return PORTABLE, []
+
+
+def unpack_tarball_of_musl(path, top):
+    unpack_tarball(path, top)
+    return OF_MUSL, []
 
 
 def unpack_wheel(path, top):
@@ -130,7 +136,7 @@ def unpack_image(path, top):
     return PORTABLE, []
 
 
-KINDS = {".oci.tar": unpack_image, ".whl": unpack_wheel, ".tar.gz": unpack_tarball, ".deb": unpack_deb, ".rpm": unpack_rpm}
+KINDS = {".oci.tar": unpack_image, ".whl": unpack_wheel, "-musl.tar.gz": unpack_tarball_of_musl, ".tar.gz": unpack_tarball, ".deb": unpack_deb, ".rpm": unpack_rpm}
 
 
 def check_archive(path, unpack):

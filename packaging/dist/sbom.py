@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes what a release consists of, as SPDX 2.3 in JSON: sbom.py VERSION DIRECTORY
 
-It lists the files of the directory with their checksums, and the two libraries that the tarball and the wheel contain; all else that they need is the C
-library. The versions of the libraries are those of the system that the tarball was built on (dist.sh)."""
+It lists the files of the directory with their checksums, and the two libraries that the tarballs and the wheels contain; all else that they need is the C
+library. The versions of the libraries are those of the systems that the tarballs were built on (dist.sh), of which that for musl is another one."""
 import hashlib
 import json
 import os
@@ -11,17 +11,25 @@ import time
 
 CONTAINED = {"libdeflate": ("libdeflate-dev", "MIT", "https://github.com/ebiggers/libdeflate"),
              "jansson": ("libjansson-dev", "MIT", "https://github.com/akheron/jansson")}
-SYSTEM = os.path.join(os.environ.get("SOFTVERBS_RELEASES", "/var/tmp/softverbs-releases"), "builder-bullseye")
+SYSTEMS = {"": "builder-bullseye", "-musl": "builder-musl-bookworm"}  # by what the names of packages have behind them
 
 
-def installed_version(package):
-    """Of Debian's package in the system that builds, by dpkg's own list."""
-    with open(f"{SYSTEM}/var/lib/dpkg/status", encoding="utf-8") as status:
+def installed_version(package, system):
+    """Of Debian's package in a system that builds, by dpkg's own list."""
+    with open(f"{system}/var/lib/dpkg/status", encoding="utf-8") as status:
         for paragraph in status.read().split("\n\n"):
             fields = dict(line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and not line.startswith(" "))
             if fields.get("Package") == package:
                 return fields["Version"]
-    raise SystemExit(f"sbom.py: {package} is not installed in {SYSTEM}")
+    raise SystemExit(f"sbom.py: {package} is not installed in {system}")
+
+
+def built_in(directory):
+    """Variants of a tarball in the directory, and the systems that they were built in."""
+    top = os.environ.get("SOFTVERBS_RELEASES", "/var/tmp/softverbs-releases")
+    for variant, system in SYSTEMS.items():
+        if not variant or any(name.endswith(f"{variant}.tar.gz") for name in os.listdir(directory)):
+            yield variant, f"{top}/{system}"
 
 
 def package(name, version, license_, place):
@@ -35,8 +43,9 @@ def main():
     packages = [package("softverbs", version, "BSD-2-Clause", "NOASSERTION")]
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-Package-softverbs"}]
     for name, (debian, license_, place) in CONTAINED.items():
-        packages.append(package(name, installed_version(debian), license_, place))
-        relations.append({"spdxElementId": "SPDXRef-Package-softverbs", "relationshipType": "CONTAINS", "relatedSpdxElement": f"SPDXRef-Package-{name}"})
+        for variant, system in built_in(directory):
+            packages.append(package(name + variant, installed_version(debian, system), license_, place))
+            relations.append({"spdxElementId": "SPDXRef-Package-softverbs", "relationshipType": "CONTAINS", "relatedSpdxElement": f"SPDXRef-Package-{name}{variant}"})
     files = []
     for number, name in enumerate(sorted(name for name in os.listdir(directory) if "softverbs" in name and not name.endswith(".spdx.json")), 1):
         with open(f"{directory}/{name}", "rb") as file:

@@ -3,21 +3,7 @@
 # qemu-user: the suites without a kernel's help, and the ping-pong with data. Prints a line of result for each.
 set -u
 cd "$(dirname "$0")/../.."
-cat >/tmp/arm64.ini <<'END'
-[binaries]
-c = 'aarch64-linux-gnu-gcc'
-ar = 'aarch64-linux-gnu-ar'
-strip = 'aarch64-linux-gnu-strip'
-pkgconfig = 'pkg-config'
-exe_wrapper = 'qemu-aarch64-static'
-[host_machine]
-system = 'linux'
-cpu_family = 'aarch64'
-cpu = 'aarch64'
-endian = 'little'
-[properties]
-pkg_config_libdir = '/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig'
-END
+printf "[binaries]\nexe_wrapper = 'qemu-aarch64-static'\n" >/tmp/emulator.ini
 say() { # say STATUS NAME [TEXT]
     printf '%s\t%s\t%s\n' "$([ "$1" = 0 ] && echo ok || echo not ok)" "$2" "${3:-}"
 }
@@ -56,7 +42,7 @@ gcc -pthread -o /tmp/emulator tests/releases/emulator.c && /tmp/emulator >/tmp/n
 aarch64-linux-gnu-gcc -pthread -o /tmp/emulator tests/releases/emulator.c && qemu-aarch64-static /tmp/emulator 2>/dev/null | grep -v '^Bail' >/tmp/emulated
 
 build=build-arm64
-[ -f $build/build.ninja ] || meson setup $build --cross-file /tmp/arm64.ini -Dtests="${TESTS:-true}" >/tmp/log 2>&1 || { say 1 "arm64: configures" "$(tail -n 2 /tmp/log | paste -sd ' ')"; exit 1; }
+[ -f $build/build.ninja ] || meson setup $build --cross-file packaging/cross/aarch64.ini --cross-file /tmp/emulator.ini -Dtests="${TESTS:-true}" >/tmp/log 2>&1 || { say 1 "arm64: configures" "$(tail -n 2 /tmp/log | paste -sd ' ')"; exit 1; }
 ninja -C $build ${JOBS:-} >/tmp/log 2>&1
 say $? "arm64: builds" "$(grep -m 1 'error:' /tmp/log | cut -c1-200)"
 symbols=$(aarch64-linux-gnu-nm -D --defined-only --with-symbol-versions $build/lib/libibverbs.so.1 | grep -c '@')

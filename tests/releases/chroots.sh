@@ -2,21 +2,48 @@
 # The chroots stay in $SOFTVERBS_RELEASES; debootstrap fetches them from $SOFTVERBS_MIRROR when they are absent.
 cache=${SOFTVERBS_RELEASES:-/var/tmp/softverbs-releases}
 mirror=${SOFTVERBS_MIRROR:-http://deb.debian.org/debian}
+old=-oAcquire::Check-Valid-Until=false # for apt-get: of sid a mirror may be weeks behind
 [ "$(id -u)" = 0 ] || { echo "${0##*/}: a chroot needs root." >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "${0##*/}: please install debootstrap." >&2; exit 1; }
 mkdir -p "$cache"
 
-# enter SUITE COMMAND...: in the chroot, with devices, /proc and a new network namespace; NETWORK=1: with the host's.
+# Programs of aarch64 are run by this; the emulator's file is opened when it is named ("F"), so a chroot needs none.
+emulator=/usr/bin/qemu-aarch64-static
+handler=":softverbs-aarch64:M::\\x7fELF\\x02\\x01\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02\\x00\\xb7\\x00:\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff:$emulator:F"
+
+# in_user_namespace COMMAND...: with all users of this system. Handlers of binary formats that the command names are its own (Linux 6.7).
+in_user_namespace() {
+    local go child status=0
+    go=$(mktemp -d)
+    mkfifo "$go/mapped"
+    unshare --user bash -c 'read -r <"$0"; exec "$@"' "$go/mapped" "$@" <&0 &
+    child=$!
+    until [ "$(readlink "/proc/$child/ns/user")" != "$(readlink /proc/self/ns/user)" ]; do kill -0 $child && sleep 0.05; done
+    echo "0 0 65536" >"/proc/$child/uid_map"
+    echo "0 0 65536" >"/proc/$child/gid_map"
+    echo >"$go/mapped"
+    wait $child || status=$?
+    rm -r "$go"
+    return $status
+}
+
+# enter SUITE COMMAND...: in the chroot, with devices, /proc and a new network namespace; NETWORK=1: with the host's. EMULATED=1: its programs are of aarch64.
+# The chroot becomes the root of its mount namespace, without which it could make no user namespace.
 enter() {
-    local root=$cache/$1 net=--net
+    local root=$cache/$1 net=--net before=
     shift
     [ -z "${NETWORK:-}" ] || net=
-    unshare --mount $net --pid --fork --kill-child bash -c '
+    [ -z "${EMULATED:-}" ] || before=in_user_namespace
+    $before unshare --mount $net --pid --fork --kill-child bash -c '
         set -e
-        root=$1; shift
+        root=$1 net=$2 handler=$3; shift 3
+        if [ -n "$handler" ]; then
+            mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+            printf %s "$handler" >/proc/sys/fs/binfmt_misc/register
+        fi
         mount --bind "$root" "$root"
         mount -t proc proc "$root/proc"
-        mount -t sysfs -o ro sysfs "$root/sys"
+        mount -t sysfs -o ro sysfs "$root/sys" 2>/dev/null || mount --rbind /sys "$root/sys" # sysfs belongs to the network namespace
         mount -t tmpfs tmpfs "$root/tmp"
         mount -t tmpfs tmpfs "$root/dev"
         for device in null zero full random urandom tty; do touch "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done
@@ -26,18 +53,32 @@ enter() {
         mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=666
         ln -s pts/ptmx "$root/dev/ptmx"
         cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-        ip link set lo up
-        exec nice -n 10 chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
-        - "$root" "$@"
+        [ -z "$net" ] || ip link set lo up
+        cd "$root"
+        mount --move "$root" /
+        exec nice -n "${SOFTVERBS_NICE:-10}" chroot . env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
+        - "$root" "$net" "${EMULATED:+$handler}" "$@"
 }
 
-fresh() { # fresh SUITE NAME: the system that debootstrap makes, as NAME
-    if [ ! -d "$cache/$1.fresh" ]; then
-        debootstrap --variant=minbase "$1" "$cache/$1.new" "$mirror" >"$cache/$1.log" 2>&1
-        mv "$cache/$1.new" "$cache/$1.fresh"
+debootstrapped() { # debootstrapped SUITE ARCHITECTURE DIRECTORY; the second half of another architecture's runs its programs
+    local suite=$1 architecture=$2 name=$3
+    if [ "$architecture" = "$(dpkg --print-architecture)" ]; then
+        debootstrap --variant=minbase "$suite" "$cache/$name" "$mirror"
+    else
+        debootstrap --variant=minbase --foreign --arch="$architecture" "$suite" "$cache/$name" "$mirror" &&
+            EMULATED=1 enter "$name" env container=lxc sh -c 'rm /dev/fd; touch /dev/console; exec /debootstrap/debootstrap --second-stage' # which then makes no devices
+    fi
+}
+
+fresh() { # fresh SUITE NAME [ARCHITECTURE]: the system that debootstrap makes, as NAME
+    local made=$1${3:+-$3}.fresh
+    if [ ! -d "$cache/$made" ]; then
+        rm -rf "$cache/$made.new"
+        debootstrapped "$1" "${3:-$(dpkg --print-architecture)}" "$made.new" >"$cache/$made.log" 2>&1 || { tail -n 20 "$cache/$made.log"; return 1; }
+        mv "$cache/$made.new" "$cache/$made"
     fi
     rm -rf "${cache:?}/$2"
-    cp -a "$cache/$1.fresh" "$cache/$2"
+    cp -a "$cache/$made" "$cache/$2"
 }
 
 copy_of_tree() { # copy_of_tree DIRECTORY

@@ -1,8 +1,9 @@
 #!/bin/bash
-# The container image of `make dist`: image.sh FILE. Its layers, unpacked, are the system of a chroot in which its own command runs, then the two sides of a transfer.
-# Prints a line of result for each. As root, at the top of the tree.
+# The container image of `make dist`: image.sh FILE. Its layers, unpacked, are the system of a chroot in which its own command runs, then the programs of programs.sh, with Python
+# of the distribution. One of aarch64 runs under qemu-user. Prints a line of result for each. As root, at the top of the tree.
 set -u
 . tests/releases/chroots.sh
+case $1 in *aarch64*) EMULATED=1 ;; esac
 rm -rf "$cache/image-unpacked"
 mkdir -p "$cache/image-unpacked"
 word=$(packaging/dist/layers.py "$1" "$cache/image-unpacked" 2>"$cache/image.log" | paste -sd ' ' -)
@@ -16,6 +17,8 @@ say() { # say STATUS NAME
 say $? "image: layers and checksums"
 enter image-unpacked sh -c "$path $word" >"$cache/image.log" 2>&1 && grep -q PORT_ACTIVE "$cache/image.log"
 say $? "image: $word"
-enter image-unpacked sh -c "$path softverbs run -- ibv_rc_pingpong -c -g 0 -p 25333 & i=0
-    until softverbs run -- ibv_rc_pingpong -c -g 0 -p 25333 127.0.0.1; do i=\$((i + 1)); [ \$i -lt 50 ] || exit 1; sleep 0.2; done; wait" >"$cache/image.log" 2>&1 && grep -q '^1000 iters' "$cache/image.log"
-say $? "image: ibv_rc_pingpong"
+NETWORK=1 enter image-unpacked sh -c "apt-get -qq update && apt-get -qq install -y --no-install-recommends python3" >"$cache/image.log" 2>&1
+say $? "image: installs python3"
+cp tests/releases/programs.sh "$cache/image-unpacked/root/"
+sed -n '/^```python/,/^```$/{/^```$/q;/^```/!p}' docs/how-to/testing.md >"$cache/image-unpacked/root/example.py"
+enter image-unpacked /root/programs.sh image /opt/softverbs/bin/softverbs python3 /opt/softverbs/share/softverbs/python

@@ -3,14 +3,18 @@
 # A pair runs the clients of the second on what the first has built; deb-SUITE and tarball-SUITE try the packages there, and
 # container-SUITE the steps of packaging/Containerfile on that release; arm64-SUITE builds there for arm64 and runs the suites
 # that need no kernel's help, and the ping-pong, under qemu-user; `table` writes docs/evidence/releases.md of all results;
-# without arguments everything of those. readme-SUITE runs the two commands of the README in a fresh system, `make check` whole,
-# which takes as long again; dist-SUITE tries what `make dist` has made, image-SUITE the container image, rpm-SUITE
-# the .rpm here, and install-SUITE the .deb of dist/ on that release. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# without arguments everything of those and of the files of a release. readme-SUITE runs the two commands of the README in a fresh system,
+# `make check` whole, which takes as long again. twice-SUITE runs `make dist` in a fresh system, two times, compares the checksums, and leaves the files in dist/;
+# of these dist-SUITE tries tarball and wheel, dist_aarch64-SUITE those for that processor, musl-SUITE the tarball for musl, image-SUITE and image_aarch64-SUITE the container
+# images, rpm-SUITE the .rpm here, and install-SUITE the .deb files of that release and of the one before. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
 all="bullseye bookworm trixie sid"
 packages="arm64-bookworm container-trixie deb-bookworm deb-trixie deb-sid tarball-bullseye tarball-bookworm tarball-trixie tarball-sid"
+files="twice-bookworm dist-bullseye dist-bookworm dist-trixie dist-sid dist_aarch64-trixie musl-bookworm image-trixie image_aarch64-trixie rpm-bookworm install-bullseye
+    install-bookworm install-trixie install-sid"
+before_sid=trixie before_trixie=bookworm before_bookworm=bullseye before_bullseye=
 cross="bullseye:bookworm bullseye:trixie bullseye:sid bookworm:trixie bookworm:sid"
 clients="ibverbs-utils ibverbs-providers perftest rdmacm-utils python3-pyverbs ucx-utils libfabric-bin iproute2 git make ca-certificates"
 arm64="gcc-aarch64-linux-gnu qemu-user-static $(printf '%s:arm64 ' libc6-dev libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev libcmocka-dev ibverbs-utils)"
@@ -44,8 +48,7 @@ follow_containerfile() {
 }
 
 prepare() {
-    local suite=$1 old=
-    [ "$suite" != sid ] || old="-o Acquire::Check-Valid-Until=false"
+    local suite=$1
     if [ ! -d "$cache/$suite/etc" ]; then
         echo "$suite: debootstrap"
         mkdir -p "$cache"
@@ -65,6 +68,78 @@ prepare_arm64() { # a system of SUITE with the compiler, the libraries and the e
     fi
     copy_tree arm64
     NETWORK=1 in_tree arm64 "tools/build/setup.sh build tests" >>"$cache/arm64.log" 2>&1
+}
+
+with_packages() { # with_packages SYSTEM PACKAGE...
+    local system=$1
+    shift
+    NETWORK=1 enter "$system" sh -c "apt-get $old -qq update && apt-get $old -qq install -y --no-install-recommends $*" >"$cache/$system.log" 2>&1
+}
+
+put_programs() { # put_programs SYSTEM: programs.sh and its example, in /root/dist
+    mkdir -p "$cache/$1/root/dist"
+    cp tests/releases/programs.sh "$cache/$1/root/dist/"
+    sed -n '/^```python/,/^```$/{/^```$/q;/^```/!p}' docs/how-to/testing.md >"$cache/$1/root/dist/example.py"
+}
+
+# As CONTRIBUTING has it, on what debootstrap makes and with git and make; each run in a new checkout.
+run_dist_twice() { # run_dist_twice SYSTEM SUITE
+    local run
+    fresh "$2" "$1"
+    with_packages "$1" git make ca-certificates
+    for run in 1 2; do
+        rm -rf "$cache/$1/root/softverbs"
+        git clone -q --no-hardlinks . "$cache/$1/root/softverbs"
+        if NETWORK=1 in_tree "$1" "make dist" >"$cache/$1.make$run" 2>&1; then
+            printf 'ok\tmake dist, run %s\t%s files\n' $run "$(wc -l <"$cache/$1/root/softverbs/dist/SHA256SUMS")"
+        else
+            printf 'not ok\tmake dist, run %s\t%s\n' $run "$(tail -n 1 "$cache/$1.make$run")"
+        fi
+        cp "$cache/$1/root/softverbs/dist/SHA256SUMS" "$cache/$1.sums$run"
+    done
+    printf '%s\tthe checksums are the same\t%s\n' "$(cmp -s "$cache/$1.sums1" "$cache/$1.sums2" && echo ok || echo not ok)" \
+        "$(diff "$cache/$1.sums1" "$cache/$1.sums2" | sed -n 's/^>.* //p' | paste -sd ' ')"
+    rm -rf dist && cp -a "$cache/$1/root/softverbs/dist" dist
+}
+
+try_dist() { # try_dist SYSTEM SUITE MACHINE [ARCHITECTURE]: tarball and wheel, first without a package of RDMA
+    fresh "$2" "$1" "${@:4}"
+    with_packages "$1" python3-venv
+    put_programs "$1"
+    cp dist/*-"$3".tar.gz dist/*_"$3".whl tests/releases/dist.sh "$cache/$1/root/dist/"
+    enter "$1" /root/dist/dist.sh /root/dist demo
+    with_packages "$1" ibverbs-utils rdmacm-utils
+    enter "$1" /root/dist/dist.sh /root/dist programs
+}
+
+previous_of() {
+    local name=before_$1
+    echo "${!name}"
+}
+
+# install_debs SYSTEM SUITE BUILT: the .deb files of the release BUILT on SUITE; on its own they are linted, too.
+install_debs() {
+    local name end
+    case $3 in bullseye) end=deb11 ;; bookworm) end=deb12 ;; trixie) end=deb13 ;; *) end=$3 ;; esac
+    name=".deb of $end"
+    fresh "$2" "$1"
+    put_programs "$1"
+    cp dist/*softverbs*+"$end"_*.deb "$cache/$1/root/dist/"
+    rm -f "$cache/$1"/root/dist/*-dbgsym_*
+    if with_packages "$1" "/root/dist/*.deb" ibverbs-utils rdmacm-utils && enter "$1" softverbs demo >>"$cache/$1.log" 2>&1; then
+        printf 'ok\t%s: installs, demo\t\n' "$name"
+    else
+        printf 'not ok\t%s: installs, demo\t%s\n' "$name" "$(tail -n 1 "$cache/$1.log")"
+    fi
+    enter "$1" /root/dist/programs.sh "$name" /usr/bin/softverbs python3
+    if [ "$2" = "$3" ]; then
+        with_packages "$1" lintian
+        if enter "$1" sh -c "lintian --fail-on warning --tag-display-limit 0 /root/dist/*.deb" >"$cache/$1.log" 2>&1; then
+            printf 'ok\t%s: lintian\t\n' "$name"
+        else
+            printf 'not ok\t%s: lintian\t%s\n' "$name" "$(paste -sd ';' "$cache/$1.log" | cut -c1-300)"
+        fi
+    fi
 }
 
 note() { # note LIBRARY CLIENTS: from standard input, to the results
@@ -116,7 +191,7 @@ run_clients() { # run_clients LIBRARY CLIENTS: the library that LIBRARY built, u
     fi
 }
 
-[ $# -gt 0 ] || set -- $all $cross $packages table # shellcheck disable=SC2086
+[ $# -gt 0 ] || set -- $all $cross $packages $files table # shellcheck disable=SC2086
 for each; do
     echo "== $each"
     case $each in
@@ -137,25 +212,20 @@ for each; do
         copy_tree "${each#tarball-}"
         in_tree "${each#tarball-}" "tests/releases/tarball.sh /opt/tarball" | tee "$cache/package.$each"
         ;;
-    dist-*) # on what debootstrap makes; the wheel wants Python
-        fresh "${each#dist-}" "$each"
-        old=-oAcquire::Check-Valid-Until=false # of sid a mirror may be weeks behind
-        NETWORK=1 enter "$each" sh -c "apt-get $old -qq update && apt-get $old -qq install -y --no-install-recommends python3-venv" >"$cache/$each.log" 2>&1
+    twice-*) run_dist_twice "$each" "${each#twice-}" | tee "$cache/package.$each" ;;
+    dist-*) try_dist "$each" "${each#dist-}" "$(uname -m)" | tee "$cache/package.$each" ;;
+    dist_aarch64-*) EMULATED=1 try_dist "$each" "${each#dist_aarch64-}" aarch64 arm64 | tee "$cache/package.$each" ;;
+    musl-*)
+        fresh "${each#musl-}" "$each"
+        with_packages "$each" musl-tools libibverbs-dev linux-libc-dev binutils
         mkdir -p "$cache/$each/root/dist"
-        cp dist/*.tar.gz dist/*.whl tests/releases/dist.sh "$cache/$each/root/dist/"
-        enter "$each" /root/dist/dist.sh /root/dist | tee "$cache/package.$each"
+        cp dist/*-musl.tar.gz tests/releases/musl.sh examples/lid_pingpong.c "$cache/$each/root/dist/"
+        enter "$each" /root/dist/musl.sh /root/dist | tee "$cache/package.$each"
         ;;
-    image-*) tests/releases/image.sh dist/softverbs-*.oci.tar | tee "$cache/package.$each" ;;
+    image-*) tests/releases/image.sh dist/softverbs-*-"$(uname -m)".oci.tar | tee "$cache/package.$each" ;;
+    image_aarch64-*) tests/releases/image.sh dist/softverbs-*-aarch64.oci.tar | tee "$cache/package.$each" ;;
     rpm-*) tests/releases/rpm.sh dist | tee "$cache/package.$each" ;;
-    install-*) # the .deb files of another release of Debian
-        fresh "${each#install-}" "$each"
-        cp dist/softverbs_*.deb dist/softverbs-libs_*.deb dist/python3-softverbs_*.deb "$cache/$each/root/"
-        if NETWORK=1 enter "$each" sh -c "apt-get -qq update && apt-get -qq install -y --no-install-recommends /root/*.deb && softverbs demo && python3 -c 'import softverbs'" >"$cache/$each.log" 2>&1; then
-            printf 'ok\t.deb of dist: installs and runs\t\n'
-        else
-            printf 'not ok\t.deb of dist: installs and runs\t%s\n' "$(tail -n 1 "$cache/$each.log")"
-        fi | tee "$cache/package.$each"
-        ;;
+    install-*) for of in $(previous_of "${each#install-}") "${each#install-}"; do install_debs "$each" "${each#install-}" "$of"; done | tee "$cache/package.$each" ;;
     readme-*) run_readme "${each#readme-}" | tee "$cache/package.$each" ;;
     table) tests/releases/table.py "$cache" docs/evidence/releases.md ;;
     *:*) run_clients "${each%:*}" "${each#*:}" | note "${each%:*}" "${each#*:}" ;;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The .rpm files of `make dist`: rpm.sh DIRECTORY. Installed with `rpm --root` into an empty tree, their requirements compared with what the binaries need and with each other, and
-# the demonstration run from there. Prints a line of result for each. Needs rpm.
+# the demonstration and the programs of programs.sh run from there. Prints a line of result for each. Needs rpm.
 set -u
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -28,4 +28,6 @@ list provides | grep -qxF "$own"
 say $? ".rpm: the command wants its own libraries" "$own"
 "$root/usr/bin/softverbs" demo >"$root.log" 2>&1
 say $? ".rpm: demo" "$(tail -n 1 "$root.log" | cut -c1-100)"
+chmod 755 "$root"
+tests/releases/programs.sh .rpm "$root/usr/bin/softverbs" python3 "$root/usr/share/softverbs/python"
 rm -f "$root.log"

@@ -169,6 +169,14 @@ def a_binary_that_is_not_hardened_is_found():
         assert f"bin/weak {fault}" in said, said
 
 
+def binaries_of_glibc_are_not_for_musl():
+    directory = f"{TEMPORARY}/musl"
+    os.makedirs(directory)
+    os.rename(_tarball(directory), f"{directory}/{NAME}-musl.tar.gz")
+    said = _run("check.py", directory, status=1)
+    assert "bin/softverbs needs libc.so.6" in said and "bin/softverbs needs glibc 2." in said, said
+
+
 def a_record_that_is_wrong_is_found():
     directory = f"{TEMPORARY}/record"
     path = _wheel(directory)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Builds what people install, into dist/: packages.sh [deb] [tarball] [rpm], by default the first two.
+# Builds what people install, into dist/: packages.sh [deb] [tarball] [rpm], by default the first two; tarball-TARGET takes the compiler of packaging/cross/TARGET.ini.
 # The tarball runs from any directory, with what the C library has: libdeflate and jansson are linked statically. Built on an
-# old distribution it runs on newer ones too.
+# old distribution it runs on newer ones too. $DEB_RELEASE is put behind the version of the .deb, such as +deb12: each release of Debian has its own.
 set -eu
 cd "$(dirname "$0")/../.."
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
@@ -21,15 +21,15 @@ copy_of_tree() { # what belongs to the tree, without builds
 build_deb() {
     command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || { echo "packages.sh: a .deb needs the package debhelper." >&2; return 1; }
     copy_of_tree "$work/deb/softverbs-$version"
+    sed -i "1s/(\(.*\))/(\1${DEB_RELEASE:-})/" "$work/deb/softverbs-$version/debian/changelog"
     (cd "$work/deb/softverbs-$version" && dpkg-buildpackage -us -uc -b -d >"$work/deb.log" 2>&1) || { tail -30 "$work/deb.log"; return 1; }
-    cp "$work"/deb/*softverbs*_"$version"_*.deb dist/
+    cp "$work"/deb/*softverbs*_"$version${DEB_RELEASE:-}"_*.deb dist/
 }
 
-build_tarball() {
-    local name
-    name=softverbs-$version-$(uname -m)
+build_tarball() { # build_tarball [TARGET]
+    local name=softverbs-$version-${1:-$(uname -m)}
     copy_of_tree "$work/tar"
-    (cd "$work/tar" && meson setup build --prefix=/ -Dtests=false -Dportable=true --buildtype=release --strip -Db_lto=true && ninja -C build &&
+    (cd "$work/tar" && meson setup build --prefix=/ -Dtests=false -Dportable=true --buildtype=release --strip -Db_lto=true ${1:+--cross-file "packaging/cross/$1.ini"} && ninja -C build &&
         DESTDIR="$work/$name" meson install --no-rebuild -C build) >"$work/tar.log" 2>&1 || { tail -30 "$work/tar.log"; return 1; }
     # The same bytes for the same sources: names in order, one time for all of them, and none of the packer's.
     tar c -C "$work" --sort=name --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" --owner=0 --group=0 --numeric-owner --mode=go-w "$name" |
@@ -58,7 +58,8 @@ for kind in "${@:-deb tarball}"; do
     for each in $kind; do
         case $each in
         deb | tarball | rpm) "build_$each" ;;
-        *) echo "packages.sh: there is no kind of package \"$each\"; it knows deb, tarball and rpm." >&2; exit 2 ;;
+        tarball-*) build_tarball "${each#tarball-}" ;;
+        *) echo "packages.sh: there is no kind of package \"$each\"; it knows deb, tarball, tarball-TARGET and rpm." >&2; exit 2 ;;
         esac
     done
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look] [site] [+PACKAGE].
+# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients] [lab] [look] [site] [dist] [+PACKAGE].
 # Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
 # zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
@@ -11,6 +11,7 @@ wanted_of_debian() {
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
     packages) echo debhelper dpkg-dev ;;
+    dist) echo debootstrap iproute2 python3 xz-utils binutils rpm qemu-user-static ;;
     check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest pyflakes3 mypy g++ fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb tmux prometheus prometheus-node-exporter $(wanted_of_debian site)" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
     look) echo chromium ibverbs-utils ;;
@@ -100,9 +101,9 @@ command_to_install() {
 wanted=
 for purpose in "$@"; do
     case $purpose in
-    build | tests | demo | packages | check | bench | clients | lab | look | site) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
+    build | tests | demo | packages | check | bench | clients | lab | look | site | dist) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
     +*) wanted="$wanted ${purpose#+}" ;;
-    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench, clients, lab, look and site." >&2; exit 2 ;;
+    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench, clients, lab, look, site and dist." >&2; exit 2 ;;
     esac
 done
 
