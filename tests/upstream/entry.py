@@ -14,6 +14,7 @@
         each      lines of bash that print words, one a line: `run` then runs for each of them, as $TEST, with that time each
     left_out    a list: `tests`, and `why` they do not run
     cause       a list: `tests`, a pattern that is searched in "PART: TEST"; `of`: theirs, ours or environment; `why` these tests fail
+    waits       why it has no result yet, for the page
     not_run     instead of all from `checkout` on: why there is nothing to run
 """
 import dataclasses
@@ -53,6 +54,7 @@ class Entry:
     part: list = dataclasses.field(default_factory=list)
     left_out: list = dataclasses.field(default_factory=list)
     cause: list = dataclasses.field(default_factory=list)
+    waits: str = "it has not had its turn"
     not_run: str = ""
 
     def check(self):

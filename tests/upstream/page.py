@@ -86,5 +86,5 @@ def text(entries, results):
     missing = [entry for entry in entries if not have[entry.name]]
     if missing:
         lines.append("\n## Not run\n\n| entry | why |\n|---|---|\n")
-        lines += [f"| {entry.name} ({entry.origin}) | {cell(entry.not_run or 'it has not had its turn')} |\n" for entry in missing]
+        lines += [f"| {entry.name} ({entry.origin}) | {cell(entry.not_run or entry.waits)} |\n" for entry in missing]
     return "".join(lines)
