@@ -153,7 +153,7 @@ bool pair_close(struct pair *pair, bool good)
 
 static unsigned char byte_of(size_t at, unsigned seed)
 {
-    return (unsigned char)(at * 7 + (at >> 8) * 13 + seed);
+    return (unsigned char)(at * 7 + (at >> 8) * 13 + (at >> 16) * 29 + seed);
 }
 
 void pair_fill(struct pair *pair, int kind, size_t offset, size_t length, unsigned seed)

@@ -43,7 +43,7 @@ static struct {
 #undef CALL
 } driver;
 
-enum { STAGE = 1 << 20, PINNED = STAGE + 2 * FOREIGN_PIECES * FOREIGN_PIECE };
+enum { STAGE = 1 << 20, PINNED = STAGE + (FOREIGN_LANDINGS + FOREIGN_AHEAD) * FOREIGN_PIECE };
 
 /* A context of a device, and what copies in it. A device that has been reset gets another one. */
 struct cuda_device {
@@ -173,7 +173,7 @@ static bool device_fill(struct cuda_device *device)
         return false;
     uint8_t *landings = (uint8_t *)stage + STAGE;
     device->foreign =
-        (struct foreign){&operations, device, stage, STAGE, landings, landings + FOREIGN_PIECES * FOREIGN_PIECE};
+        (struct foreign){&operations, device, stage, STAGE, landings, landings + FOREIGN_LANDINGS * FOREIGN_PIECE};
     return true;
 }
 

@@ -27,6 +27,8 @@ static size_t lesser(size_t one, size_t other)
 static void *_Atomic mover;
 static _Thread_local char self __attribute__((tls_model("initial-exec")));
 
+enum { AHEAD_PIECES = FOREIGN_AHEAD / FOREIGN_LANES };
+
 /* What lands: bytes of one message in one half of the lane's part of the device's landings. Their copy begins when the
  * half is full. */
 struct landing {
@@ -43,14 +45,19 @@ static unsigned next_landing; /* the lane that ends for another message where no
 static bool *gathering;       /* the message that foreign_gather has named; NULL: none */
 static bool gathering_ends;   /* with the bytes that land now */
 
-/* What is read ahead: one half is there, and the other is being copied. */
+/* What is read ahead: pieces of an element, of which the newest may be under way. Those before it stay for what is sent
+ * again. */
 struct ahead {
     const struct foreign *foreign; /* NULL: the lane is free */
     const void *sender;
     const uint8_t *start, *end, *next; /* the element, and the byte of it that is sent next */
-    size_t ready, used, coming;        /* bytes of this half, those of them sent, and bytes of the other half */
-    unsigned half;
-    bool flies;
+    struct {
+        const uint8_t *from;
+        size_t length;
+    } pieces[AHEAD_PIECES];
+    unsigned newest, held;
+    bool flies; /* the newest has not come */
+    bool fresh; /* begun for the very packet that is sent next */
 };
 static struct ahead aheads[FOREIGN_LANES];
 static unsigned next_ahead; /* as next_landing */
@@ -161,9 +168,11 @@ bool foreign_settle(void)
     if (!moves_here())
         return true;
     bool settled = settle_landings();
-    for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++)
+    for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++) {
+        each->fresh = false;
         if (each->foreign && each->flies)
             fence(each->foreign);
+    }
     sent.start = NULL;
     atomic_store_explicit(&mover, NULL, memory_order_relaxed);
     return settled;
@@ -219,43 +228,69 @@ static void drop_ahead(struct ahead *ahead)
     ahead->foreign = NULL;
 }
 
-static uint8_t *ahead_half(const struct ahead *ahead, unsigned half)
+static uint8_t *ahead_piece(const struct ahead *ahead, unsigned piece)
 {
-    return ahead->foreign->ahead + (size_t)((ahead - aheads) * 2 + half) * FOREIGN_PIECE;
+    return ahead->foreign->ahead + ((size_t)(ahead - aheads) * AHEAD_PIECES + piece) * FOREIGN_PIECE;
 }
 
-/* Begins to read what follows into the half that is not sent from. */
-static bool begin_ahead(struct ahead *ahead, const uint8_t *from, size_t most)
+/* Begins to read a piece in the place of the oldest. The first is short, as nothing can be sent before it is there, and
+ * each is twice as long as the one before: where much is lost, the reading often begins anew. */
+static bool begin_ahead(struct ahead *ahead, const uint8_t *from)
 {
-    size_t left = (size_t)(ahead->end - from), length = lesser(left, most);
+    enum { FIRST = 64 << 10 };
     const struct foreign *foreign = ahead->foreign;
-    ahead->coming = length;
-    if (!length)
-        return true;
+    unsigned piece = (ahead->newest + 1) % AHEAD_PIECES;
+    size_t most = ahead->held ? 2 * ahead->pieces[ahead->newest].length : FIRST;
+    size_t length = lesser(lesser(most, FOREIGN_PIECE), (size_t)(ahead->end - from));
     begin_move();
-    ahead->flies = foreign->operations->copy_out(foreign->device, ahead_half(ahead, ahead->half ^ 1), from, length);
-    return ahead->flies;
+    if (!foreign->operations->copy_out(foreign->device, ahead_piece(ahead, piece), from, length))
+        return false;
+    ahead->pieces[piece].from = from;
+    ahead->pieces[piece].length = length;
+    ahead->newest = piece;
+    ahead->held += ahead->held < AHEAD_PIECES;
+    ahead->flies = true;
+    return true;
 }
 
-/* The half is sent: the other one has come, and what follows it is begun. */
-static bool turn_ahead(struct ahead *ahead)
+/* The piece that has come and has this byte; AHEAD_PIECES: none. */
+static unsigned find_piece(const struct ahead *ahead, const uint8_t *from)
 {
-    if (ahead->flies && !fence(ahead->foreign))
-        return false;
-    ahead->half ^= 1;
-    ahead->ready = ahead->coming;
-    ahead->used = 0;
-    return begin_ahead(ahead, ahead->next + ahead->ready, FOREIGN_PIECE);
+    for (unsigned age = ahead->flies; age < ahead->held; age++) {
+        unsigned piece = (ahead->newest + AHEAD_PIECES - age) % AHEAD_PIECES;
+        if ((uintptr_t)from - (uintptr_t)ahead->pieces[piece].from < ahead->pieces[piece].length)
+            return piece;
+    }
+    return AHEAD_PIECES;
+}
+
+/* As find_piece, of the byte that is sent next. If it is the newest, the next one is begun; a refusal matters only when
+ * its bytes are needed. */
+static unsigned next_piece(struct ahead *ahead)
+{
+    unsigned piece = find_piece(ahead, ahead->next);
+    if (piece == AHEAD_PIECES && (ahead->flies ? fence(ahead->foreign) : begin_ahead(ahead, ahead->next)))
+        piece = find_piece(ahead, ahead->next);
+    if (piece == AHEAD_PIECES && ahead->foreign && ahead->flies && fence(ahead->foreign))
+        piece = find_piece(ahead, ahead->next);
+    if (piece == AHEAD_PIECES || piece != ahead->newest || ahead->flies)
+        return piece;
+    const uint8_t *behind = ahead->pieces[piece].from + ahead->pieces[piece].length;
+    if (behind < ahead->end)
+        begin_ahead(ahead, behind);
+    return piece;
 }
 
 static bool take_ahead(struct ahead *ahead, uint8_t *stage, size_t length)
 {
+    ahead->fresh = false;
     while (length) {
-        if (ahead->used == ahead->ready && !turn_ahead(ahead))
+        unsigned piece = next_piece(ahead);
+        if (piece == AHEAD_PIECES)
             return false;
-        size_t part = lesser(length, ahead->ready - ahead->used);
-        memcpy(stage, ahead_half(ahead, ahead->half) + ahead->used, part);
-        ahead->used += part;
+        size_t used = (size_t)(ahead->next - ahead->pieces[piece].from);
+        size_t part = lesser(length, ahead->pieces[piece].length - used);
+        memcpy(stage, ahead_piece(ahead, piece) + used, part);
         ahead->next += part;
         stage += part;
         length -= part;
@@ -263,14 +298,12 @@ static bool take_ahead(struct ahead *ahead, uint8_t *stage, size_t length)
     return true;
 }
 
-/* The first piece is short, as nothing can be sent before it is there. */
 static bool start_ahead(struct ahead *ahead, const struct foreign *foreign, const uint8_t *from)
 {
-    enum { FIRST = 64 << 10 };
     drop_ahead(ahead);
     *ahead =
         (struct ahead){.foreign = foreign, .sender = sent.sender, .start = sent.start, .end = sent.end, .next = from};
-    if (!begin_ahead(ahead, from, FIRST))
+    if (!begin_ahead(ahead, from))
         ahead->foreign = NULL;
     return ahead->foreign;
 }
@@ -293,14 +326,13 @@ static struct ahead *named_ahead(const struct foreign *foreign)
     return NULL;
 }
 
-/* Returns true if these bytes are the next of the lane, or stand in its half still, as what is sent again. Not from the
- * start of an element: there another work may begin. */
+/* Returns true if these bytes are the next of the lane, or stand there still, as what is sent again. Not from the start
+ * of an element: there another work may begin. */
 static bool find_in_ahead(struct ahead *ahead, const uint8_t *from)
 {
-    const uint8_t *half = ahead->next - ahead->used;
-    if (from == ahead->start || from < half || from > half + ahead->ready)
+    bool starts = from == ahead->start && !ahead->fresh;
+    if (starts || (from != ahead->next && find_piece(ahead, from) == AHEAD_PIECES))
         return false;
-    ahead->used = (size_t)(from - half);
     ahead->next = from;
     return true;
 }
@@ -518,9 +550,32 @@ bool foreign_payload_copy(const struct payload *payload, uint32_t offset, const 
     return foreign;
 }
 
+/* Returns true if the bytes are read ahead now, as the next that are sent. */
+static bool read_to_send(const uint8_t *from, size_t length)
+{
+    size_t here;
+    const struct foreign *foreign = find_foreign(from, &here); /* of this thread, so that what follows is */
+    if (!foreign || !sent.start || from < sent.start || length >= (size_t)(sent.end - from))
+        return false;
+    struct ahead *ahead = named_ahead(foreign);
+    if (!ahead || from == sent.start || !find_in_ahead(ahead, from)) {
+        ahead = ahead ? ahead : free_ahead();
+        if (!start_ahead(ahead, foreign, from))
+            return false;
+        ahead->fresh = true;
+    }
+    if (next_piece(ahead) == AHEAD_PIECES)
+        return false;
+    const uint8_t *last = from + length - 1;
+    return find_piece(ahead, last) < AHEAD_PIECES ||
+           (ahead->flies && fence(foreign) && find_piece(ahead, last) < AHEAD_PIECES);
+}
+
 bool foreign_is_there(const struct iovec *piece)
 {
     const uint8_t *at = piece->iov_base;
+    if (piece->iov_len && read_to_send(at, piece->iov_len))
+        return true;
     foreign_settle();
     for (size_t left = piece->iov_len; left;) {
         size_t here = left;

@@ -32,7 +32,8 @@ struct foreign_operations {
 enum {
     FOREIGN_PIECE = 256 << 10, /* bytes of the longest copy that goes on while others are gathered */
     FOREIGN_LANES = 4,         /* messages that are gathered at once, and as many senders that are read ahead for */
-    FOREIGN_PIECES = 2 * FOREIGN_LANES,
+    FOREIGN_LANDINGS = 2 * FOREIGN_LANES,
+    FOREIGN_AHEAD = 4 * FOREIGN_LANES,
 };
 
 struct foreign {
@@ -40,7 +41,7 @@ struct foreign {
     void *device;
     uint8_t *stage;
     size_t stage_length;
-    uint8_t *landings, *ahead; /* FOREIGN_PIECES each, two for a lane */
+    uint8_t *landings, *ahead; /* FOREIGN_LANDINGS and FOREIGN_AHEAD pieces */
 };
 
 /* Returns the device whose memory begins at this address, and the number of bytes of it that follow. NULL: no device's,

@@ -24,7 +24,7 @@ static struct {
     bool fails;                       /* the next fence */
 } device;
 
-static uint8_t stage[STAGE], landings[FOREIGN_PIECES * FOREIGN_PIECE], aheads[FOREIGN_PIECES * FOREIGN_PIECE];
+static uint8_t stage[STAGE], landings[FOREIGN_LANDINGS * FOREIGN_PIECE], aheads[FOREIGN_AHEAD * FOREIGN_PIECE];
 static uint8_t pattern[MEMORY];
 
 static uint8_t *at(size_t offset)
@@ -85,7 +85,7 @@ static int prepare(void **state)
     foreign_settle();
     memset(&device, 0, sizeof device);
     for (size_t i = 0; i < MEMORY; i++)
-        pattern[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + 1);
+        pattern[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + (i >> 16) * 29 + 1);
     foreign_find_by(find);
     return 0;
 }
@@ -202,18 +202,21 @@ static void an_element_is_read_in_long_pieces(void **state)
     fill(0);
     for (size_t offset = 0; offset < MEMORY; offset += PACKET)
         assert_true(send_from(&first_sender, offset, MEMORY));
-    assert_int_equal(device.out, 1 + (MEMORY - (64 << 10) + FOREIGN_PIECE - 1) / FOREIGN_PIECE);
+    assert_int_equal(device.out, 2 + (MEMORY - (192 << 10) + FOREIGN_PIECE - 1) / FOREIGN_PIECE);
 }
 
 static void what_is_sent_again_is_read_already(void **state)
 {
     fill(0);
-    for (size_t offset = 0; offset < 12 * PACKET; offset += PACKET)
+    for (size_t offset = 0; offset < MEMORY / 2; offset += PACKET)
         assert_true(send_from(&first_sender, offset, MEMORY));
     unsigned copies = device.out;
-    for (size_t offset = 5 * PACKET; offset < 12 * PACKET; offset += PACKET)
-        assert_true(send_from(&first_sender, offset, MEMORY));
+    for (size_t back = PACKET; back < 400 << 10; back += 3 * PACKET)
+        for (size_t offset = MEMORY / 2 - back; offset < MEMORY / 2; offset += PACKET)
+            assert_true(send_from(&first_sender, offset, MEMORY));
     assert_int_equal(device.out, copies);
+    for (size_t offset = MEMORY / 2; offset < MEMORY; offset += PACKET)
+        assert_true(send_from(&first_sender, offset, MEMORY));
 }
 
 /* The program may have changed them between two works. */
@@ -229,9 +232,9 @@ static void the_start_of_an_element_is_read_anew(void **state)
 static void senders_of_one_element_do_not_disturb_each_other(void **state)
 {
     fill(0);
-    for (size_t offset = 0; offset < 64 * PACKET; offset += PACKET)
-        assert_true(send_from(&first_sender, offset, MEMORY) && send_from(&second_sender, offset, MEMORY));
-    assert_true(device.out <= 6);
+    for (size_t offset = 0; offset < MEMORY / 2; offset += PACKET)
+        assert_true(send_from(&first_sender, MEMORY / 2 + offset, MEMORY) && send_from(&second_sender, offset, MEMORY));
+    assert_true(device.out <= 2 * (3 + MEMORY / 2 / FOREIGN_PIECE));
 }
 
 static void what_was_refused_is_not_sent(void **state)
@@ -246,6 +249,22 @@ static void what_was_refused_is_not_sent(void **state)
         assert_true(sent || refused > 1);
         assert_true(send_from(&first_sender, 0, MEMORY) && send_from(&first_sender, PACKET, MEMORY));
     }
+}
+
+/* As before a frame whose fate is drawn. */
+static void bytes_that_are_there_are_read_once(void **state)
+{
+    fill(0);
+    for (uint8_t seed = 0; seed < 2; seed++) {
+        fill(seed);
+        for (size_t offset = 0; offset < MEMORY / 2; offset += PACKET) {
+            foreign_send(&first_sender, at(0), MEMORY);
+            assert_true(foreign_is_there(&(struct iovec){at(offset), PACKET}));
+            assert_true(send_from(&first_sender, offset, MEMORY));
+        }
+        foreign_settle();
+    }
+    assert_true(device.out <= 2 * (3 + MEMORY / 2 / FOREIGN_PIECE));
 }
 
 /* Of a packet with several elements only the last has its name; another work may begin with it. */
@@ -274,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup(the_start_of_an_element_is_read_anew, prepare),
         cmocka_unit_test_setup(senders_of_one_element_do_not_disturb_each_other, prepare),
         cmocka_unit_test_setup(what_was_refused_is_not_sent, prepare),
+        cmocka_unit_test_setup(bytes_that_are_there_are_read_once, prepare),
         cmocka_unit_test_setup(bytes_without_a_name_are_read_anew, prepare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
