@@ -208,7 +208,7 @@ void node_abandon(struct node *node)
 {
     atomic_store(&node->left, true);
     lock_inherit(&node->lock);
-    node->heard_count = 0;
+    node->heard.count = node->heard.polled = 0;
     for (struct record *record = node->records; record; record = record->next) {
         record_close_writable(record);
         record->reader = NULL;

@@ -139,13 +139,14 @@ void node_count_one_sided(struct node *, struct node_one_sided *);
 /* For callers that hold a lock which is taken behind the node's: false where that is not free now. */
 bool node_try_count_one_sided(struct node *, struct node_one_sided *);
 
-/* Receiving. One caller at a time for these five (the owner's progress lock). */
+/* Receiving. One caller at a time for these six (the owner's progress lock). */
 
 /* Returns true if node_receive would find nothing to do. */
 bool node_is_quiet(const struct node *);
 
 /* Hands every waiting frame of every peer to `take`, at most `budget` of each peer; returns how many. Each frame is
- * valid during the call only. `take` may send on any link. Cheap when nothing waits: one load for each peer. */
+ * valid during the call only. `take` may send on any link. Cheap when nothing waits: one load for each peer that sent
+ * lately (link/marks.h). */
 typedef void node_take(void *context, struct peer *, const struct frame *);
 unsigned node_receive(struct node *, node_take *, void *context, unsigned budget);
 
@@ -153,6 +154,14 @@ unsigned node_receive(struct node *, node_take *, void *context, unsigned budget
  * each request of a tool; it writes the answer to fd and must not close it. */
 typedef void node_report(void *context, const char *request, int fd);
 void node_service(struct node *, node_report *, void *context);
+
+/* For a process that works and does not sleep, every NODE_LOOK_AROUND or so: finds frames whose mark was lost, and asks
+ * the peers that have been silent for marks, if there are more than NODE_SILENT_FEW. A peer counts as silent after as
+ * much time, up to NODE_SILENCE_MOST the longer the more often it was marked. */
+void node_look_around(struct node *, nanos now);
+enum { NODE_SILENT_FEW = 3 };
+#define NODE_LOOK_AROUND NANOS_MILLISECOND
+#define NODE_SILENCE_MOST (16 * NODE_LOOK_AROUND)
 
 /* Readable when node_service has something to do. Also what epoll sleeps on. */
 int node_fd(const struct node *);

@@ -58,10 +58,10 @@ static void read_messages(struct node *node)
 
 bool node_is_quiet(const struct node *node)
 {
-    for (unsigned i = 0; i < node->heard_count; i++)
-        if (unlikely(ring_has_frame(node->heard[i]->reader)))
+    for (unsigned i = 0; i < node->heard.polled; i++)
+        if (unlikely(ring_has_frame(node->heard.at[i]->reader)))
             return false;
-    return !has_messages(node) && !atomic_load_explicit(&node->litter, memory_order_relaxed);
+    return !has_messages(node) && !marks_raised(&node->entry->attention.marks);
 }
 
 unsigned node_receive(struct node *node, node_take *take, void *context, unsigned budget)
@@ -69,8 +69,10 @@ unsigned node_receive(struct node *node, node_take *take, void *context, unsigne
     unsigned done = 0;
     if (unlikely(has_messages(node)))
         read_messages(node);
-    for (unsigned i = 0; i < node->heard_count; i++) {
-        struct record *record = node->heard[i];
+    if (unlikely(marks_raised(&node->entry->attention.marks)))
+        records_attend(node);
+    for (unsigned i = 0; i < node->heard.polled; i++) {
+        struct record *record = node->heard.at[i];
         if (!ring_has_frame(record->reader))
             continue;
         unsigned some = hear(record, take, context, budget);
@@ -78,8 +80,6 @@ unsigned node_receive(struct node *node, node_take *take, void *context, unsigne
         if (some < budget)
             check_end(node, record);
     }
-    if (unlikely(atomic_load_explicit(&node->litter, memory_order_relaxed)))
-        records_collect(node);
     return done;
 }
 
@@ -122,6 +122,8 @@ void node_service(struct node *node, node_report *report, void *context)
     control_receive(node);
     control_retry(node);
     watch_service(node);
+    if (node->heard.polled < node->heard.count)
+        records_look_at_all(node); /* a sender rang, perhaps because its mark was lost */
     while (node->requests.count)
         give_report(node, node->requests.descriptors[--node->requests.count], report, context);
     if (atomic_load(&node->litter))
@@ -142,12 +144,16 @@ static bool is_waiting(const struct record *record)
     return shm_got_room(record->peer.link);
 }
 
+/* A ring that is not polled: its mark is still to come, or was lost. */
 static bool anything_waits(struct node *node)
 {
-    bool waits = has_messages(node);
+    bool waits = has_messages(node) || marks_raised(&node->entry->attention.marks);
     lock_take(&node->lock);
-    for (struct record *record = node->records; record && !waits; record = record->next)
+    for (struct record *record = node->records; record && !waits; record = record->next) {
         waits = is_waiting(record);
+        if (waits && record->reader && record->place >= node->heard.polled)
+            records_look_at_all(node);
+    }
     lock_release(&node->lock);
     return waits;
 }

@@ -28,6 +28,60 @@ static struct record *record_make(struct node *node, unsigned slot, uint32_t gen
     return record;
 }
 
+/* --- which of them are heard, and which of those are polled: the first ones in node->heard */
+
+static void put_at(struct record *record, unsigned place)
+{
+    record->node->heard.at[place] = record;
+    record->place = place;
+}
+
+static void swap_with(struct record *record, unsigned place)
+{
+    unsigned from = record->place;
+    put_at(record->node->heard.at[place], from);
+    put_at(record, place);
+}
+
+static bool is_polled(const struct record *record)
+{
+    return record->place < record->node->heard.polled;
+}
+
+/* Under progress and node->lock: each round looks at the ring from now on. */
+static void poll_again(struct record *record)
+{
+    lock_assert_held(&record->node->lock);
+    if (is_polled(record))
+        return;
+    swap_with(record, record->node->heard.polled++);
+}
+
+/* Likewise: no round does. */
+static void leave_alone(struct record *record)
+{
+    lock_assert_held(&record->node->lock);
+    if (is_polled(record))
+        swap_with(record, --record->node->heard.polled);
+}
+
+/* Likewise: with the last question goes the bit that makes senders look for one, but not that of a process which has
+ * the slot after us. */
+static void note_asked(struct node *node)
+{
+    if (node->heard.polled == node->heard.count && !atomic_load(&node->left))
+        attention_want_no_marks(&node->entry->attention);
+}
+
+static void hear(struct record *record)
+{
+    struct node *node = record->node;
+    record->reader = shm_reader(record->peer.link);
+    record->patience = NODE_LOOK_AROUND;
+    put_at(record, node->heard.count++);
+    swap_with(record, node->heard.polled++);
+}
+
 static void record_add(struct node *node, struct record *record)
 {
     record->next = node->records;
@@ -82,11 +136,17 @@ int record_open_loopback(struct node *node)
         free(record);
         return error;
     }
-    record->reader = shm_reader(record->peer.link);
     record_add(node, record);
     node->by_slot[node->slot] = record;
-    node->heard[node->heard_count++] = record;
+    hear(record);
     return 0;
+}
+
+/* The next round looks for it. */
+static void note_litter(struct node *node)
+{
+    atomic_store(&node->litter, true);
+    marks_raise(&node->entry->attention.marks);
 }
 
 void record_depart(struct record *record)
@@ -99,34 +159,31 @@ void record_depart(struct record *record)
         node->by_slot[record->peer.slot] = NULL;
     shm_sever(record->peer.link);
     atomic_fetch_add(&node->departures, 1);
-    atomic_store(&node->litter, true);
+    note_litter(node);
 }
 
 bool record_may_hear(const struct record *record)
 {
     lock_assert_held(&record->node->lock);
     const struct node *node = record->node;
-    return node->heard_count < sizeof node->heard / sizeof *node->heard;
+    return node->heard.count < sizeof node->heard.at / sizeof *node->heard.at;
 }
 
 void record_hear(struct record *record)
 {
     lock_assert_held(&record->node->lock);
-    struct node *node = record->node;
-    record->reader = shm_reader(record->peer.link);
-    node->heard[node->heard_count++] = record;
+    hear(record);
 }
 
 static void stop_hearing(struct record *record)
 {
     lock_assert_held(&record->node->lock);
     struct node *node = record->node;
-    unsigned i = 0;
     if (!record->reader)
         return;
-    while (node->heard[i] != record)
-        i++;
-    node->heard[i] = node->heard[--node->heard_count];
+    leave_alone(record);
+    put_at(node->heard.at[--node->heard.count], record->place);
+    note_asked(node);
     one_sided_add(&node->one_sided, record);
     record->reader = NULL;
     shm_detach(record->peer.link);
@@ -146,7 +203,7 @@ void records_collect(struct node *node)
     for (struct record **at = &node->records, *record; (record = *at);) {
         if (!record->peer.gone || !is_drained(record)) {
             if (record->peer.gone)
-                atomic_store(&node->litter, true);
+                note_litter(node);
             at = &record->next;
             continue;
         }
@@ -156,6 +213,109 @@ void records_collect(struct node *node)
     }
     lock_release(&node->lock);
     uncancelled_end(before);
+}
+
+/* Under progress and node->lock: the writer need not mark what it writes. */
+static void take_back(struct record *record)
+{
+    shm_want_mark(record->peer.link, false);
+    poll_again(record);
+    note_asked(record->node);
+}
+
+/* It was marked soon, perhaps: the next question comes later. */
+static void attend_mark(unsigned slot, void *context)
+{
+    struct node *node = context;
+    struct record *record = slot < TABLE_SLOTS ? node->by_slot[slot] : NULL;
+    if (!record || !record->reader || is_polled(record))
+        return;
+    record->patience = record->patience < NODE_SILENCE_MOST ? 2 * record->patience : NODE_SILENCE_MOST;
+    take_back(record);
+}
+
+/* Under progress and node->lock: those with frames, and those that are gone, as no mark comes from them any more. What
+ * take_back puts in the place of one was looked at before. */
+static void look_at_the_others(struct node *node)
+{
+    lock_assert_held(&node->lock);
+    for (unsigned i = node->heard.polled; i < node->heard.count; i++)
+        if (node->heard.at[i]->peer.gone || ring_has_frame(node->heard.at[i]->reader))
+            take_back(node->heard.at[i]);
+}
+
+void records_look_at_all(struct node *node)
+{
+    atomic_store(&node->heard.all, true);
+    marks_raise(&node->entry->attention.marks);
+}
+
+void records_attend(struct node *node)
+{
+    lock_take(&node->lock);
+    marks_take(&node->entry->attention.marks, attend_mark, node);
+    if (atomic_exchange(&node->heard.all, false) || atomic_load(&node->litter))
+        look_at_the_others(node);
+    lock_release(&node->lock);
+    if (atomic_load(&node->litter))
+        records_collect(node);
+}
+
+/* Under progress and node->lock. Returns true if it has been silent for long enough. This process's own ring is always
+ * polled, and so are those of peers that are gone. */
+static bool is_silent(struct record *record, nanos now)
+{
+    uint64_t head = atomic_load_explicit(&record->reader->head, memory_order_relaxed);
+    bool other = record->peer.slot != record->node->slot && !record->peer.gone;
+    if (head != record->head || ring_has_frame(record->reader))
+        record->moved_at = now;
+    record->head = head;
+    return other && nanos_since(record->moved_at, now) >= record->patience;
+}
+
+/* Under progress and node->lock, with some that were just left alone, up to `end`. The order is argued in link/marks.h.
+ */
+static void ask_for_marks(struct node *node, unsigned end)
+{
+    unsigned first = node->heard.polled;
+    for (unsigned i = first; i < end; i++)
+        shm_want_mark(node->heard.at[i]->peer.link, true);
+    attention_want_marks(&node->entry->attention);
+    for (unsigned i = first; i < end; i++)
+        if (ring_has_frame(node->heard.at[i]->reader))
+            take_back(node->heard.at[i]);
+}
+
+/* Under progress and node->lock. The fence in all senders takes microseconds, so it is not made for a few. From behind:
+ * what leave_alone puts in the place of one was judged before. */
+static void leave_the_silent_alone(struct node *node, nanos now)
+{
+    enum { PART = 8 };
+    unsigned before = node->heard.polled, silent = 0;
+    for (unsigned i = before; i--;)
+        silent += is_silent(node->heard.at[i], now);
+    if (silent <= NODE_SILENT_FEW || silent < before / PART)
+        return;
+    for (unsigned i = before; i--;)
+        if (is_silent(node->heard.at[i], now))
+            leave_alone(node->heard.at[i]);
+    ask_for_marks(node, before);
+}
+
+void records_ask_the_silent(struct node *node, nanos now)
+{
+    lock_take(&node->lock);
+    if (!atomic_load(&node->left))
+        leave_the_silent_alone(node, now);
+    lock_release(&node->lock);
+}
+
+void node_look_around(struct node *node, nanos now)
+{
+    lock_take(&node->lock);
+    look_at_the_others(node);
+    lock_release(&node->lock);
+    records_ask_the_silent(node, now);
 }
 
 void records_check(struct node *node)

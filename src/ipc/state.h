@@ -22,7 +22,10 @@ struct record {
     struct node *node;
     uint32_t generation;
     atomic_uint references;     /* one of them is the node's, for as long as it is in `records` */
-    struct ring_reader *reader; /* NULL until there is a ring to read */
+    struct ring_reader *reader; /* NULL until there is a ring to read; then: */
+    unsigned place;             /* in node->heard */
+    uint64_t head;              /* of the reader, when it was last looked whether it moves; under progress */
+    nanos moved_at, patience;   /* when a look saw that, and after how long without it is asked for marks; likewise */
     int writable;               /* a socket that becomes writable when the peer's queue has room; -1: none is needed */
     nanos asked_at;             /* whether it is stopped; under progress */
     bool stopped;               /* it was; likewise */
@@ -53,10 +56,14 @@ struct node {
     struct lock lock; /* records, by_slot; heard is written under it and by the progress owner only */
     struct record *records;
     struct record *by_slot[TABLE_SLOTS]; /* those that aren't gone */
-    struct record *heard[TABLE_SLOTS + ORPHANS_MAX];
-    unsigned heard_count;
+    struct {
+        struct record *at[TABLE_SLOTS + ORPHANS_MAX];
+        unsigned count;
+        unsigned polled; /* so many of them, from the first on, are looked at in each round, the others once marked */
+        atomic_bool all; /* the next round looks at the others, too */
+    } heard;
     atomic_uint departures;
-    atomic_bool litter; /* some record is gone and waits to be removed */
+    atomic_bool litter; /* some record is gone and waits to be removed; the marks are raised then */
 
     int retry;                 /* a timerfd: when to try again what could not be sent */
     _Atomic nanos retry_after; /* its last value */
@@ -87,6 +94,12 @@ bool record_may_hear(const struct record *);
 void record_hear(struct record *);
 /* Under progress: removes the records of those who are gone and whose ring is empty. */
 void records_collect(struct node *);
+/* Under progress, after the marks were raised: takes them, and looks for what else there is to look for. */
+void records_attend(struct node *);
+/* Under progress: asks the peers that have been silent for marks. */
+void records_ask_the_silent(struct node *, nanos now);
+/* The next round looks at all rings. Thread-safe. */
+void records_look_at_all(struct node *);
 /* Under progress: looks which peers have died without a word. */
 void records_check(struct node *);
 /* Under node->lock: from now on frames may come through rings, as a peer of this host was found or has sent us a ring:

@@ -43,9 +43,11 @@ struct table_slot {
     _Atomic pid_t pid;
     uint64_t start_time; /* clock ticks after boot, as /proc/PID/stat has it */
     char program[TABLE_PROGRAM_MAX];
-    _Alignas(64) struct attention attention;
-    struct control_inbox letters; /* of the slot's socket */
+    _Alignas(64) struct control_inbox letters; /* of the slot's socket */
+    struct attention attention;                /* begins in the same line: what a poll reads stands together */
 };
+
+_Static_assert((int)TABLE_SLOTS <= (int)MARKS_MOST, "each slot has a mark");
 
 /* A process's membership in a multicast group. */
 struct table_join {

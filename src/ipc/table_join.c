@@ -57,7 +57,9 @@ static void take_slot(struct table *table, unsigned slot)
     program_name(entry->program);
     attention_wake(
         &entry->attention); /* its sleeps count on: a sender may be about to end one of the slot's last owner */
+    attention_want_no_marks(&entry->attention);
     atomic_store(&entry->attention.fences, FENCES_NOT_YET);
+    marks_clear(&entry->attention.marks);
     atomic_store(&entry->letters.sent, 0);
     atomic_store(&entry->letters.looks, 0);
 }

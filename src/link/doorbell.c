@@ -7,21 +7,18 @@
 #include "base/uncancelled.h"
 #include "link/fence.h"
 
-/* The attention word, loaded after all that we have written. */
-static unsigned look(const struct doorbell *doorbell)
+static bool is_same_sleep(unsigned one, unsigned other)
 {
-    struct attention *attention = doorbell->attention;
-    if (doorbell->prepared && atomic_load_explicit(&attention->fences, memory_order_acquire) == FENCES_OFFERED)
-        fence_compiler();
-    else
-        fence_full();
-    return atomic_load_explicit(&attention->state, memory_order_relaxed);
+    return !((one ^ other) & ~(unsigned)ATTENTION_MARKS);
 }
 
 /* Ends the sleep that the word showed, if it still lasts. */
-static void mark_awake(struct attention *attention, unsigned seen)
+static void mark_awake(struct attention *attention, unsigned sleep)
 {
-    atomic_compare_exchange_strong(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING);
+    unsigned seen = sleep;
+    while (is_same_sleep(seen, sleep) &&
+           !atomic_compare_exchange_weak(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING))
+        ;
 }
 
 int doorbell_insist(const struct doorbell *doorbell)
@@ -34,7 +31,7 @@ int doorbell_insist(const struct doorbell *doorbell)
 }
 
 /* A separate function, so that a caller that finds no thread asleep saves no registers for it. */
-cold static int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
+cold int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
 {
     int error = doorbell_insist(doorbell);
     if (!error)
@@ -44,7 +41,7 @@ cold static int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
 
 int doorbell_ring(const struct doorbell *doorbell)
 {
-    unsigned seen = look(doorbell);
+    unsigned seen = doorbell_look(doorbell);
     return unlikely(seen & ATTENTION_SLEEPING) ? doorbell_wake(doorbell, seen) : 0;
 }
 
@@ -65,14 +62,31 @@ void attention_fence(struct attention *attention)
         atomic_compare_exchange_strong(&attention->fences, &fences, FENCES_OFFERED);
 }
 
+/* What the calling thread has stored before is seen by each sender that loads afterwards. */
+static void fence_for_senders(struct attention *attention)
+{
+    fence_full();
+    if (atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())
+        stop_fencing(attention);
+}
+
+void attention_want_marks(struct attention *attention)
+{
+    atomic_fetch_or(&attention->state, ATTENTION_MARKS);
+    fence_for_senders(attention);
+}
+
+void attention_want_no_marks(struct attention *attention)
+{
+    atomic_fetch_and(&attention->state, ~(unsigned)ATTENTION_MARKS);
+}
+
 unsigned attention_sleep(struct attention *attention)
 {
     unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&attention->state, &seen, (seen | ATTENTION_SLEEPING) + ATTENTION_NEXT))
         ;
-    fence_full();
-    if (atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())
-        stop_fencing(attention);
+    fence_for_senders(attention);
     return (seen | ATTENTION_SLEEPING) + ATTENTION_NEXT;
 }
 

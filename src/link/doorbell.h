@@ -28,16 +28,24 @@
 #include <stdint.h>
 
 #include "link/control.h"
+#include "link/fence.h"
+#include "link/marks.h"
 
 enum { CONTROL_NAME_MAX = 104 };
 
-enum { ATTENTION_SLEEPING = 1, ATTENTION_NEXT = 2 };
+enum {
+    ATTENTION_SLEEPING = 1,
+    ATTENTION_MARKS = 2, /* some senders are asked for marks (marks.h) */
+    ATTENTION_NEXT = 4
+};
 enum { FENCES_NOT_YET, FENCES_OFFERED, FENCES_REFUSED /* by the kernel, for good */ };
 
 /* On a separate cache line. */
 struct attention {
-    atomic_uint state;  /* the number of the latest sleep times ATTENTION_NEXT, + ATTENTION_SLEEPING while it lasts */
+    atomic_uint state;  /* the number of the latest sleep times ATTENTION_NEXT, + ATTENTION_SLEEPING while it lasts, +
+                           ATTENTION_MARKS */
     atomic_uint fences; /* FENCES_OFFERED: the sleeper fences in senders, too, if they have prepared for it */
+    struct marks marks;
 };
 
 struct doorbell {
@@ -54,12 +62,30 @@ struct doorbell {
  * gone needs none: both are 0.) */
 int doorbell_ring(const struct doorbell *);
 
+/* Its two parts: the attention word, loaded after all that we have written; and waking a process whose word, as it was
+ * seen, has ATTENTION_SLEEPING. */
+static inline unsigned doorbell_look(const struct doorbell *doorbell)
+{
+    struct attention *attention = doorbell->attention;
+    if (doorbell->prepared && atomic_load_explicit(&attention->fences, memory_order_acquire) == FENCES_OFFERED)
+        fence_compiler();
+    else
+        fence_full();
+    return atomic_load_explicit(&attention->state, memory_order_acquire);
+}
+int doorbell_wake(const struct doorbell *, unsigned seen);
+
 /* Sends the message at any attention, and marks nothing. 0 or errno. */
 int doorbell_insist(const struct doorbell *);
 
 /* Says that senders have to ring from now on; look at the rings afterwards, then sleep. Any thread of the process; each
  * call begins another sleep. Returns which, for attention_lasts. */
 unsigned attention_sleep(struct attention *);
+
+/* Some senders are asked for marks; look at their rings afterwards. And: none is any more. Both leave sleeps as they
+ * are. One caller at a time. */
+void attention_want_marks(struct attention *);
+void attention_want_no_marks(struct attention *);
 
 /* From now on attention_sleep fences in senders, too, unless the kernel has refused that before. Thread-safe. */
 void attention_fence(struct attention *);
@@ -72,7 +98,8 @@ void attention_wake(struct attention *);
  * that fence, and all others ring. */
 static inline bool attention_lasts(const struct attention *attention, unsigned sleep)
 {
-    return sleep & ATTENTION_SLEEPING && atomic_load_explicit(&attention->state, memory_order_relaxed) == sleep;
+    unsigned state = atomic_load_explicit(&attention->state, memory_order_relaxed);
+    return sleep & ATTENTION_SLEEPING && !((state ^ sleep) & ~(unsigned)ATTENTION_MARKS);
 }
 
 static inline bool attention_sleeps(const struct attention *attention)

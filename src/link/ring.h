@@ -93,6 +93,9 @@ uint64_t ring_taken(const struct ring_writer *);
 /* From any thread: returns true if the reader has reported that it can read our memory. */
 bool ring_has_cma(const struct ring_writer *);
 
+/* From any thread: returns true if the reader wants a mark for what is written (marks.h). */
+bool ring_wants_mark(const struct ring_writer *);
+
 /* --- reading: one caller at a time */
 
 struct ring_reader {
@@ -143,5 +146,8 @@ bool ring_publish(struct ring_reader *);
 
 /* Reports to the writer that we have mapped the ring, and whether we can read its memory. */
 void ring_set_cma(struct ring_reader *, bool);
+
+/* Asks the writer for marks, or takes that back. */
+void ring_want_mark(struct ring_reader *, bool);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum {
     RING_MAGIC = 0x52767473, /* "stvR" */
-    RING_LAYOUT = 6,
+    RING_LAYOUT = 7,
     RING_DATA = 4096,  /* offset of the data area */
     RING_CAN_PULL = 1, /* values of `pull` */
     RING_CANNOT_PULL = 2,
@@ -23,6 +23,7 @@ struct ring_shared {
     _Alignas(RING_LINE) atomic_uint waiting;   /* set by the writer, cleared by the reader */
     _Alignas(RING_LINE) atomic_uint epoch;     /* by the writer */
     _Alignas(RING_LINE) atomic_uint pull;      /* by the reader; 0: it has not mapped the ring */
+    atomic_uint wants_mark;                    /* by the reader: it looks here once it is marked (marks.h) */
     struct direct_seats seats;                 /* by the writer */
 };
 

@@ -196,3 +196,8 @@ void ring_set_cma(struct ring_reader *reader, bool can)
 {
     atomic_store_explicit(&reader->ring.shared->pull, can ? RING_CAN_PULL : RING_CANNOT_PULL, memory_order_release);
 }
+
+void ring_want_mark(struct ring_reader *reader, bool wanted)
+{
+    atomic_store_explicit(&reader->ring.shared->wants_mark, wanted, memory_order_release);
+}

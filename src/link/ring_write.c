@@ -230,6 +230,11 @@ bool ring_has_cma(const struct ring_writer *writer)
     return atomic_load_explicit(&writer->ring.shared->pull, memory_order_relaxed) == RING_CAN_PULL;
 }
 
+bool ring_wants_mark(const struct ring_writer *writer)
+{
+    return atomic_load_explicit(&writer->ring.shared->wants_mark, memory_order_acquire) != 0;
+}
+
 bool ring_attached(const struct ring_writer *writer)
 {
     return atomic_load_explicit(&writer->ring.shared->pull, memory_order_acquire) != 0;

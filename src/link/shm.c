@@ -91,10 +91,32 @@ static bool is_unattached(struct shm *shm)
     return true;
 }
 
-static void ring_doorbell(struct shm *shm)
+static void bell_refused(struct shm *shm)
 {
-    if (doorbell_ring(&shm->doorbell) && !atomic_exchange(&shm->bell_refused, true))
+    if (!atomic_exchange(&shm->bell_refused, true))
         shm->host->postponed(shm->host);
+}
+
+static bool is_writing(struct shm *shm)
+{
+    return atomic_load_explicit(&shm->writing, memory_order_acquire);
+}
+
+/* A separate function, so that a sender that is not asked for a mark and finds its receiver awake saves no registers.
+ */
+cold static int call_attention(struct shm *shm, unsigned seen)
+{
+    if (seen & ATTENTION_MARKS && is_writing(shm) && ring_wants_mark(&shm->writer))
+        marks_set(&shm->doorbell.attention->marks, shm->doorbell.message.slot);
+    return seen & ATTENTION_SLEEPING ? doorbell_wake(&shm->doorbell, seen) : 0;
+}
+
+/* After frames were written. The mark comes first: a receiver that is rung looks for it. 0 or errno, of the doorbell.
+ */
+static int announce(struct shm *shm)
+{
+    unsigned seen = doorbell_look(&shm->doorbell);
+    return unlikely(seen & (ATTENTION_SLEEPING | ATTENTION_MARKS)) ? call_attention(shm, seen) : 0;
 }
 
 static int create_ring(struct shm *shm, struct ring *ring)
@@ -126,11 +148,6 @@ cold static bool make_ring(struct shm *shm)
     return true;
 }
 
-static bool is_writing(struct shm *shm)
-{
-    return atomic_load_explicit(&shm->writing, memory_order_acquire);
-}
-
 static bool shm_begin(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -144,8 +161,8 @@ static void shm_end(struct link *link)
     struct shm *shm = (struct shm *)link;
     bool sent = shm->sent;
     lock_release(&shm->sending);
-    if (sent)
-        ring_doorbell(shm);
+    if (sent && announce(shm))
+        bell_refused(shm);
 }
 
 /* A separate function, as make_ring is, so that a caller that knows of room saves no registers for it. */
@@ -231,8 +248,8 @@ bool shm_receive(struct link *link, struct frame *frame)
 /* Out of line, so that the many releases without it save no registers. */
 cold static void publish(struct shm *shm)
 {
-    if (ring_publish(&shm->reader))
-        ring_doorbell(shm);
+    if (ring_publish(&shm->reader) && doorbell_ring(&shm->doorbell))
+        bell_refused(shm);
 }
 
 /* In a long batch the writer need not wait for its end. */
@@ -487,6 +504,11 @@ struct ring_reader *shm_reader(struct link *link)
     return shm->reading ? &shm->reader : NULL;
 }
 
+void shm_want_mark(struct link *link, bool wanted)
+{
+    ring_want_mark(&((struct shm *)link)->reader, wanted);
+}
+
 bool shm_got_room(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -503,7 +525,7 @@ void shm_farewell(struct link *link)
     lock_take(&shm->sending);
     if (!shm->severed && is_writing(shm)) {
         ring_write_end(&shm->writer);
-        doorbell_ring(&shm->doorbell); /* when it is refused: a process that waits for us finds out by itself */
+        announce(shm); /* when it is refused: a process that waits for us finds out by itself */
     } else if (!shm->severed && !control_send(shm->doorbell.socket, shm->doorbell.name, &message, -1)) {
         atomic_fetch_add(&shm->letters->sent, 1);
     }

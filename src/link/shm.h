@@ -98,6 +98,9 @@ void shm_forbid_writes(struct link *, const uint32_t seen[]);
 /* Where the link receives from; NULL until attached. Under the receiver's progress lock, or the caller's own. */
 struct ring_reader *shm_reader(struct link *);
 
+/* Asks the other side for marks, or takes that back (marks.h). Not of a loopback; as shm_reader, which is not NULL. */
+void shm_want_mark(struct link *, bool);
+
 /* After ready returned false: returns true, once, when there is room. From any thread. */
 bool shm_got_room(struct link *);
 

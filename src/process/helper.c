@@ -92,6 +92,7 @@ struct duty {
     bool failed;                         /* the host is lost, and the devices have failed */
     enum { UNASKED, SILENT, RANG } bell; /* the last sleep's result for the doorbell, if it was not read since */
     unsigned looks;                      /* while it looks on */
+    nanos looked_around;
 };
 
 static void duty_sleep(struct duty *duty, nanos until, nanos now, bool polled)
@@ -127,6 +128,17 @@ static bool serve_doorbell(struct duty *duty, bool claimed)
     foreign_settle();
     lock_release(&process->progress);
     return true;
+}
+
+static void look_around(struct duty *duty, nanos now)
+{
+    struct process *process = duty->process;
+    if (nanos_since(duty->looked_around, now) < NODE_LOOK_AROUND)
+        return;
+    duty->looked_around = now;
+    lock_take(&process->progress);
+    node_look_around(process->node, now);
+    lock_release(&process->progress);
 }
 
 static nanos look_at_timers(struct process *process, nanos now)
@@ -275,6 +287,7 @@ static void step(struct duty *duty)
     if (duty->tick && atomic_load(&process->loop.owing))
         progress_work(process);
     if (duty->tick) {
+        look_around(duty, now);
         watch_pollers(duty, now);
         return;
     }
@@ -282,9 +295,12 @@ static void step(struct duty *duty)
     if (done)
         helper_watch(process);
     look_on(duty, now, done);
-    if (!duty->busy_until)
+    if (!duty->busy_until) {
         go_to_sleep(duty, now);
-    else if (schedule_is_due(&process->schedule, now)) /* others' timers do not wait for the end of this stream */
+        return;
+    }
+    look_around(duty, now);
+    if (schedule_is_due(&process->schedule, now)) /* others' timers do not wait for the end of this stream */
         serve_timers(process, now);
 }
 

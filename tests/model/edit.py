@@ -62,19 +62,19 @@ MUTANTS = [
     ("no-second-look", "ipc/receive.c", "doorbell", (
         ("    return !anything_waits(node);", "    (void)anything_waits;\n    return true;"),)),
     ("mark-hits-next-sleep", "link/doorbell.c", "doorbell", (
-        ("    atomic_compare_exchange_strong(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING);",
-         "    (void)seen;\n    atomic_fetch_and(&attention->state, ~(unsigned)ATTENTION_SLEEPING);"),)),
+        ("    while (is_same_sleep(seen, sleep) &&\n           !atomic_compare_exchange_weak(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING))\n        ;\n",
+         "    (void)seen;\n    atomic_fetch_and(&attention->state, ~(unsigned)ATTENTION_SLEEPING);\n"),)),
     ("sleeper-does-not-fence", "link/doorbell.c", "doorbell-held-stores", (
         ("atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())",
          "0 && !fence_everywhere())"),)),
-    ("sender-does-not-fence", "link/doorbell.c", "doorbell-fences", (
-        ("    else\n        fence_full();\n", "    else\n        fence_compiler();\n"),)),
+    ("sender-does-not-fence", "link/shm.c", "doorbell-fences", (
+        ("unsigned seen = doorbell_look(&shm->doorbell);", "unsigned seen = atomic_load_explicit(&shm->doorbell.attention->state, memory_order_relaxed);"),)),
     ("fences-asked-before-sleeping", "link/doorbell.c", "doorbell-meeting", (
         ("    unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);\n    while (",
          "    unsigned fences = atomic_load(&attention->fences);\n"
          "    unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);\n    while ("),
-        ("atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())",
-         "fences == FENCES_OFFERED && !fence_everywhere())"))),
+        ("    fence_for_senders(attention);\n    return (seen",
+         "    fence_full();\n    if (fences == FENCES_OFFERED && !fence_everywhere())\n        stop_fencing(attention);\n    return (seen"))),
     ("joins-a-sleep-that-has-ended", "ipc/receive.c", "doorbell-rest", (
         ("attention_lasts(&node->entry->attention, sleep) ?", "sleep ?"),)),
     ("joins-without-a-look", "ipc/receive.c", "doorbell-rest", (
@@ -82,6 +82,31 @@ MUTANTS = [
          "attention_lasts(&node->entry->attention, sleep) || (node_sleep(node), true)"),)),
     ("senders-between-not-awaited", "link/doorbell.c", "membarrier-refused", (
         ("    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);\n", ""),)),
+    # marks
+    ("asked-without-fence", "link/doorbell.c", "marks-held-stores", (
+        ("    atomic_fetch_or(&attention->state, ATTENTION_MARKS);\n    fence_for_senders(attention);\n",
+         "    atomic_fetch_or(&attention->state, ATTENTION_MARKS);\n"),)),
+    ("asked-without-a-last-look", "ipc/record.c", "marks", (
+        ("        if (ring_has_frame(node->heard.at[i]->reader))\n            take_back(node->heard.at[i]);\n}\n\n/* Under progress and node->lock. The fence in all",
+         "        if (0)\n            take_back(node->heard.at[i]);\n}\n\n/* Under progress and node->lock. The fence in all"),)),
+    ("last-look-before-the-question", "ipc/record.c", "marks", (
+        ("    unsigned first = node->heard.polled;\n    for (unsigned i = first; i < end; i++)\n        shm_want_mark(",
+         "    unsigned first = node->heard.polled;\n    for (unsigned i = first; i < end; i++)\n        if (ring_has_frame(node->heard.at[i]->reader))\n            poll_again(node->heard.at[i]);\n"
+         "    first = node->heard.polled;\n    for (unsigned i = first; i < end; i++)\n        shm_want_mark("),
+        ("    attention_want_marks(&node->entry->attention);\n    for (unsigned i = first; i < end; i++)", "    attention_want_marks(&node->entry->attention);\n    for (unsigned i = end; i < end; i++)"))),
+    ("raised-before-the-bit", "link/marks.c", "marks", (
+        ("    atomic_fetch_or(word_of(marks, number), bit);\n    marks_raise(marks);\n",
+         "    marks_raise(marks);\n    atomic_fetch_or(word_of(marks, number), bit);\n"),)),
+    ("raised-cleared-last", "link/marks.c", "marks", (
+        ("    atomic_exchange(&marks->raised, 0);\n    for (unsigned i = 0; i < MARKS_WORDS; i++)\n        take_word(marks, i, visit, context);\n",
+         "    for (unsigned i = 0; i < MARKS_WORDS; i++)\n        take_word(marks, i, visit, context);\n    atomic_exchange(&marks->raised, 0);\n"),)),
+    ("mark-before-frame", "link/shm.c", "marks", (
+        ("    shm->sent = false;\n", "    shm->sent = false;\n    announce(shm);\n"),
+        ("    if (sent && announce(shm))\n", "    if (sent && 0)\n"))),
+    ("marked-ring-is-not-polled", "ipc/record.c", "marks", (
+        ("    shm_want_mark(record->peer.link, false);\n    poll_again(record);\n", "    shm_want_mark(record->peer.link, false);\n"),)),
+    ("sleeps-without-the-others", "ipc/receive.c", "marks-cleared", (
+        ("            records_look_at_all(node);\n    }", "            waits = false;\n    }"),)),
     # the ring
     ("zero-after-commit", "link/ring_write.c", "room", (
         ("    atomic_store_explicit(&frame->commit, length, memory_order_release);\n    writer->tail = next;\n",
@@ -180,7 +205,7 @@ MUTANTS = [
 ]
 
 SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE_BLOCKS = 8", "TABLE_JOINS = 1024": "TABLE_JOINS = 2",
-         "NODE_SLOTS = 1024": "NODE_SLOTS = 4", "TABLE_PORTS = 16384": "TABLE_PORTS = 4", "DIRECT_SEATS = 8": "DIRECT_SEATS = 2",
+         "NODE_SLOTS = 1024": "NODE_SLOTS = 4", "NODE_SILENT_FEW = 3": "NODE_SILENT_FEW = 0", "TABLE_PORTS = 16384": "TABLE_PORTS = 4", "DIRECT_SEATS = 8": "DIRECT_SEATS = 2",
          "PUBLISHED_KEYS = 65536": "PUBLISHED_KEYS = 4", "PUBLISHED_QUEUE_PAIRS = 65536": "PUBLISHED_QUEUE_PAIRS = 4",
          "UNDER_WAY_FEW = 64,": "UNDER_WAY_FEW = 1,", "YIELDS = 100,": "YIELDS = 2,", "FORBIDS = 110,": "FORBIDS = 1,", "COMPUTES = 600,": "COMPUTES = 2,", "COMPUTES_EACH = 100,": "COMPUTES_EACH = 1,", "TELLS = 5000,": "TELLS = 3,"}
 

@@ -86,7 +86,7 @@ void rig_keep_members(void)
     memory_constant_files();
     for (unsigned i = 0; i < schedule_processes(); i++) {
         struct table_slot *entry = notes->nodes[i]->entry;
-        memory_variable(&entry->attention, sizeof *entry - offsetof(struct table_slot, attention));
+        memory_variable(&entry->letters, sizeof *entry - offsetof(struct table_slot, letters));
     }
 }
 

@@ -15,6 +15,11 @@
     ONE(unmapped)                                                                                                      \
     ONE(full)                                                                                                          \
     ONE(buffer)                                                                                                        \
+    ONE(marks)                                                                                                         \
+    ONE(marks_held)                                                                                                    \
+    ONE(marks_fences)                                                                                                  \
+    ONE(marks_death)                                                                                                   \
+    ONE(marks_cleared)                                                                                                 \
     ONE(room)                                                                                                          \
     ONE(room_held)                                                                                                     \
     ONE(room_fences)                                                                                                   \
