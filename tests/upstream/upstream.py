@@ -14,6 +14,7 @@ import argparse
 import collections
 import contextlib
 import datetime
+import fcntl
 import json
 import os
 import re
@@ -145,6 +146,17 @@ class Room:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
+    @contextlib.contextmanager
+    def alone(self):
+        """Keeps other runs of this entry out, whose programs would meet these at the ports of the suite."""
+        os.makedirs(self.place, exist_ok=True)
+        with open(f"{self.place}/lock", "w", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise NotRun(f"another run of it is at work in {self.place}") from None
+            yield
+
     def prepare(self):
         """Installs what the entry needs, and builds it, unless this commit has been built with the same lines."""
         if self.entry.alone and not self.namespace:
@@ -244,8 +256,9 @@ def run(entry, arguments, namespace):
         return []
     try:
         room = Room(entry, arguments, namespace)
-        room.prepare()
-        Run(room, arguments).all()
+        with room.alone():
+            room.prepare()
+            Run(room, arguments).all()
     except NotRun as why:
         print(f"{entry.name}: not run: {why}", flush=True)
         return [] if str(why).startswith("there is no ") and not arguments.only else [f"{entry.name}: not run: {why}"]
@@ -261,6 +274,7 @@ def write_page(known, arguments):
 
 def main(words):
     arguments = parsed(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that what runs is ended
     known = entries.read_all(arguments.entries)
     names = [name for name in arguments.only.split(",") if name] or [entry.name for entry in known]
     wrong = set(names) - {entry.name for entry in known}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """upstream.py with made-up projects: suites that pass, fail, hang, crash, say nothing, are missing; and what the tree has of entries. Prints TAP."""
 import contextlib
+import fcntl
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -17,6 +19,7 @@ import entry as entries
 import formats
 import page
 import upstream
+from patience import until
 
 HEAD = 'title = "a made-up suite"\norigin = "nowhere"\ncheckout = "made"\n'
 ENDS = 30  # seconds in which a made-up suite ends
@@ -182,6 +185,28 @@ def what_a_suite_leaves_behind_is_ended(desk):
     left = f"sleep 1000.{os.getpid()}"
     desk.entry(part(f"{left} & echo ok one"))
     equal(desk.run()[0], 0)
+    equal(subprocess.run(["pgrep", "-f", left.replace(".", "[.]")], capture_output=True, text=True, check=False).stdout, "")
+
+
+def a_second_run_of_an_entry_is_kept_out(desk):
+    desk.entry(part("echo ok one"))
+    os.makedirs(f"{desk.top}/work/made")
+    with open(f"{desk.top}/work/made/lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        status, said = desk.run()
+    equal(status, 1)
+    has(said, "made: not run: another run of it is at work")
+
+
+def a_run_that_is_ended_ends_its_suite(desk):
+    mark, left = f"{desk.top}/mark", f"sleep 1000.7{os.getpid()}"
+    desk.entry(part(f"echo x >{mark}; {left}; echo ok one"))
+    words = [f"{desk.top}/checkouts", "--entries", f"{desk.top}/entries", "--results", f"{desk.top}/results", "--work", f"{desk.top}/work", "--out", f"{desk.top}/page.md"]
+    with subprocess.Popen([sys.executable, f"{HERE}/upstream.py", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        end = until(ENDS)
+        while not os.path.exists(mark) and time.monotonic() < end:
+            time.sleep(0.05)
+        run.terminate()
     equal(subprocess.run(["pgrep", "-f", left.replace(".", "[.]")], capture_output=True, text=True, check=False).stdout, "")
 
 
