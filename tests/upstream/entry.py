@@ -13,7 +13,7 @@
         seconds   after which it has failed
         each      lines of bash that print words, one a line: `run` then runs for each of them, as $TEST, with that time each
     left_out    a list: `tests`, and `why` they do not run
-    cause       a list: `tests`, a pattern that is searched in "PART: TEST"; `of`: theirs, ours or environment; `why` these tests fail
+    cause       a list: `tests`, a pattern that is searched in "PART: TEST: MESSAGE"; `of`: theirs, ours or environment; `why` these tests fail
     waits       why it has no result yet, for the page
     not_run     instead of all from `checkout` on: why there is nothing to run
 """
@@ -68,8 +68,8 @@ class Entry:
                 raise Mistake(f"{self.name}: a cause is of {', '.join(BLAME)}; not of {cause['of']}")
             re.compile(cause["tests"])
 
-    def cause_of(self, part, test):
-        return next((cause for cause in self.cause if re.search(cause["tests"], f"{part}: {test}")), None)
+    def cause_of(self, part, test, message):
+        return next((cause for cause in self.cause if re.search(cause["tests"], f"{part}: {test}: {message}")), None)
 
     def lines_of(self, part):
         """A number for what a part does: where it differs, an earlier result is none of these lines."""

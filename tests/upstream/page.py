@@ -39,7 +39,7 @@ def failures(entry, results):
     by_cause = collections.defaultdict(list)
     for part, found in results.items():
         for name, why in found["failed"]:
-            cause = entry.cause_of(part, name)
+            cause = entry.cause_of(part, name, why)
             by_cause[(OF[cause["of"]], cause["why"]) if cause else ("unknown", why)].append(name)
     for (of, why), names in sorted(by_cause.items(), key=lambda item: item[0][0] == "unknown"):
         shown = ", ".join(f"`{name}`" for name in sorted(set(names))[:12]) + (f" and {len(set(names)) - 12} more" if len(set(names)) > 12 else "")

@@ -246,7 +246,7 @@ class Run:
 
 
 def without_cause(entry, results):
-    return [f"{part}: {name}: {why}" for part, found in results.items() for name, why in found["failed"] if not entry.cause_of(part, name)]
+    return [f"{part}: {name}: {why}" for part, found in results.items() for name, why in found["failed"] if not entry.cause_of(part, name, why)]
 
 
 def run(entry, arguments, namespace):

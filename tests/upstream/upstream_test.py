@@ -86,7 +86,7 @@ def a_failure_without_a_cause_ends_with_1(desk):
 
 
 def a_failure_with_a_cause_ends_with_0(desk):
-    desk.entry(part("echo FAILED two: it broke; false") + "[[cause]]\ntests = '^all: two$'\nof = 'theirs'\nwhy = 'it divides by zero'\n")
+    desk.entry(part("echo FAILED two: it broke; false") + "[[cause]]\ntests = '^all: two: it broke$'\nof = 'theirs'\nwhy = 'it divides by zero'\n")
     equal(desk.run()[0], 0)
     has(desk.page(), "| 1 | theirs | it divides by zero | `two` |")
 
