@@ -127,6 +127,14 @@ def copies(directory, verb, size):
             "the same in softverbs' pieces": lambda: call.pop("pieces", None)}
 
 
+def way(directory, name, direct="1"):
+    """Microseconds of one of the lines of bench/ways.c: one way, of a READ there and back."""
+    program = os.path.join(os.path.dirname(SOFTVERBS), "bench/ways")
+    done = subprocess.run([SOFTVERBS, "run", "--", program, name], check=True, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "SOFTVERBS_DIR": directory, "SOFTVERBS_DIRECT": direct})
+    return float(done.stdout.split()[1])
+
+
 def connections(directory, what, count=5000):
     """Connections made and ended each second, between two processes on all of our processors."""
     program = os.path.join(os.path.dirname(SOFTVERBS), "bench/connections")
@@ -165,6 +173,17 @@ def rows(directory):
         "softverbs": latency("ib_write_lat", 8, 100000, pin=False), "process_vm_writev one way": lambda: limit("word")}
     yield "read latency, 8 B, not pinned", "us", None, {
         "softverbs": latency("ib_read_lat", 8, 100000, pin=False), "process_vm_readv": lambda: limit("look")}
+    yield "write latency to a side that polls, 8 B", "us", None, {
+        "softverbs": lambda: way(directory, "write-polls"), "a SEND": lambda: way(directory, "send")}
+    yield "read latency to a side that polls, 8 B", "us", None, {
+        "softverbs": lambda: way(directory, "read-polls"), "two SENDs": lambda: 2 * way(directory, "send")}
+    for verb, call in (("write", "process_vm_writev one way"), ("read", "process_vm_readv")):
+        yield f"{verb} latency to a side that looks, 8 B", "us", None, {
+            "softverbs": lambda verb=verb: way(directory, f"{verb}-looks"), call: lambda verb=verb: limit("word" if verb == "write" else "look")}
+        for each in (100, 1000, 10000):
+            yield f"{verb} latency to a side that alternates each {each}, 8 B", "us", None, {
+                "softverbs": lambda verb=verb, each=each: way(directory, f"{verb}-{each}"), "to one that looks": lambda verb=verb: way(directory, f"{verb}-looks"),
+                "as packets": lambda verb=verb, each=each: way(directory, f"{verb}-{each}", "0")}
     yield "send latency, 64 KiB", "us", None, {
         "softverbs": latency("ib_send_lat", 64 * KIB, 10000), "UCX": lambda: ucx_latency("tag_lat", 64 * KIB, 10000),
         "libfabric": lambda: libfabric(64 * KIB, 10000)}

@@ -313,6 +313,14 @@ __attribute__((flatten)) bool shm_direct(struct link *link, const struct direct_
     return outcome == DIRECT_DONE;
 }
 
+unsigned shm_attention(const struct link *link)
+{
+    const struct shm *shm = (const struct shm *)link;
+    return atomic_load_explicit(&shm->doorbell.attention->state, memory_order_relaxed) & ~(unsigned)ATTENTION_MARKS;
+}
+
+_Static_assert(ATTENTION_SLEEPING == 1, "odd while it sleeps");
+
 /* A severed link is fully consumed: its ring has been discarded. */
 static bool shm_consumed(struct link *link)
 {

@@ -88,6 +88,10 @@ bool shm_can_direct(struct link *);
  * send it as packets, as if nothing had been done. Thread-safe; not between begin and end. */
 bool shm_direct(struct link *, const struct direct_access *);
 
+/* Another number after each sleep of the other process, odd while it sleeps: a process that does not sleep looks at its
+ * rings. A hint, as it may change at once. Thread-safe. */
+unsigned shm_attention(const struct link *);
+
 /* Where the other side announces what it does in our memory; NULL: it does nothing there. As shm_reader. */
 const struct direct_seats *shm_seats(struct link *);
 

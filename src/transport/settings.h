@@ -33,7 +33,8 @@ struct engine_settings {
     bool acks_along;            /* the owner sends ACKs along with requests (engine_take_along) */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
     bool owner_changes;         /* atomics are the owner's to execute (owner_operations.change) */
-    bool direct;                /* the owner may do READs and WRITEs by itself (engine_transmit_directly) */
+    bool direct;                /* the owner may do READs and WRITEs by itself (engine_transmit_directly), */
+    uint32_t direct_above;      /* and wants to do those that are longer than this; others go as packets */
     enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: only the silence */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
     uint32_t number;            /* our QP number, for DETH */

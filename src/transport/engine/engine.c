@@ -250,7 +250,7 @@ bool engine_owes_but_an_ack(const struct engine *engine)
     return rc_owes_but_an_ack(&engine->rc);
 }
 
-bool engine_next_is_direct(const struct engine *engine)
+const struct send_wqe *engine_next_direct(const struct engine *engine)
 {
     return rc_direct_next(&engine->rc);
 }

@@ -20,6 +20,7 @@
  *                                         _frame_sent, raw packets; _unreadable, _unreadable_request
  *   owner     its answers                 struct owner_operations (transport/owner.h), which the engine calls
  *             and its decisions           engine_initialize, _initialize_raw, _configure, _allow_direct,
+ *                                         _allow_direct_above,
  *                                         _allow_references, _keep_responses, _start_receiving, _start_transmitting,
  *                                         _drain, _resume, _flush, _reset; XRC: _lend, _take_over, _reclaim
  *
@@ -194,10 +195,15 @@ void engine_initialize_raw(struct engine *, struct engine_owner *, const struct 
 /* At any time; work that has begun may go on by those before. */
 void engine_configure(struct engine *, const struct engine_settings *);
 
-/* Two settings that come and go with the link. */
+/* Settings that come and go with the link. */
 static inline void engine_allow_direct(struct engine *engine, bool direct)
 {
     engine->unreliable.settings.direct = direct;
+}
+
+static inline void engine_allow_direct_above(struct engine *engine, uint32_t length)
+{
+    engine->unreliable.settings.direct_above = length;
 }
 
 static inline void engine_allow_references(struct engine *engine, uint32_t segment)
@@ -379,8 +385,8 @@ static inline bool engine_may_begin_read(const struct engine *engine, uint32_t l
            length <= DIRECT_LENGTH_MAX && length <= settings->max_message && settings->max_rd_atomic;
 }
 
-/* Returns true if the next work to be sent is a READ or WRITE that the owner may do by itself. */
-bool engine_next_is_direct(const struct engine *);
+/* The next work to be sent, if it is a READ or WRITE that the owner may do by itself; NULL otherwise. */
+const struct send_wqe *engine_next_direct(const struct engine *);
 
 /* Returns true if the position may go to another engine now. False inside a message, while an answer is owed or after a
  * failure. */

@@ -8,7 +8,7 @@
 static bool direct_may(const struct rc *rc, const struct send_wqe *work)
 {
     bool reads = work->opcode == IBV_WR_RDMA_READ;
-    return rc_direct_is(work) && !work->started && work->length && work->length <= DIRECT_LENGTH_MAX &&
+    return rc_direct_goes(rc, work) && !work->started && work->length <= DIRECT_LENGTH_MAX &&
            work->length <= rc->settings.max_message && (!reads || rc->settings.max_rd_atomic);
 }
 
@@ -83,7 +83,8 @@ static void direct_begin_behind(struct requester *requester)
 static bool direct_is_due(const struct rc *rc)
 {
     const struct send_queue *queue = &rc->requester.queue;
-    return queue->head == queue->next && rc_direct_next(rc) && !send_queue_at(queue, queue->next)->started;
+    const struct send_wqe *work = rc_direct_next(rc);
+    return queue->head == queue->next && work && rc_direct_goes(rc, work) && !work->started;
 }
 
 /* A completion may make the owner fail the engine: then it has ended the others, too. */
@@ -109,6 +110,7 @@ void rc_direct_begun(struct rc *rc, const struct send_wqe *work)
     requester->packets_first -= requester->packets_first > 0;
     requester->direct_lately -= requester->direct_lately > 0;
     requester->packets_begun = true;
-    if (!rc_direct_is(work))
+    bool unasked = work->opcode == IBV_WR_RDMA_WRITE && !requester->direct_lately; /* its ACK may come late */
+    if (!rc_direct_is(work) || unasked)
         requester->mixed_until = requester->queue.next + 1;
 }

@@ -18,11 +18,18 @@ static inline bool rc_direct_is(const struct send_wqe *work)
            (work->opcode == IBV_WR_RDMA_READ && !(work->flags & WORK_INTO_RECEIVE));
 }
 
-/* Returns true if the next work to be sent is one. */
-static inline bool rc_direct_next(const struct rc *rc)
+/* Where settings.direct: returns true for one that the owner wants to do without a packet. */
+static inline bool rc_direct_goes(const struct rc *rc, const struct send_wqe *work)
+{
+    return rc_direct_is(work) && work->length > rc->settings.direct_above;
+}
+
+/* The next work to be sent, if it is one; NULL otherwise. */
+static inline const struct send_wqe *rc_direct_next(const struct rc *rc)
 {
     const struct send_queue *queue = &rc->requester.queue;
-    return queue->next != queue->tail && rc_direct_is(send_queue_at(queue, queue->next));
+    const struct send_wqe *work = send_queue_at(queue, queue->next);
+    return queue->next != queue->tail && rc_direct_is(work) ? work : NULL;
 }
 
 /* Where settings.direct: returns true if this work, the next, waits until nothing is on its way, to be done so then.
@@ -32,9 +39,8 @@ static inline bool rc_direct_next(const struct rc *rc)
 static inline bool rc_direct_holds(const struct rc *rc, const struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;
-    return requester->queue.head != requester->queue.next && !requester->packets_first && rc_direct_is(work) &&
-           work->length && work->length <= DIRECT_LENGTH_MAX &&
-           (int32_t)(requester->mixed_until - requester->queue.head) <= 0;
+    return requester->queue.head != requester->queue.next && !requester->packets_first && rc_direct_goes(rc, work) &&
+           work->length <= DIRECT_LENGTH_MAX && (int32_t)(requester->mixed_until - requester->queue.head) <= 0;
 }
 
 /* This work begins as packets. */

@@ -88,6 +88,126 @@ static void nothing_waits_for_a_SEND_that_came_before(void **state)
     sends(rig, WRITE_ONLY, RIG_OURS + 1);
 }
 
+/* Short work goes as packets while its owner says so. */
+static void short_work_does_not_wait_for_short_work(void **state)
+{
+    struct rig *rig = *state;
+    permitted = true;
+    rig->engine.rc.settings.direct = true;
+    rig->engine.rc.settings.direct_above = 8;
+    for (int i = 0; i < 3; i++)
+        post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 8, .rkey = 9);
+    rc_direct(&rig->engine.rc, do_when_permitted);
+    for (uint32_t i = 0; i < 3; i++)
+        sends(rig, WRITE_ONLY, RIG_OURS + i);
+    is_silent(rig);
+}
+
+/* --- both ways, in any mixture: each work is done in its turn */
+
+struct mixture {
+    struct rig *rig;
+    uint64_t posted, done;     /* works; each is done when its owner does it or the peer answers */
+    uint64_t asked[RIG_QUEUE]; /* works that left in packets, */
+    uint32_t psns[RIG_QUEUE], lengths[RIG_QUEUE];
+    bool reads[RIG_QUEUE]; /* of which some are READs, */
+    bool asks[RIG_QUEUE];  /* and some ask for an ACK */
+    unsigned first, last;  /* of them, those that the peer has not answered */
+    unsigned by_owner, by_peer;
+    uint32_t chance;
+};
+
+static struct mixture *mixed;
+
+static uint32_t next_chance(struct mixture *mixture, uint32_t below)
+{
+    mixture->chance = mixture->chance * 1664525 + 1013904223;
+    return (mixture->chance >> 8) % below;
+}
+
+/* All work before it has been answered, so the peer has done it. */
+static bool do_in_turn(struct engine_owner *owner, const struct direct_works *works)
+{
+    assert_int_equal(mixed->first, mixed->last);
+    for (uint32_t i = 0; i < works->count; i++) {
+        assert_int_equal(works->works[i]->id, mixed->done + 1);
+        assert_true(works->works[i]->length > mixed->rig->engine.rc.settings.direct_above);
+        mixed->done++;
+        mixed->by_owner++;
+    }
+    return true;
+}
+
+static void post_some(struct mixture *mixture)
+{
+    bool sends = !next_chance(mixture, 30), reads = next_chance(mixture, 2);
+    enum ibv_wr_opcode opcode = sends ? IBV_WR_SEND : reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+    if (mixture->posted - mixture->done >= RIG_QUEUE / 2 || mixture->rig->ended >= 2 * RIG_QUEUE - 40)
+        return;
+    mixture->posted = post(mixture->rig, .opcode = opcode, .length = next_chance(mixture, 2) ? 8 : 200, .at = 0x1000,
+                           .rkey = 9, .flags = next_chance(mixture, 2) ? IBV_SEND_SIGNALED : 0);
+}
+
+/* What leaves is the next work. */
+static void transmit_all(struct mixture *mixture)
+{
+    struct rig *rig = mixture->rig;
+    while (rig_transmit(rig)) {
+        unsigned at = mixture->last++ % RIG_QUEUE;
+        mixture->asked[at] = mixture->done + (mixture->last - mixture->first);
+        mixture->psns[at] = rig->out.psn;
+        mixture->reads[at] = op_operation(rig->out.opcode) == OPERATION_READ_REQUEST;
+        mixture->lengths[at] = rig->out.length;
+        mixture->asks[at] = mixture->reads[at] || rig->out.ack_requested;
+        assert_true(mixture->asked[at] <= mixture->posted);
+    }
+}
+
+/* The peer answers up to the next packet that asked; or all, when it has been quiet for long. */
+static void answer_some(struct mixture *mixture, bool late)
+{
+    unsigned at = mixture->first;
+    while (at != mixture->last && !mixture->asks[at % RIG_QUEUE] && !(late && at + 1 == mixture->last))
+        at++;
+    if (at == mixture->last)
+        return;
+    unsigned place = at % RIG_QUEUE;
+    mixture->done = mixture->asked[place];
+    mixture->by_peer += at + 1 - mixture->first;
+    mixture->first = at + 1;
+    if (mixture->reads[place])
+        arrives(mixture->rig, READ_RESPONSE_ONLY, mixture->psns[place], .bytes = mixture->lengths[place]);
+    else
+        is_acknowledged(mixture->rig, mixture->psns[place]);
+}
+
+static void no_work_overtakes_another_whichever_way_it_goes(void **state)
+{
+    struct rig *rig = *state;
+    struct mixture mixture = {.rig = rig, .chance = 7};
+    mixed = &mixture;
+    rig->engine.rc.settings.direct = true;
+    rig->engine.rc.settings.ack_mask = 15;
+    for (int step = 0; step < 400000; step++) {
+        if (!next_chance(&mixture, 4))
+            rig->engine.rc.settings.direct_above = next_chance(&mixture, 2) ? 100 : 0;
+        if (!next_chance(&mixture, 3))
+            post_some(&mixture);
+        if (rc_direct_next(&rig->engine.rc))
+            rc_direct(&rig->engine.rc, do_in_turn);
+        transmit_all(&mixture);
+        if (!next_chance(&mixture, 3))
+            answer_some(&mixture, !next_chance(&mixture, 50));
+        assert_int_equal(rig->failures, 0);
+        assert_int_equal(rig->drops, 0);
+        for (unsigned i = 0; i < rig->ended; i++)
+            assert_int_equal(rig->ends[i].status, IBV_WC_SUCCESS);
+        rig->ended = 0;
+    }
+    assert_true(mixture.by_owner > 10000);
+    assert_true(mixture.by_peer > 10000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +215,8 @@ int main(void)
         script(what_is_still_not_permitted_then_waits_no_more),
         script(it_may_have_many_packets),
         script(nothing_waits_for_a_SEND_that_came_before),
+        script(short_work_does_not_wait_for_short_work),
+        script(no_work_overtakes_another_whichever_way_it_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

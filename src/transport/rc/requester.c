@@ -409,7 +409,7 @@ static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *w
     bool fits = work->length <= settings->segment && work->length <= settings->max_message &&
                 !(settings->reference_segment && work->length >= settings->reference_from);
     return (class == REQUEST_SEND || class == REQUEST_WRITE) && !work->started && fits &&
-           !(work->flags & IBV_SEND_FENCE) && !(settings->direct && rc_direct_is(work)) &&
+           !(work->flags & IBV_SEND_FENCE) && !(settings->direct && rc_direct_goes(rc, work)) &&
            psn_add(requester->next_psn, -requester->acked_psn) < requester->congestion.window;
 }
 

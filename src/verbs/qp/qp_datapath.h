@@ -35,7 +35,8 @@ struct qp_datapath {
     struct traffic_flow flow;
     struct engine engine;
     struct qp_tags tags;
-    struct stream writes;       /* that it does by itself (qp_direct.c) */
+    struct stream writes;       /* that it does by itself (qp_direct.c); */
+    struct polled polled;       /* and whether the peer would take packets at once */
     struct domain_block memory; /* of the send queue and of `staged` */
     struct send_queue staged;   /* for batches, where the engine itself posts work; or no memory */
     struct qp_adverse *adverse; /* adverse/qp_adverse.h; NULL: the process is not adverse */

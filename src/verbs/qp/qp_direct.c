@@ -127,14 +127,31 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
            shm_can_direct(link);
 }
 
+enum { SHORT_MAX = 1024 }; /* longer ones cost two copies in the ring */
+
+/* The longest works that go as packets, as the peer polls and takes them at once; 0: none. */
+static inline uint32_t direct_above(struct qp *qp, struct link *link, const struct send_wqe *next)
+{
+    struct polled *polled = &qp_datapath(qp)->polled;
+    bool rings = polled->rings;
+    if (next->length <= SHORT_MAX)
+        rings = polled_takes_ring(polled, engine_queue(qp_engine(qp))->next, shm_attention(link), clock_now);
+    else
+        polled_pauses(polled);
+    return rings ? SHORT_MAX : 0;
+}
+
 bool qp_transmit_directly(struct qp *qp, struct link *link)
 {
     struct engine *engine = qp_engine(qp);
-    if (!engine_next_is_direct(engine))
+    const struct send_wqe *next = engine_next_direct(engine);
+    if (!next)
         return false;
     bool direct = qp_may_direct(qp, link);
+    uint32_t above = direct ? direct_above(qp, link, next) : 0;
     engine_allow_direct(engine, direct);
-    if (!direct)
+    engine_allow_direct_above(engine, above);
+    if (!direct || next->length <= above)
         return false;
     engine_transmit_directly(engine, qp_direct);
     return !engine_may_have_output(engine);

@@ -9,22 +9,24 @@ static void polled_begin(struct polled *polled, uint32_t work)
     polled->first = work - POLLED_WINDOW;
 }
 
-/* The ring is not used for a while. */
-static void polled_fail(struct polled *polled, uint32_t least)
+static uint32_t polled_bounded(uint64_t works)
 {
-    uint32_t again = polled->needed < least ? least : 2 * polled->needed;
-    polled->needed = again < POLLED_MOST ? again : POLLED_MOST;
-    polled->count = 0;
+    return works < POLLED_FIRST ? POLLED_FIRST : works < POLLED_MOST ? (uint32_t)works : POLLED_MOST;
 }
 
-/* The work before this one was late, if it went through the ring. */
-cold static bool polled_slept(struct polled *polled, uint32_t work, uint32_t attention)
+/* As many works go without a packet as take ten times what was lost since the window began. */
+static uint32_t polled_repay(const struct polled *polled, uint32_t work, nanos now)
 {
-    bool paid = polled->count >= POLLED_PAYS;
+    nanos expected = (nanos)(work - polled->first) * polled->direct, spent = nanos_since(polled->begun, now);
+    nanos lost = nanos_since(expected, spent), most = polled_late_most;
+    return polled_bounded(10 * (lost < most ? lost : most) / (polled->direct ? polled->direct : 1));
+}
+
+/* If the work before this one went through the ring, it was perhaps late. */
+cold static bool polled_slept(struct polled *polled, uint32_t work, uint32_t attention, nanos (*clock)(void))
+{
     if (polled->rings)
-        polled_fail(polled, POLLED_AFTER_LATE);
-    if (polled->rings && paid)
-        polled->needed = 0;
+        polled->needed = polled->count < POLLED_PAYS ? polled_repay(polled, work, clock()) : 0;
     polled->rings = false;
     polled->attention = attention;
     polled->count = 0;
@@ -58,10 +60,10 @@ static void polled_compare(struct polled *polled, uint32_t each)
         polled->lost = -POLLED_CREDIT * direct;
     if (polled->lost <= POLLED_LOSS * direct)
         return;
-    if (polled->count >= POLLED_PAYS)
-        polled->needed = 0;
-    polled_fail(polled, POLLED_AFTER_SLOW);
+    bool again = polled->count < POLLED_PAYS && polled->needed >= POLLED_AFTER_SLOW;
+    polled->needed = polled_bounded(again ? 2 * (uint64_t)polled->needed : POLLED_AFTER_SLOW);
     polled->rings = false;
+    polled->count = 0;
 }
 
 cold static void polled_measure(struct polled *polled, uint32_t work, nanos now)
@@ -76,18 +78,19 @@ cold static void polled_measure(struct polled *polled, uint32_t work, nanos now)
     polled->first = work;
 }
 
-cold static void polled_try(struct polled *polled, uint32_t work)
+cold static void polled_try(struct polled *polled, uint32_t work, nanos now)
 {
     polled->rings = true;
     polled->count = 0;
     polled->lost = 0;
-    polled_begin(polled, work);
+    polled->begun = now;
+    polled->first = work;
 }
 
 bool polled_takes_ring(struct polled *polled, uint32_t work, uint32_t attention, nanos (*clock)(void))
 {
     if (attention % 2 || unlikely(attention != polled->attention))
-        return polled_slept(polled, work, attention);
+        return polled_slept(polled, work, attention, clock);
     if (work == polled->last)
         return polled->rings;
     polled->last = work;
@@ -95,7 +98,7 @@ bool polled_takes_ring(struct polled *polled, uint32_t work, uint32_t attention,
         polled_measure(polled, work, clock());
     polled->count += polled->count < POLLED_MOST;
     if (unlikely(!polled->rings && polled->count >= (polled->needed ? polled->needed : POLLED_FIRST)))
-        polled_try(polled, work);
+        polled_try(polled, work, clock());
     return polled->rings;
 }
 

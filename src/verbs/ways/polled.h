@@ -7,9 +7,9 @@
  * polls takes a packet in a quarter of the time of the system call; a peer that sleeps has to be woken for it. A peer
  * that did not sleep during some tens of works polls, and the next ones go through its ring for as long as it does not
  * sleep. Of a poller that stops the peer's helper takes the last packet, and then sleeps: that one work is late. It
- * must not cost a program that alternates more than it gains: so after a late work the peer must be awake for longer
- * before the ring is used again, each time twice as long, unless so many works went through the ring in between that
- * they have paid for it. Pure; under the owner's lock. */
+ * must not cost a program that alternates more than a tenth of its time: so after it the next works go without a
+ * packet, for ten times as long as was lost, unless so many went through the ring before that they have paid for it.
+ * Pure; under the owner's lock. */
 #ifndef VERBS_WAYS_POLLED_H
 #define VERBS_WAYS_POLLED_H
 
@@ -19,17 +19,20 @@
 #include "base/nanos.h"
 
 enum {
-    POLLED_FIRST = 128,       /* so many works long the peer must have been awake; */
-    POLLED_AFTER_SLOW = 512,  /* after the ring was slower so many, and twice as many the next time, */
-    POLLED_AFTER_LATE = 8192, /* after a late work so many, and likewise, */
-    POLLED_MOST = 1 << 20,    /* up to this */
-    POLLED_PAYS = 8192,       /* works through the ring that are worth a late one */
-    POLLED_WINDOW = 32,       /* works that are measured together */
-    POLLED_CLIPPED = 16,      /* one that took so many times the usual counts as that: the program paused, or had no
-                                 processor */
-    POLLED_LOSS = 16,         /* so many windows' time was lost: the ring is slower; */
-    POLLED_CREDIT = 32,       /* so much at most may have been gained before */
+    POLLED_FIRST = 128,      /* so many works long the peer must have been awake; */
+    POLLED_AFTER_SLOW = 512, /* after the ring was slower so many, and twice as many the next time; after late work as
+                                many as take ten times what it took longer, */
+    POLLED_MOST = 1 << 20,   /* up to this */
+    POLLED_PAYS = 8192,      /* works through the ring that are worth a late one */
+    POLLED_WINDOW = 32,      /* works that are measured together */
+    POLLED_CLIPPED = 16,     /* one that took so many times the usual counts as that: the program paused, or had no
+                                processor */
+    POLLED_LOSS = 16,        /* so many windows' time was lost: the ring is slower; */
+    POLLED_CREDIT = 32,      /* so much at most may have been gained before */
 };
+
+/* More that it seems to take is a pause of the program. */
+static const nanos polled_late_most = 10 * NANOS_MILLISECOND;
 
 struct polled {
     nanos begun;        /* the window; 0: there is none */

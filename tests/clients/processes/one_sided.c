@@ -4,10 +4,11 @@
  *   ended    the owner deregisters, changes the access, moves or destroys the queue pair while it is written: once the
  *            call has returned no byte changes
  *   order    a WRITE behind a SEND and a SEND behind a WRITE are seen in that order
+ *   ways     the owner polls, looks at its memory and sleeps by turns, so that short work goes as packets and without,
+ *            between longer work, which goes without; it is seen in the order of posting all the same
  *   killed   the writer is killed in the midst; the owner's calls return all the same
- *   stopped  the writer is stopped in the midst, mostly within a WRITE; the owner does not wait until it goes on, and no
- *            byte changes afterwards
- *   refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
+ *   stopped  the writer is stopped in the midst, mostly within a WRITE; the owner does not wait until it goes on, and
+ * no byte changes afterwards refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
  *
  * Exit status 0, or 1 with a sentence. */
 #include <errno.h>
@@ -40,7 +41,7 @@ struct side {
     struct endpoint endpoint;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    _Alignas(4096) char memory[8192];
+    _Alignas(4096) char memory[65536];
 };
 
 static struct side side;
@@ -238,6 +239,95 @@ static int run_order(bool writer, unsigned rounds)
     return 0;
 }
 
+/* --- ways */
+
+enum { LONG = 2048, FLYING = 16, SOURCES = 16384, RESULT = 8192, WORK_EACH = 20000 };
+
+/* The last bytes of LONG, so many of them: those at `block` of ours, and the owner's. */
+static void ask_of(enum ibv_wr_opcode opcode, uint64_t block, uint32_t length, bool signalled)
+{
+    struct ibv_sge sge = {(uintptr_t)side.memory + block + LONG - length, length, side.mr->lkey};
+    struct ibv_send_wr send = {.sg_list = &sge, .num_sge = 1, .opcode = opcode}, *bad;
+    send.send_flags = signalled ? IBV_SEND_SIGNALED : 0;
+    send.wr.rdma.remote_addr = stage->addresses[OWNER].memory + LONG - length;
+    send.wr.rdma.rkey = stage->addresses[OWNER].rkey;
+    if (ibv_post_send(side.qp, &send, &bad))
+        die("ibv_post_send");
+}
+
+static void wait_for_one(unsigned number)
+{
+    struct ibv_wc wc;
+    double until = now_seconds() + 30;
+    while (!ibv_poll_cq(side.endpoint.cq, 1, &wc))
+        if (now_seconds() > until)
+            die("ways: work %u does not end", number);
+    if (wc.status)
+        die("ways: work %u fails with status %d", number, wc.status);
+}
+
+/* The word that the last byte of all work is in. */
+static volatile uint64_t *word_of(uint64_t block)
+{
+    return (uint64_t *)(void *)(side.memory + block + LONG - sizeof(uint64_t));
+}
+
+/* The WRITE of this number, and now and then a READ behind it, which must see it. Each phase has another mixture. */
+static void write_and_read(unsigned number)
+{
+    unsigned phase = number / WORK_EACH;
+    uint64_t source = SOURCES + number % FLYING * LONG;
+    bool is_long = phase % 3 == 0 ? false : phase % 3 == 1 ? number % 5 == 0 : number % 100 == 0;
+    unsigned each = phase % 4 == 3 ? FLYING - 4 : 3;
+    bool reads = number % (each + 1) == 0, signalled = reads || number % each == 0;
+    *word_of(source) = number;
+    ask_of(IBV_WR_RDMA_WRITE, source, is_long ? LONG : 8, signalled && !reads);
+    if (reads)
+        ask_of(IBV_WR_RDMA_READ, RESULT, number % 8 && phase % 2 ? LONG : 8, true);
+    if (signalled)
+        wait_for_one(number);
+    if (reads && *word_of(RESULT) != number)
+        die("a READ behind WRITE %u gets %llu", number, (unsigned long long)*word_of(RESULT));
+}
+
+static void write_all_ways(unsigned works)
+{
+    for (unsigned number = 1; number <= works; number++)
+        write_and_read(number);
+    ask_of(IBV_WR_RDMA_READ, RESULT, 8, true);
+    wait_for_one(works);
+    atomic_store(&stage->stop, true);
+}
+
+/* Polls in every other phase, and in the others looks and sleeps now and then. */
+static void see_all_ways(unsigned works)
+{
+    volatile uint64_t *word = word_of(0);
+    struct ibv_wc wc;
+    uint64_t seen = 0;
+    for (uint64_t look = 0; !atomic_load(&stage->stop); look++) {
+        uint64_t now = *word;
+        if (now < seen)
+            die("WRITE %llu is seen behind WRITE %llu", (unsigned long long)now, (unsigned long long)seen);
+        seen = now;
+        if (now / WORK_EACH % 2 == 0)
+            ibv_poll_cq(side.endpoint.cq, 1, &wc);
+        else if (look % 100000 == 0)
+            usleep(100);
+    }
+    if (*word != works)
+        die("the last WRITE is %llu", (unsigned long long)*word);
+}
+
+static int run_ways(bool writer, unsigned works)
+{
+    open_side();
+    make_qp();
+    meet(writer ? WRITER : OWNER, 1);
+    writer ? write_all_ways(works) : see_all_ways(works);
+    return 0;
+}
+
 /* --- killed, refused */
 
 static int run_writer_for_ever(void)
@@ -361,13 +451,15 @@ static int run(const char *mode, bool writer, pid_t child, unsigned rounds)
         return run_ended(writer, rounds);
     if (!strcmp(mode, "order"))
         return run_order(writer, rounds);
+    if (!strcmp(mode, "ways"))
+        return run_ways(writer, rounds);
     if (!strcmp(mode, "killed"))
         return run_killed(writer, child);
     if (!strcmp(mode, "stopped"))
         return run_stopped(writer, child, rounds);
     if (!strcmp(mode, "refused"))
         return run_refused(writer, rounds);
-    die("usage: one_sided ended|order|killed|stopped|refused [ROUNDS]");
+    die("usage: one_sided ended|order|ways|killed|stopped|refused [ROUNDS]");
 }
 
 int main(int argc, char **argv)
