@@ -14,15 +14,15 @@ cold static enum reason memory_of_nothing(bool written, uint32_t length, struct 
 }
 
 /* A region of nothing, or one that a driver copies: then the program promises the bytes until the work has ended. */
-cold static enum reason find_unusual(const struct qp *qp, const struct region *region, const struct ibv_sge *sge,
-                                     unsigned access, struct iovec *out)
+cold static enum reason find_unusual(const struct region *region, const struct ibv_sge *sge, unsigned access,
+                                     struct iovec *out)
 {
     bool written = access & IBV_ACCESS_LOCAL_WRITE;
     if (region->kind == REGION_NULL)
         return memory_of_nothing(written, sge->length, out);
     *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
     if (!written)
-        foreign_send(qp, out->iov_base, out->iov_len);
+        foreign_send(region->pd, out->iov_base, out->iov_len);
     return REASON_NONE;
 }
 
@@ -45,7 +45,7 @@ __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct 
     if (access & ~region->access)
         return REASON_LOCAL_PERMISSION;
     if (unlikely(region->kind >= REGION_FOREIGN))
-        return find_unusual(qp, region, sge, access, out);
+        return find_unusual(region, sge, access, out);
     *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
     return REASON_NONE;
 }
