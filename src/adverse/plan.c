@@ -28,9 +28,8 @@ const char adverse_example[] = "seed=7,only=late-write,scale=10%";
 
 struct reading {
     struct adverse_plan *plan;
-    bool chosen;      /* there was an only= */
-    unsigned given;   /* keys that stand once in a list, a bit each */
-    uint32_t on, off; /* behaviours that were named, a bit each */
+    bool chosen;    /* there was an only= */
+    unsigned given; /* keys that stand once in a list, a bit each */
 };
 
 static bool adverse_number(const char *text, uint64_t *number, const char **end)
@@ -77,11 +76,7 @@ static const char *choose(struct reading *reading, const char *value, bool on)
     enum adverse behaviour = find_behaviour(value);
     if (behaviour == ADVERSE_BEHAVIOURS)
         return no_behaviour;
-    uint32_t bit = 1u << behaviour, *same = on ? &reading->on : &reading->off;
-    if ((on ? reading->off : reading->on) & bit)
-        return "contradicts another item";
-    *same |= bit;
-    reading->plan->on = on ? reading->plan->on | bit : reading->plan->on & ~bit;
+    reading->plan->on = (reading->plan->on & ~(1u << behaviour)) | (uint32_t)on << behaviour;
     return NULL;
 }
 
