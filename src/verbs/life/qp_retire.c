@@ -71,6 +71,7 @@ void qp_release(struct qp *qp)
     recorded_end(qp_datapath(qp)->recorded);
     domain_give_back(&qp_datapath(qp)->memory);
     free(qp->sends.saved);
+    free(qp_datapath(qp)->ways);
     qp_tell_nothing(qp);
     qp_inquiry_end(qp);
     if (qp->kind->release)

@@ -20,8 +20,12 @@
 struct qp_tags {
     struct tags_port port; /* messages and rendezvous under way */
     uint32_t working;      /* places of the send queue that rendezvous have */
-    struct polled reads;   /* the way of the rendezvous' READs, */
-    uint32_t read;         /* which are counted in parts of 64 KiB */
+    uint32_t read;         /* by rendezvous, in parts of 64 KiB */
+};
+
+/* Whether packets are faster than what a queue pair does by itself. */
+struct qp_ways {
+    struct polled work, rendezvous;
 };
 
 struct qp_adverse;
@@ -36,7 +40,7 @@ struct qp_datapath {
     struct engine engine;
     struct qp_tags tags;
     struct stream writes;       /* that it does by itself (qp_direct.c); */
-    struct polled polled;       /* and whether the peer would take packets at once */
+    struct qp_ways *ways;       /* and the faster ways; NULL until there is such work */
     struct domain_block memory; /* of the send queue and of `staged` */
     struct send_queue staged;   /* for batches, where the engine itself posts work; or no memory */
     struct qp_adverse *adverse; /* adverse/qp_adverse.h; NULL: the process is not adverse */

@@ -129,15 +129,26 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 
 enum { SHORT_MAX = 1024 }; /* longer ones cost two copies in the ring */
 
+/* Not in the queue pair, as few of many have such work. NULL: there is no memory, and nothing goes as packets. */
+static inline struct qp_ways *find_ways(struct qp *qp)
+{
+    struct qp_datapath *datapath = qp_datapath(qp);
+    if (unlikely(!datapath->ways))
+        datapath->ways = (struct qp_ways *)calloc(1, sizeof *datapath->ways);
+    return datapath->ways;
+}
+
 /* The longest works that go as packets, as the peer polls and takes them at once; 0: none. */
 static inline uint32_t direct_above(struct qp *qp, struct link *link, const struct send_wqe *next)
 {
-    struct polled *polled = &qp_datapath(qp)->polled;
-    bool rings = polled->rings;
+    struct qp_ways *ways = find_ways(qp);
+    if (unlikely(!ways))
+        return 0;
+    bool rings = ways->work.rings;
     if (next->length <= SHORT_MAX)
-        rings = polled_takes_ring(polled, engine_queue(qp_engine(qp))->next, shm_attention(link), clock_now);
+        rings = polled_takes_ring(&ways->work, engine_queue(qp_engine(qp))->next, shm_attention(link), clock_now);
     else
-        polled_pauses(polled);
+        polled_pauses(&ways->work);
     return rings ? SHORT_MAX : 0;
 }
 
@@ -170,12 +181,13 @@ bool qp_read_directly(struct qp *qp, const struct send_wqe *work)
     enum { PART = 1 << 16 };
     struct direct_works these = {.count = 1, .length = work->length, .works = {work}};
     struct qp_tags *tags = qp_tags(qp);
+    struct qp_ways *ways = find_ways(qp);
     tags->read += work->length / PART + 1;
     if (!qp_knows_peer(qp) || !qp_may_direct(qp, qp->path.peer->link) ||
         !engine_may_begin_read(qp_engine(qp), work->length) ||
         gather_list(qp_owner(qp), true, work->sge, work->sge_count, IBV_ACCESS_LOCAL_WRITE, 0, work->length,
                     these.pieces, &these.piece_count) ||
-        polled_takes_ring(&tags->reads, tags->read, 0, clock_now))
+        (ways && polled_takes_ring(&ways->rendezvous, tags->read, 0, clock_now)))
         return false;
     return qp_direct(qp_owner(qp), &these);
 }
