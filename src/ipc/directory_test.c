@@ -207,6 +207,11 @@ static int use_foreign_table(const char *directory, void *context)
     return 0;
 }
 
+static void see_process(const struct node_entry *entry, void *context)
+{
+    fail_msg("process %d uses it", (int)entry->pid);
+}
+
 static void a_foreign_table_in_use_is_left_alone(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[256];
@@ -223,8 +228,13 @@ static void a_foreign_table_in_use_is_left_alone(void **state)
     check_refused(directory, EBUSY, layout);
     snprintf(layout, sizeof layout, "this one has layout %u", node_layout());
     check_refused(directory, EBUSY, layout);
+    assert_int_equal(node_list(directory, see_process, NULL, why, sizeof why), EBUSY);
+    assert_non_null(strstr(why, layout));
+    assert_int_equal(node_sweep(directory), -EBUSY);
     kill(user, SIGKILL);
     rig_wait(user, 10);
+    assert_int_equal(node_list(directory, see_process, NULL, why, sizeof why), 0);
+    assert_int_equal(node_sweep(directory), 0);
     assert_int_equal(open_result(directory, why), 0);
     rig_remove(directory);
     rig_unshare(ready, sizeof *ready);

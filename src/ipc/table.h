@@ -98,8 +98,9 @@ struct table {
 };
 
 /* Opens the directory's table. `create`: makes directory and table when they are missing and replaces an unused table
- * of another layout; without it, ENOENT. EIO: it is lost, and its other openers in this process must close it first. 0,
- * or errno and a sentence. */
+ * of another layout; without it, ENOENT, and ESTALE for such a table, without a sentence. EBUSY: processes use one of
+ * another layout. EIO: it is lost, and its other openers in this process must close it first. 0, or errno and a
+ * sentence. */
 int table_open(struct table **, const char *directory, bool create, char *why, size_t why_size);
 void table_close(struct table *);
 

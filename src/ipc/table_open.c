@@ -148,6 +148,13 @@ static int replace(const char *directory, int descriptor, char *why, size_t why_
     return error && error != ENOENT ? fail(error, directory, "replaced", why, why_size) : EAGAIN;
 }
 
+/* Any lock of another process counts, as in `replace`. */
+static bool is_unused(int descriptor)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return !fcntl(descriptor, F_GETLK, &lock) && lock.l_type == F_UNLCK;
+}
+
 static struct table *find_opened(const struct stat *status)
 {
     struct table *table = opened;
@@ -216,12 +223,14 @@ static int try_open(struct table **result, const char *directory, bool create, c
     }
     if (descriptor < 0)
         return fail(errno, directory, "opened", why, why_size);
-    int error = ENOENT;
+    int error = EBUSY;
     directory_share(directory, descriptor); /* its owner may have opened the directory since; no other user can */
     if (is_ours(descriptor))
         error = keep(result, directory, descriptor);
     else if (create)
         error = replace(directory, descriptor, why, why_size);
+    else if (is_unused(descriptor))
+        error = ESTALE;
     else
         tell_version(directory, descriptor, why, why_size);
     if (error)

@@ -43,7 +43,7 @@ int node_list(const char *directory, void (*visit)(const struct node_entry *, vo
         return 0;
     int error = table_open(&table, directory, false, why, why_size);
     if (error)
-        return error;
+        return error == ESTALE ? 0 : error;
     for (unsigned slot = 0; slot < TABLE_SLOTS; slot++)
         if (atomic_load(&table->file->slots[slot].state) == TABLE_LIVE)
             show(table, slot, visit, context);
@@ -59,7 +59,7 @@ int node_sweep(const char *directory)
         return 0;
     int error = table_open(&table, directory, false, why, sizeof why);
     if (error)
-        return -error;
+        return error == ESTALE ? 0 : -error;
     int count = table_sweep_now(table);
     table_close(table);
     return count;
