@@ -105,7 +105,7 @@ void pair_connect(struct pair *pair)
                     .port_num = 1,
                     .grh = {.dgid = pair->peer.gid, .sgid_index = gid_index(), .hop_limit = 64}}};
     struct ibv_qp_attr send = {
-        .qp_state = IBV_QPS_RTS, .timeout = 17, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 4};
+        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 4};
     need(!ibv_modify_qp(pair->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
     need(!ibv_modify_qp(pair->qp, &receive,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

@@ -272,13 +272,16 @@ def a_process_that_ends_loses_nothing():
 
 
 def a_process_that_ends_meanwhile_is_named():
-    """At any moment of the question: there is an answer, or one line that says that there is none."""
+    """At any moment of the question: there is an answer, or one line that says that there is none. In the last try the program is stopped
+    before the question, so that it is not quicker than this script, which may wait for a processor."""
     answers = set()
-    for delay in [step / 2000 for step in range(12)] + [0.05]:
+    for delay in [*(step / 2000 for step in range(12)), 0.05, None]:
         with _running() as program:
+            if delay is None:
+                program.process.send_signal(signal.SIGSTOP)
             with subprocess.Popen([SOFTVERBS, "inject", program.pid, "when work: complete GENERAL_ERR", "when packet: drop"], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, env=cases.environment()) as asking:
-                time.sleep(delay)
+                time.sleep(delay or 0)
                 program.process.kill()
                 out, err = asking.communicate(timeout=patience(30))
         answers.add(asking.returncode)
