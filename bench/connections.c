@@ -17,8 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "measure.h"
 
 enum { BACKLOG = 512, IN_FLIGHT = 256, RUNS_MAX = 1000, ROUTE_MS = 2000 };
 
@@ -35,13 +36,6 @@ static void check(bool fine, const char *what)
         return;
     fprintf(stderr, "connections: %s: %s\n", what, strerror(errno));
     exit(1);
-}
-
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static struct usage usage_now(void)
@@ -291,16 +285,16 @@ static void connect_runs(struct end *end, int *sockets, unsigned times)
     static struct run runs[RUNS_MAX];
     struct sample before = together(hear(answers[0])), standing = before, first = before, last = before;
     for (unsigned i = 0; i < times; i++) {
-        double start = now_seconds();
+        double start = measure_seconds();
         end ? rdma_make_all(end) : tcp_make_all(sockets);
         struct usage other = hear(answers[0]);
-        runs[i].made = now_seconds() - start;
+        runs[i].made = measure_seconds() - start;
         if (!i)
             standing = together(other);
-        start = now_seconds();
+        start = measure_seconds();
         end ? rdma_end_all(end) : tcp_end_all(sockets);
         last = together(hear(answers[0]));
-        runs[i].ended = runs[i].made + now_seconds() - start;
+        runs[i].ended = runs[i].made + measure_seconds() - start;
         first = i ? first : last;
     }
     qsort(runs, times, sizeof *runs, by_length);

@@ -3,7 +3,6 @@
  * for both. Usage: copies read|write BYTES. Prints 10^9 bytes each second of softverbs, of process_vm_readv or
  * process_vm_writev, and of that call with the pieces that softverbs gives it (docs/evidence/one-sided.md: the last 8
  * bytes apart): the medians of the turns. */
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "measure.h"
 
 enum { TURNS = 101, TURN_BYTES = 1 << 26, DEPTH = 16, PAGE = 4096 };
 
@@ -25,19 +25,6 @@ struct side {
     struct ibv_mr *mr;
     struct address peer;
 };
-
-static void pin(int nth)
-{
-    cpu_set_t allowed, one;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2)
-        return;
-    for (int processor = 0; processor < CPU_SETSIZE; processor++)
-        if (CPU_ISSET(processor, &allowed) && nth-- == 0) {
-            CPU_SET(processor, &one);
-            sched_setaffinity(0, sizeof one, &one);
-        }
-}
 
 static void *memory_of(size_t size)
 {
@@ -70,7 +57,7 @@ static pid_t start_target(size_t size, int sockets[2])
         return pid;
     static struct side side;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    pin(0);
+    measure_pin(0);
     side_open(&side, size, sockets[1]);
     for (;;)
         pause();
@@ -82,7 +69,7 @@ static double turn_of_verbs(struct side *side, enum ibv_wr_opcode opcode, size_t
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED}, *bad;
     wr.wr.rdma.remote_addr = side->peer.memory;
     wr.wr.rdma.rkey = side->peer.rkey;
-    double start = now_seconds();
+    double start = measure_seconds();
     for (size_t done = 0; done < TURN_BYTES; done += size) {
         struct ibv_wc wc;
         int count;
@@ -94,7 +81,7 @@ static double turn_of_verbs(struct side *side, enum ibv_wr_opcode opcode, size_t
         if (count < 0 || wc.status)
             die("a request fails");
     }
-    return now_seconds() - start;
+    return measure_seconds() - start;
 }
 
 /* Copies the last 8 bytes as a separate piece of the same call. */
@@ -116,23 +103,11 @@ typedef ssize_t copier(struct side *, pid_t, bool, size_t);
 
 static double turn_of_calls(struct side *side, pid_t target, bool reads, size_t size, copier *copy)
 {
-    double start = now_seconds();
+    double start = measure_seconds();
     for (size_t done = 0; done < TURN_BYTES; done += size)
         if (copy(side, target, reads, size) != (ssize_t)size)
             die("the system does not copy between processes");
-    return now_seconds() - start;
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values)
-{
-    qsort(values, TURNS, sizeof *values, compare);
-    return values[TURNS / 2];
+    return measure_seconds() - start;
 }
 
 /* The first turn of each warms up. */
@@ -145,7 +120,8 @@ static void measure(struct side *side, pid_t target, bool reads, size_t size)
         plain[at] = TURN_BYTES / turn_of_calls(side, target, reads, size, copy_plainly) / 1e9;
         pieces[at] = TURN_BYTES / turn_of_calls(side, target, reads, size, copy_in_pieces) / 1e9;
     }
-    printf("%.4f %.4f %.4f\n", median(verbs), median(plain), median(pieces));
+    printf("%.4f %.4f %.4f\n", measure_median(verbs, TURNS), measure_median(plain, TURNS),
+           measure_median(pieces, TURNS));
 }
 
 int main(int argc, char **argv)
@@ -159,7 +135,7 @@ int main(int argc, char **argv)
         die("no socket");
     pid_t target = start_target(size, sockets);
     static struct side side;
-    pin(1);
+    measure_pin(1);
     side_open(&side, size, sockets[0]);
     measure(&side, target, reads, size);
     kill(target, SIGKILL);

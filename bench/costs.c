@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "measure.h"
 #include "room.h"
 
 enum { BURSTS = 20, BURST = 50, EMPTY_POLLS = 64, KEYS = 256, BYTES = 8, SENDS = 4, LIMIT = 300, SILENCE = 100000 /* us */ };
@@ -67,19 +68,7 @@ struct member {
 
 static double now_us(void)
 {
-    return now_seconds() * 1e6;
-}
-
-static int by_value(const void *one, const void *other)
-{
-    double difference = *(const double *)one - *(const double *)other;
-    return (difference > 0) - (difference < 0);
-}
-
-static double median(double *times, unsigned count)
-{
-    qsort(times, count, sizeof *times, by_value);
-    return times[count / 2];
+    return measure_seconds() * 1e6;
 }
 
 struct member;
@@ -91,7 +80,7 @@ static double measure(struct member *member, double (*run)(struct member *))
     for (int burst = 0; burst < BURSTS; burst++) {
         for (int i = 0; i < BURST; i++)
             times[i] = run(member);
-        double middle = median(times, BURST);
+        double middle = measure_median(times, BURST);
         least = burst && least < middle ? least : middle;
         usleep(1000);
     }
@@ -253,7 +242,7 @@ static double first_round_trips(struct member *hub)
     for (unsigned i = 0; times && i < peers; i++)
         times[i] = round_trip(hub, i * hub->meeting->qps);
     if (times)
-        middle = median(times, peers);
+        middle = measure_median(times, peers);
     free(times);
     return middle;
 }

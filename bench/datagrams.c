@@ -16,17 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { SEGMENTS = 64, BATCH = 65000, WINDOW = 1 << 20, ROOM = 4 << 20, LOST = 20 };
+#include "measure.h"
 
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
+enum { SEGMENTS = 64, BATCH = 65000, WINDOW = 1 << 20, ROOM = 4 << 20, LOST = 20 };
 
 static void fail(const char *what)
 {
@@ -114,14 +108,14 @@ static double send_for(int fd, size_t bytes, double seconds)
     static char batch[BATCH];
     size_t count = BATCH / bytes < SEGMENTS ? BATCH / bytes : SEGMENTS;
     uint64_t sent = 0, taken = 0, given_up = 0;
-    double begin = now_seconds(), now = begin;
+    double begin = measure_seconds(), now = begin;
     while (now - begin < seconds) {
         bool full = sent - taken - given_up + count * bytes > WINDOW;
         if (!learn(fd, full, &taken))
             given_up = sent - taken;
         else if (!full && send(fd, batch, count * bytes, 0) > 0)
             sent += count * bytes;
-        now = now_seconds();
+        now = measure_seconds();
     }
     return (double)taken / (now - begin) / 1e9;
 }

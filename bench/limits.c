@@ -12,7 +12,6 @@
  * - word: microseconds that 8 bytes take to the other process's memory with process_vm_writev (half of a round trip,
  *   the median)
  * - look: microseconds of a process_vm_readv of 8 bytes (the median) */
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,8 +23,9 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "measure.h"
 
 enum { LINE = 64, SLOTS = 1024, ROUNDS = 1000000, MESSAGES = 20000000, WORDS = 100000 };
 
@@ -35,27 +35,6 @@ struct slot {
 } __attribute__((aligned(LINE)));
 
 static struct slot *shared; /* SLOTS of them, seen by both processes; and one more for the consumer's position */
-
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-/* To the nth of the processors that we may use, when there are so many. */
-static void pin(int nth)
-{
-    cpu_set_t allowed, one;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2)
-        return;
-    for (int processor = 0; processor < CPU_SETSIZE; processor++)
-        if (CPU_ISSET(processor, &allowed) && nth-- == 0) {
-            CPU_SET(processor, &one);
-            sched_setaffinity(0, sizeof one, &one);
-        }
-}
 
 static void relax(void)
 {
@@ -69,11 +48,11 @@ static pid_t start_other(void (*run)(void))
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        pin(1);
+        measure_pin(1);
         run();
         _exit(0);
     }
-    pin(0);
+    measure_pin(0);
     return pid;
 }
 
@@ -94,10 +73,10 @@ static void answer_line(void)
 static double measure_line(void)
 {
     pid_t other = start_other(answer_line);
-    double start = now_seconds();
+    double start = measure_seconds();
     pass_line(0);
     waitpid(other, NULL, 0);
-    return (now_seconds() - start) / (2.0 * ROUNDS) * 1e6;
+    return (measure_seconds() - start) / (2.0 * ROUNDS) * 1e6;
 }
 
 static void produce(void)
@@ -116,7 +95,7 @@ static double measure_ring(void)
 {
     uint64_t sum = 0;
     pid_t other = start_other(produce);
-    double start = now_seconds();
+    double start = measure_seconds();
     for (uint64_t i = 0; i < MESSAGES; i++) {
         struct slot *slot = &shared[i % SLOTS];
         while (atomic_load_explicit(&slot->turn, memory_order_acquire) != i + 1)
@@ -125,7 +104,7 @@ static double measure_ring(void)
         if (i % (SLOTS / 4) == 0)
             atomic_store_explicit(&shared[SLOTS].turn, i, memory_order_release);
     }
-    double seconds = now_seconds() - start;
+    double seconds = measure_seconds() - start;
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
     return sum == (uint64_t)MESSAGES * (MESSAGES - 1) / 2 ? MESSAGES / seconds / 1e6 : 0;
@@ -142,7 +121,7 @@ static void pass_word(pid_t other, uint64_t parity, double *samples)
 {
     struct iovec local = {&(uint64_t){0}, 8}, remote = {&shared[parity].turn, 8};
     for (uint64_t turn = 0; turn < WORDS; turn++) {
-        double start = now_seconds();
+        double start = measure_seconds();
         for (int half = 0; half < 2; half++)
             if (half == (int)parity) {
                 *(uint64_t *)local.iov_base = turn + 1;
@@ -151,20 +130,8 @@ static void pass_word(pid_t other, uint64_t parity, double *samples)
                 while (atomic_load_explicit(&shared[1 - parity].turn, memory_order_acquire) != turn + 1)
                     relax();
             }
-        samples[turn] = (now_seconds() - start) / 2;
+        samples[turn] = (measure_seconds() - start) / 2;
     }
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
-static double median(double *samples)
-{
-    qsort(samples, WORDS, sizeof *samples, compare);
-    return samples[WORDS / 2] * 1e6;
 }
 
 static double samples[WORDS];
@@ -180,7 +147,7 @@ static double measure_word(void)
     pid_t other = start_other(answer_word);
     pass_word(other, 0, samples);
     waitpid(other, NULL, 0);
-    return median(samples);
+    return measure_median(samples, WORDS) * 1e6;
 }
 
 static double measure_look(void)
@@ -189,14 +156,14 @@ static double measure_look(void)
     struct iovec local = {&word, sizeof word}, remote = {&shared->turn, sizeof word};
     pid_t other = start_other(sleep_on);
     for (int i = 0; i < WORDS; i++) {
-        double start = now_seconds();
+        double start = measure_seconds();
         if (process_vm_readv(other, &local, 1, &remote, 1, 0) != sizeof word)
             return 0;
-        samples[i] = now_seconds() - start;
+        samples[i] = measure_seconds() - start;
     }
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
-    return median(samples);
+    return measure_median(samples, WORDS) * 1e6;
 }
 
 typedef ssize_t transferrer(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
@@ -220,11 +187,11 @@ static double measure_words(void)
         remote[i] = (struct iovec){&shared[i].turn, sizeof *words};
     }
     pid_t other = start_other(sleep_on);
-    double start = now_seconds();
+    double start = measure_seconds();
     for (int i = 0; i < CALLS; i++)
         if (process_vm_writev(other, local, TOGETHER, remote, TOGETHER, 0) != TOGETHER * sizeof *words)
             return 0;
-    double seconds = now_seconds() - start;
+    double seconds = measure_seconds() - start;
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
     return (double)TOGETHER * CALLS / seconds / 1e6;
@@ -237,7 +204,7 @@ static double rate(size_t size, pid_t other, char *to, char *from, transferrer *
     double start = 0;
     for (size_t i = 0; i < count + count / 10; i++) {
         if (i == count / 10) /* the first tenth warms up */
-            start = now_seconds();
+            start = measure_seconds();
         struct iovec local = {to, size}, remote = {from, size};
         if (!other)
             memcpy(to, from, size);
@@ -245,7 +212,7 @@ static double rate(size_t size, pid_t other, char *to, char *from, transferrer *
             return 0;
         atomic_signal_fence(memory_order_seq_cst);
     }
-    return (double)(count * size) / (now_seconds() - start) / 1e9;
+    return (double)(count * size) / (measure_seconds() - start) / 1e9;
 }
 
 static double measure_copy(size_t size, transferrer *transfer)
@@ -256,7 +223,7 @@ static double measure_copy(size_t size, transferrer *transfer)
     memset(from, 1, size);
     memset(to, 2, size);
     pid_t other = transfer ? start_other(sleep_on) : 0;
-    pin(0);
+    measure_pin(0);
     double result = rate(size, other, to, from, transfer);
     if (other) {
         kill(other, SIGKILL);

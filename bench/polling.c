@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "endpoint.h"
+#include "measure.h"
 
 enum { BATCH = 16, WAITING = 256, REPEATS = 40, EMPTY_POLLS = 256, ROUNDS = 51 };
 
@@ -120,15 +121,15 @@ static bool poll_extended(struct source *source, const struct way *way)
 /* Nanoseconds for all that wait; negative when not all did, since the link was full while another thread held it. */
 static double poll_all(struct source *source, const struct way *way)
 {
-    double start = now_seconds();
+    double start = measure_seconds();
     bool polled = source->extended ? poll_extended(source, way) : poll_classic(source, way);
-    return polled ? (now_seconds() - start) * 1e9 : -1;
+    return polled ? (measure_seconds() - start) * 1e9 : -1;
 }
 
 static void drain(struct source *source)
 {
     struct ibv_wc wc;
-    for (double end = now_seconds() + 0.05; now_seconds() < end;)
+    for (double end = measure_seconds() + 0.05; measure_seconds() < end;)
         ibv_poll_cq(source->cq, 1, &wc);
 }
 
@@ -151,11 +152,11 @@ static double poll_empty(struct source *source)
 {
     struct ibv_poll_cq_attr attr = {0};
     struct ibv_wc wc[BATCH];
-    double start = now_seconds();
+    double start = measure_seconds();
     for (int i = 0; i < EMPTY_POLLS; i++)
         if (source->extended ? !ibv_start_poll(source->extended, &attr) : ibv_poll_cq(source->cq, BATCH, wc))
             die("an empty queue has a completion");
-    return (now_seconds() - start) * 1e9 / EMPTY_POLLS;
+    return (measure_seconds() - start) * 1e9 / EMPTY_POLLS;
 }
 
 static double empty(struct source *source)

@@ -7,16 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "measure.h"
 
 enum { BYTES = 28 }; /* headers, 8 bytes, ICRC */
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void receive(int from, struct sockaddr_in *sender)
 {
@@ -33,24 +27,20 @@ static void answer(int end, const struct sockaddr_in *to)
         exit(1);
 }
 
-static int by_value(const void *one, const void *other)
-{
-    double difference = *(const double *)one - *(const double *)other;
-    return (difference > 0) - (difference < 0);
-}
-
 static void ask(int end, const struct sockaddr_in *to, unsigned count)
 {
     struct sockaddr_in sender;
     double *halves = calloc(count, sizeof *halves);
-    for (unsigned i = 0; halves && i < count; i++) {
-        double start = now_us();
+    if (!halves)
+        exit(1);
+    for (unsigned i = 0; i < count; i++) {
+        double start = measure_seconds();
         answer(end, to);
         receive(end, &sender);
-        halves[i] = (now_us() - start) / 2;
+        halves[i] = (measure_seconds() - start) / 2;
     }
-    qsort(halves, count, sizeof *halves, by_value);
-    printf("%.2f %.2f\n", halves[0], halves[count / 2]);
+    double middle = measure_median(halves, count);
+    printf("%.2f %.2f\n", halves[0] * 1e6, middle * 1e6);
     free(halves);
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "measure.h"
 
 enum {
     TURNS = 7,
@@ -65,19 +66,6 @@ struct side {
     uint32_t posted, received;
 };
 
-static void pin(int nth)
-{
-    cpu_set_t allowed, one;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2)
-        return;
-    for (int processor = 0; processor < CPU_SETSIZE; processor++)
-        if (CPU_ISSET(processor, &allowed) && nth-- == 0) {
-            CPU_SET(processor, &one);
-            sched_setaffinity(0, sizeof one, &one);
-        }
-}
-
 static void post_receive(struct side *side)
 {
     struct ibv_sge sge = {(uintptr_t)side->memory + SIZE / 2, 8, side->mr->lkey};
@@ -91,7 +79,7 @@ static void side_open(struct side *side, int nth, int to_other)
 {
     char connected = 0;
     endpoint_open(&side->endpoint, 2 * DEPTH);
-    pin(nth);
+    measure_pin(nth);
     side->memory = aligned_alloc(SIZE, SIZE);
     if (!side->memory)
         die("no memory");
@@ -220,12 +208,12 @@ static void be_requester(const struct mode *mode, int to_other)
     static struct side side;
     bool reads = mode->opcode == IBV_WR_RDMA_READ;
     side_open(&side, 1, to_other);
-    double start = now_seconds();
+    double start = measure_seconds();
     if (reads)
         read_all(&side, mode);
     else
         ping_pong(&side, mode, true);
-    shared->spent = (now_seconds() - start) / OPS / (reads ? 1 : 2) * 1e6;
+    shared->spent = (measure_seconds() - start) / OPS / (reads ? 1 : 2) * 1e6;
 }
 
 typedef void role(const struct mode *, int to_other);
@@ -258,12 +246,6 @@ static double take_turn(const struct mode *mode)
     return shared->spent;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 int main(int argc, char **argv)
 {
     static double spent[MODES][TURNS];
@@ -275,9 +257,9 @@ int main(int argc, char **argv)
             if (argc < 2 || !strcmp(argv[1], modes[mode].name))
                 spent[mode][turn] = take_turn(&modes[mode]);
     for (unsigned mode = 0; mode < MODES; mode++) {
-        qsort(spent[mode], TURNS, sizeof *spent[mode], compare);
-        if (spent[mode][TURNS / 2] > 0)
-            printf("%s %.4f\n", modes[mode].name, spent[mode][TURNS / 2]);
+        double middle = measure_median(spent[mode], TURNS);
+        if (middle > 0)
+            printf("%s %.4f\n", modes[mode].name, middle);
     }
     return 0;
 }
