@@ -1,5 +1,5 @@
-/* Tag matching in numbers, through the public API: tag_matching match | list | bandwidth [SIZE [WAY]]. Each line of
- * the output is a measurement: names, then a number. See tags.py. */
+/* Tag matching in numbers, through the public API: tag_matching match | list | bandwidth [SIZE [WAY [SECONDS]]], where
+ * SIZE 0 is all sizes and "all" all ways. Each line of the output is a measurement: names, then a number. See tags.py. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "transport/tm/tag_list.h"
 
 enum { MESSAGES = 20000, WINDOW = 16, LARGEST = 1 << 20, BATCH_BYTES = 1 << 26, BATCH_MOST = 2048 };
-#define ENOUGH 0.5 /* seconds for one number */
+#define ENOUGH 0.5 /* seconds for one number, if the command names none */
 #define EXACT UINT64_MAX
 #define ANY_SOURCE 0xffff0000ffffffffu /* which leaves out where MPI's tag has the source */
 
@@ -260,10 +260,10 @@ static double receive_tagged(struct room *room, uint32_t size, uint32_t count)
     return now() - start;
 }
 
-/* No buffer has the tag: each message takes an ordinary receive, and is reported. */
-static double receive_unexpected(struct room *room, uint32_t size, uint32_t count)
+/* No buffer has the tag: each message takes an ordinary receive, and is reported. `reported` counts those of this
+ * queue since it was made. */
+static double receive_unexpected(struct room *room, uint32_t size, uint32_t count, uint32_t *reported)
 {
-    static uint32_t reported;
     struct room_event event;
     uint32_t posted = 0, ended = 0;
     double start = now();
@@ -272,8 +272,8 @@ static double receive_unexpected(struct room *room, uint32_t size, uint32_t coun
             need(!room_post(room, 1, 0, TMH + size));
         need(room_wait(room, &event) && !event.status && event.opcode == IBV_WC_TM_RECV && !event.flags);
         ended++;
-        if (++reported % WINDOW == 0)
-            need(!room_operate(room, IBV_WR_TAG_SYNC, 0, 0, IBV_OPS_TM_SYNC, reported));
+        if (++*reported % WINDOW == 0)
+            need(!room_operate(room, IBV_WR_TAG_SYNC, 0, 0, IBV_OPS_TM_SYNC, *reported));
     }
     return now() - start;
 }
@@ -335,19 +335,20 @@ static void be_sender(int fd, enum way way, uint32_t size)
 }
 
 static double receive_batch(struct room *room, struct ibv_qp *qp, const struct introduction *peer, enum way way,
-                            uint32_t size)
+                            uint32_t size, uint32_t *reported)
 {
     uint32_t count = batch_of(size);
     if (way == READ)
         return read_plain(room, qp, peer, size, count);
     if (way == UNEXPECTED)
-        return receive_unexpected(room, size, count);
+        return receive_unexpected(room, size, count, reported);
     return way == SEND ? receive_plain(room, qp, size, count) : receive_tagged(room, size, count);
 }
 
-/* Bytes in a nanosecond. */
-static double be_receiver(int fd, enum way way, uint32_t size)
+/* Bytes in a nanosecond, of one batch at least. */
+static double be_receiver(int fd, enum way way, uint32_t size, double seconds)
 {
+    uint32_t reported = 0;
     struct room room;
     struct introduction peer;
     double time = 0, bytes = 0;
@@ -355,10 +356,11 @@ static double be_receiver(int fd, enum way way, uint32_t size)
     memset(room.memory, 1, ROOM_MEMORY);
     struct ibv_qp *qp = way < SEND ? room_make_tm_qp(&room, 0) : make_plain(&room);
     introduce(&room, fd, qp, &peer);
-    for (; time < ENOUGH; bytes += (double)size * batch_of(size)) {
+    do {
         need(write(fd, "m", 1) == 1);
-        time += receive_batch(&room, qp, &peer, way, size);
-    }
+        time += receive_batch(&room, qp, &peer, way, size, &reported);
+        bytes += (double)size * batch_of(size);
+    } while (time < seconds);
     need(write(fd, "", 1) == 1);
     ibv_destroy_qp(qp);
     room_close(&room);
@@ -379,26 +381,26 @@ static pid_t start_sender(int fd, enum way way, uint32_t size)
 
 static const char *const names[] = {"eager", "unexpected", "rendezvous", "send", "read"};
 
-static void measure_way(enum way way, uint32_t size)
+static void measure_way(enum way way, uint32_t size, double seconds)
 {
     int fds[2], status;
     need(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
     pid_t child = start_sender(fds[1], way, size);
-    printf("bandwidth %s %u %.4f\n", names[way], size, be_receiver(fds[0], way, size));
+    printf("bandwidth %s %u %.4f\n", names[way], size, be_receiver(fds[0], way, size, seconds));
     need(waitpid(child, &status, 0) == child && !status);
     fflush(stdout);
     close(fds[0]);
     close(fds[1]);
 }
 
-/* Of this size and this way alone; 0, NULL: of all. */
-static void measure_bandwidth(uint32_t only, const char *name)
+/* Of this size and this way alone; 0, "all": of all. */
+static void measure_bandwidth(uint32_t only, const char *name, double seconds)
 {
     static const uint32_t sizes[] = {4096, 65536, LARGEST};
     for (int i = 0; i < 3; i++)
         for (enum way way = 0; way < WAYS; way++)
-            if ((!only || only == sizes[i]) && (!name || !strcmp(name, names[way])))
-                measure_way(way, sizes[i]);
+            if ((!only || only == sizes[i]) && (!strcmp(name, "all") || !strcmp(name, names[way])))
+                measure_way(way, sizes[i], seconds);
 }
 
 int main(int count, char **arguments)
@@ -408,7 +410,8 @@ int main(int count, char **arguments)
     else if (count > 1 && !strcmp(arguments[1], "list"))
         measure_lists();
     else if (count > 1 && !strcmp(arguments[1], "bandwidth"))
-        measure_bandwidth(count > 2 ? (uint32_t)atoi(arguments[2]) : 0, count > 3 ? arguments[3] : NULL);
+        measure_bandwidth(count > 2 ? (uint32_t)atoi(arguments[2]) : 0, count > 3 ? arguments[3] : "all",
+                          count > 4 ? atof(arguments[4]) : ENOUGH);
     else
         return 2;
     return 0;
