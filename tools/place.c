@@ -109,6 +109,18 @@ bool place_profiles(char *to)
     return false;
 }
 
+int place_execute(char *const *arguments)
+{
+    char self[PLACE_PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length > 0) {
+        self[length] = 0;
+        execv(self, arguments);
+    }
+    execv("/proc/self/exe", arguments);
+    return errno;
+}
+
 void place_installed(char *to, size_t size)
 {
     char line[512];

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "config/settings.h"
+#include "place.h"
 
 enum { SECONDS = 30, NAP_NANOS = 5000000, SERVER_SECONDS = 10 };
 
@@ -85,7 +86,7 @@ static _Noreturn void become(const struct session *session, const char *output, 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv(setting_lines[SETTING_DIR].variable, session->directory, 1);
     if (file >= 0 && dup2(file, STDOUT_FILENO) >= 0 && dup2(file, STDERR_FILENO) >= 0)
-        execv("/proc/self/exe", (char *const *)words);
+        place_execute((char *const *)words);
     dprintf(STDERR_FILENO, "%s: %s\n", words[0], strerror(errno));
     _exit(127);
 }

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "config/settings.h"
 #include "meeting.h"
+#include "place.h"
 #include "print/emit.h"
 #include "redact.h"
 #include "settings.h"
@@ -29,7 +30,7 @@ static json_t *ask(char *const *arguments)
         dup2(nothing, STDIN_FILENO);
         dup2(ends[1], STDOUT_FILENO);
         dup2(nothing, STDERR_FILENO);
-        execv("/proc/self/exe", arguments);
+        place_execute(arguments);
         _exit(127);
     }
     close(ends[1]);

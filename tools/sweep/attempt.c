@@ -14,6 +14,7 @@
 
 #include "base/settings.h"
 #include "command.h"
+#include "place.h"
 
 const char *const sweep_outcomes[SWEEP_OUTCOMES] = {
     [SWEEP_ENDS_BADLY] = "ends with an error",
@@ -125,7 +126,7 @@ static void become(const char **arguments)
         dup2(null, fd);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* when the command is killed, which it can't catch */
-    execv("/proc/self/exe", (char **)arguments);
+    place_execute((char **)arguments);
     _exit(EXIT_SELF);
 }
 

@@ -15,6 +15,7 @@
 #include "command.h"
 #include "config/settings.h"
 #include "ipc/node.h"
+#include "place.h"
 #include "report/live_process.h"
 #include "report/meeting.h"
 #include "report/report.h"
@@ -152,8 +153,7 @@ static int start_run(char **program)
         return EXIT_SELF;
     memcpy(all, arguments, sizeof arguments);
     memcpy(all + COUNT, program, count * sizeof *all);
-    execv("/proc/self/exe", all);
-    complain("softverbs can't be executed: %s.", strerror(errno));
+    complain("softverbs can't be executed: %s.", strerror(place_execute(all)));
     return EXIT_SELF;
 }
 
