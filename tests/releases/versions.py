@@ -185,13 +185,22 @@ def keys_of(value, path=""):
             yield from keys_of(inner, f"{path}[]")
 
 
+JSON = [("version", "--json"), ("devices", "--json"), ("doctor", "--json"), ("show", "--json"), ("stat", "--json", "--once")]
+
+
+def read_keys(world, side):
+    """The keys of each command of JSON; the commands look at a process of the same release."""
+    world.environment["SOFTVERBS_DIR"] = f"{world.place}/{side.name}"
+    waiting_server(world, side)
+    keys = {words: set(keys_of(json.loads(world.run(side.command(*words)).stdout))) for words in JSON}
+    world.end()
+    return keys
+
+
 def keep_keys(world, older, newer):
-    """The JSON of the newer one has each key of the older one's, of the same processes."""
-    waiting_server(world, newer)
-    lost = []
-    for words in (("version", "--json"), ("devices", "--json"), ("doctor", "--json"), ("show", "--json"), ("stat", "--json", "--once")):
-        old, new = (set(keys_of(json.loads(world.run(side.command(*words)).stdout))) for side in (older, newer))
-        lost += [f"{' '.join(words)}: {key}" for key in old - new]
+    """The JSON of the newer one has each key of the older one's, of processes alike."""
+    old, new = read_keys(world, older), read_keys(world, newer)
+    lost = [f"{' '.join(words)}: {key}" for words in JSON for key in old[words] - new[words]]
     return not lost, "\n".join(lost)
 
 

@@ -127,10 +127,27 @@ def not_global_only_the_command_is_there():
     assert b"soft0" in later.stdout, told(later)
 
 
-def the_example_uses_inputs_that_exist():
-    text = _snippet("GitHub", "yaml")
-    given = set(re.findall(r"^          (\w+):", text, re.MULTILINE))
-    assert given and given <= {"version", "tarball", "cache", "global", "options"}, given
+def _declared(part):
+    """The names that action.yml has below "inputs" or "outputs", each with its default."""
+    declared = re.search(rf"^{part}:\n((?:  .*\n)+)", _read("action.yml"), re.MULTILINE)[1]
+    return {name: (re.search(r"default: '(.*)'", text) or [None, None])[1] for name, text in re.findall(r"^  (\w+):\n((?:    .*\n)+)", declared, re.MULTILINE)}
+
+
+def the_page_has_each_input_and_output():
+    page = _read("docs/how-to/action.md")
+    for part in ("inputs", "outputs"):
+        chapter = page.split(f"\n## {part.capitalize()}\n")[1].split("\n## ")[0]
+        rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) ?\|", chapter, re.MULTILINE))
+        declared = _declared(part)
+        assert list(rows) == list(declared) and rows, (rows, declared)
+        for name, default in declared.items():
+            assert not default or rows[name] == f"`{default}`", (name, default, rows[name])
+
+
+def the_examples_use_inputs_that_exist():
+    for text in (_snippet("GitHub", "yaml"), re.search(r"```yaml\n(.*?)```", _read("docs/how-to/action.md"), re.DOTALL)[1]):
+        given = set(re.findall(r"^          (\w+):", text, re.MULTILINE))
+        assert given and given <= set(_declared("inputs")), given
 
 
 def the_snippet_for_GitLab_runs():

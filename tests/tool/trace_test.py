@@ -195,6 +195,15 @@ def a_disk_that_is_full_ends_the_trace_and_not_the_program():
         assert send() and process.poll() is None
 
 
+def a_command_whose_file_was_removed_starts_itself():
+    """As when a package is upgraded meanwhile: its path leads to nothing, and its file stays open."""
+    with open(cases.installed(f"{TEMPORARY}/removed"), "rb") as file:
+        os.remove(file.name)
+        done = subprocess.run([f"/proc/self/fd/{file.fileno()}", "trace", "--", PROGRAM, "regions"], pass_fds=[file.fileno()], env=cases.environment(), capture_output=True,
+                              check=False, timeout=cases.patience(60))
+    assert done.returncode == 0 and b"ibv_reg_mr(" in done.stderr, cases.told(done)
+
+
 def signals_do_in_the_program_what_they_did():
     assert softverbs("trace", "--", "sh", "-c", "kill -PIPE $$").returncode == 128 + signal.SIGPIPE
     ignoring = "trap '' INT TERM; exec %s trace -- sh -c 'kill -INT $$; kill -TERM $$; exit 3'" % SOFTVERBS
