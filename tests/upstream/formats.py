@@ -61,6 +61,9 @@ FORMATS = {
                     {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"},
                     started=line(r"^\[ RUN +\] (?P<name>.*)$"), aside=line(r"^\[ +SKIP +\] ?\(?(?P<why>.*?)\)?$"),
                     total=line(r"^\[=+\] (\d+) tests? from \d+ test \w+ ran\.")),
+    # pytest with -v. A test that passed and fails in its teardown has two lines.
+    "pytest": Format(line(r"^(?P<name>\S+::.*?) (?P<outcome>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \((?P<why>.*)\))? +\[ *\d+%\]$"),
+                     {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed", "SKIPPED": "skipped", "XFAIL": "skipped", "XPASS": "failed"}),
     "cargo": Format(line(r"^test (?P<name>\S+)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)(?:, (?P<why>.*))?$"),
                     {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}),
     "fabtests": Format(line(r"^(?P<name>.*\S):\s+(?P<outcome>Pass|Fail|Notrun|Excluded)(?P<why>(?: \[[\d/]+\])?)$"),

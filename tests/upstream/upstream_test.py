@@ -235,6 +235,8 @@ OUTPUTS = {  # format: output, passed, failed, skipped
     "gtest": ("[ RUN      ] rc/a.b/0\n[       OK ] rc/a.b/0 (1 ms)\n[ RUN      ] a.c\n[     SKIP ] (no rcache)\n[       OK ] a.c (0 ms)\n[ RUN      ] a.d\n[  FAILED  ] a.d, where GetParam() = 3 (5 ms)\n"
               "[ RUN      ] a.e\nSegmentation fault\n", 1, ["a.d", "a.e"], {"no rcache": 1}),
     "cargo": ("running 3 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored, wants a card\n", 1, ["c"], {"wants a card": 1}),
+    "pytest": ("test_x.py::test_a[num_qp=1] PASSED    [ 25%]\ntest_x.py::test_b FAILED [ 50%]\ntest_x.py::test_c SKIPPED (no RDMA NICs available) [ 75%]\ntest_x.py::test_d ERROR [100%]\n"
+               "FAILED test_x.py::test_b - assert 0\n", 1, ["test_x.py::test_b", "test_x.py::test_d"], {"no RDMA NICs available": 1}),
     "fabtests": ('# Test    Result\nfi_av_test -p "verbs":      Pass\nfi_x -a 1 -p "verbs":    Fail\nubertest:   Fail [2/7]\nfi_y:   Notrun\n', 1, ['fi_x -a 1 -p "verbs"', "ubertest"], {"no reason given": 1}),
     "tap": ("1..4\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no d\nnot ok 4 - e # TODO later\n", 1, ["b"], {"SKIP no d": 1, "TODO later": 1}),
     "tcl": ("[ok]: A client (12 ms)\n[err]: Another in tests/unit/x.tcl\n[ignore]: a third\n", 1, ["Another in tests/unit/x.tcl"], {"no reason given": 1}),
