@@ -26,6 +26,11 @@ def all_pages_are_made_without_a_warning():
                        ("manual/softverbs.1.html", "Run an unmodified program"), ("search/search_index.json", "ibv_reg_mr")):
         with open(f"{out}/html/{page}", encoding="utf-8") as file:
             assert says in file.read(), page
+    with open(f"{out}/html/docs/how-to/install.html", encoding="utf-8") as file:
+        install = file.read()
+    for system in ("Debian", "Ubuntu", "Fedora, RHEL", "Alpine", "Python"):
+        assert re.search(rf'<label for="__tabbed_1_\d+">{system}</label>', install), system
+    assert "<!-- tabs" not in install and "```" not in install
     made = {os.path.relpath(f"{directory}/{name}", f"{out}/html") for directory, _, names in os.walk(f"{out}/html") for name in names}
     missing = {page for page in site.tracked(".md") if page != "README.md" and page.replace("README.md", "index.md")[:-2] + "html" not in made}
     assert not missing, missing
@@ -42,6 +47,11 @@ def links_that_lead_nowhere_are_found():
 def lists_of_github_are_lists_of_mkdocs():
     assert site.for_mkdocs("Text:\n- one\n  more\n  - two\n- three\n\nEnd") == "Text:\n\n- one\n    more\n    - two\n- three\n\nEnd"
     assert site.for_mkdocs("```\na\n- b\n```") == "```\na\n- b\n```"
+
+
+def sections_between_comments_are_tabs():
+    text = "a\n\n<!-- tabs -->\n\n### One\n\n```sh\nb\n```\n\n### Two\n\nc\n\n<!-- end of tabs -->\n\n### d\n"
+    assert site.with_tabs(text) == 'a\n\n\n=== "One"\n\n    ```sh\n    b\n    ```\n\n=== "Two"\n\n    c\n\n\n### d\n'
 
 
 def the_picture_of_the_layers_is_that_of_the_build():

@@ -35,7 +35,8 @@ plugins: [search]
 markdown_extensions:
   - tables
   - sane_lists
-  - fenced_code
+  - pymdownx.superfences
+  - pymdownx.tabbed: {{alternate_style: true}}
   - toc: {{slugify: !!python/object/apply:pymdownx.slugs.slugify {{kwds: {{case: lower}}}}}}
 nav:
 {nav}
@@ -69,6 +70,14 @@ def for_mkdocs(text):
     return "\n".join(lines)
 
 
+def with_tabs(text):
+    """Headings of the third level between the comments "tabs" and "end of tabs" become tabs; what stands below each is indented, as the extension wants it."""
+    def tabs(found):
+        lines = [f'=== "{line[4:]}"' if line.startswith("### ") else "    " + line if line else line for line in found[1].split("\n")]
+        return "\n".join(lines)
+    return re.sub(r"<!-- tabs -->\n(.*?)<!-- end of tabs -->\n", tabs, text, flags=re.DOTALL)
+
+
 def linked_files(page, text):
     """The files besides pages that a page links to, relative to the tree."""
     for _, target, _ in LINK.findall(text):
@@ -81,7 +90,7 @@ def stage_pages(sources):
     for page in tracked(".md"):
         with open(f"{TREE}/{page}", encoding="utf-8") as file:
             text = file.read()
-        write(f"{sources}/{page}", for_mkdocs(text))
+        write(f"{sources}/{page}", with_tabs(for_mkdocs(text)))
         for name in linked_files(page, text):
             if os.path.isfile(f"{TREE}/{name}"):
                 os.makedirs(os.path.dirname(f"{sources}/{name}"), exist_ok=True)
