@@ -102,6 +102,12 @@ def limit(*arguments):
     return float(subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True).stdout)
 
 
+def small(what):
+    """SENDs of 8 bytes by the least that a verbs library must do for them (bench/small.c): microseconds, or millions each second."""
+    program = os.path.join(os.path.dirname(SOFTVERBS), "bench/small")
+    return float(subprocess.run([program, "minimum", what], check=True, capture_output=True, text=True, timeout=60).stdout)
+
+
 def datagrams(count):
     """Half of the round trip of a datagram between two programs that sleep until it comes (bench/round_trip.c)."""
     program, port = os.path.join(os.path.dirname(SOFTVERBS), "bench/round_trip"), str(free_port())
@@ -159,7 +165,7 @@ def rows(directory):
 
     yield "send latency, 8 B", "us", "at most 1.5", {
         "softverbs": latency("ib_send_lat", 8, 200000), "UCX": lambda: ucx_latency("tag_lat", 8, 200000),
-        "libfabric": lambda: libfabric(8, 100000), "cache line": lambda: limit("line")}
+        "libfabric": lambda: libfabric(8, 100000), "the least for a SEND": lambda: small("latency"), "cache line": lambda: limit("line")}
     yield "send latency, 8 B, programs that sleep", "us", None, {
         "softverbs": latency("ib_send_lat", 8, 20000, "-e"), "a datagram over loopback": lambda: datagrams(20000)}
     yield "write latency, 8 B", "us", None, {
@@ -212,7 +218,7 @@ def rows(directory):
         "softverbs": rate("ib_write_bw", 8, 2000000, "-l", "16"), "UCX": lambda: ucx_rate("ucp_put_bw", 8, 5000000),
         "process_vm_writev of 16 pieces": lambda: limit("words"), "ring": lambda: limit("ring")}
     yield "send message rate, 8 B", "M/s", None, {
-        "softverbs": rate("ib_send_bw", 8, 2000000), "UCX": lambda: ucx_rate("tag_bw", 8, 2000000),
+        "softverbs": rate("ib_send_bw", 8, 2000000), "UCX": lambda: ucx_rate("tag_bw", 8, 2000000), "the least for a SEND": lambda: small("rate"),
         "ring": lambda: limit("ring")}
     for size, count in ((8, 100000), (64 * KIB, 10000)):
         shown = "64 KiB" if size > 8 else "8 B"
