@@ -62,19 +62,27 @@ static int find_in(const char *directory, const char *below, char *to)
     return 0;
 }
 
+/* The path of this command, read once: under qemu-user a command that was started by a relative path has none any more
+ * when it has changed its directory. 0, or errno and "". */
+static int find_self(char to[PLACE_PATH_MAX])
+{
+    static char self[PLACE_PATH_MAX];
+    ssize_t length = *self ? 0 : readlink("/proc/self/exe", self, sizeof self - 1);
+    strcpy(to, self);
+    return length < 0 ? errno : 0;
+}
+
 int place_libraries(char *to, char *why, size_t why_size)
 {
     char self[PLACE_PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0) {
-        int error = errno;
+    int error = find_self(self);
+    if (error) {
         snprintf(why, why_size,
                  "/proc can't be read here (%s), so this command does not find its own libraries: mount it (in a "
                  "chroot: mount -t proc proc /proc).",
                  strerror(error));
         return error;
     }
-    self[length] = 0;
     *strrchr(self, '/') = 0;
     int beside = find_in(self, "lib", to), installed = beside ? find_in(self, "../" LIBRARY_DIRECTORY, to) : 0;
     if (!installed)
@@ -96,10 +104,8 @@ bool place_profiles(char *to)
 {
     static const char *const below[] = {"profiles", "../" PROFILE_DIRECTORY};
     char self[PLACE_PATH_MAX], path[PLACE_PATH_MAX + 64];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
+    if (find_self(self))
         return false;
-    self[length] = 0;
     *strrchr(self, '/') = 0;
     for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
         snprintf(path, sizeof path, "%s/%s", self, below[i]);
@@ -112,11 +118,8 @@ bool place_profiles(char *to)
 int place_execute(char *const *arguments)
 {
     char self[PLACE_PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length > 0) {
-        self[length] = 0;
+    if (!find_self(self))
         execv(self, arguments);
-    }
     execv("/proc/self/exe", arguments);
     return errno;
 }

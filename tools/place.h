@@ -17,9 +17,9 @@ int place_libraries(char *to, char *why, size_t why_size);
  * `profiles` beside the executable, or ../share/softverbs/profiles from it. False: there is none. */
 bool place_profiles(char *to);
 
-/* Executes this command anew with other arguments, argv[0] first; comes back with errno when it can't. By its path,
- * since qemu-user 7.2 starts itself when a program executes /proc/self/exe, and by that link where the path leads to
- * nothing: the file was replaced, or is in another mount namespace. */
+/* Executes this command anew with other arguments, argv[0] first; comes back with errno when it can't. By its path as
+ * the functions above have found it, which qemu-user needs when the directory has changed since, and by /proc/self/exe
+ * where that path leads to nothing: the file was replaced, or is in another mount namespace. */
 int place_execute(char *const *arguments);
 
 /* The path of the first libibverbs.so.1 that the linker's cache knows, which programs load without us; "" when none. */

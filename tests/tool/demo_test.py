@@ -60,6 +60,16 @@ def its_files_are_removed_and_the_commands_can_be_copied():
     assert len(commands) == 2 and commands[1] == commands[0] + " 127.0.0.1" and commands[0].startswith("softverbs run -- softverbs-pingpong -p "), commands
 
 
+def it_runs_under_an_emulator_from_a_relative_path():
+    """qemu-user resolves the path anew at each readlink of /proc/self/exe, so it is lost when the command has changed its directory."""
+    emulator = shutil.which(f"qemu-{os.uname().machine}-static") or shutil.which(f"qemu-{os.uname().machine}")
+    if not emulator:
+        raise Skip("qemu-user for this processor is not installed")
+    done = subprocess.run([emulator, f"./{os.path.basename(SOFTVERBS)}", "demo"], cwd=os.path.dirname(SOFTVERBS), env=cases.environment(PATH=_only("true")), capture_output=True,
+                          check=False, timeout=cases.patience(60))
+    assert done.returncode == 0 and b"Every byte is right." in done.stdout, cases.told(done)
+
+
 def a_failure_is_shown_with_its_outputs():
     done = expect(softverbs("demo", env={"SOFTVERBS_LOG": "nonsense"}), 1, None, None)
     assert b"The demonstration failed: The server ended before it listened." in b" ".join(done.stderr.split()), done
