@@ -16,6 +16,7 @@
 #include "wire/grh.h"
 #include "wire/lrh.h"
 #include "wire/mad.h"
+#include "wire/op.h"
 #include "wire/wire.h"
 
 enum {
@@ -129,15 +130,17 @@ static inline bool take_packet(struct round *round, struct endpoint_arrival *arr
     return true;
 }
 
-static void take_datagram(void *context, const struct udp_arrival *from)
+/* Datagrams of a connection come from one port, those for no queue pair of a connection from any. */
+static bool take_datagram(void *context, const struct udp_arrival *from)
 {
     struct round *round = context;
     const struct packet *packet = from->packet;
-    if (take_packet(round, &(struct endpoint_arrival){.from = *from}) ||
-        forward_datagram(round->process, from, packet->destination))
-        return;
-    traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP, "qp 0x%x from the network",
-                  packet->destination);
+    if (take_packet(round, &(struct endpoint_arrival){.from = *from}))
+        return op_service(packet->opcode) != SERVICE_UD;
+    if (!forward_datagram(round->process, from, packet->destination))
+        traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP, "qp 0x%x from the network",
+                      packet->destination);
+    return false;
 }
 
 static void drop_datagram(void *context, const struct udp_refusal *refusal)

@@ -115,15 +115,15 @@ static struct left *find_left(const struct farewell *farewell, const struct udp_
     return NULL;
 }
 
-static void cleanup_take(void *context, const struct udp_arrival *arrival)
+static bool cleanup_take(void *context, const struct udp_arrival *arrival)
 {
     struct cm_message message;
     struct farewell *farewell = context;
     if (!cm_read_packet(arrival->packet, &message) || (message.attribute != CM_DREQ && message.attribute != CM_DREP))
-        return;
+        return false;
     struct left *left = find_left(farewell, arrival, &message);
     if (!left)
-        return;
+        return false;
     if (message.attribute == CM_DREQ)
         send_to(farewell, left->record,
                 &(struct cm_message){.attribute = CM_DREP,
@@ -131,6 +131,7 @@ static void cleanup_take(void *context, const struct udp_arrival *arrival)
                                      .local_id = message.remote_id,
                                      .remote_id = message.local_id});
     left->over = true;
+    return false;
 }
 
 static void cleanup_drop(void *context, const struct udp_refusal *refusal)

@@ -163,8 +163,10 @@ void udp_abandon(struct udp_port *port)
     lock_inherit(&port->lock);
     lock_inherit(&port->icmp.lock);
     for (int family = 0; family < UDP_FAMILIES; family++)
-        for (int i = 0; i < UDP_SENDING; i++)
+        for (int i = 0; i < UDP_SENDING; i++) {
             lock_inherit(&port->flows[family][i].lock);
+            udp_forget_connection(&port->flows[family][i]);
+        }
     close_all(port);
 }
 
@@ -196,47 +198,4 @@ bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], cha
 unsigned udp_interface(const struct udp_port *port)
 {
     return port->index;
-}
-
-static bool is_preferred(const struct udp_port *port, const struct datagram_route *route)
-{
-    for (int i = 0; i < UDP_PREFERRED; i++) {
-        const struct udp_preferred *each = &port->preferred[i];
-        if (each->fd >= 0 && each->source_port == route->source_port && !memcmp(each->source, route->source, 16) &&
-            !memcmp(each->destination, route->destination, 16))
-            return true;
-    }
-    return false;
-}
-
-static bool connect_to(int fd, const struct udp_port *port, const struct datagram_route *route)
-{
-    union udp_address there;
-    udp_put_address(port, &there, route->source, route->source_port);
-    return !connect(fd, &there.any, udp_address_length(&there));
-}
-
-/* Datagrams that came to the socket before it was connected are read like the rest. Without one, all still works. */
-void udp_prefer(struct udp_port *port, const struct datagram_route *route, nanos now)
-{
-    static const nanos each = 10 * NANOS_MILLISECOND;
-    struct udp_preferred *place = &port->preferred[port->next_preferred];
-    if (port->abandoned || is_preferred(port, route) || !bucket_take(&port->preferring, now, each, 1))
-        return;
-    union udp_address here;
-    udp_put_address(port, &here, route->destination, DATAGRAM_PORT);
-    int fd = udp_make_receiving(port, &here); /* the kernel would bind it to the address that it likes best */
-    if (fd < 0)
-        return;
-    if (!connect_to(fd, port, route) || !udp_watch(port, fd)) {
-        close(fd);
-        return;
-    }
-    if (place->fd >= 0)
-        close(place->fd);
-    port->hot = -1;
-    *place = (struct udp_preferred){.fd = fd, .source_port = route->source_port};
-    memcpy(place->source, route->source, 16);
-    memcpy(place->destination, route->destination, 16);
-    port->next_preferred = (port->next_preferred + 1) % UDP_PREFERRED;
 }

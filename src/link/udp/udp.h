@@ -47,7 +47,8 @@ struct udp_refusal {
     enum wire_fault fault;
 };
 
-typedef void udp_take(void *context, const struct udp_arrival *);
+/* Returns true if later datagrams from that port had better come to this process, and go to a socket of their own. */
+typedef bool udp_take(void *context, const struct udp_arrival *);
 typedef void udp_drop(void *context, const struct udp_refusal *);
 
 /* The index of the interface. */

@@ -202,6 +202,17 @@ void udp_icmp_take_all(struct udp_icmp *answers)
     lock_release(&answers->lock);
 }
 
+void udp_icmp_hold(struct udp_icmp *answers, int fd)
+{
+    lock_take(&answers->lock);
+    take_queue(answers, fd);
+}
+
+void udp_icmp_release(struct udp_icmp *answers)
+{
+    lock_release(&answers->lock);
+}
+
 bool udp_icmp_find(struct udp_icmp *answers, const uint8_t destination[16], nanos since, struct udp_icmp_error *to)
 {
     lock_take(&answers->lock);

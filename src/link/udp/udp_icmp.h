@@ -41,6 +41,11 @@ void udp_icmp_add(struct udp_icmp *, int fd, bool ipv6);
 bool udp_icmp_take(struct udp_icmp *, int fd);
 void udp_icmp_take_all(struct udp_icmp *);
 
+/* Empties the error queue of a socket, and then leaves all to the caller, which reads other messages from it, until it
+ * releases them. */
+void udp_icmp_hold(struct udp_icmp *, int fd);
+void udp_icmp_release(struct udp_icmp *);
+
 /* The last answer for this destination, if it was read after `since`. */
 bool udp_icmp_find(struct udp_icmp *, const uint8_t destination[16], nanos since, struct udp_icmp_error *);
 

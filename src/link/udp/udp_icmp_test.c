@@ -186,10 +186,11 @@ struct heard {
     uint32_t psns[8];
 };
 
-static void hear(void *context, const struct udp_arrival *arrival)
+static bool hear(void *context, const struct udp_arrival *arrival)
 {
     struct heard *heard = context;
     heard->psns[heard->count++ % 8] = arrival->packet->psn;
+    return false;
 }
 
 static void drop(void *context, const struct udp_refusal *refusal)

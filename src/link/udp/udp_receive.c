@@ -19,6 +19,7 @@ enum {
     SOCKETS_A_ROUND = 8,
     HOT_ROUNDS = 16,
     FEW_BYTES = 16384, /* a message of fewer is short */
+    STEADY = 256,      /* messages of one sender in a row, after which it has a socket */
 };
 
 struct udp_buffers {
@@ -42,6 +43,7 @@ struct receiver {
     void *context;
     unsigned interface;
     unsigned done;
+    bool wanted; /* what the last `take` returned */
 };
 
 struct udp_buffers *udp_buffers_create(void)
@@ -141,22 +143,47 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
     receiver->done++;
     if (fault) {
         udp_receive_refuse(receiver, header, bytes, length, fault);
+        receiver->wanted = false;
         return;
     }
     write_grh(header, length, grh);
     packet.grh = grh;
-    receiver->take(receiver->context,
-                   &(struct udp_arrival){.route = &header->route,
-                                         .packet = &packet,
-                                         .interface = receiver->interface,
-                                         .congested = (header->traffic_class & ECN_MASK) == ECN_MARKED});
+    struct udp_arrival arrival = {.route = &header->route,
+                                  .packet = &packet,
+                                  .interface = receiver->interface,
+                                  .congested = (header->traffic_class & ECN_MASK) == ECN_MARKED};
+    receiver->wanted = receiver->take(receiver->context, &arrival);
+}
+
+/* A socket that is not connected gives each send the identification 0, one that is counts up. */
+static void keep_guess(struct udp_guess *guess, uint16_t source_port, uint16_t found)
+{
+    *guess = (struct udp_guess){.source_port = source_port, .next = found ? (uint16_t)(found + 1) : 0};
+}
+
+/* The kernel finds the socket of a sender, and the route with it, sooner than one that is for all. */
+static void note_sender(struct udp_port *port, const struct datagram_route *route, bool wanted)
+{
+    struct udp_steady *steady = &port->steady;
+    bool again = steady->source_port == route->source_port && !memcmp(steady->source, route->source, 16);
+    steady->messages = wanted && again ? steady->messages + 1 : 0;
+    if (!again) {
+        steady->source_port = route->source_port;
+        memcpy(steady->source, route->source, 16);
+    }
+    if (unlikely(steady->messages == STEADY))
+        udp_prefer_steady(port, route);
 }
 
 /* Datagrams that left in one send have identifications that count up, so the next is the best guess. */
-static void take_message(struct receiver *receiver, struct msghdr *message, const uint8_t *bytes, uint32_t length)
+static void take_message(struct udp_port *port, struct receiver *receiver, struct msghdr *message, const uint8_t *bytes,
+                         uint32_t length)
 {
     struct header header;
     read_header(message, &header);
+    struct udp_guess *guess = &port->guesses[header.route.source_port % UDP_GUESSES];
+    if (guess->source_port == header.route.source_port)
+        header.route.identification = guess->next;
     uint32_t step = header.segment ? header.segment : length;
     if (message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
         udp_receive_refuse(receiver, &header, bytes, length, WIRE_TRUNCATED);
@@ -164,10 +191,13 @@ static void take_message(struct receiver *receiver, struct msghdr *message, cons
     }
     for (uint32_t at = 0; at < length || !at; at += step) {
         take_datagram(receiver, &header, bytes + at, length - at < step ? length - at : step);
+        if (!at)
+            keep_guess(guess, header.route.source_port, header.route.identification);
         header.route.identification++;
         if (!step)
             break;
     }
+    note_sender(port, &header.route, receiver->wanted);
 }
 
 /* Receives up to so many messages; how many there were. */
@@ -177,7 +207,7 @@ static int receive_some(struct udp_port *port, int fd, struct receiver *receiver
     udp_receive_prepare(buffers, wanted);
     int count = recvmmsg(fd, buffers->messages, (unsigned)wanted, MSG_DONTWAIT, NULL);
     for (int i = 0; i < count; i++)
-        take_message(receiver, &buffers->messages[i].msg_hdr, buffers->bytes[i], buffers->messages[i].msg_len);
+        take_message(port, receiver, &buffers->messages[i].msg_hdr, buffers->bytes[i], buffers->messages[i].msg_len);
     port->wanted = count < 1 ? 0 : buffers->messages[count - 1].msg_len < FEW_BYTES ? UDP_RECEIVES : 1;
     return count;
 }

@@ -15,7 +15,7 @@
 
 #include <netinet/udp.h>
 
-enum { FIRST_PORT = 0xc000, ECN_CAPABLE = 2 }; /* RoCEv2 annex, A17.9.2: source ports from 0xC000 on */
+enum { FIRST_PORT = 0xc000 }; /* RoCEv2 annex, A17.9.2: source ports from 0xC000 on */
 
 static bool set(int fd, int level, int name, int value)
 {
@@ -125,18 +125,41 @@ static void describe_hops(struct control *control, const struct udp_link *link)
                     sizeof hops);
 }
 
-/* Routers may mark our packets instead of dropping them (ECN). */
-static void describe(struct control *control, const struct udp_flow *flow)
+/* The route, which a connected socket knows. */
+static void describe_route(struct control *control, const struct udp_link *link)
 {
-    const struct udp_link *link = flow->link;
-    int class = (link->route.traffic_class & ~3) | ECN_CAPABLE;
-    uint16_t segment = (uint16_t)flow->segment;
+    int class = (link->route.traffic_class & ~3) | UDP_ECN_CAPABLE;
     describe_source(control, link);
     add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_TCLASS : IP_TOS, &class,
                 sizeof class);
     describe_hops(control, link);
+}
+
+/* A send of the batch, as the kernel wants it. */
+struct outgoing {
+    struct msghdr message;
+    struct iovec bytes;
+    struct control control;
+};
+
+static void describe(struct outgoing *out, const struct udp_flow *flow)
+{
+    const struct udp_link *link = flow->link;
+    uint16_t segment = (uint16_t)flow->segment;
+    out->message = (struct msghdr){.msg_iov = &out->bytes, .msg_iovlen = 1};
+    out->bytes = (struct iovec){flow->bytes, flow->count > 1 ? flow->used : flow->segment};
+    out->control.used = 0;
+    if (!flow->connected) {
+        out->message.msg_name = (void *)&link->to;
+        out->message.msg_namelen = udp_address_length(&link->to);
+        describe_route(&out->control, link);
+    }
     if (flow->count > 1)
-        add_control(control, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
+        add_control(&out->control, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
+    if (out->control.used) {
+        out->message.msg_control = out->control.bytes;
+        out->message.msg_controllen = out->control.used;
+    }
 }
 
 static void empty(struct udp_flow *flow)
@@ -172,16 +195,12 @@ static void await_room(struct udp_flow *flow)
 
 /* Returns true if a datagram leaves alone where a batch does not. Then the interface or the kernel can't segment, and
  * our address is still ours. */
-static bool udp_send_leaves_alone(struct udp_flow *flow, struct msghdr *message)
+static bool udp_send_leaves_alone(struct udp_flow *flow, struct outgoing *out)
 {
     uint32_t count = flow->count;
-    struct control control = {.used = 0};
     flow->count = 1;
-    describe(&control, flow);
-    message->msg_control = control.bytes;
-    message->msg_controllen = control.used;
-    message->msg_iov->iov_len = flow->segment;
-    bool left = sendmsg(flow->fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    describe(out, flow);
+    bool left = sendmsg(flow->fd, &out->message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
     flow->count = count - left;
     return left;
 }
@@ -205,30 +224,40 @@ static int udp_send_again(const struct udp_flow *flow, const struct msghdr *mess
     return error;
 }
 
-/* Sends the batch; false: the socket has no room, and the batch waits. A full queue of the interface (ENOBUFS) is
- * reported only to sockets that ask for answers; it loses datagrams as the network does. */
+/* After an error the identification of the next send is not certain. */
+static void note_left(struct udp_flow *flow, bool failed)
+{
+    if (unlikely(failed))
+        udp_disconnect(flow);
+    else if (flow->connected)
+        flow->next++;
+}
+
+/* Hands the batch to the kernel; 0 or the error. A full queue of the interface (ENOBUFS) is reported only to sockets
+ * that ask for answers; it loses datagrams as the network does. */
+static int udp_send_now(struct udp_flow *flow)
+{
+    struct outgoing out;
+    describe(&out, flow);
+    int first = sendmsg(flow->fd, &out.message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0, error = first;
+    if (unlikely(error))
+        error = udp_send_again(flow, &out.message, error);
+    if (error == EAGAIN || error == EWOULDBLOCK)
+        return error;
+    note_left(flow, first);
+    if (error == ENOBUFS)
+        error = 0;
+    if (flow->count > 1 && (error == EIO || error == EINVAL) && udp_send_leaves_alone(flow, &out))
+        flow->link->port->no_segments = true;
+    return error;
+}
+
+/* Sends the batch; false: the socket has no room, and the batch waits. */
 static bool udp_send_batch(struct udp_flow *flow)
 {
     if (!flow->count)
         return true;
-    struct control control = {.used = 0};
-    struct iovec bytes = {flow->bytes, flow->used};
-    const struct udp_link *link = flow->link;
-    describe(&control, flow);
-    struct msghdr message = {.msg_name = (void *)&link->to,
-                             .msg_namelen = link->ipv6 ? sizeof link->to.ipv6 : sizeof link->to.ipv4,
-                             .msg_iov = &bytes,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = control.used};
-    int kept = errno, before = uncancelled_begin();
-    int error = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
-    if (unlikely(error))
-        error = udp_send_again(flow, &message, error);
-    if (error == ENOBUFS)
-        error = 0;
-    if (flow->count > 1 && (error == EIO || error == EINVAL) && udp_send_leaves_alone(flow, &message))
-        link->port->no_segments = true;
+    int kept = errno, before = uncancelled_begin(), error = udp_send_now(flow);
     uncancelled_end(before);
     flow->stuck = error == EAGAIN || error == EWOULDBLOCK;
     if (flow->stuck)
@@ -255,6 +284,8 @@ static bool take_waiting(struct udp_flow *flow)
     flow->used = flow->segment = length;
     flow->count = 1;
     flow->waiting.length = 0;
+    if (flow->connected != flow->link)
+        udp_disconnect(flow);
     return true;
 }
 
@@ -360,8 +391,16 @@ static void join_batch(struct udp_flow *flow, const struct udp_link *udp, uint32
     flow->count++;
 }
 
+/* Segments of one send have identifications that count up from that of the send. One that waits is the next send. */
+static uint16_t identification_of(const struct udp_flow *flow, const struct udp_link *udp, bool waits)
+{
+    if (waits)
+        return flow->connected == udp ? (uint16_t)(flow->next + 1) : 0;
+    return (uint16_t)(flow->next + flow->count);
+}
+
 /* The caller's check covered the socket, not whether this datagram joins the pending batch: if it does not, and the
- * batch can't leave, it waits behind it. Segments of one send have identifications that count up from 0. */
+ * batch can't leave, it waits behind it. */
 static enum frame_sent udp_send(struct link *link, const struct frame *frame)
 {
     struct udp_link *udp = udp_of(link);
@@ -373,10 +412,12 @@ static enum frame_sent udp_send(struct link *link, const struct frame *frame)
     bool waits = !make_place(udp, flow, length);
     if (waits && flow->waiting.length)
         return FRAME_NO_ROOM;
+    if (!flow->count && flow->connected != udp)
+        udp_settle(flow, udp);
     uint8_t *start = waits ? flow->bytes + UDP_BATCH : flow->bytes + flow->used;
     struct datagram_route route = udp->wire;
     route.source_port = flow->source_port;
-    route.identification = waits ? 0 : (uint16_t)flow->count;
+    route.identification = identification_of(flow, udp, waits);
     if (!write_datagram(start, &route, frame->headers + skip, headers, &frame->payload))
         return frame->payload.pull ? FRAME_SENT : FRAME_UNREADABLE;
     if (unlikely(frame->corrupt))
@@ -418,6 +459,7 @@ static void forget_batch(struct udp_flow *flow, const struct udp_link *udp)
         if (take_waiting(flow)) /* another's */
             udp_send_flush(flow);
     }
+    udp_forget_link(flow, udp);
     lock_release(&flow->lock);
 }
 

@@ -27,6 +27,8 @@ enum {
     UDP_PREFERRED = 32,  /* senders whose datagrams have a separate socket */
     UDP_RECEIVES = 8,    /* messages of one recvmmsg */
     UDP_RECEIVE = 65536, /* bytes of each: many datagrams that the kernel has joined (UDP_GRO) */
+    UDP_GUESSES = 16,
+    UDP_ECN_CAPABLE = 2, /* routers may mark our packets instead of dropping them (ECN) */
 };
 
 union udp_address {
@@ -47,6 +49,12 @@ struct udp_flow {
     uint8_t *bytes;              /* UDP_BATCH, and behind them UDP_DATAGRAM for the one that waits */
     uint32_t used, count, segment;
     bool closed; /* a shorter datagram is the last */
+    /* udp_connected.c: */
+    const struct udp_link *connected; /* whose destination the socket is connected to; NULL: none */
+    uint16_t next;                    /* the identification of the next send; not connected: 0 */
+    const struct udp_link *last;      /* that began a batch, */
+    uint32_t streak, threshold;       /* so many in a row, and how many it takes until the socket is connected */
+    /* udp_send.c: */
     bool stuck;  /* the socket has no room, the batch waits, */
     bool awaits; /* and the port's descriptor says when it has some: once, and then udp_flush_stuck comes */
     struct {     /* a datagram that was promised room and does not join the batch, which is stuck: the next batch */
@@ -64,6 +72,18 @@ struct udp_preferred {
 
 struct udp_group;
 
+/* A sender whose messages come in a row, and how many have. */
+struct udp_steady {
+    uint8_t source[16];
+    uint16_t source_port;
+    unsigned messages;
+};
+
+/* The identification that the next message from a source port most likely begins with. */
+struct udp_guess {
+    uint16_t source_port, next;
+};
+
 struct udp_port {
     char interface[IF_NAMESIZE]; /* that receiving sockets are bound to; empty: none (udp_open_last) */
     unsigned index;              /* of the interface */
@@ -74,6 +94,8 @@ struct udp_port {
     unsigned hot_rounds; /* for which only it was looked at */
     atomic_bool woken;   /* a thread was woken, for any socket (udp_woken) */
     int wanted;          /* messages to ask a socket for next; 0: one, as the last look found nothing */
+    struct udp_steady steady;
+    struct udp_guess guesses[UDP_GUESSES]; /* by source port */
     struct udp_preferred preferred[UDP_PREFERRED];
     unsigned next_preferred; /* the next to be replaced */
     struct bucket preferring;
@@ -111,6 +133,9 @@ static inline socklen_t udp_address_length(const union udp_address *address)
 /* udp_groups.c: closes the sockets of all groups. */
 void udp_leave_all(struct udp_port *);
 
+/* udp_prefer.c: as udp_prefer, but only while there is a place for one more. */
+void udp_prefer_steady(struct udp_port *, const struct datagram_route *);
+
 /* udp_receive.c */
 struct udp_buffers *udp_buffers_create(void);
 void udp_buffers_destroy(struct udp_buffers *);
@@ -119,6 +144,14 @@ void udp_buffers_destroy(struct udp_buffers *);
 bool udp_flow_open(struct udp_port *, bool ipv6, unsigned index);
 /* udp_send.c: some socket has room again. */
 void udp_flush_stuck(struct udp_port *);
+
+/* udp_connected.c, all under the flow's lock: a batch of this link is about to begin; the socket is not connected any
+ * more; the link is about to end. */
+void udp_settle(struct udp_flow *, const struct udp_link *);
+void udp_disconnect(struct udp_flow *);
+void udp_forget_link(struct udp_flow *, const struct udp_link *);
+/* The socket is closed, and its number may be another's. */
+void udp_forget_connection(struct udp_flow *);
 
 /* Returns true if the GID stands for an IPv4 address. */
 static inline bool udp_is_ipv4(const uint8_t gid[16])

@@ -1,4 +1,3 @@
-/* A port on the loopback interface of a private network namespace, to which it sends what it receives. */
 #include "link/udp/udp.h"
 
 #include <setjmp.h>
@@ -22,108 +21,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "link/testing/udp_room.h"
 #include "wire/op.h"
 
-enum { LARGEST = 4096, KEPT = 256, ECN_CAPABLE = 2, ECN_MARKED = 3 };
-
-static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, ipv6[16] = {[15] = 1};
-static const uint8_t ipv4_other[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};
-
-static bool no_room;    /* sockets have none: in place of the C library's, which the link calls */
-static bool no_cutting; /* the interface can't cut up what is sent together */
-static unsigned sends;
-
-ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
-{
-    sends++;
-    if (no_room)
-        return errno = EAGAIN, -1;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); no_cutting && header;
-         header = CMSG_NXTHDR((struct msghdr *)message, header))
-        if (header->cmsg_level == IPPROTO_UDP)
-            return errno = EIO, -1;
-    return syscall(SYS_sendmsg, fd, message, flags);
-}
-
-/* The datagrams that have arrived. */
-struct room {
-    struct udp_port *port;
-    unsigned count, drops, wrong;
-    enum wire_fault fault;
-    uint32_t psns[KEPT], lengths[KEPT];
-    uint16_t source_port;
-    uint8_t grh[40];
-    bool congested;
-    uint8_t noise[64]; /* of the last that was dropped */
-    uint32_t refused;
-};
-
-static uint8_t pattern(uint32_t psn, uint32_t offset)
-{
-    return (uint8_t)(psn * 7 + offset * 3);
-}
-
-static void take(void *context, const struct udp_arrival *arrival)
-{
-    struct room *room = context;
-    const struct packet *packet = arrival->packet;
-    if (room->count < KEPT) {
-        room->psns[room->count] = packet->psn;
-        room->lengths[room->count] = packet->payload.length;
-    }
-    for (uint32_t i = 0; i < packet->payload.length; i++)
-        room->wrong += ((const uint8_t *)packet->payload.pieces[0].iov_base)[i] != pattern(packet->psn, i);
-    room->source_port = arrival->route->source_port;
-    memcpy(room->grh, packet->grh, sizeof room->grh);
-    room->congested = arrival->congested;
-    room->count++;
-}
-
-static void drop(void *context, const struct udp_refusal *refusal)
-{
-    struct room *room = context;
-    room->fault = refusal->fault;
-    room->refused = refusal->length <= sizeof room->noise ? refusal->length : 0;
-    memcpy(room->noise, refusal->bytes, room->refused);
-    room->drops++;
-}
-
-static void receive(struct room *room, unsigned count)
-{
-    struct pollfd readable = {.fd = udp_fd(room->port), .events = POLLIN};
-    while (room->count + room->drops < count && poll(&readable, 1, 5000) == 1)
-        udp_receive(room->port, take, drop, room, 64);
-}
-
-/* Without asking for room, as for a datagram that is alone between begin and end. */
-static void push_packet(struct link *link, uint32_t psn, uint32_t length)
-{
-    uint8_t bytes[LARGEST], headers[WIRE_HEADERS_MAX];
-    struct iovec halves[2] = {{bytes, length / 2}, {bytes + length / 2, length - length / 2}};
-    struct packet packet = {.opcode = op_code(SERVICE_UC, OPERATION_SEND_ONLY), .destination = 0x1234, .psn = psn};
-    packet.payload = (struct payload){.length = length, .count = 2, .pieces = halves};
-    for (uint32_t i = 0; i < length; i++)
-        bytes[i] = pattern(psn, i);
-    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet.payload};
-    frame.headers_length = (uint16_t)wire_encode(&packet, headers);
-    assert_true(link->operations->send(link, &frame));
-}
-
-static void send_packet(struct link *link, uint32_t psn, uint32_t length)
-{
-    assert_true(link->operations->ready(link));
-    push_packet(link, psn, length);
-}
-
-static struct link *connect_to(struct room *room, const uint8_t gid[16], uint32_t flow)
-{
-    struct udp_route route = {.traffic_class = 0x48, .hop_limit = 17, .flow = flow};
-    memcpy(route.source, gid, 16);
-    memcpy(route.destination, gid, 16);
-    struct link *link = udp_connect(room->port, &route);
-    assert_non_null(link);
-    return link;
-}
+enum { ECN_CAPABLE = 2, ECN_MARKED = 3 };
 
 /* A whole batch of one length, one that ends in a shorter datagram, and single ones of every small length. */
 static void send_various(struct link *link, struct room *expected)
@@ -134,7 +35,7 @@ static void send_various(struct link *link, struct room *expected)
         for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
             expected->psns[expected->count] = expected->count;
             expected->lengths[expected->count] = lengths[i];
-            send_packet(link, expected->count++, lengths[i]);
+            room_send(link, expected->count++, lengths[i]);
         }
         link->operations->end(link);
     }
@@ -143,9 +44,9 @@ static void send_various(struct link *link, struct room *expected)
 static void arrives_as_it_was_sent(struct room *room, const uint8_t gid[16])
 {
     struct room expected = {.count = 0};
-    struct link *link = connect_to(room, gid, 1);
+    struct link *link = room_connect(room, gid, 1);
     send_various(link, &expected);
-    receive(room, expected.count);
+    room_receive(room, expected.count);
     assert_int_equal(room->count, expected.count);
     assert_int_equal(room->drops, 0);
     assert_int_equal(room->wrong, 0);
@@ -179,14 +80,14 @@ static void a17_9_1_datagrams_arrive_over_ipv6(void **state)
 static void more_than_one_send_takes_arrives(void **state)
 {
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 1);
+    struct link *link = room_connect(room, ipv4, 1);
     link->operations->begin(link);
     for (uint32_t i = 0; i < 200; i++)
-        send_packet(link, i, i % 2 ? 1024 : 1023);
+        room_send(link, i, i % 2 ? 1024 : 1023);
     for (uint32_t i = 200; i < 256; i++)
-        send_packet(link, i, 4096);
+        room_send(link, i, 4096);
     link->operations->end(link);
-    receive(room, 256);
+    room_receive(room, 256);
     assert_int_equal(room->count, 256);
     assert_int_equal(room->wrong, 0);
     for (uint32_t i = 0; i < 256; i++)
@@ -198,13 +99,13 @@ static void more_than_one_send_takes_arrives(void **state)
 static void links_of_one_flow_keep_their_addresses(void **state)
 {
     struct room *room = *state;
-    struct link *one = connect_to(room, ipv4, 3), *other = connect_to(room, ipv4_other, 3);
+    struct link *one = room_connect(room, ipv4, 3), *other = room_connect(room, ipv4_other, 3);
     for (uint32_t i = 0; i < 4; i++) {
         struct link *link = i % 2 ? other : one;
         link->operations->begin(link);
-        send_packet(link, i, 64);
+        room_send(link, i, 64);
         link->operations->end(link);
-        receive(room, i + 1);
+        room_receive(room, i + 1);
         assert_int_equal(room->grh[39], i % 2 ? 2 : 1);
     }
     one->operations->close(one);
@@ -214,13 +115,13 @@ static void links_of_one_flow_keep_their_addresses(void **state)
 static void a17_9_2_another_way_has_another_source_port(void **state)
 {
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 5);
+    struct link *link = room_connect(room, ipv4, 5);
     uint16_t before = 0;
     for (uint32_t i = 0; i < 3; i++) {
         link->operations->begin(link);
-        send_packet(link, i, 64);
+        room_send(link, i, 64);
         link->operations->end(link);
-        receive(room, i + 1);
+        room_receive(room, i + 1);
         assert_int_not_equal(room->source_port, before);
         before = room->source_port;
         udp_reroute(link);
@@ -258,16 +159,16 @@ static void a17_3_3_what_is_no_packet_is_dropped_with_its_fault(void **state)
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     uint8_t noise[64] = {4, [20] = 9};
     assert_int_equal(sendto(fd, noise, sizeof noise, 0, (struct sockaddr *)&to, sizeof to), sizeof noise);
-    receive(room, 1);
+    room_receive(room, 1);
     assert_int_equal(room->fault, WIRE_ICRC);
     assert_int_equal(room->refused, sizeof noise);
     assert_memory_equal(room->noise, noise, sizeof noise);
     assert_int_equal(sendto(fd, noise, 3, 0, (struct sockaddr *)&to, sizeof to), 3);
-    receive(room, 2);
+    room_receive(room, 2);
     assert_int_equal(room->fault, WIRE_TRUNCATED);
     assert_int_equal(room->refused, 3);
     assert_int_equal(sendto(fd, noise, 0, 0, (struct sockaddr *)&to, sizeof to), 0);
-    receive(room, 3);
+    room_receive(room, 3);
     assert_int_equal(room->drops, 3);
     assert_int_equal(room->count, 0);
     close(fd);
@@ -299,10 +200,10 @@ static void a17_9_3_a_mark_of_congestion_is_seen(void **state)
 {
     struct room *room = *state;
     send_marked(ECN_MARKED);
-    receive(room, 1);
+    room_receive(room, 1);
     assert_true(room->congested);
     send_marked(ECN_CAPABLE);
-    receive(room, 2);
+    room_receive(room, 2);
     assert_false(room->congested);
     assert_int_equal(room->count, 2);
 }
@@ -331,12 +232,12 @@ static void a_taken_port_is_explained(void **state)
 static void after_a_fork_nothing_is_sent(void **state)
 {
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 1);
+    struct link *link = room_connect(room, ipv4, 1);
     udp_abandon(room->port);
     link->operations->begin(link);
-    send_packet(link, 0, 64);
+    room_send(link, 0, 64);
     link->operations->end(link);
-    assert_int_equal(udp_receive(room->port, take, drop, room, 64), 0);
+    assert_int_equal(udp_receive(room->port, room_take, room_drop, room, 64), 0);
     link->operations->close(link);
 }
 
@@ -355,7 +256,7 @@ static void visitors_of_the_kept_socket_are_put_out(void **state)
         assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
         close(fd);
         assert_int_equal(poll(&readable, 1, 5000), 1);
-        udp_receive(room->port, take, drop, room, 64);
+        udp_receive(room->port, room_take, room_drop, room, 64);
         assert_int_equal(poll(&readable, 1, 0), 0);
     }
 }
@@ -381,79 +282,35 @@ static void a_group_is_heard_while_it_is_joined(void **state)
         assert_int_equal(udp_join(room->port, group), 0);
     shout(other);
     shout(group);
-    receive(room, 1);
+    room_receive(room, 1);
     udp_leave(room->port, group);
     udp_leave(room->port, other);
     shout(group);
-    assert_int_equal(udp_receive(room->port, take, drop, room, 64), 0);
+    assert_int_equal(udp_receive(room->port, room_take, room_drop, room, 64), 0);
     assert_int_equal(udp_join(room->port, other), 0); /* which ends with the port */
     shout(other);
-    receive(room, 2);
+    room_receive(room, 2);
     assert_int_equal(room->drops, 2);
-}
-
-static int set_up(void **state)
-{
-    char why[256];
-    struct room *room = calloc(1, sizeof *room);
-    *state = room;
-    return udp_open(&room->port, "lo", why, sizeof why);
-}
-
-static int tear_down(void **state)
-{
-    struct room *room = *state;
-    udp_close(room->port);
-    free(room);
-    return 0;
-}
-
-static bool write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    if (fd >= 0)
-        close(fd);
-    return written;
-}
-
-/* Into a private namespace, where port 4791 is free and no other process receives from us. */
-static bool move_away(void)
-{
-    struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    if (unshare(CLONE_NEWNET) && (unshare(CLONE_NEWUSER | CLONE_NEWNET) || !write_file("/proc/self/setgroups", "deny")))
-        return false;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool up = fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &loopback);
-    close(fd);
-    return up;
 }
 
 /* An ACK timer reroutes a link while a batch of it waits for room in the socket that it had before. */
 static void a_batch_that_waits_does_not_outlive_its_link(void **state)
 {
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 1), *other = connect_to(room, ipv4, 1);
-    no_room = true;
+    struct link *link = room_connect(room, ipv4, 1), *other = room_connect(room, ipv4, 1);
+    room_sends.no_room = true;
     link->operations->begin(link);
-    send_packet(link, 1, 100);
+    room_send(link, 1, 100);
     link->operations->end(link);
     udp_reroute(link);
     link->operations->close(link);
-    no_room = false;
+    room_sends.no_room = false;
     other->operations->begin(other);
-    send_packet(other, 2, 100);
+    room_send(other, 2, 100);
     other->operations->end(other);
-    receive(room, 1);
+    room_receive(room, 1);
     assert_int_equal(room->psns[0], 2);
     other->operations->close(other);
-}
-
-static void send_one(struct link *link, uint32_t psn)
-{
-    link->operations->begin(link);
-    send_packet(link, psn, 100);
-    link->operations->end(link);
 }
 
 /* A datagram that does not join the batch, after the sender was informed that there is room: it is longer than the
@@ -462,18 +319,18 @@ static void what_was_promised_room_is_not_lost(void **state)
 {
     static const uint32_t lengths[][3] = {{100, 100, 200}, {200, 100, 100}};
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 1);
+    struct link *link = room_connect(room, ipv4, 1);
     for (unsigned row = 0; row < 2; row++) {
         link->operations->begin(link);
         for (uint32_t i = 0; i < 3; i++) {
             assert_true(link->operations->ready(link));
-            no_room = i == 2;
-            send_packet(link, 3 * row + i, lengths[row][i]);
+            room_sends.no_room = i == 2;
+            room_send(link, 3 * row + i, lengths[row][i]);
         }
         assert_false(link->operations->ready(link));
         link->operations->end(link);
-        no_room = false;
-        receive(room, 3 * row + 3);
+        room_sends.no_room = false;
+        room_receive(room, 3 * row + 3);
         for (uint32_t i = 0; i < 3; i++) {
             assert_int_equal(room->psns[3 * row + i], 3 * row + i);
             assert_int_equal(room->lengths[3 * row + i], lengths[row][i]);
@@ -486,7 +343,7 @@ static void what_was_promised_room_is_not_lost(void **state)
 static void push_one(struct link *link, uint32_t psn)
 {
     link->operations->begin(link);
-    push_packet(link, psn, 100);
+    room_push(link, psn, 100);
     link->operations->end(link);
 }
 
@@ -494,22 +351,22 @@ static void push_one(struct link *link, uint32_t psn)
 static void what_waits_behind_a_batch_is_its_own_links(void **state)
 {
     struct room *room = *state;
-    struct link *first = connect_to(room, ipv4, 1), *second = connect_to(room, ipv4, 1);
-    no_room = true;
+    struct link *first = room_connect(room, ipv4, 1), *second = room_connect(room, ipv4, 1);
+    room_sends.no_room = true;
     push_one(first, 1);
     push_one(second, 2);
-    no_room = false;
+    room_sends.no_room = false;
     first->operations->close(first);
-    receive(room, 1);
+    room_receive(room, 1);
     assert_int_equal(room->psns[0], 2);
-    first = connect_to(room, ipv4, 1);
-    no_room = true;
+    first = room_connect(room, ipv4, 1);
+    room_sends.no_room = true;
     push_one(first, 3);
     push_one(second, 4);
     second->operations->close(second);
-    no_room = false;
-    send_one(first, 5);
-    receive(room, 3);
+    room_sends.no_room = false;
+    room_send_one(first, 5);
+    room_receive(room, 3);
     assert_int_equal(room->psns[1], 3);
     assert_int_equal(room->psns[2], 5);
     first->operations->close(first);
@@ -524,10 +381,10 @@ static bool is_readable(const struct room *room)
 static void a_socket_that_has_room_says_nothing(void **state)
 {
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 1);
+    struct link *link = room_connect(room, ipv4, 1);
     for (uint32_t i = 0; i < 20; i++) {
-        send_one(link, i);
-        receive(room, i + 1);
+        room_send_one(link, i);
+        room_receive(room, i + 1);
         assert_false(is_readable(room));
     }
     link->operations->close(link);
@@ -537,12 +394,12 @@ static void a_socket_that_has_room_says_nothing(void **state)
 static void who_was_woken_finds_what_came(void **state)
 {
     struct room *room = *state;
-    struct link *one = connect_to(room, ipv4, 1), *other = connect_to(room, ipv6, 1);
+    struct link *one = room_connect(room, ipv4, 1), *other = room_connect(room, ipv6, 1);
     for (uint32_t i = 0; i < 40; i++) {
-        send_one(i % 2 ? one : other, i);
+        room_send_one(i % 2 ? one : other, i);
         assert_true(is_readable(room));
         udp_woken(room->port);
-        udp_receive(room->port, take, drop, room, 64);
+        udp_receive(room->port, room_take, room_drop, room, 64);
         assert_int_equal(room->count, i + 1);
     }
     one->operations->close(one);
@@ -553,20 +410,20 @@ static void who_was_woken_finds_what_came(void **state)
 static void who_found_no_room_is_told_of_it(void **state)
 {
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 1);
+    struct link *link = room_connect(room, ipv4, 1);
     for (uint32_t i = 0; i < 40; i++) {
-        no_room = true;
-        send_one(link, 2 * i);
-        no_room = false;
+        room_sends.no_room = true;
+        room_send_one(link, 2 * i);
+        room_sends.no_room = false;
         assert_true(is_readable(room));
         if (i % 4 == 3) {
             link->operations->begin(link);
             assert_true(link->operations->ready(link));
             link->operations->end(link);
         }
-        receive(room, 2 * i + 1);
-        send_one(link, 2 * i + 1);
-        receive(room, 2 * i + 2);
+        room_receive(room, 2 * i + 1);
+        room_send_one(link, 2 * i + 1);
+        room_receive(room, 2 * i + 2);
     }
     assert_int_equal(room->count, 80);
     link->operations->close(link);
@@ -578,23 +435,23 @@ static void what_the_kernel_refuses_is_counted(void **state)
 {
     static const uint8_t nobodys[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1};
     struct room *room = *state;
-    struct link *link = connect_to(room, nobodys, 1), *other = connect_to(room, ipv4, 1);
+    struct link *link = room_connect(room, nobodys, 1), *other = room_connect(room, ipv4, 1);
     link->operations->begin(link);
     for (uint32_t i = 0; i < 3; i++)
-        send_packet(link, i, 64);
+        room_send(link, i, 64);
     link->operations->end(link);
     assert_int_equal(link->unsent, 3);
     assert_int_not_equal(link->error, 0);
     assert_int_equal(link->refused, link->error);
-    unsigned before = sends;
+    unsigned before = room_sends.count;
     other->operations->begin(other);
-    send_packet(other, 7, 64);
-    send_packet(other, 8, 64);
+    room_send(other, 7, 64);
+    room_send(other, 8, 64);
     other->operations->end(other);
-    assert_int_equal(sends - before, 1);
+    assert_int_equal(room_sends.count - before, 1);
     assert_int_equal(other->unsent, 0);
     assert_int_equal(other->refused, 0);
-    receive(room, 2);
+    room_receive(room, 2);
     assert_int_equal(room->psns[0], 7);
     link->operations->close(link);
     other->operations->close(other);
@@ -604,20 +461,20 @@ static void what_the_kernel_refuses_is_counted(void **state)
 static void an_interface_that_cuts_nothing_up_is_noticed(void **state)
 {
     struct room *room = *state;
-    struct link *link = connect_to(room, ipv4, 1);
-    no_cutting = true;
+    struct link *link = room_connect(room, ipv4, 1);
+    room_sends.no_cutting = true;
     for (uint32_t row = 0; row < 2; row++) {
         link->operations->begin(link);
         for (uint32_t i = 0; i < 3; i++) {
             assert_true(link->operations->ready(link));
-            send_packet(link, 3 * row + i, 64);
+            room_send(link, 3 * row + i, 64);
         }
         link->operations->end(link);
         assert_int_equal(link->refused != 0, row == 0);
     }
-    no_cutting = false;
+    room_sends.no_cutting = false;
     assert_int_equal(link->unsent, 2);
-    receive(room, 4);
+    room_receive(room, 4);
     assert_int_equal(room->psns[0], 0);
     for (uint32_t i = 3; i < 6; i++)
         assert_int_equal(room->psns[i - 2], i);
@@ -626,8 +483,8 @@ static void an_interface_that_cuts_nothing_up_is_noticed(void **state)
 
 static void send_over(struct room *room, const uint8_t gid[16], uint32_t flow)
 {
-    struct link *link = connect_to(room, gid, flow);
-    send_one(link, flow);
+    struct link *link = room_connect(room, gid, flow);
+    room_send_one(link, flow);
     link->operations->close(link);
 }
 
@@ -637,7 +494,7 @@ static void send_from_many(struct room *sender, struct room *to)
     enum { FLOWS = 32 };
     for (uint32_t flow = 0; flow < FLOWS; flow++)
         send_over(sender, flow % 2 ? ipv6 : ipv4, flow);
-    receive(to, to->count + FLOWS);
+    room_receive(to, to->count + FLOWS);
     assert_int_equal(to->count % FLOWS, 0);
 }
 
@@ -655,12 +512,10 @@ static void the_last_port_gets_only_what_no_other_takes(void **state)
     assert_int_equal(udp_open(&room->port, "lo", why, sizeof why), 0);
     send_from_many(&sender, room);
     assert_int_equal(room->count, 2 * last.count);
-    assert_int_equal(udp_receive(last.port, take, drop, &last, 64), 0);
+    assert_int_equal(udp_receive(last.port, room_take, room_drop, &last, 64), 0);
     udp_close(last.port);
     udp_close(sender.port);
 }
-
-#define ROOM_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -688,7 +543,7 @@ int main(void)
         cmocka_unit_test(an_unusable_interface_is_explained),
         cmocka_unit_test(a_taken_port_is_explained),
     };
-    if (!move_away()) {
+    if (!room_move_away()) {
         puts("1..0 # SKIP this machine allows no network namespaces");
         return 77;
     }
