@@ -1,5 +1,6 @@
 /* Tag matching in numbers, through the public API: tag_matching match | list | bandwidth [SIZE [WAY [SECONDS]]], where
- * SIZE 0 is all sizes and "all" all ways. Each line of the output is a measurement: names, then a number. See tags.py. */
+ * SIZE 0 is all sizes and "all" all ways. Each line of the output is a measurement: names, then a number. See tags.py.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@ Usage: wire.py SOFTVERBS [ROUNDS [NAME]]
 
 As in bench.py everything is measured in turn, ROUNDS times over (3), and ratios are taken within a round. "datagrams" is
 what the kernel alone carries of a middle packet's size (bench/datagrams.c), counted by its payload: the limit of any RoCEv2
-on UDP sockets. Then eight senders to one host at once: Jain's index of fairness, and what they reach together divided by what one reaches alone.
+on UDP sockets; for latency it is bench/datagram_latency.c, one datagram each way, or with a second one that
+acknowledges. Then eight senders to one host at once: Jain's index of fairness, and what they reach together divided by what one reaches alone.
 """
 import json
 import os
@@ -70,10 +71,18 @@ def datagrams(mtu):
     return float(done.out) * mtu / (mtu + AROUND)
 
 
+def datagram_latency(way, count):
+    """Half of the round trip of a message of 8 bytes in datagrams with nothing of ours."""
+    port, program = free_port(), os.path.join(os.path.dirname(SOFTVERBS), "bench/datagram_latency")
+    client = [program, "ask", ADDRESSES[SERVER][0], str(port), str(count), way]
+    return last_numbers(run_pair([program, "answer", str(port), way], client, port, [os.environ] * 2), 2)[1]
+
+
 def rows(directory, mtu):
     tcp, udp = (lambda: iperf3()), (lambda: iperf3("-u", "-b", "0", "-l", "1400"))
-    yield "send latency, 8 B", "us", "at most 1.2", {
-        "softverbs": latency(directory, "ib_send_lat", 8, 20000), "UCX": lambda: ucx("tag_lat", 8, 20000)[1]}
+    yield "send latency, 8 B", "us", "at most 1.0", {
+        "softverbs": latency(directory, "ib_send_lat", 8, 20000), "UCX": lambda: ucx("tag_lat", 8, 20000)[1],
+        "datagrams with ACKs": lambda: datagram_latency("acknowledged", 20000), "datagrams": lambda: datagram_latency("alone", 20000)}
     for program, test in (("write", "ucp_put_bw"), ("send", "tag_bw")):
         for size, count in ((64 * KIB, 10000), (MIB, 1000)):
             yield f"{program} bandwidth, {size // KIB} KiB", "GB/s", None, {
