@@ -27,8 +27,7 @@ static struct {
     struct last_line lines[LAST_LINES];
     char directory[PATH_MAX / 16];
     unsigned slot;
-    bool opened, fails; /* the file is open; it could not be made or written */
-    struct output file;
+    bool made, fails; /* the file is this process's; it could not be made or written */
 } last;
 
 static bool enter(pid_t pid)
@@ -54,9 +53,7 @@ static void own(pid_t pid)
 {
     if (last.pid == pid)
         return;
-    if (last.opened)
-        output_close(&last.file);
-    last.opened = last.fails = false;
+    last.made = last.fails = false;
     last.count = 0;
     memset(last.lines, 0, sizeof last.lines);
     last.pid = pid;
@@ -161,48 +158,48 @@ bool last_lines_find(const char *directory, int pid, unsigned slot, const char *
 
 /* -- this process's */
 
-static bool write_at(const void *data, size_t size, size_t offset)
+static bool write_at(const struct output *file, const void *data, size_t size, size_t offset)
 {
-    return output_is_open(&last.file) && lseek(last.file.descriptor, (off_t)offset, SEEK_SET) == (off_t)offset &&
-           output_write(&last.file, data, size) == size;
+    return lseek(file->descriptor, (off_t)offset, SEEK_SET) == (off_t)offset && output_write(file, data, size) == size;
 }
 
-static bool write_line(unsigned place)
+static bool write_line(const struct output *file, unsigned place)
 {
-    return write_at(&last.lines[place], sizeof last.lines[place],
+    return write_at(file, &last.lines[place], sizeof last.lines[place],
                     sizeof(struct last_lines_head) + place * sizeof(struct last_line));
 }
 
-static bool write_head(void)
+static bool write_head(const struct output *file)
 {
     struct last_lines_head head = {.name = "softverbs lines", .version = LAST_LINES_VERSION, .pid = last.pid};
     snprintf(head.program, sizeof head.program, "%.31s", program_invocation_short_name);
-    return write_at(&head, sizeof head, 0);
+    return write_at(file, &head, sizeof head, 0);
 }
 
-/* With what was added before. */
-static bool open_file(void)
+static bool write_all(const struct output *file)
 {
-    char path[sizeof last.directory + 64];
-    last_lines_make_room(last.directory);
-    snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", last.directory, (int)last.pid, last.slot);
-    if (output_open(&last.file, path, O_RDWR | O_CREAT | O_TRUNC))
-        return false;
-    last.opened = true;
-    bool fine = write_head();
+    bool fine = write_head(file);
     for (unsigned i = 0; fine && i < LAST_LINES; i++)
-        fine = !last.lines[i].number || write_line(i);
+        fine = !last.lines[i].number || write_line(file, i);
     return fine;
 }
 
-/* Others take the oldest files away, also those of processes that live. */
-static void notice_removal(void)
+/* The file is open for this call only, as programs look for descriptors that they have lost. Others take the oldest
+ * files away, also those of processes that live: then it is made again. */
+static bool keep_place(unsigned place)
 {
-    struct stat status;
-    if (!last.opened || fstat(last.file.descriptor, &status) || status.st_nlink)
-        return;
-    output_close(&last.file);
-    last.opened = false;
+    char path[sizeof last.directory + 64];
+    struct output file;
+    snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", last.directory, (int)last.pid, last.slot);
+    bool there = last.made && !output_open(&file, path, O_RDWR);
+    if (!there)
+        last_lines_make_room(last.directory);
+    if (!there && output_open(&file, path, O_RDWR | O_CREAT | O_TRUNC))
+        return false;
+    last.made = true;
+    bool fine = there ? write_line(&file, place) : write_all(&file);
+    output_close(&file);
+    return fine;
 }
 
 static void add(const char *line)
@@ -214,10 +211,8 @@ static void add(const char *line)
     memcpy(place->text, line, strnlen(line, sizeof place->text - 1));
     place->number = last.count;
     place->time = now.tv_sec * 1000000000L + now.tv_nsec;
-    if (!*last.directory || last.fails)
-        return;
-    notice_removal();
-    last.fails = !(last.opened ? write_line((unsigned)(place - last.lines)) : open_file());
+    if (*last.directory && !last.fails)
+        last.fails = !keep_place((unsigned)(place - last.lines));
 }
 
 void last_lines_keep(const char *directory, unsigned slot)
@@ -226,12 +221,10 @@ void last_lines_keep(const char *directory, unsigned slot)
     if (strlen(directory) >= sizeof last.directory || !enter(pid))
         return;
     own(pid);
-    if (last.opened)
-        output_close(&last.file);
-    last.opened = false;
+    last.made = false;
     strcpy(last.directory, directory);
     last.slot = slot;
-    last.fails = last.count && !open_file();
+    last.fails = last.count && !keep_place(0);
     end();
 }
 

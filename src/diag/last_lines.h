@@ -1,6 +1,6 @@
 /* The last lines of this process's log in a file of the directory where processes meet, also where nothing is printed:
  * `softverbs why --last` prints them when the process has ended. Thread-safe, and at most some system calls for each
- * line; a line that can't be written is not kept, and changes nothing for the program. */
+ * line; a line that can't be written is not kept, and changes nothing for the program. No descriptor stays open. */
 #ifndef DIAG_LAST_LINES_H
 #define DIAG_LAST_LINES_H
 
