@@ -1,4 +1,5 @@
-"""Collectives of PyTorch over NCCL, each element compared on the GPU. RANK is 0 or 1; run.sh starts both."""
+"""Collectives of PyTorch over NCCL, each element compared on the GPU. RANK is 0 or 1; run.sh starts both. With the argument `late`,
+rank 1 launches a kernel for the first time while that of its all_reduce waits for rank 0."""
 import datetime
 import faulthandler
 import os
@@ -36,6 +37,23 @@ def collectives(count, rank):
     return wrong + differs(received, base + 1 - rank)
 
 
+def late(rank):
+    """The number of wrong results."""
+    mine = torch.full((1 << 20,), rank + 1.0, device="cuda")
+    wanted = torch.full_like(mine, 3.0)
+    small = torch.full((8,), 0.5, device="cuda")
+    dist.barrier()
+    torch.cuda.synchronize()
+    if rank == 0:
+        time.sleep(1)
+    work = dist.all_reduce(mine, async_op=True)
+    if rank == 1:
+        time.sleep(0.2)
+        torch.erfinv(small)
+    work.wait()
+    return differs(mine, wanted)
+
+
 def main():
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(0)
@@ -43,8 +61,8 @@ def main():
     dist.init_process_group("nccl", rank=rank, world_size=2, timeout=datetime.timedelta(seconds=40))
     if rank == 0:
         print("torch", torch.__version__, "nccl", torch.cuda.nccl.version(), torch.cuda.get_device_name(0), flush=True)
-    wrong = 0
-    for count in LENGTHS:
+    wrong = late(rank) if sys.argv[1:] == ["late"] else 0
+    for count in LENGTHS if not sys.argv[1:] else ():
         begun = time.perf_counter()
         wrong += collectives(count, rank)
         if rank == 0:

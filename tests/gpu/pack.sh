@@ -9,9 +9,9 @@ dist=$(cd "$1" && pwd)
 cd "$here/../.."
 [ -f build-gpu/build.ninja ] || meson setup build-gpu -Dtests=true -Dportable=true >/dev/null
 ninja -C build-gpu softverbs $(ninja -C build-gpu -t targets all | sed -n 's/^\(lib\/[^/:]*\): .*/\1/p' | grep -v '\.symbols$') \
-    tests/gpu/gpu_device_memory tests/gpu/gpu_device_pipeline tests/gpu/gpu_pingpong >/dev/null
+    tests/gpu/gpu_device_memory tests/gpu/gpu_device_pipeline tests/gpu/gpu_pingpong tests/gpu/gpu_kernels >/dev/null
 cp -a build-gpu/softverbs "$dist/"
 find build-gpu/lib -maxdepth 1 \( -type f -o -type l \) ! -name '*.a' -exec cp -a {} "$dist/lib/" \;
-cp build-gpu/tests/gpu/gpu_device_memory build-gpu/tests/gpu/gpu_device_pipeline build-gpu/tests/gpu/gpu_pingpong tests/gpu/run.sh tests/gpu/nccl.py "$dist/"
+cp build-gpu/tests/gpu/gpu_device_memory build-gpu/tests/gpu/gpu_device_pipeline build-gpu/tests/gpu/gpu_pingpong build-gpu/tests/gpu/gpu_kernels tests/gpu/kernels.cu tests/gpu/run.sh tests/gpu/nccl.py "$dist/"
 strip --strip-debug "$dist/softverbs" "$dist"/gpu_* "$dist"/lib/*.so.* 2>/dev/null || true
 git rev-parse --short HEAD >"$dist/commit"

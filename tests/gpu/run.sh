@@ -22,6 +22,15 @@ cases pipeline packets SOFTVERBS_DIRECT=0
 echo "== ping-pong"
 timeout -s KILL 40 "$dist/gpu_pingpong" 200 2>&1 | tee "$out/pingpong.log"
 
+if nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) && "$nvcc" -cubin -arch=native -o "$out/kernels.cubin" "$dist/kernels.cu"; then
+    for loading in EAGER LAZY; do
+        echo "== kernels, CUDA_MODULE_LOADING=$loading"
+        CUDA_MODULE_LOADING=$loading timeout -s KILL 60 "$dist/gpu_kernels" "$out/kernels.cubin" 2>&1 | tee "$out/kernels-$loading.log"
+    done
+else
+    echo "no nvcc here, so no kernels"
+fi
+
 # threads PID...: each thread's name, its wait in the kernel, its system call, and whether it runs.
 threads() {
     local pid task
@@ -32,13 +41,13 @@ threads() {
     done
 }
 
-# Two ranks on the one GPU take each other for another host's by NCCL_HOSTID, so all of it goes over the device.
+# $mode is the argument of nccl.py. Two ranks on the one GPU take each other for another host's by NCCL_HOSTID, so all of it goes over the device.
 ranks() {
     local label=$1 port=$((20000 + RANDOM % 20000)) rank a b
     shift
     for rank in 0 1; do
         RANK=$rank NCCL_HOSTID=host$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=INFO \
-            timeout -s KILL 45 env "$@" "$dist/softverbs" run -- python3 "$dist/nccl.py" >"$out/nccl-$label-$rank.log" 2>&1 &
+            timeout -s KILL 45 env "$@" "$dist/softverbs" run -- python3 "$dist/nccl.py" $mode >"$out/nccl-$label-$rank.log" 2>&1 &
         pids[rank]=$!
     done
     # Ranks that hang leave nothing but the watchdog's line: what each of their queue pairs waits for is asked before, and where their
@@ -53,8 +62,9 @@ ranks() {
 }
 python3 -c 'import torch' 2>/dev/null || { echo "no PyTorch here"; exit; }
 ranks host-buffers NCCL_NET_GDR_LEVEL=LOC
-# A kernel that is loaded when it is first launched makes the driver wait for the kernels that run, under a lock that our copies need:
-# a collective that waits for such a copy then never ends. So it is tried with all kernels loaded at the start, and without.
 ranks gpu-memory-eager NCCL_NET_GDR_LEVEL=SYS CUDA_MODULE_LOADING=EAGER
 ranks gpu-memory-simple NCCL_NET_GDR_LEVEL=SYS CUDA_MODULE_LOADING=EAGER NCCL_PROTO=Simple
 ranks gpu-memory NCCL_NET_GDR_LEVEL=SYS
+# PyTorch compiles the kernel that rank 1 launches then, so EAGER does not load it before: the ranks hang.
+mode=late
+ranks late NCCL_NET_GDR_LEVEL=SYS SOFTVERBS_LOG=warn
