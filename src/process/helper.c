@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -33,6 +34,10 @@ static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, where th
 static const nanos starving_most = 3 * NANOS_SECOND;       /* and where it has got no processor */
 static const nanos leaving_work = 20 * NANOS_MILLISECOND;  /* of a processor: in that time it has left, or can't */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
+/* How long the helper looks on after a poll, where pollers leave all work to it, and after its last work at the most: a
+ * poller burns a processor to save a wake-up, which is to save it here, too. */
+static const nanos serve_linger = 50 * NANOS_MICROSECOND;
+static const nanos serve_most = NANOS_MILLISECOND;
 static const nanos deaf_patience = 3 * NANOS_SECOND;  /* that its end may take, unless nothing can wake it any more */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell arrives any more */
 
@@ -92,6 +97,8 @@ struct duty {
     bool failed;                         /* the host is lost, and the devices have failed */
     enum { UNASKED, SILENT, RANG } bell; /* the last sleep's result for the doorbell, if it was not read since */
     unsigned looks;                      /* while it looks on */
+    uint32_t polled;                     /* process->poller.rounds at its last look */
+    nanos worked;                        /* when a look last found work */
     nanos looked_around;
 };
 
@@ -231,9 +238,26 @@ static void go_to_sleep(struct duty *duty, nanos now)
     node_awake(process->node);
 }
 
+/* Threads poll that may not do the work. The processor is given to others: one of them may be this poller. */
+cold static bool serves_pollers(struct duty *duty, nanos now)
+{
+    uint32_t rounds = atomic_load_explicit(&duty->process->poller.rounds, memory_order_relaxed);
+    bool polled = rounds != duty->polled;
+    duty->polled = rounds;
+    if (!polled || nanos_since(duty->worked, now) > serve_most)
+        return false;
+    sched_yield();
+    return true;
+}
+
 static void look_on(struct duty *duty, nanos now, unsigned done)
 {
-    if (done) {
+    bool restrained = unlikely(restraints_leave_all(duty->process));
+    if (done)
+        duty->worked = now;
+    if (restrained && !done && serves_pollers(duty, now)) {
+        duty->busy_until = now + serve_linger;
+    } else if (done) {
         if (duty->busy_until && duty->linger * 2 <= linger_most)
             duty->linger *= 2;
         duty->busy_until = now + duty->linger;
