@@ -4,6 +4,7 @@
 
 #include "base/likely.h"
 #include "process/progress.h"
+#include "wire/foreign/foreign.h"
 
 enum {
     YIELD_AFTER = 2048, /* fruitless rounds in a row after which a poller lets others have the processor, */
@@ -67,6 +68,9 @@ cold static void be_denied(struct process *process)
 /* It is left to the helper, which a doorbell wakes as when no thread polls. */
 cold static bool poll_nothing(struct process *process)
 {
+    uint32_t copies = foreign_waiting();
+    if (copies)
+        progress_watch_copies(process, copies);
     poller_active(process);
     yield_if_idle(process, 0);
     return process->forked;

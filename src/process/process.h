@@ -92,6 +92,8 @@ struct poller {
     _Atomic uint32_t denied;       /* tries in a row to take the progress for a round, by anybody; likewise */
     _Atomic uint32_t denied_at;    /* `rounds` at that time */
     atomic_bool claimed;           /* pollers have just become hot; the helper has not seen it yet */
+    _Atomic uint32_t copies;       /* foreign_waiting as a poller has seen it, */
+    _Atomic nanos copies_since;    /* and when; NANOS_NEVER: that they do not end has been logged */
 };
 
 /* Of the receiver of changes of network interfaces (follow.c); the helper's alone. */

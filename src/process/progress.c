@@ -453,6 +453,19 @@ cold static unsigned gather_landings(struct process *process)
     return done;
 }
 
+/* Races of pollers do no harm. */
+cold void progress_watch_copies(struct process *process, uint32_t copies)
+{
+    const nanos most = 2 * NANOS_SECOND;
+    nanos now = clock_about_now();
+    if (copies != atomic_exchange(&process->poller.copies, copies)) {
+        atomic_store(&process->poller.copies_since, now);
+    } else if (nanos_since(atomic_load(&process->poller.copies_since), now) > most) {
+        atomic_store(&process->poller.copies_since, NANOS_NEVER);
+        log_reason(LOG_WARN, REASON_COPY_STALLS, "a copy of a GPU's memory");
+    }
+}
+
 unsigned progress_work(struct process *process)
 {
     lock_take(&process->progress);

@@ -15,6 +15,10 @@ unsigned progress_work(struct process *);
 /* Returns when no progress that runs now, and none that began before the call, is under way. */
 void progress_quiesce(struct process *);
 
+/* For a thread that polls and leaves all work to the helper, which is within the driver's call of this number
+ * (foreign_waiting) and can't report that it does not end: logs it once after two seconds. Thread-safe. */
+void progress_watch_copies(struct process *, uint32_t copies);
+
 /* Expires what is due, and returns when to look again. Under process->progress. */
 nanos progress_timers(struct process *, nanos now);
 

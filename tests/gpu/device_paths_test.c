@@ -30,6 +30,7 @@ static cuda_address gpu;
 static char *host;
 static struct ibv_mr *gpu_mr, *host_mr;
 static void *stream;
+static char log_path[64];
 static bool satisfied;
 static unsigned reported;
 
@@ -453,6 +454,38 @@ static void a_kernel_on_the_legacy_stream_blocks_nothing(void)
     ibv_destroy_qp(qp);
 }
 
+/* The number of lines that hold the text. */
+static unsigned log_count(const char *text)
+{
+    char line[1024];
+    unsigned found = 0;
+    FILE *log = fopen(log_path, "r");
+    while (log && fgets(line, sizeof line, log))
+        found += strstr(line, text) != NULL;
+    if (log)
+        fclose(log);
+    return found;
+}
+
+/* The helper waits within the driver and answers nothing, so a poller reports it. */
+static void copies_that_do_not_end_are_logged(void)
+{
+    struct ibv_qp *qp = make_loop(IBV_QPT_RC, NULL, 0);
+    struct ibv_wc wc;
+    for (enum fake_cuda_hold hold = FAKE_CUDA_HOLD_COPIES; hold <= FAKE_CUDA_HOLD_CALLS; hold++) {
+        time_t until = time(NULL) + (time_t)PATIENCE_SECONDS;
+        int got = 0;
+        NEED(log_count("(reason 122)") == hold - FAKE_CUDA_HOLD_COPIES);
+        fake_cuda_hold_copies(hold);
+        NEED(!post_to(qp, IBV_WR_RDMA_WRITE, on_host(0, 64), 0));
+        while (!(got = ibv_poll_cq(cq, 1, &wc)) && log_count("EAGER. (reason 122)") < hold && time(NULL) < until)
+            ;
+        fake_cuda_hold_copies(FAKE_CUDA_HOLD_NONE);
+        NEED(!got && log_count("EAGER. (reason 122)") == hold && succeeds());
+    }
+    ibv_destroy_qp(qp);
+}
+
 /* Freed behind the back of its region, as memory of the host that was unmapped. */
 static void memory_that_was_freed_ends_in_errors(void)
 {
@@ -534,6 +567,9 @@ static bool set_up(void)
 
 int main(void)
 {
+    snprintf(log_path, sizeof log_path, "/tmp/gpu-paths-%d.log", (int)getpid());
+    setenv("SOFTVERBS_LOG", "warn", 1);
+    setenv("SOFTVERBS_LOG_FILE", log_path, 1);
     if (!set_up()) {
         printf("Bail out! nothing was set up: errno %d\n", errno);
         return 1;
@@ -550,9 +586,11 @@ int main(void)
     CASE(tagged_messages_land_in_the_gpu);
     CASE(a_host_callback_may_post);
     CASE(a_kernel_on_the_legacy_stream_blocks_nothing);
+    CASE(copies_that_do_not_end_are_logged);
     CASE(memory_that_was_freed_ends_in_errors);
     CASE(a_context_that_dies_ends_in_errors);
     CASE(memory_of_the_host_moves_without_the_gpu);
     printf("1..%u\n", reported);
+    unlink(log_path);
     return 0;
 }

@@ -41,6 +41,7 @@ static struct stream legacy_stream = {
     .commands = STAILQ_HEAD_INITIALIZER(legacy_stream.commands), .blocking = true, .legacy = true};
 static int the_context;
 static bool dead;
+static enum fake_cuda_hold held;
 static unsigned legacy_copies;
 static atomic_uint pinned;
 static struct fake_cuda_copies copies; /* of streams that were made */
@@ -127,9 +128,11 @@ static void copy(struct stream *stream, const struct command *command)
 /* Under the lock, but for the call. */
 static void run(struct stream *stream, struct command *command)
 {
-    while (must_wait(stream, command) || (command->kind == WAIT_WORD && !dead && !is_word(command)))
+    bool copying = command->kind == COPY_IN || command->kind == COPY_OUT;
+    while (must_wait(stream, command) || (command->kind == WAIT_WORD && !dead && !is_word(command)) ||
+           (copying && held && !stream->legacy))
         pthread_cond_wait(&changed, &everything);
-    if (command->kind == COPY_IN || command->kind == COPY_OUT)
+    if (copying)
         copy(stream, command);
     if (command->kind == CALL_HOST) {
         pthread_mutex_unlock(&everything);
@@ -182,6 +185,9 @@ static int ask(void *to, struct command command)
 {
     pthread_mutex_lock(&everything);
     struct stream *stream = stream_of(to);
+    bool copying = command.kind == COPY_IN || command.kind == COPY_OUT;
+    while (copying && held == FAKE_CUDA_HOLD_CALLS && !stream->legacy)
+        pthread_cond_wait(&changed, &everything);
     int refused = refusal();
     if (!refused && command.kind != CALL_HOST && !bytes_at(command.device, command.length))
         refused = CUDA_INVALID_VALUE;
@@ -196,7 +202,7 @@ static int ask(void *to, struct command command)
         if (!stream->begun)
             begin(stream);
         STAILQ_INSERT_TAIL(&stream->commands, kept, next);
-        if (!stream->legacy && (command.kind == COPY_IN || command.kind == COPY_OUT))
+        if (!stream->legacy && copying)
             count_copies(stream, command.kind, command.length);
         pthread_cond_broadcast(&changed);
     }
@@ -371,6 +377,14 @@ void fake_cuda_kill(void)
 {
     pthread_mutex_lock(&everything);
     dead = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&everything);
+}
+
+void fake_cuda_hold_copies(enum fake_cuda_hold hold)
+{
+    pthread_mutex_lock(&everything);
+    held = hold;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&everything);
 }

@@ -53,6 +53,10 @@ struct fake_cuda_copies {
  * on. The number of copies that ran on the legacy stream. */
 int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
 void fake_cuda_kill(void);
+/* Copies on streams that were made do not begin, or the calls for them do not return, as while a kernel is loaded and
+ * others run. */
+enum fake_cuda_hold { FAKE_CUDA_HOLD_NONE, FAKE_CUDA_HOLD_COPIES, FAKE_CUDA_HOLD_CALLS };
+void fake_cuda_hold_copies(enum fake_cuda_hold);
 void fake_cuda_fail_copy(unsigned number) __attribute__((weak)); /* the copy into the device that has it, counted from
                                                                     now; 0: none */
 /* So many copies out of the device are refused when they are asked for. */

@@ -29,7 +29,7 @@ static struct {
 
 enum { BLOCKS = 64, THREADS = 256, WRONG_AT = MEMORY - 4096, ROUNDS = 100 };
 static void *module, *second_stream;
-static const unsigned long long PATIENCE_NS = 3000000000;
+static const unsigned long long KERNEL_GIVES_UP = 3000000000;
 
 static void need(bool there, const char *call)
 {
@@ -141,7 +141,7 @@ static bool write_to_waiting(struct pair *pair, void *stream, uint32_t length, u
     set_word(pair, length, pair->first ? value : 0);
     if (!pair->first)
         begin_comparing(pair, stream, kernels.wait_and_compare, 1,
-                        (void *[]){&at, &bytes, &seed, &value, (void *)&PATIENCE_NS, &wrong});
+                        (void *[]){&at, &bytes, &seed, &value, (void *)&KERNEL_GIVES_UP, &wrong});
     if (!pair->first && meanwhile)
         launch_late(meanwhile, (void *[]){&at, &bytes, &seed});
     pair_meet(pair);

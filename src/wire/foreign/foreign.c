@@ -76,10 +76,43 @@ static bool note_landing(struct landing *landing, bool fine)
     return fine;
 }
 
+/* Odd while a thread is within a call of the driver, which may wait for a lock of it or for the end of copies. */
+static _Atomic uint32_t calls;
+
+uint32_t foreign_waiting(void)
+{
+    uint32_t now = atomic_load_explicit(&calls, memory_order_relaxed);
+    return now % 2 ? now : 0;
+}
+
+static bool begin_out(const struct foreign *foreign, void *stage, const void *from, size_t length)
+{
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    bool begun = foreign->operations->copy_out(foreign->device, stage, from, length);
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    return begun;
+}
+
+static bool begin_in(const struct foreign *foreign, void *to, const void *stage, size_t length)
+{
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    bool begun = foreign->operations->copy_in(foreign->device, to, stage, length);
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    return begun;
+}
+
+static bool end_copies(const struct foreign *foreign)
+{
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    bool fine = foreign->operations->fence(foreign->device);
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    return fine;
+}
+
 /* A driver reports a failure once, and not of which copy: so it is one of all that had begun. */
 static bool fence(const struct foreign *foreign)
 {
-    bool fine = foreign->operations->fence(foreign->device);
+    bool fine = end_copies(foreign);
     for (struct landing *each = landings; each < landings + FOREIGN_LANES; each++) {
         if (each->foreign != foreign || !each->flies)
             continue;
@@ -115,8 +148,7 @@ static bool begin_landing(struct landing *landing)
     if (!length)
         return true;
     const struct foreign *foreign = landing->foreign;
-    bool begun =
-        foreign->operations->copy_in(foreign->device, landing->to, landing_half(landing) + landing->begun, length);
+    bool begun = begin_in(foreign, landing->to, landing_half(landing) + landing->begun, length);
     landing->to += length;
     landing->begun = landing->filled;
     landing->flies = true;
@@ -243,7 +275,7 @@ static bool begin_ahead(struct ahead *ahead, const uint8_t *from)
     size_t most = ahead->held ? 2 * ahead->pieces[ahead->newest].length : FIRST;
     size_t length = lesser(lesser(most, FOREIGN_PIECE), (size_t)(ahead->end - from));
     begin_move();
-    if (!foreign->operations->copy_out(foreign->device, ahead_piece(ahead, piece), from, length))
+    if (!begin_out(foreign, ahead_piece(ahead, piece), from, length))
         return false;
     ahead->pieces[piece].from = from;
     ahead->pieces[piece].length = length;
@@ -351,7 +383,7 @@ static bool fetch_alone(const struct foreign *foreign, uint8_t *stage, const uin
 {
     if (flies_any(foreign))
         fence(foreign);
-    return foreign->operations->copy_out(foreign->device, stage, from, length) && fence(foreign);
+    return begin_out(foreign, stage, from, length) && fence(foreign);
 }
 
 /* An element that is read without its name may be another work's: nothing of it is older than this. */

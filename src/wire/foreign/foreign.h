@@ -71,6 +71,9 @@ void foreign_settle_message(const bool *lost);
  * behind it. The sender is any address that stands for the works of one queue. */
 void foreign_send(const void *sender, const void *start, size_t length);
 
+/* Another number for each call of a driver, while a thread is within it; 0: none is. For any thread. */
+uint32_t foreign_waiting(void);
+
 /* Returns true if landings of this thread wait for more. */
 bool foreign_waits(void);
 
