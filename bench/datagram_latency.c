@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "measure.h"
 
 enum { BYTES = 24, ACK = 20, LOOKS = 1 << 16 }; /* BTH, 8 bytes, ICRC; BTH, AETH, ICRC */
 
@@ -24,13 +25,6 @@ struct end {
     size_t bytes; /* of a message */
     struct sockaddr_in from;
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void fail(const char *what)
 {
@@ -141,12 +135,6 @@ static int answer(const char *port, bool acknowledged)
     return 0;
 }
 
-static int by_value(const void *one, const void *other)
-{
-    double difference = *(const double *)one - *(const double *)other;
-    return (difference > 0) - (difference < 0);
-}
-
 static int ask(char **arguments, bool acknowledged)
 {
     struct sockaddr_in peer = parse_address(arguments[0], arguments[1]), own = parse_address("0.0.0.0", arguments[1]);
@@ -159,16 +147,16 @@ static int ask(char **arguments, bool acknowledged)
     connect_to(end.control, &peer);
     connect_to(end.sending, &peer);
     for (int i = 0; i < count; i++) {
-        double start = now_us();
+        double start = measure_seconds();
         send_message(&end);
         if (!receive_message(&end))
             return 1;
-        halves[i] = (now_us() - start) / 2;
+        halves[i] = (measure_seconds() - start) * 1e6 / 2;
         if (!i)
             connect_to(end.receiving, &end.from);
     }
-    qsort(halves, (size_t)count, sizeof *halves, by_value);
-    printf("%.3f %.3f\n", halves[0], halves[count / 2]);
+    double median = measure_median(halves, (size_t)count);
+    printf("%.3f %.3f\n", halves[0], median);
     free(halves);
     return 0;
 }
