@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/likely.h"
 #include "base/uncancelled.h"
 #include "link/fence.h"
 #include "wire/payload.h"
@@ -19,9 +20,9 @@ static unsigned direct_engage(struct direct_desk *desk)
 }
 
 /* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
- * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/reference/choices.md): so
- * that word is a separate piece. Cuts the last piece of a READ's destination, behind which there is room for one more;
- * returns how many pieces there are. */
+ * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/reference/choices.md):
+ * so that word is a separate piece. Cuts the last piece of a READ's destination, behind which there is room for one
+ * more; returns how many pieces there are. */
 static unsigned direct_split(struct iovec *pieces, unsigned count)
 {
     struct iovec *end = &pieces[count - 1];
@@ -36,7 +37,9 @@ static unsigned direct_split(struct iovec *pieces, unsigned count)
 static ssize_t direct_read(pid_t pid, const struct direct_access *access, uint64_t memory)
 {
     struct iovec remote = {(void *)(uintptr_t)memory, access->question.length}, local[PAYLOAD_PIECES_MAX + 1];
-    memcpy(local, access->pieces, access->count * sizeof *local);
+    local[0] = access->pieces[0];
+    if (unlikely(access->count > 1))
+        memcpy(local + 1, access->pieces + 1, (access->count - 1) * sizeof *local);
     return process_vm_readv(pid, local, direct_split(local, access->count), &remote, 1, 0);
 }
 
@@ -60,7 +63,7 @@ static enum direct_outcome direct_outcome_of(const struct direct_access *access,
 struct direct_call {
     struct iovec local[PAYLOAD_PIECES_MAX + 2 * (1 + DIRECT_MORE)];
     unsigned local_count;
-    uint64_t memory[1 + DIRECT_MORE]; /* as first judged, */
+    uint64_t memory[1 + DIRECT_MORE]; /* as it is to be judged, */
     struct direct_target *targets;    /* and the same where the owner can change it */
     const struct iovec *piece;        /* of the access, the next; */
     size_t taken;                     /* bytes of it that are among `local` */
@@ -101,7 +104,7 @@ static void direct_add_write(struct direct_call *call, uint32_t number, uint32_t
     direct_add_local(call, last);
 }
 
-/* Before it is announced, as the targets may not be written later. */
+/* Before it is announced, as the targets may not be written later; it is judged afterwards (direct_holds). */
 static bool direct_aim(struct direct_call *call, struct direct_target *targets, const struct published *published,
                        const struct direct_access *access)
 {
@@ -110,14 +113,14 @@ static bool direct_aim(struct direct_call *call, struct direct_target *targets, 
     call->piece = access->pieces;
     call->taken = 0;
     for (uint32_t i = 0; i <= access->more_count; i++) {
-        if (!published_permits(published, direct_question(access, i), &call->memory[i]))
+        if (!published_place(published, direct_question(access, i), &call->memory[i]))
             return false;
         direct_add_write(call, i, direct_question(access, i)->length);
     }
     return true;
 }
 
-/* After it is announced: the judgement still holds. */
+/* After it is announced: it is allowed to go there. */
 static bool direct_holds(const struct direct_call *call, const struct published *published,
                          const struct direct_access *access)
 {

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "link/direct.h"
+#include "link/testing/dawdle.h"
 #include "link/testing/process_vm.h"
 
 enum { KEY = 0x1234501, NUMBER = 0x777, PEER = 0x888, DOMAIN = 5, LENGTH = 4096, READS = 4 };
@@ -193,30 +194,6 @@ static void no_other_file_is_mapped(void **state)
 
 /* --- two processes */
 
-bool __real_published_permits(const struct published *, const struct published_question *, uint64_t *memory);
-bool __wrap_published_permits(const struct published *, const struct published_question *, uint64_t *memory);
-
-static bool dawdles;
-static void (*meanwhile)(void); /* once, between judging and the next step, */
-static unsigned meanwhile_at;   /* for the judgement of this number from now on */
-
-/* Between judging and the copy lie some nanoseconds, in which nothing would ever happen. */
-bool __wrap_published_permits(const struct published *published, const struct published_question *question,
-                              uint64_t *at)
-{
-    static unsigned asked;
-    bool permitted = __real_published_permits(published, question, at);
-    for (unsigned i = 0; dawdles && i < asked % 64; i++)
-        sched_yield();
-    asked++;
-    void (*now)(void) = meanwhile;
-    if (now && --meanwhile_at == 0) {
-        meanwhile = NULL;
-        now();
-    }
-    return permitted;
-}
-
 /* Shared by both: the owner's child writes into the owner's memory for as long as it may. */
 struct stage {
     struct direct_seats seats;
@@ -354,7 +331,7 @@ static void a_stopped_writer_is_forbidden(void **state)
     uint32_t seen[DIRECT_SEATS];
     int status;
     *word = 0;
-    meanwhile_at = 2; /* it judges once before it is announced */
+    meanwhile_at = 2; /* it looks once before it is announced */
     meanwhile = stop_here;
     pid_t writer = start_writer(&stage);
     meanwhile = NULL;

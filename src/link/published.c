@@ -203,6 +203,15 @@ static bool published_queue_pair_permits(const struct published_queue_pair *queu
            queue_pair->peer_psn == question->own_psn;
 }
 
+bool published_place(const struct published *published, const struct published_question *question, uint64_t *memory)
+{
+    const struct published_key *key = published_key_at(published, question->key);
+    if (!question->key || atomic_load(&key->key) != question->key)
+        return false;
+    *memory = key->memory + (question->address - key->base);
+    return true;
+}
+
 bool published_permits(const struct published *published, const struct published_question *question, uint64_t *memory)
 {
     const struct published_file *file = published->file;

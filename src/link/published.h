@@ -98,6 +98,10 @@ struct published_question {
     uint32_t max_rd_atomic; /* of a READ: those that the asking queue pair may have outstanding; of a WRITE 0 */
 };
 
+/* Returns true if the key stands there; *memory is then where in the owner the access would go, be it allowed or not.
+ */
+bool published_place(const struct published *, const struct published_question *, uint64_t *memory);
+
 /* Returns true if the access is allowed and the owner lives; *memory is then its place in the owner. */
 bool published_permits(const struct published *, const struct published_question *, uint64_t *memory);
 

@@ -24,4 +24,11 @@ static inline void poller_active(struct process *process)
     atomic_store_explicit(&process->poller.rounds, rounds + 1, memory_order_relaxed);
 }
 
+/* Work of the program has ended without a packet, so polling is not fruitless: the next yield is as far away as after a
+ * packet that came. */
+static inline void poller_has_worked(struct process *process)
+{
+    atomic_store_explicit(&process->poller.fruitless, 0, memory_order_relaxed);
+}
+
 #endif

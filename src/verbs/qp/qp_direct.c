@@ -4,6 +4,7 @@
 #include "ipc/node.h"
 #include "link/direct.h"
 #include "link/shm.h"
+#include "process/poller.h"
 #include "runtime/clock.h"
 #include "transport/gather.h"
 #include "verbs/qp/qp_engine.h"
@@ -106,17 +107,17 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
     struct direct_access access = {question_of(qp, these->works[0]), these->pieces, these->piece_count, more,
                                    these->count - 1};
     bool writes = access.question.write;
-    uint32_t each = writes ? these->length / these->count : 0;
-    bool timed = writes && each <= STREAM_LENGTH_MAX; /* the clock costs an eighth of a short access */
-    nanos begun = timed ? clock_now() : 0;
-    if (writes && stream_takes_ring(&qp_datapath(qp)->writes, each, engine_next_psn(qp_engine(qp)), begun, clock_busy))
+    uint32_t each = these->count == 1 ? these->length : these->length / these->count;
+    if (writes &&
+        stream_takes_ring(&qp_datapath(qp)->writes, each, engine_next_psn(qp_engine(qp)), clock_now, clock_busy))
         return false;
     for (uint32_t i = 1; i < these->count; i++)
         more[i - 1] = question_of(qp, these->works[i]);
     if (!shm_direct(link, &access))
         return false;
-    if (timed)
-        stream_went(&qp_datapath(qp)->writes, these->count, begun, clock_now());
+    if (writes && each <= STREAM_LENGTH_MAX)
+        stream_went(&qp_datapath(qp)->writes, these->count, clock_now);
+    poller_has_worked(qp->process);
     note_direct(qp_flow(qp), writes, these);
     return true;
 }
@@ -152,7 +153,9 @@ static inline uint32_t direct_above(struct qp *qp, struct link *link, const stru
     return rings ? SHORT_MAX : 0;
 }
 
-bool qp_transmit_directly(struct qp *qp, struct link *link)
+/* A separate function, which costs such work one return that is mispredicted, so that a post of a packet has the
+ * registers for itself. */
+cold __attribute__((flatten)) bool qp_transmit_directly(struct qp *qp, struct link *link)
 {
     struct engine *engine = qp_engine(qp);
     const struct send_wqe *next = engine_next_direct(engine);

@@ -24,7 +24,8 @@ static void stream_try(struct stream *stream, uint32_t psn, nanos now, nanos bus
     stream->busy = busy;
     stream->look_at = now + stream_grace;
     stream->psn = psn;
-    stream->count = stream->first = 0;
+    stream->count = stream->first = stream->next = 0;
+    stream->begun = 0;
 }
 
 static void stream_fail(struct stream *stream)
@@ -36,7 +37,7 @@ static void stream_fail(struct stream *stream)
     stream->again = again < STREAM_AGAIN_MOST ? 2 * again : STREAM_AGAIN_MOST;
 }
 
-static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
+cold static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
 {
     switch (stream_judge(stream, psn, now, busy)) {
     case STREAM_FAILED:
@@ -55,15 +56,18 @@ static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nanos no
 /* A program that waits for an answer pauses for longer than an access takes: the other side makes one, too. */
 static bool stream_goes_on(const struct stream *stream, nanos now)
 {
-    return now - stream->ended < stream->took / 4 * 3;
+    nanos works = (nanos)(stream->count - stream->timed);
+    return stream->begun && nanos_since(stream->begun, now) < works * (stream->took + stream->took / 2);
 }
 
 static bool stream_is_long(struct stream *stream, nanos now, nanos (*busy)(void))
 {
-    if (stream->count < 0)
-        return false;
     if (!stream_goes_on(stream, now))
         stream->count = stream->first = 0;
+    stream->begun = now;
+    stream->timing = true;
+    stream->timed = stream->count;
+    stream->next = stream->count + STREAM_WINDOW;
     if (!stream->first && stream->count >= STREAM_MEASURED) {
         stream->first = stream->count;
         stream->busy = busy();
@@ -71,14 +75,8 @@ static bool stream_is_long(struct stream *stream, nanos now, nanos (*busy)(void)
     return stream->count >= stream->first + STREAM_BEGINS - STREAM_MEASURED && stream->first;
 }
 
-bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nanos now, nanos (*busy)(void))
+cold static bool stream_look(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
 {
-    if (length > STREAM_LENGTH_MAX) {
-        stream->trial = false;
-        return false;
-    }
-    if (stream->trial)
-        return stream_goes_on_in_ring(stream, psn, now, busy);
     if (!stream_is_long(stream, now, busy))
         return false;
     nanos then = busy(), spent = then - stream->busy;
@@ -87,12 +85,30 @@ bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nan
     return true;
 }
 
-void stream_went(struct stream *stream, uint32_t count, nanos begun, nanos ended)
+bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nanos (*clock)(void), nanos (*busy)(void))
+{
+    if (length > STREAM_LENGTH_MAX) {
+        stream->trial = false;
+        return false;
+    }
+    if (unlikely(stream->trial))
+        return stream_goes_on_in_ring(stream, psn, clock(), busy);
+    return unlikely(stream->count >= stream->next) && stream_look(stream, psn, clock(), busy);
+}
+
+cold static void stream_time(struct stream *stream, uint32_t count, nanos now)
+{
+    nanos took = nanos_since(stream->begun, now) / count;
+    stream->timing = false;
+    stream->took = took < NANOS_SECOND ? (uint32_t)took : 0;
+}
+
+void stream_went(struct stream *stream, uint32_t count, nanos (*clock)(void))
 {
     bool waits = stream->count < 0;
     stream->count += (int32_t)count;
-    if (waits && stream->count > 0)
+    if (unlikely(waits && stream->count > 0))
         stream->count = 0;
-    stream->ended = ended;
-    stream->took = ended - begun < NANOS_SECOND ? (uint32_t)(ended - begun) : 0;
+    if (unlikely(stream->timing))
+        stream_time(stream, count, clock());
 }

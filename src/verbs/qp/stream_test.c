@@ -10,6 +10,13 @@
 enum { ACCESS = 500, PAUSE = 100 };
 
 static nanos now = 1000000, idle;
+static unsigned asked; /* for the time */
+
+static nanos clock(void)
+{
+    asked++;
+    return now;
+}
 
 /* All the time is the thread's own except `idle`, which is others'. */
 static nanos busy(void)
@@ -21,10 +28,10 @@ static nanos busy(void)
 static bool write_after(struct stream *stream, nanos pause, uint32_t psn)
 {
     now += pause;
-    if (stream_takes_ring(stream, 8, psn, now, busy))
+    if (stream_takes_ring(stream, 8, psn, clock, busy))
         return true;
-    stream_went(stream, 1, now, now + ACCESS);
     now += ACCESS;
+    stream_went(stream, 1, clock);
     return false;
 }
 
@@ -40,6 +47,27 @@ static void who_waits_for_answers_stays_direct(void **state)
 {
     struct stream stream = {0};
     assert_int_equal(direct_before_ring(&stream, ACCESS, 10000), 10000);
+}
+
+/* Each reading of the clock costs a fiftieth of a short access. */
+static void the_clock_is_seldom_read(void **state)
+{
+    enum { WRITES = 16000 };
+    struct stream stream = {0};
+    asked = 0;
+    assert_int_equal(direct_before_ring(&stream, ACCESS, WRITES), WRITES);
+    assert_in_range(asked, WRITES / STREAM_WINDOW, 2 * WRITES / STREAM_WINDOW + 2);
+}
+
+/* As many at once as the least that are looked at, or more; the answer takes as long as they do. */
+static void bursts_that_are_answered_stay_direct(void **state)
+{
+    for (unsigned together = 1; together < 4 * STREAM_BEGINS; together = together * 2 + 1) {
+        struct stream stream = {0};
+        for (unsigned i = 0; i < 10000; i++)
+            if (write_after(&stream, i % together ? 0 : (nanos)together * ACCESS, 0))
+                assert_true(together >= STREAM_BEGINS);
+    }
 }
 
 static void a_stream_tries_the_ring(void **state)
@@ -129,11 +157,13 @@ static void those_of_a_list_count_each(void **state)
 {
     struct stream stream = {0};
     for (int i = 0; i < STREAM_BEGINS / 16; i++) {
-        assert_false(stream_takes_ring(&stream, 8, 0, now += PAUSE, busy));
-        stream_went(&stream, 16, now, now + ACCESS);
+        now += PAUSE;
+        assert_false(stream_takes_ring(&stream, 8, 0, clock, busy));
         now += ACCESS;
+        stream_went(&stream, 16, clock);
     }
-    assert_true(stream_takes_ring(&stream, 8, 0, now += PAUSE, busy));
+    now += PAUSE;
+    assert_true(stream_takes_ring(&stream, 8, 0, clock, busy));
     assert_true(stream.each < ACCESS / 8);
 }
 
@@ -141,13 +171,15 @@ static void long_ones_are_direct(void **state)
 {
     struct stream stream = {0};
     direct_before_ring(&stream, PAUSE, STREAM_BEGINS);
-    assert_false(stream_takes_ring(&stream, STREAM_LENGTH_MAX + 1, 0, now, busy));
+    assert_false(stream_takes_ring(&stream, STREAM_LENGTH_MAX + 1, 0, clock, busy));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_waits_for_answers_stays_direct),
+        cmocka_unit_test(the_clock_is_seldom_read),
+        cmocka_unit_test(bursts_that_are_answered_stay_direct),
         cmocka_unit_test(a_stream_tries_the_ring),
         cmocka_unit_test(a_faster_ring_is_kept_and_a_slower_one_is_not),
         cmocka_unit_test(a_slow_beginning_is_forgiven),

@@ -89,8 +89,10 @@ cold static void polled_try(struct polled *polled, uint32_t work, nanos now)
 
 bool polled_takes_ring(struct polled *polled, uint32_t work, uint32_t attention, nanos (*clock)(void))
 {
-    if (attention % 2 || unlikely(attention != polled->attention))
+    if (unlikely(attention != polled->attention))
         return polled_slept(polled, work, attention, clock);
+    if (attention % 2)
+        return false;
     if (work == polled->last)
         return polled->rings;
     polled->last = work;

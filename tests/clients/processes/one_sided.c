@@ -6,6 +6,8 @@
  *   order    a WRITE behind a SEND and a SEND behind a WRITE are seen in that order
  *   ways     the owner polls, looks at its memory and sleeps by turns, so that short work goes as packets and without,
  *            between longer work, which goes without; it is seen in the order of posting all the same
+ *   litmus   the same with SENDs: a WRITE before a SEND and one behind it, and a READ of the first
+ *   polls    a writer whose WRITEs are done without a packet polls in vain between them, and keeps its processor
  *   killed   the writer is killed in the midst; the owner's calls return all the same
  *   stopped  the writer is stopped in the midst, mostly within a WRITE; the owner does not wait until it goes on, and
  * no byte changes afterwards refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
@@ -330,6 +332,118 @@ static int run_ways(bool writer, unsigned works)
 
 /* --- killed, refused */
 
+/* --- litmus */
+
+enum { NUMBER = 2560, SECOND = 3072, AHEAD = 32, ROUNDS_EACH = 500 };
+
+/* The first WRITE is short or long, and the READ behind it is short. */
+static void write_send_and_read(unsigned number)
+{
+    *word_of(SOURCES) = number;
+    *(uint64_t *)(void *)(side.memory + NUMBER) = *(uint64_t *)(void *)(side.memory + SECOND) = number;
+    ask_of(IBV_WR_RDMA_WRITE, SOURCES, number % 3 ? 8 : LONG, true);
+    ask(IBV_WR_SEND, NUMBER, false);
+    ask(IBV_WR_RDMA_WRITE, SECOND, false);
+    ask_of(IBV_WR_RDMA_READ, RESULT, 8, true);
+    for (int works = 0; works < 4; works++)
+        wait_for_one(number);
+    if (*word_of(RESULT) != number)
+        die("READ %u finds what WRITE %llu wrote", number, (unsigned long long)*word_of(RESULT));
+}
+
+static void run_litmus_writer(unsigned rounds)
+{
+    for (unsigned number = 1; number <= rounds; number++) {
+        double until = now_seconds() + 30;
+        while (atomic_load(&stage->round) + AHEAD < number)
+            if (now_seconds() > until)
+                die("SEND %u is not taken", number - AHEAD);
+        write_send_and_read(number);
+    }
+}
+
+/* Returns true if one has come. */
+static bool take_receive(unsigned *taken)
+{
+    struct ibv_wc wc;
+    if (!ibv_poll_cq(side.endpoint.cq, 1, &wc))
+        return false;
+    if (wc.status != IBV_WC_SUCCESS || *word_of(0) < ++*taken)
+        die("SEND %u overtook the WRITE before it", *taken);
+    post_receive(*taken + RECEIVES);
+    atomic_store(&stage->round, *taken);
+    return true;
+}
+
+/* Polls and looks at its memory by turns. */
+static void run_litmus_owner(unsigned rounds)
+{
+    volatile uint64_t *second = (uint64_t *)(void *)(side.memory + SECOND);
+    unsigned taken = 0;
+    for (uint64_t look = 0; taken < rounds; look++) {
+        uint64_t written = *second;
+        if (*word_of(0) < written)
+            die("WRITE %llu overtook the one before it", (unsigned long long)written);
+        if (written > taken && *received_at((unsigned)written) != written)
+            die("WRITE %llu overtook the SEND before it", (unsigned long long)written);
+        bool polls = taken / ROUNDS_EACH % 2 == 0 || written > taken;
+        if (!(polls && take_receive(&taken)) && look % 100000 == 0)
+            usleep(100);
+    }
+}
+
+static int run_litmus(bool writer, unsigned rounds)
+{
+    open_side();
+    make_qp();
+    for (unsigned i = 1; !writer && i <= RECEIVES; i++)
+        post_receive(i);
+    meet(writer ? WRITER : OWNER, 1);
+    writer ? run_litmus_writer(rounds) : run_litmus_owner(rounds);
+    return 0;
+}
+
+/* --- polls */
+
+static unsigned yields;
+
+/* In the place of the system's, for the library, too. */
+__attribute__((visibility("default"))) int sched_yield(void)
+{
+    yields++;
+    return (int)syscall(SYS_sched_yield);
+}
+
+static void write_and_poll_in_vain(unsigned rounds)
+{
+    enum { POLLS = 64, YIELDS_MOST = 8 };
+    struct ibv_wc wc;
+    yields = 0;
+    for (unsigned number = 1; number <= rounds; number++) {
+        ask_of(IBV_WR_RDMA_WRITE, SOURCES, 8, true);
+        wait_for_one(number);
+        for (int poll = 0; poll < POLLS; poll++)
+            if (ibv_poll_cq(side.endpoint.cq, 1, &wc))
+                die("polls: a completion too many");
+    }
+    if (yields > rounds / YIELDS_MOST)
+        die("polls: %u yields of the processor with %u WRITEs", yields, rounds);
+    atomic_store(&stage->stop, true);
+}
+
+static int run_polls(bool writer, unsigned rounds)
+{
+    open_side();
+    make_qp();
+    meet(writer ? WRITER : OWNER, 1);
+    if (writer)
+        write_and_poll_in_vain(rounds);
+    for (double until = now_seconds() + 60; !atomic_load(&stage->stop); usleep(1000))
+        if (now_seconds() > until)
+            die("polls: the writer does not end");
+    return 0;
+}
+
 static int run_writer_for_ever(void)
 {
     open_side();
@@ -453,13 +567,17 @@ static int run(const char *mode, bool writer, pid_t child, unsigned rounds)
         return run_order(writer, rounds);
     if (!strcmp(mode, "ways"))
         return run_ways(writer, rounds);
+    if (!strcmp(mode, "litmus"))
+        return run_litmus(writer, rounds);
+    if (!strcmp(mode, "polls"))
+        return run_polls(writer, rounds);
     if (!strcmp(mode, "killed"))
         return run_killed(writer, child);
     if (!strcmp(mode, "stopped"))
         return run_stopped(writer, child, rounds);
     if (!strcmp(mode, "refused"))
         return run_refused(writer, rounds);
-    die("usage: one_sided ended|order|ways|killed|stopped|refused [ROUNDS]");
+    die("usage: one_sided ended|order|ways|litmus|polls|killed|stopped|refused [ROUNDS]");
 }
 
 int main(int argc, char **argv)

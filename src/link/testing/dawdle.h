@@ -1,0 +1,44 @@
+/* Time, or a deed, between each look into what a process publishes and the step behind it: of a program that is linked
+ * with --wrap=published_permits and --wrap=published_place (link/published.h). */
+#ifndef LINK_TESTING_DAWDLE_H
+#define LINK_TESTING_DAWDLE_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "link/published.h"
+
+static bool dawdles;
+static void (*meanwhile)(void); /* once, between looking into the tables and the next step, */
+static unsigned meanwhile_at;   /* for the look of this number from now on */
+
+/* Between such a look and the copy lie some nanoseconds, in which nothing would ever happen. */
+static bool dawdle_behind(bool answer)
+{
+    static unsigned asked;
+    for (unsigned i = 0; dawdles && i < asked % 64; i++)
+        sched_yield();
+    asked++;
+    void (*now)(void) = meanwhile;
+    if (now && --meanwhile_at == 0) {
+        meanwhile = NULL;
+        now();
+    }
+    return answer;
+}
+
+typedef bool looker(const struct published *, const struct published_question *, uint64_t *memory);
+looker __real_published_permits, __wrap_published_permits, __real_published_place, __wrap_published_place;
+
+bool __wrap_published_permits(const struct published *in, const struct published_question *question, uint64_t *at)
+{
+    return dawdle_behind(__real_published_permits(in, question, at));
+}
+
+bool __wrap_published_place(const struct published *in, const struct published_question *question, uint64_t *at)
+{
+    return dawdle_behind(__real_published_place(in, question, at));
+}
+
+#endif
