@@ -334,6 +334,15 @@ bool model_payload_can_land(const struct iovec *to, uint32_t count)
     return true;
 }
 
+/* Of payloads of one piece in a ring; one step stores all of it. */
+bool model_payload_copy(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    const uint8_t *from = (const uint8_t *)payload->pieces->iov_base + offset;
+    for (uint32_t i = 0; i < count; from += to[i++].iov_len)
+        model_memcpy(to[i].iov_base, from, to[i].iov_len);
+    return payload->count == 1 && !payload->pull;
+}
+
 void *model_memmove(void *to, const void *from, size_t size)
 {
     plain_read(from, size);

@@ -202,6 +202,14 @@ MUTANTS = [
         ("        if (seen[i] % 2)\n", "        if (!i && seen[i] % 2)\n"),)),
     ("within-the-call-is-elsewhere", "ipc/elsewhere.c", "one-sided-key", (
         ("return end != text && number != call;", "return end != text && number != call + 1;"),)),
+    # work of one queue pair that goes by turns through the ring and without
+    ("done-while-it-is-in-the-ring", "transport/rc/direct.c", "ways", (
+        ("    return queue->head == queue->next && work && rc_direct_goes(rc, work) && !work->started;",
+         "    return work && rc_direct_goes(rc, work);"),
+        ("return rc_direct_goes(rc, work) && !work->started && ", "return rc_direct_goes(rc, work) && "))),
+    ("direct-behind-sends", "transport/rc/direct.c", "ways-sends", (
+        ("    return queue->head == queue->next && work && ", "    return work && "),
+        ("    for (uint32_t at = queue->head; at", "    for (uint32_t at = queue->next; at"))),
 ]
 
 SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE_BLOCKS = 8", "TABLE_JOINS = 1024": "TABLE_JOINS = 2",

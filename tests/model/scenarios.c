@@ -42,6 +42,8 @@
     ONE(one_sided_mail)                                                                                                \
     ONE(one_sided_read)                                                                                                \
     ONE(one_sided_read_number)                                                                                         \
+    ONE(ways)                                                                                                          \
+    ONE(ways_sends)                                                                                                    \
     ONE(members)                                                                                                       \
     ONE(leaving)                                                                                                       \
     ONE(first_table)                                                                                                   \

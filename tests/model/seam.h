@@ -34,6 +34,7 @@ bool model_guarded_copy(void *, const void *, size_t);
 bool model_guarded_load(const void *, unsigned size, uint64_t *value);
 bool model_guarded_store(void *, uint64_t value, unsigned size);
 bool model_payload_can_land(const struct iovec *to, uint32_t count);
+bool model_payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
 void *model_memcpy(void *, const void *, size_t);
 void *model_memmove(void *, const void *, size_t);
@@ -111,6 +112,7 @@ bool model_elsewhere_runs(pid_t, long call);
 #define guarded_load model_guarded_load
 #define guarded_store model_guarded_store
 #define payload_can_land model_payload_can_land
+#define payload_copy model_payload_copy
 #define clock_gettime model_clock_gettime
 #define getuid model_user
 #define geteuid model_user
