@@ -117,7 +117,7 @@ def datagrams(count):
             done = subprocess.run(pinned(1, [program, "127.0.0.1", port, str(count)]), check=True, capture_output=True, text=True, timeout=60)
         finally:
             server.kill()
-    return float(done.stdout.split()[1])
+    return float(done.stdout.split()[2 if mean else 1])
 
 
 def copies(directory, verb, size):
@@ -133,8 +133,8 @@ def copies(directory, verb, size):
             "the same in softverbs' pieces": lambda: call.pop("pieces", None)}
 
 
-def way(directory, name, direct="1"):
-    """Microseconds of one of the lines of bench/ways.c: one way, of a READ there and back."""
+def way(directory, name, direct="1", mean=False):
+    """Microseconds of one of the lines of bench/ways.c: one way, of a READ there and back; the median, or the mean."""
     program = os.path.join(os.path.dirname(SOFTVERBS), "bench/ways")
     done = subprocess.run([SOFTVERBS, "run", "--", program, name], check=True, capture_output=True, text=True, timeout=120,
                           env={**os.environ, "SOFTVERBS_DIR": directory, "SOFTVERBS_DIRECT": direct})
@@ -183,13 +183,14 @@ def rows(directory):
         "softverbs": lambda: way(directory, "write-polls"), "a SEND": lambda: way(directory, "send")}
     yield "read latency to a side that polls, 8 B", "us", None, {
         "softverbs": lambda: way(directory, "read-polls"), "two SENDs": lambda: 2 * way(directory, "send")}
-    for verb, call in (("write", "process_vm_writev one way"), ("read", "process_vm_readv")):
+    for verb, call in (("write", "process_vm_writev by it"), ("read", "process_vm_readv by it")):
         yield f"{verb} latency to a side that looks, 8 B", "us", None, {
-            "softverbs": lambda verb=verb: way(directory, f"{verb}-looks"), call: lambda verb=verb: limit("word" if verb == "write" else "look")}
+            "softverbs": lambda verb=verb: way(directory, f"{verb}-looks"), call: lambda verb=verb: way(directory, f"{verb}-call")}
         for each in (100, 1000, 10000):
             yield f"{verb} latency to a side that alternates each {each}, 8 B", "us", None, {
-                "softverbs": lambda verb=verb, each=each: way(directory, f"{verb}-{each}"), "to one that looks": lambda verb=verb: way(directory, f"{verb}-looks"),
-                "as packets": lambda verb=verb, each=each: way(directory, f"{verb}-{each}", "0")}
+                "softverbs": lambda verb=verb, each=each: way(directory, f"{verb}-{each}", mean=True),
+                "to one that looks": lambda verb=verb: way(directory, f"{verb}-looks", mean=True),
+                "as packets": lambda verb=verb, each=each: way(directory, f"{verb}-{each}", "0", mean=True)}
     yield "send latency, 64 KiB", "us", None, {
         "softverbs": latency("ib_send_lat", 64 * KIB, 10000), "UCX": lambda: ucx_latency("tag_lat", 64 * KIB, 10000),
         "libfabric": lambda: libfabric(64 * KIB, 10000)}

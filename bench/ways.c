@@ -1,7 +1,9 @@
 /* SENDs, WRITEs and READs of 8 bytes between two processes of a host, to a side that polls its completion queue, to one
- * that only looks at its memory, and to one that alternates. All in turn, each time by two new processes, as the
- * library remembers how often a program has alternated. Usage: ways [NAME]. Prints a line for each: its name and the
- * microseconds of a message one way, of a READ there and back: the median of the turns. */
+ * that only looks at its memory, and to one that alternates; and the system call alone, made by the same program. All
+ * in turn, each time by two new processes, as the library remembers how often a program has alternated. Usage: ways
+ * [NAME...]. Prints a line for each: its name and the microseconds of a message one way, of a READ there and back, the
+ * median of all and their mean: the medians of the turns. Late works of a program that alternates are in the mean
+ * alone. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,23 +30,27 @@ enum {
     YIELDS_EACH = 1 << 14
 };
 
-/* `alternates`: after so many works it polls if it looked, and looks if it polled; 0: `polls` says which, always. */
+/* `alternates`: after so many works it polls if it looked, and looks if it polled; 0: `polls` says which, always.
+ * `calls`: process_vm_writev or process_vm_readv in the place of the WRITE or READ. */
 struct mode {
     const char *name;
     enum ibv_wr_opcode opcode;
     bool polls;
     uint32_t alternates;
+    bool calls;
 };
 
 static const struct mode modes[] = {
     {"send", IBV_WR_SEND, true, 0},
     {"write-polls", IBV_WR_RDMA_WRITE, true, 0},
     {"write-looks", IBV_WR_RDMA_WRITE, false, 0},
+    {"write-call", IBV_WR_RDMA_WRITE, false, 0, true},
     {"write-100", IBV_WR_RDMA_WRITE, true, 100},
     {"write-1000", IBV_WR_RDMA_WRITE, true, 1000},
     {"write-10000", IBV_WR_RDMA_WRITE, true, 10000},
     {"read-polls", IBV_WR_RDMA_READ, true, 0},
     {"read-looks", IBV_WR_RDMA_READ, false, 0},
+    {"read-call", IBV_WR_RDMA_READ, false, 0, true},
     {"read-100", IBV_WR_RDMA_READ, true, 100},
     {"read-1000", IBV_WR_RDMA_READ, true, 1000},
     {"read-10000", IBV_WR_RDMA_READ, true, 10000},
@@ -52,8 +59,8 @@ enum { MODES = sizeof modes / sizeof *modes };
 
 /* Seen by all processes. */
 struct shared {
-    atomic_uint done; /* READs */
-    double spent;     /* microseconds of one */
+    atomic_uint done;    /* READs */
+    double median, mean; /* of one, in microseconds */
 };
 static struct shared *shared;
 
@@ -63,6 +70,7 @@ struct side {
     struct ibv_mr *mr;
     struct address peer;
     _Atomic uint64_t *memory;
+    pid_t other;
     uint32_t posted, received;
 };
 
@@ -77,7 +85,7 @@ static void post_receive(struct side *side)
 /* The library's thread is there before, and may run on any processor. */
 static void side_open(struct side *side, int nth, int to_other)
 {
-    char connected = 0;
+    pid_t self = getpid();
     endpoint_open(&side->endpoint, 2 * DEPTH);
     measure_pin(nth);
     side->memory = aligned_alloc(SIZE, SIZE);
@@ -93,7 +101,8 @@ static void side_open(struct side *side, int nth, int to_other)
     endpoint_connect(side->qp, &side->peer, 14);
     for (unsigned i = 0; i < DEPTH / 2; i++)
         post_receive(side);
-    if (write(to_other, &connected, 1) != 1 || read(to_other, &connected, 1) != 1)
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    if (write(to_other, &self, sizeof self) != sizeof self || read(to_other, &side->other, sizeof self) != sizeof self)
         die("the other side is gone");
 }
 
@@ -128,6 +137,25 @@ static void post(struct side *side, enum ibv_wr_opcode opcode, uint64_t value)
         ;
 }
 
+static void call(struct side *side, enum ibv_wr_opcode opcode, uint64_t value)
+{
+    struct iovec local = {(void *)&side->memory[OWN], 8},
+                 remote = {(void *)(uintptr_t)(side->peer.memory + THEIRS * 8), 8};
+    side->memory[OWN] = value;
+    ssize_t done = opcode == IBV_WR_RDMA_READ ? process_vm_readv(side->other, &local, 1, &remote, 1, 0)
+                                              : process_vm_writev(side->other, &local, 1, &remote, 1, 0);
+    if (done != 8)
+        die("the system does not copy between processes");
+}
+
+static void do_one(struct side *side, const struct mode *mode, uint64_t value)
+{
+    if (mode->calls)
+        call(side, mode->opcode, value);
+    else
+        post(side, mode->opcode, value);
+}
+
 /* One look at its memory, or at its completions. A program that looks gives the library's thread a processor now and
  * then, as it must under a real-time policy (chrt -f 5). */
 static void look(struct side *side, bool polls)
@@ -157,16 +185,24 @@ static void await(struct side *side, const struct mode *mode, uint32_t number, u
             look(side, polls);
 }
 
+static double samples[OPS];
+
 /* Each message is answered by the other side with the same. */
-static void ping_pong(struct side *side, const struct mode *mode, bool first)
+static void ping_pong(struct side *side, const struct mode *mode)
 {
     for (uint32_t number = 0; number < OPS; number++) {
-        uint64_t value = number + 1;
-        if (!first)
-            await(side, mode, number, value);
-        post(side, mode->opcode, value);
-        if (first)
-            await(side, mode, number, value);
+        double start = measure_seconds();
+        do_one(side, mode, number + 1);
+        await(side, mode, number, number + 1);
+        samples[number] = (measure_seconds() - start) / 2;
+    }
+}
+
+static void answer(struct side *side, const struct mode *mode)
+{
+    for (uint32_t number = 0; number < OPS; number++) {
+        await(side, mode, number, number + 1);
+        do_one(side, mode, number + 1);
     }
 }
 
@@ -188,7 +224,9 @@ static void read_all(struct side *side, const struct mode *mode)
     for (uint32_t done = 0; done < OPS; done++) {
         if (done % each == 0)
             atomic_store(&shared->done, done);
-        post(side, IBV_WR_RDMA_READ, 0);
+        double start = measure_seconds();
+        do_one(side, mode, 0);
+        samples[done] = measure_seconds() - start;
     }
     atomic_store(&shared->done, OPS);
 }
@@ -200,7 +238,7 @@ static void be_target(const struct mode *mode, int to_other)
     if (mode->opcode == IBV_WR_RDMA_READ)
         be_read(&side, mode);
     else
-        ping_pong(&side, mode, false);
+        answer(&side, mode);
 }
 
 static void be_requester(const struct mode *mode, int to_other)
@@ -212,8 +250,10 @@ static void be_requester(const struct mode *mode, int to_other)
     if (reads)
         read_all(&side, mode);
     else
-        ping_pong(&side, mode, true);
-    shared->spent = (measure_seconds() - start) / OPS / (reads ? 1 : 2) * 1e6;
+        ping_pong(&side, mode);
+    double mean = (measure_seconds() - start) / OPS / (reads ? 1 : 2);
+    shared->mean = mean * 1e6;
+    shared->median = measure_median(samples, OPS) * 1e6;
 }
 
 typedef void role(const struct mode *, int to_other);
@@ -231,7 +271,7 @@ static pid_t start(role *run, const struct mode *mode, int to_other)
     _exit(0);
 }
 
-static double take_turn(const struct mode *mode)
+static void take_turn(const struct mode *mode, double *median, double *mean)
 {
     int sockets[2], status[2];
     atomic_store(&shared->done, 0);
@@ -243,23 +283,31 @@ static double take_turn(const struct mode *mode)
     if (waitpid(requester, &status[0], 0) != requester || waitpid(target, &status[1], 0) != target || status[0] ||
         status[1])
         die("%s: a process fails", mode->name);
-    return shared->spent;
+    *median = shared->median;
+    *mean = shared->mean;
+}
+
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], name))
+            return true;
+    return argc < 2;
 }
 
 int main(int argc, char **argv)
 {
-    static double spent[MODES][TURNS];
+    static double medians[MODES][TURNS], means[MODES][TURNS];
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         die("no memory");
     for (unsigned turn = 0; turn < TURNS; turn++)
         for (unsigned mode = 0; mode < MODES; mode++)
-            if (argc < 2 || !strcmp(argv[1], modes[mode].name))
-                spent[mode][turn] = take_turn(&modes[mode]);
-    for (unsigned mode = 0; mode < MODES; mode++) {
-        double middle = measure_median(spent[mode], TURNS);
-        if (middle > 0)
-            printf("%s %.4f\n", modes[mode].name, middle);
-    }
+            if (is_wanted(modes[mode].name, argc, argv))
+                take_turn(&modes[mode], &medians[mode][turn], &means[mode][turn]);
+    for (unsigned mode = 0; mode < MODES; mode++)
+        if (is_wanted(modes[mode].name, argc, argv))
+            printf("%s %.4f %.4f\n", modes[mode].name, measure_median(medians[mode], TURNS),
+                   measure_median(means[mode], TURNS));
     return 0;
 }
