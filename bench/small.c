@@ -8,8 +8,8 @@
  * header and data in one cache line of shared memory; then it looks whether the receiver sleeps
  * - a posted receive is kept in a slot
  * - a poll takes what has come: it checks queue pair and PSN, takes the receive, finds its memory by the key, checks
- * the bounds, copies, and puts an entry in the completion queue; it publishes in one word how far it
- *   came, which is the ACK and makes room; it ends its own work by the other side's word; and it writes entries as ibv_wc
+ *   the bounds, copies, and puts an entry in the completion queue; it publishes in one word how far it came, which is
+ *   the ACK and makes room; it ends its own work by the other side's word; and it writes entries as ibv_wc
  * What is left out: all other operations and types, refusals, errors, time-outs, memory that is gone, counters,
  * captures and the helper that works while no thread polls. */
 #include <sched.h>
