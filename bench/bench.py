@@ -174,7 +174,7 @@ def rows(directory):
         "process_vm_writev one way": lambda: limit("word"), "cache line": lambda: limit("line")}
     yield "read latency, 8 B", "us", None, {
         "softverbs": latency("ib_read_lat", 8, 100000), "as packets": latency("ib_read_lat", 8, 10000, direct="0"), "UCX": lambda: ucx_latency("ucp_get", 8, 200000),
-        "process_vm_readv": lambda: limit("look")}
+        "process_vm_readv": lambda: limit("look"), "the same behind 128 lines of code": lambda: limit("walk")}
     yield "write latency, 8 B, not pinned", "us", None, {
         "softverbs": latency("ib_write_lat", 8, 100000, pin=False), "process_vm_writev one way": lambda: limit("word")}
     yield "read latency, 8 B, not pinned", "us", None, {

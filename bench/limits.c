@@ -1,6 +1,6 @@
 /* The limits of this machine itself, measured between two processes on two processors: the bounds of any
- * implementation. Usage: limits line | ring | word | look | words | memcpy BYTES | readv BYTES | writev BYTES | pieces
- * BYTES. Prints one number:
+ * implementation. Usage: limits line | ring | word | look | walk | words | memcpy BYTES | readv BYTES | writev BYTES |
+ * pieces BYTES. Prints one number:
  *
  * - line: microseconds that a cache line takes to the other process (half of a round trip)
  * - ring: millions of 64-byte messages each second through a ring in shared memory
@@ -11,7 +11,8 @@
  * - words: millions of 8-byte pieces each second into it, 16 to a call
  * - word: microseconds that 8 bytes take to the other process's memory with process_vm_writev (half of a round trip,
  *   the median)
- * - look: microseconds of a process_vm_readv of 8 bytes (the median) */
+ * - look: microseconds of a process_vm_readv of 8 bytes (the median)
+ * - walk: the same, where 128 lines of the cache with code were run through just before, as many as a library has */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -150,12 +151,24 @@ static double measure_word(void)
     return measure_median(samples, WORDS) * 1e6;
 }
 
-static double measure_look(void)
+static void stay(void)
+{
+}
+
+static void walk(void)
+{
+#ifdef __x86_64__
+    __asm__ volatile(".rept 128\n\tjmp 1f\n\t.balign 64\n1:\n\t.endr");
+#endif
+}
+
+static double measure_look_behind(void (*before)(void))
 {
     uint64_t word;
     struct iovec local = {&word, sizeof word}, remote = {&shared->turn, sizeof word};
     pid_t other = start_other(sleep_on);
     for (int i = 0; i < WORDS; i++) {
+        before();
         double start = measure_seconds();
         if (process_vm_readv(other, &local, 1, &remote, 1, 0) != sizeof word)
             return 0;
@@ -249,7 +262,9 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "word"))
         result = measure_word();
     else if (!strcmp(what, "look"))
-        result = measure_look();
+        result = measure_look_behind(stay);
+    else if (!strcmp(what, "walk"))
+        result = measure_look_behind(walk);
     else if (!strcmp(what, "words"))
         result = measure_words();
     else if (size > 8 && !strcmp(what, "pieces"))
