@@ -29,6 +29,11 @@ def part(run, form="lines", seconds=ENDS, more=""):
     return f"[[part]]\nname = 'all'\nformat = '{form}'\nseconds = {seconds}\n{more}\nrun = '''\n{run}\n'''\n"
 
 
+def running(words):
+    """The numbers of processes with these words in their command lines, one a line."""
+    return subprocess.run(["pgrep", "-f", words.replace(".", "[.]")], capture_output=True, text=True, check=False).stdout
+
+
 class Desk:
     """A directory with checkouts, entries and results; `run` is one run of upstream.py in it."""
 
@@ -185,7 +190,7 @@ def what_a_suite_leaves_behind_is_ended(desk):
     left = f"sleep 1000.{os.getpid()}"
     desk.entry(part(f"{left} & echo ok one"))
     equal(desk.run()[0], 0)
-    equal(subprocess.run(["pgrep", "-f", left.replace(".", "[.]")], capture_output=True, text=True, check=False).stdout, "")
+    equal(running(left), "")
 
 
 def a_second_run_of_an_entry_is_kept_out(desk):
@@ -207,7 +212,9 @@ def a_run_that_is_ended_ends_its_suite(desk):
         while not os.path.exists(mark) and time.monotonic() < end:
             time.sleep(0.05)
         run.terminate()
-    equal(subprocess.run(["pgrep", "-f", left.replace(".", "[.]")], capture_output=True, text=True, check=False).stdout, "")
+    while (found := running(left)) and time.monotonic() < end:  # killed, but not all gone at once
+        time.sleep(0.05)
+    equal(found, "")
 
 
 def an_entry_that_is_wrong_is_refused(desk):
