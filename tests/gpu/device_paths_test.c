@@ -475,13 +475,13 @@ static void copies_that_do_not_end_are_logged(void)
     for (enum fake_cuda_hold hold = FAKE_CUDA_HOLD_COPIES; hold <= FAKE_CUDA_HOLD_CALLS; hold++) {
         time_t until = time(NULL) + (time_t)PATIENCE_SECONDS;
         int got = 0;
-        NEED(log_count("(reason 122)") == hold - FAKE_CUDA_HOLD_COPIES);
+        NEED(log_count("(reason 417)") == hold - FAKE_CUDA_HOLD_COPIES);
         fake_cuda_hold_copies(hold);
         NEED(!post_to(qp, IBV_WR_RDMA_WRITE, on_host(0, 64), 0));
-        while (!(got = ibv_poll_cq(cq, 1, &wc)) && log_count("EAGER. (reason 122)") < hold && time(NULL) < until)
+        while (!(got = ibv_poll_cq(cq, 1, &wc)) && log_count("EAGER. (reason 417)") < hold && time(NULL) < until)
             ;
         fake_cuda_hold_copies(FAKE_CUDA_HOLD_NONE);
-        NEED(!got && log_count("EAGER. (reason 122)") == hold && succeeds());
+        NEED(!got && log_count("EAGER. (reason 417)") == hold && succeeds());
     }
     ibv_destroy_qp(qp);
 }

@@ -56,7 +56,7 @@ cold static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nan
 /* A program that waits for an answer pauses for longer than an access takes: the other side makes one, too. */
 static bool stream_goes_on(const struct stream *stream, nanos now)
 {
-    nanos works = (nanos)(stream->count - stream->timed);
+    nanos works = (nanos)(stream->count - stream->next + STREAM_WINDOW);
     return stream->begun && nanos_since(stream->begun, now) < works * (stream->took + stream->took / 2);
 }
 
@@ -66,7 +66,6 @@ static bool stream_is_long(struct stream *stream, nanos now, nanos (*busy)(void)
         stream->count = stream->first = 0;
     stream->begun = now;
     stream->timing = true;
-    stream->timed = stream->count;
     stream->next = stream->count + STREAM_WINDOW;
     if (!stream->first && stream->count >= STREAM_MEASURED) {
         stream->first = stream->count;

@@ -40,8 +40,7 @@ struct stream {
     uint32_t each; /* of the stream, likewise */
     uint32_t psn;  /* with which the trial began */
     int32_t count; /* without a pause; below 0: so many until the ring is tried again; */
-    int32_t timed; /* the count when `begun` was, */
-    int32_t next;  /* and from which on the next is timed */
+    int32_t next;  /* the count from which on the next is timed, STREAM_WINDOW above that when `begun` was */
     int32_t first; /* the count when measuring began; 0: not yet */
     int32_t again; /* how many that are, the next time; 0: STREAM_AGAIN */
     uint16_t paid; /* trials in a row */
