@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "measure.h"
 
 enum {
     LINE = 64,
@@ -366,19 +367,6 @@ struct side {
     uint32_t each, owed;            /* receives to be posted anew */
 };
 
-static void pin(int nth)
-{
-    cpu_set_t allowed, one;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2)
-        return;
-    for (int processor = 0; processor < CPU_SETSIZE; processor++)
-        if (CPU_ISSET(processor, &allowed) && nth-- == 0) {
-            CPU_SET(processor, &one);
-            sched_setaffinity(0, sizeof one, &one);
-        }
-}
-
 static void post_receive(struct side *side)
 {
     struct ibv_sge sge = {(uintptr_t)memory, sizeof memory, side->key};
@@ -428,7 +416,7 @@ static void end_some(struct side *side)
 static void run_round_trips(struct side *side, int nth, double *spent)
 {
     for (uint32_t stretch = 0; stretch < STRETCHES; stretch++) {
-        double start = now_seconds();
+        double start = measure_seconds();
         for (uint32_t i = 0; i < STRETCH; i++) {
             if (nth)
                 receive_some(side, 1);
@@ -438,14 +426,14 @@ static void run_round_trips(struct side *side, int nth, double *spent)
             if (!nth)
                 receive_some(side, 1);
         }
-        spent[stretch] = (now_seconds() - start) / STRETCH / 2;
+        spent[stretch] = (measure_seconds() - start) / STRETCH / 2;
     }
 }
 
 static void run_stream(struct side *side, int nth, double *spent)
 {
     for (uint32_t stretch = 0; stretch < STRETCHES; stretch++) {
-        double start = now_seconds();
+        double start = measure_seconds();
         uint64_t end = (uint64_t)(stretch + 1) * STRETCH;
         while (nth && side->received < end)
             receive_some(side, BATCH);
@@ -454,14 +442,8 @@ static void run_stream(struct side *side, int nth, double *spent)
                 end_some(side);
             post_send(side, 0);
         }
-        spent[stretch] = (now_seconds() - start) / STRETCH;
+        spent[stretch] = (measure_seconds() - start) / STRETCH;
     }
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
 }
 
 /* The second process is the one that receives; of the stream its time counts. */
@@ -470,7 +452,7 @@ static double run(struct side *side, int nth, int to_other, bool stream, struct 
     static double spent[STRETCHES];
     char ready = 0;
     side->context = side->way->open(nth, to_other, &side->key);
-    pin(nth);
+    measure_pin(nth);
     if (side->way == &ways[0]) {
         ((struct pair *)side->context)->out = &channels[nth];
         ((struct pair *)side->context)->in = &channels[1 - nth];
@@ -484,8 +466,7 @@ static double run(struct side *side, int nth, int to_other, bool stream, struct 
         (void)!read(to_other, &ready, 1); /* until the other has received all */
     else if (write(to_other, &ready, 1) != 1)
         die("the other side is gone");
-    qsort(spent, STRETCHES, sizeof *spent, compare);
-    return spent[STRETCHES / 2];
+    return measure_median(spent, STRETCHES);
 }
 
 static const struct way *find_way(const char *name)

@@ -8,13 +8,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -137,24 +133,4 @@ int room_tear_down(void **state)
     udp_close(room->port);
     free(room);
     return 0;
-}
-
-static bool write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    if (fd >= 0)
-        close(fd);
-    return written;
-}
-
-bool room_move_away(void)
-{
-    struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    if (unshare(CLONE_NEWNET) && (unshare(CLONE_NEWUSER | CLONE_NEWNET) || !write_file("/proc/self/setgroups", "deny")))
-        return false;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool up = fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &loopback);
-    close(fd);
-    return up;
 }

@@ -36,8 +36,6 @@ struct room {
     uint32_t refused;
 };
 
-/* Into a private namespace, where port 4791 is free and no other process receives from us. */
-bool room_move_away(void);
 int room_set_up(void **state);
 int room_tear_down(void **state);
 #define ROOM_TEST(name) cmocka_unit_test_setup_teardown(name, room_set_up, room_tear_down)

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "link/testing/away.h"
 #include "link/testing/udp_room.h"
 #include "wire/bytes.h"
 #include "wire/grh.h"
@@ -301,7 +302,7 @@ int main(void)
         ROOM_TEST(a_steady_sender_over_ipv6_has_a_socket),
         ROOM_TEST(without_copies_the_socket_is_not_connected),
     };
-    if (!room_move_away()) {
+    if (!away_move()) {
         puts("1..0 # SKIP this machine allows no network namespaces");
         return 77;
     }

@@ -10,16 +10,13 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "link/testing/away.h"
 #include "link/udp/udp.h"
 #include "wire/op.h"
 
@@ -149,26 +146,6 @@ static void what_is_no_answer_is_left(void **state)
 
 /* --- what a kernel answers */
 
-static bool write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    if (fd >= 0)
-        close(fd);
-    return written;
-}
-
-static bool move_away(void)
-{
-    struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    if (unshare(CLONE_NEWNET) && (unshare(CLONE_NEWUSER | CLONE_NEWNET) || !write_file("/proc/self/setgroups", "deny")))
-        return false;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool up = fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &loopback);
-    close(fd);
-    return up;
-}
-
 static void send_alone(struct link *link, uint32_t psn)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
@@ -233,7 +210,7 @@ static void an_answer_is_kept_and_costs_no_datagram(void **state)
                                         "::1 answered (ICMP type 1, code 4): port unreachable"};
     char text[256];
     struct udp_port *port;
-    if (!move_away())
+    if (!away_move())
         skip();
     assert_int_equal(udp_open_last(&port, if_nametoindex("lo")), 0);
     for (int version = 0; version < 2; version++) {
