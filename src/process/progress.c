@@ -462,7 +462,7 @@ cold void progress_watch_copies(struct process *process, uint32_t copies)
         atomic_store(&process->poller.copies_since, now);
     } else if (nanos_since(atomic_load(&process->poller.copies_since), now) > most) {
         atomic_store(&process->poller.copies_since, NANOS_NEVER);
-        log_reason(LOG_WARN, REASON_COPY_STALLS, "a copy of a GPU's memory");
+        log_reason(LOG_WARN, REASON_COPY_STALLS, "memory of a GPU");
     }
 }
 
