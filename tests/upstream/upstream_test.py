@@ -186,6 +186,12 @@ def a_suite_has_softverbs_in_its_path(desk):
     equal(desk.run()[0], 0)
 
 
+def a_result_names_the_commit_of_the_softverbs_that_ran(desk):
+    desk.entry(part('echo "skipped it: $(softverbs --version | grep ^built)"; echo ok one'))
+    desk.run()
+    equal(list(desk.result()["skipped"]), [f"built from {desk.result()['softverbs']}"])
+
+
 def what_a_suite_leaves_behind_is_ended(desk):
     left = f"sleep 1000.{os.getpid()}"
     desk.entry(part(f"{left} & echo ok one"))
