@@ -1,8 +1,9 @@
 """How the output of a test suite is counted: a table of formats, which entries name.
 
 A format has patterns for single lines. `answer` is the answer of a test, with the groups `outcome`, `name` and `why`; without `name` the answer is that of the test
-that `started` named last. `aside` is a line within a test by which it skips itself, although the answer says that it passed. `total` is the number of tests that the
-suite itself gives at its end; where it differs from what was counted, the reading is wrong and says so.
+that `started` named last. `aside` is a line within a test by which it skips itself, although the answer says that it passed. `behind` is a line behind the answer that says
+why, for an answer that does not; the first counts. `total` is the number of tests that the suite itself gives at its end; where it differs from what was counted, the
+reading is wrong and says so.
 """
 import collections
 import dataclasses
@@ -17,6 +18,7 @@ class Format:
     outcomes: dict
     started: re.Pattern = None
     aside: re.Pattern = None
+    behind: re.Pattern = None
     total: re.Pattern = None
 
 
@@ -66,8 +68,10 @@ FORMATS = {
                      {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed", "SKIPPED": "skipped", "XFAIL": "skipped", "XPASS": "failed"}),
     "cargo": Format(line(r"^test (?P<name>\S+)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)(?:, (?P<why>.*))?$"),
                     {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}),
-    "fabtests": Format(line(r"^(?P<name>.*\S):\s+(?P<outcome>Pass|Fail|Notrun|Excluded)(?P<why>(?: \[[\d/]+\])?)$"),
-                       {"Pass": "passed", "Fail": "failed", "Notrun": "skipped", "Excluded": "skipped"}),
+    # runfabtests.sh with -vv: what a test prints stands behind its answer. "Excluded" are the tests that libfabric's own list for the layer names.
+    "fabtests": Format(line(r"^  result: (?P<outcome>Pass|Fail|Notrun|(?=Excluded))(?P<why>Excluded| \[[\d/]+\])?$"),
+                       {"Pass": "passed", "Fail": "failed", "Notrun": "skipped", "": "skipped"},
+                       started=line(r"^- name:   (?P<name>.*\S)$"), behind=line(r"^    (?P<why>.*\bret=-\d+.*)$")),
     # TAP. A test that its author marks as "todo" counts as skipped, however it ends.
     "tap": Format(line(r"^(?P<outcome>ok|not ok)\b\s*(?:\d+)?\s*(?:- )?(?P<name>[^#]*?)\s*(?:#\s*(?P<why>.*))?$"), {"ok": "passed", "not ok": "failed"}),
     "tcl": Format(line(r"^\[(?P<outcome>ok|err|exception|timeout|ignore|skip)\]: (?P<name>.*?)(?P<why>)(?: \(\d+ ms\))?$"),
@@ -88,7 +92,7 @@ class Reader:
     """Counts the lines of one output."""
 
     def __init__(self, form):
-        self.form, self.counts, self.open, self.skips, self.total = form, Counts(), None, None, None
+        self.form, self.counts, self.open, self.skips, self.given, self.total = form, Counts(), None, None, None, None
 
     def answer(self, found):
         outcome = self.form.outcomes[found["outcome"]]
@@ -96,11 +100,22 @@ class Reader:
         name, why = words.get("name") or self.open or "", words.get("why") or ""
         if (outcome == "passed" and self.skips is not None) or re.match(r"(?i)(skip|todo)\b", why):
             outcome, why = "skipped", self.skips or why
-        self.counts.count(outcome, name, why)
+        self.given = (outcome, name, why.strip())
         self.open = self.skips = None
+        if not self.form.behind:
+            self.settle()
+
+    def settle(self):
+        """Counts an answer behind which no reason comes any more."""
+        if self.given:
+            self.counts.count(*self.given)
+        self.given = None
 
     def read(self, text):
         form = self.form
+        behind = form.behind and self.given and form.behind.match(text)
+        if behind:
+            self.given = (*self.given[:2], self.given[2] or behind["why"])
         begun = form.started and form.started.match(text)
         if begun:
             self.abandon("it has no answer")
@@ -115,7 +130,8 @@ class Reader:
         self.total = int(sum_up[1]) if sum_up else self.total
 
     def abandon(self, why):
-        """A test that began and gave no answer has failed."""
+        """Ends what is open: a test that began and gave no answer has failed."""
+        self.settle()
         if self.open:
             self.counts.count("failed", self.open, why)
         self.open = self.skips = None

@@ -250,7 +250,10 @@ OUTPUTS = {  # format: output, passed, failed, skipped
     "cargo": ("running 3 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored, wants a card\n", 1, ["c"], {"wants a card": 1}),
     "pytest": ("test_x.py::test_a[num_qp=1] PASSED    [ 25%]\ntest_x.py::test_b FAILED [ 50%]\ntest_x.py::test_c SKIPPED (no RDMA NICs available) [ 75%]\ntest_x.py::test_d ERROR [100%]\n"
                "FAILED test_x.py::test_b - assert 0\n", 1, ["test_x.py::test_b", "test_x.py::test_d"], {"no RDMA NICs available": 1}),
-    "fabtests": ('# Test    Result\nfi_av_test -p "verbs":      Pass\nfi_x -a 1 -p "verbs":    Fail\nubertest:   Fail [2/7]\nfi_y:   Notrun\n', 1, ['fi_x -a 1 -p "verbs"', "ubertest"], {"no reason given": 1}),
+    "fabtests": ('- name:   fi_a -p "verbs"\n  result: Pass\n- name:   fi_x -a 1 -p "verbs"\n  result: Fail\n  server_stdout: |\n    Warn: late\n    fi_x(): x.c:1, ret=-12 (no room)\n'
+                 "    fi_y(): x.c:2, ret=-1\n- name:   ubertest\n  result: Fail [2/7]\n- name:   fi_y\n  result: Notrun\n  time:   0\n    fi_getinfo(): x.c:9, ret=-61 (No data)\n"
+                 "- name:   fi_z\n  result: Notrun\n  time:   0\n- name:   fi_v\n  result: Excluded\n# Total Pass    1\n", 1, ['fi_x -a 1 -p "verbs"', "ubertest"],
+                 {"fi_getinfo(): x.c:9, ret=-61 (No data)": 1, "no reason given": 1, "Excluded": 1}),
     "tap": ("1..4\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no d\nnot ok 4 - e # TODO later\n", 1, ["b"], {"SKIP no d": 1, "TODO later": 1}),
     "tcl": ("[ok]: A client (12 ms)\n[err]: Another in tests/unit/x.tcl\n[ignore]: a third\n", 1, ["Another in tests/unit/x.tcl"], {"no reason given": 1}),
     "ctest": (" 1/4 Test  #1: a_none .........   Passed    0.02 sec\n 2/4 Test #12: b ...***Failed    1.00 sec\n 3/4 Test #13: c ...***Skipped   0.01 sec\n 4/4 Test #14: d ...***Timeout  60.01 sec\n", 1,
