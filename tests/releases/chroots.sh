@@ -28,6 +28,7 @@ in_user_namespace() {
 }
 
 # enter SUITE COMMAND...: in the chroot, with devices, /proc and a new network namespace; NETWORK=1: with the host's. EMULATED=1: its programs are of aarch64.
+# BINDS=/ONE:/TWO: directories of the host that it sees at the same paths.
 # The chroot becomes the root of its mount namespace, without which it could make no user namespace.
 enter() {
     local root=$cache/$1 net=--net before=
@@ -36,7 +37,7 @@ enter() {
     [ -z "${EMULATED:-}" ] || before=in_user_namespace
     $before unshare --mount $net --pid --fork --kill-child bash -c '
         set -e
-        root=$1 net=$2 handler=$3; shift 3
+        root=$1 net=$2 handler=$3 binds=$4; shift 4
         if [ -n "$handler" ]; then
             mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
             printf %s "$handler" >/proc/sys/fs/binfmt_misc/register
@@ -52,12 +53,13 @@ enter() {
         ln -s /proc/self/fd "$root/dev/fd"
         mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=666
         ln -s pts/ptmx "$root/dev/ptmx"
+        for place in ${binds//:/ }; do mkdir -p "$root$place"; mount --rbind "$place" "$root$place"; done
         cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
         [ -z "$net" ] || ip link set lo up
         cd "$root"
         mount --move "$root" /
         exec nice -n "${SOFTVERBS_NICE:-10}" chroot . env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
-        - "$root" "$net" "${EMULATED:+$handler}" "$@"
+        - "$root" "$net" "${EMULATED:+$handler}" "${BINDS:-}" "$@"
 }
 
 debootstrapped() { # debootstrapped SUITE ARCHITECTURE DIRECTORY; the second half of another architecture's runs its programs

@@ -3,6 +3,8 @@
     title       the heading in the page
     origin      where its sources are
     checkout    the directory below CHECKOUTS: a checkout, a bare repository, or sources without a repository
+    only        the paths of the checkout that are copied; all, if there are none
+    release     the code name of the release of Debian whose packages it needs; on another system upstream.py runs it in a chroot of that release (release.sh)
     packages    Debian's packages that building and running need beside those of `make check`
     alone       true where its runner ends processes by their names, so that it may run in a namespace of processes only
     build       lines of bash, run once in a copy of the checkout; in $CHECKOUTS are the other checkouts, in $FILES those of tests/upstream/files, $JOBS is for make -j
@@ -48,6 +50,8 @@ class Entry:
     title: str
     origin: str
     checkout: str = ""
+    only: list = dataclasses.field(default_factory=list)
+    release: str = ""
     packages: list = dataclasses.field(default_factory=list)
     alone: bool = False
     build: str = ""

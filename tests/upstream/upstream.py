@@ -17,6 +17,7 @@ import datetime
 import fcntl
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -37,6 +38,7 @@ from matrix import commit
 from patience import patience
 
 SETUP = f"{TREE}/tools/build/setup.sh"
+IN_RELEASE = f"{HERE}/release.sh"
 NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 
 
@@ -110,9 +112,16 @@ class Checkout:
                 return "Debian " + file.readline().split(";")[0].strip()
         return "unknown"
 
-    def copy(self, target):
+    def copy(self, target, only):
+        """Copies all, or the paths `only` of a repository: a snapshot may lack files of the others."""
         shutil.rmtree(target, ignore_errors=True)
-        if self.is_repository:
+        if only:
+            os.makedirs(target)
+            archive = subprocess.run(["git", "archive", "HEAD", *only], cwd=self.path, capture_output=True, check=False)
+            if archive.returncode:
+                raise NotRun(f"git archive in {self.path}: {archive.stderr.decode(errors='replace').strip()}")
+            subprocess.run(["tar", "-x", "-C", target], input=archive.stdout, check=True)
+        elif self.is_repository:
             subprocess.run(["git", "clone", "-q", "--shared", self.path, target], check=True)
         else:
             shutil.copytree(self.path, target, symlinks=True)
@@ -173,7 +182,7 @@ class Room:
         stamp = {"version": self.version(), "build": self.entry.build}
         if read_json(f"{self.place}/built.json", None) == stamp:
             return
-        self.checkout.copy(self.source)
+        self.checkout.copy(self.source, self.entry.only)
         status = self.shell(self.entry.build, f"{self.place}/build.log", patience(4 * 3600))
         if status != 0:
             raise NotRun(f"it does not build, status {status}: {formats.last_line(text_of(f'{self.place}/build.log'))} ({self.place}/build.log)")
@@ -255,11 +264,26 @@ def without_cause(entry, results):
     return [f"{part}: {name}: {why}" for part, found in results.items() for name, why in found["failed"] if not entry.cause_of(part, name, why)]
 
 
+def elsewhere(entry, arguments):
+    """Runs an entry in a chroot of its release; the lines that are to be mended."""
+    for made in (arguments.work, arguments.results):
+        os.makedirs(made, exist_ok=True)
+    places = {name: os.path.abspath(getattr(arguments, name)) for name in ("entries", "results", "work", "out")}
+    words = [os.path.abspath(arguments.checkouts), "--only", entry.name, "--part", arguments.part, *(["--again"] if arguments.again else [])]
+    words += [word for name, place in places.items() for word in (f"--{name}", place)]
+    beside = {os.path.realpath(one.path) for one in os.scandir(arguments.checkouts)}
+    seen = sorted({TREE, BUILD, words[0], os.path.dirname(places["out"]), *(places[name] for name in ("entries", "results", "work")), *beside})
+    status = subprocess.run([IN_RELEASE, entry.release, ":".join(seen), *words], check=False).returncode
+    return [f"{entry.name}: in a chroot of {entry.release} it ended with {status}"] if status else []
+
+
 def run(entry, arguments, namespace):
     """Runs an entry; the lines that are to be mended."""
     if entry.not_run:
         print(f"{entry.name}: not run: {entry.not_run}")
         return []
+    if entry.release not in ("", platform.freedesktop_os_release().get("VERSION_CODENAME", "")):
+        return elsewhere(entry, arguments)
     try:
         room = Room(entry, arguments, namespace)
         with room.alone():

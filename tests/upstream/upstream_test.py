@@ -5,6 +5,7 @@ import fcntl
 import io
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -221,6 +222,58 @@ def a_run_that_is_ended_ends_its_suite(desk):
     while (found := running(left)) and time.monotonic() < end:  # killed, but not all gone at once
         time.sleep(0.05)
     equal(found, "")
+
+
+@contextlib.contextmanager
+def chrooted(desk, lines):
+    """A script in the place of release.sh."""
+    runner = f"{desk.top}/release.sh"
+    with open(runner, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\n{lines}\n")
+    os.chmod(runner, 0o755)
+    kept, upstream.IN_RELEASE = upstream.IN_RELEASE, runner
+    try:
+        yield
+    finally:
+        upstream.IN_RELEASE = kept
+
+
+def an_entry_of_another_release_runs_in_a_chroot_of_it(desk):
+    desk.entry("release = 'potato'\n" + part("echo ok one"))
+    with chrooted(desk, f'echo "$@" >{desk.top}/words'):
+        equal(desk.run("--part", "a")[0], 0)
+    with open(f"{desk.top}/words", encoding="utf-8") as file:
+        words = file.read().split()
+    equal(words[0], "potato")
+    equal({upstream.TREE, upstream.BUILD, f"{desk.top}/checkouts", f"{desk.top}/checkouts/made", f"{desk.top}/work", f"{desk.top}/results"} - set(words[1].split(":")), set())
+    equal(words[2:7], [f"{desk.top}/checkouts", "--only", "made", "--part", "a"])
+    equal(os.path.exists(f"{desk.top}/work/made"), False)
+    with chrooted(desk, "exit 3"):
+        status, said = desk.run()
+    equal(status, 1)
+    has(said, "made: in a chroot of potato it ended with 3")
+
+
+def an_entry_of_this_release_runs_here(desk):
+    desk.entry(f"release = '{platform.freedesktop_os_release().get('VERSION_CODENAME', '')}'\n" + part("echo ok one"))
+    with chrooted(desk, "exit 3"):
+        equal(desk.run()[0], 0)
+    equal(desk.result()["passed"], 1)
+
+
+def an_entry_of_some_paths_copies_these(desk):
+    made = f"{desk.top}/checkouts/made"
+    for path in ("wanted/a", "other/b"):
+        os.makedirs(os.path.dirname(f"{made}/{path}"))
+        with open(f"{made}/{path}", "w", encoding="utf-8") as file:
+            file.write(path)
+    subprocess.run("git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm a && rm .git/objects/$(git rev-parse HEAD:other/b | sed 's,..,&/,')", shell=True, cwd=made, check=True)
+    desk.entry("only = ['wanted']\n" + part("ls other || { cat wanted/a; echo; echo ok one; }"))
+    equal(desk.run()[0], 0)
+    desk.entry("only = ['absent']\nbuild = 'true'\n" + part("echo ok one"))
+    status, said = desk.run()
+    equal(status, 1)
+    has(said, "git archive in ", "'absent' did not match")
 
 
 def an_entry_that_is_wrong_is_refused(desk):
