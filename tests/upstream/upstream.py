@@ -104,12 +104,15 @@ class Checkout:
         self.is_repository = os.path.exists(f"{self.path}/.git") or os.path.exists(f"{self.path}/HEAD")
 
     def version(self):
-        """The name that git gives the commit, or that of the newest change of a Debian package."""
+        """The name that git gives the commit, that of the newest change of a Debian package, or the words of a file VERSION."""
         if self.is_repository:
             return asked(["git", "describe", "--tags", "--always"], self.path) + ", " + asked(["git", "log", "-1", "--format=%cs"], self.path)
         with contextlib.suppress(FileNotFoundError):
             with open(f"{self.path}/debian/changelog", encoding="utf-8") as file:
                 return "Debian " + file.readline().split(";")[0].strip()
+        with contextlib.suppress(FileNotFoundError):
+            with open(f"{self.path}/VERSION", encoding="utf-8") as file:
+                return file.readline().strip()
         return "unknown"
 
     def copy(self, target, only):
