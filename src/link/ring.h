@@ -23,6 +23,7 @@
 
 enum {
     RING_LINE = 64,
+    RING_PREFIX = 16,         /* bytes of a payload that come along with a reference to all of it */
     RING_SIZE_MIN = 64 << 10, /* a quarter of it holds the longest frame */
     RING_SIZE_MAX = 16 << 20,
 };
@@ -73,7 +74,8 @@ bool ring_ask(struct ring_writer *);
 bool ring_got_room(struct ring_writer *);
 
 /* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is
- * valid in this epoch, or its bytes, at most LINK_SEGMENT. A payload that can't be pulled is not sent (FRAME_SENT). */
+ * valid in this epoch, with the first RING_PREFIX bytes, if there are so many and this thread reaches them; or its
+ * bytes, at most LINK_SEGMENT. A payload that can't be pulled is not sent (FRAME_SENT). */
 enum frame_sent ring_write(struct ring_writer *, const struct frame *, bool as_reference);
 
 /* Writes the last frame; there is always room for it. */
@@ -106,9 +108,11 @@ struct ring_reader {
     uint32_t length;       /* of the frame between ring_read and ring_release; 0: none */
     uint32_t epoch;        /* of that frame's reference */
     bool reference;        /* that frame carries a reference: payload.pieces lie in the writer's memory */
+    bool prefixed;         /* and the first bytes of the payload */
     atomic_bool broken;    /* nonsense was found */
     atomic_bool ended;     /* the writer wrote its last frame, and we came to it */
     uint8_t headers[FRAME_HEADERS_MAX];
+    uint8_t prefix[RING_PREFIX];
     struct iovec pieces[PAYLOAD_PIECES_MAX];
 };
 
@@ -137,6 +141,14 @@ static inline bool ring_has_frame(const struct ring_reader *reader)
  * the ring is broken or has ended. */
 bool ring_read(struct ring_reader *, struct frame *);
 void ring_release(struct ring_reader *);
+
+/* The prefix of the current frame's reference. Its bytes are the payload's first ones, whatever the writer's memory
+ * holds by now: a receiver that chooses a buffer by them stores the same bytes into it.
+ *
+ * ring_prefix_covers returns true if all of `to`, from `offset` of the payload on, lies in it. ring_store_prefix stores
+ * the part of `to` that does; false: memory of `to` is gone. */
+bool ring_prefix_covers(const struct ring_reader *, uint32_t offset, const struct iovec *to, uint32_t count);
+bool ring_store_prefix(const struct ring_reader *, uint32_t offset, const struct iovec *to, uint32_t count);
 
 /* Returns true if the reference of the current frame is still valid. Ask after copying. */
 bool ring_reference_holds(const struct ring_reader *);

@@ -8,7 +8,7 @@
 
 enum {
     RING_MAGIC = 0x52767473, /* "stvR" */
-    RING_LAYOUT = 7,
+    RING_LAYOUT = 8,
     RING_DATA = 4096,  /* offset of the data area */
     RING_CAN_PULL = 1, /* values of `pull` */
     RING_CANNOT_PULL = 2,
@@ -29,21 +29,23 @@ struct ring_shared {
 
 _Static_assert(sizeof(struct ring_shared) <= RING_DATA, "it is one page");
 
-enum ring_frame_flags { RING_REFERENCE = 1, RING_END = 2 };
+enum ring_frame_flags { RING_REFERENCE = 1, RING_END = 2, RING_PREFIXED = 4 };
 
-/* Then the headers; then, 8-aligned, the reference: (address, length) pairs and the epoch; or the bytes. */
+/* Then the headers; then, 8-aligned, the reference: room for the prefix, which is there if RING_PREFIXED says so, the
+ * pieces and the epoch, in 32 bits; or the bytes. */
 struct ring_frame {
     atomic_uint commit; /* length of all of it, a multiple of RING_LINE */
     uint16_t headers_length;
     uint8_t kind;
     uint8_t flags;
     uint32_t payload_length;
-    uint32_t count; /* pairs; with bytes frame->along */
+    uint32_t count; /* pieces; with bytes frame->along */
 };
 
 struct ring_piece {
-    uint64_t address, length;
-};
+    uint64_t address;
+    uint32_t length;
+} __attribute__((packed));
 
 _Static_assert(sizeof(struct ring_frame) == 16, "a short message must fit in one line");
 
@@ -71,7 +73,8 @@ static inline uint32_t ring_bytes_frame(uint32_t headers_length, uint32_t payloa
 
 static inline uint32_t ring_reference_frame(uint32_t headers_length, uint32_t count)
 {
-    return ring_round(ring_reference_offset(headers_length) + count * (uint32_t)sizeof(struct ring_piece) + 8,
+    return ring_round(ring_reference_offset(headers_length) + RING_PREFIX +
+                          count * (uint32_t)sizeof(struct ring_piece) + (uint32_t)sizeof(uint32_t),
                       RING_LINE);
 }
 

@@ -3,6 +3,7 @@
 #include "base/likely.h"
 #include "link/fence.h"
 #include "link/ring_layout.h"
+#include "wire/guarded.h"
 
 void ring_read_start(struct ring_reader *reader, const struct ring *ring)
 {
@@ -37,13 +38,16 @@ static bool is_sound_reference(const struct ring_frame *head, uint32_t length)
 {
     return head->headers_length <= FRAME_HEADERS_MAX && head->count && head->count <= PAYLOAD_PIECES_MAX &&
            head->payload_length <= LINK_REFERENCE_SEGMENT &&
+           (!(head->flags & RING_PREFIXED) || head->payload_length >= RING_PREFIX) &&
            length == ring_reference_frame(head->headers_length, head->count);
 }
 
-/* Copies the pairs; false when they don't add up to the payload's length. */
+/* Copies the prefix and the pieces; false when those don't add up to the payload's length. */
 static bool take_reference(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *from)
 {
-    uint64_t sum = 0, epoch;
+    uint64_t sum = 0;
+    memcpy(reader->prefix, from, RING_PREFIX);
+    from += RING_PREFIX;
     for (uint32_t i = 0; i < head->count; i++, from += sizeof(struct ring_piece)) {
         struct ring_piece piece;
         memcpy(&piece, from, sizeof piece);
@@ -53,8 +57,7 @@ static bool take_reference(struct ring_reader *reader, const struct ring_frame *
         sum += piece.length;
         reader->pieces[i] = (struct iovec){(void *)(uintptr_t)piece.address, piece.length};
     }
-    memcpy(&epoch, from, sizeof epoch);
-    reader->epoch = (uint32_t)epoch;
+    memcpy(&reader->epoch, from, sizeof reader->epoch);
     return sum == head->payload_length;
 }
 
@@ -98,12 +101,13 @@ static inline void take_head(struct ring_reader *reader, const struct ring_frame
     frame->along = head->flags ? 0 : head->count;
 }
 
-static bool take_pairs(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at, uint32_t length,
-                       struct payload *payload)
+static bool take_pieces(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at, uint32_t length,
+                        struct payload *payload)
 {
     *payload = (struct payload){
         .length = head->payload_length, .count = head->count, .pieces = reader->pieces, .by_reference = true};
     reader->reference = true;
+    reader->prefixed = head->flags & RING_PREFIXED;
     return is_sound_reference(head, length) &&
            take_reference(reader, head, at + ring_reference_offset(head->headers_length));
 }
@@ -117,9 +121,10 @@ cold static bool ring_read_take_slow(struct ring_reader *reader, const uint8_t *
         atomic_store(&reader->ended, true);
         return false;
     }
-    if (head.kind < FRAME_ROCE || head.kind >= FRAME_KINDS || head.flags & ~(unsigned)RING_REFERENCE)
+    if (head.kind < FRAME_ROCE || head.kind >= FRAME_KINDS ||
+        (head.flags & ~(unsigned)RING_PREFIXED & ~(unsigned)RING_REFERENCE) || head.flags == RING_PREFIXED)
         return break_off(reader);
-    if (head.flags ? !take_pairs(reader, &head, at, length, &frame->payload) : !is_sound_length(&head, length))
+    if (head.flags ? !take_pieces(reader, &head, at, length, &frame->payload) : !is_sound_length(&head, length))
         return break_off(reader);
     if (!head.flags)
         take_bytes(reader, &head, at, &frame->payload);
@@ -162,6 +167,25 @@ void ring_release(struct ring_reader *reader)
     uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
     atomic_store_explicit(&reader->head, head + reader->length, memory_order_relaxed);
     reader->length = 0;
+}
+
+bool ring_prefix_covers(const struct ring_reader *reader, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    size_t end = offset;
+    for (uint32_t i = 0; i < count && end <= RING_PREFIX; i++)
+        end += to[i].iov_len;
+    return reader->prefixed && end <= RING_PREFIX;
+}
+
+bool ring_store_prefix(const struct ring_reader *reader, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    for (uint32_t i = 0; reader->prefixed && i < count && offset < RING_PREFIX; i++) {
+        uint32_t left = RING_PREFIX - offset, part = to[i].iov_len < left ? (uint32_t)to[i].iov_len : left;
+        if (!guarded_copy(to[i].iov_base, reader->prefix + offset, part))
+            return false;
+        offset += part;
+    }
+    return true;
 }
 
 /* The other half of ring_revoke: the copy comes before this load (the fence, and process_vm_readv is a system call). */

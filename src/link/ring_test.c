@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "link/guard.h"
 #include "link/ring_layout.h"
 
 enum { SIZE = RING_SIZE_MIN, MESSAGES = 60000 };
@@ -392,6 +393,131 @@ static void a_reference_stays_one(void **state)
     close_both(&both);
 }
 
+/* -- the bytes that come along with a reference */
+
+/* A reference to these bytes, in pieces of `piece` bytes. */
+static bool refer_to(struct both *both, uint8_t *bytes, uint32_t length, uint32_t piece, uint16_t headers_length)
+{
+    static const uint8_t headers[FRAME_HEADERS_MAX];
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .headers_length = headers_length};
+    uint32_t count = 0;
+    for (uint32_t at = 0; at < length; at += piece)
+        pieces[count++] = (struct iovec){bytes + at, length - at < piece ? length - at : piece};
+    frame.payload = (struct payload){.length = length, .count = count, .pieces = pieces, .by_reference = true};
+    return ring_write(&both->writer, &frame, true) == FRAME_SENT;
+}
+
+static void has_prefix(const struct ring_reader *reader, const uint8_t *expected)
+{
+    for (uint32_t offset = 0; offset <= RING_PREFIX; offset++)
+        for (uint32_t first = 0; first <= RING_PREFIX + 2; first++) {
+            uint8_t got[2 * RING_PREFIX + 2];
+            struct iovec to[2] = {{got, first}, {got + first, RING_PREFIX}};
+            uint32_t left = RING_PREFIX - offset;
+            memset(got, 0xee, sizeof got);
+            assert_int_equal(ring_prefix_covers(reader, offset, to, 1), first <= left);
+            assert_int_equal(ring_prefix_covers(reader, offset, to, 2), !first && !offset);
+            assert_true(ring_store_prefix(reader, offset, to, 2));
+            assert_memory_equal(got, expected + offset, left);
+            for (uint32_t i = left; i < sizeof got; i++)
+                assert_int_equal(got[i], 0xee);
+        }
+}
+
+/* Whatever pieces they lie in, and wherever in the ring; the writer's memory may change before the reader looks. */
+static void a_reference_brings_the_first_bytes_of_then(void **state)
+{
+    struct both both;
+    struct frame got;
+    uint8_t bytes[100], then[RING_PREFIX];
+    open_both(&both);
+    for (unsigned i = 0; both.writer.tail < 3 * SIZE; i++) {
+        for (unsigned at = 0; at < sizeof bytes; at++)
+            bytes[at] = (uint8_t)(i * 7 + at);
+        memcpy(then, bytes, sizeof then);
+        assert_true(refer_to(&both, bytes, sizeof bytes, 4 + i % 97, (uint16_t)(i % (FRAME_HEADERS_MAX + 1))));
+        memset(bytes, 0xdd, sizeof bytes);
+        assert_true(ring_read(&both.reader, &got));
+        assert_int_equal(got.payload.length, sizeof bytes);
+        assert_int_equal(got.payload.count, (sizeof bytes - 1) / (4 + i % 97) + 1);
+        assert_ptr_equal(got.payload.pieces->iov_base, bytes);
+        assert_true(ring_reference_holds(&both.reader));
+        has_prefix(&both.reader, then);
+        ring_release(&both.reader);
+        ring_publish(&both.reader);
+    }
+    close_both(&both);
+}
+
+/* The most frequent one is a SEND of one piece. */
+static void a_reference_to_one_piece_takes_one_line(void **state)
+{
+    assert_int_equal(ring_reference_frame(12, 1), RING_LINE);
+    assert_true(ring_reference_frame(FRAME_HEADERS_MAX, PAYLOAD_PIECES_MAX) <= RING_FRAME_MAX);
+}
+
+static void has_no_prefix(const struct ring_reader *reader)
+{
+    uint8_t byte = 0xee;
+    struct iovec to = {&byte, 1};
+    assert_false(ring_prefix_covers(reader, 0, &to, 1));
+    assert_true(ring_store_prefix(reader, 0, &to, 1));
+    assert_int_equal(byte, 0xee);
+}
+
+/* Memory that the processor does not reach is the kernel's affair, and a payload may be too short. */
+static void a_reference_without_its_first_bytes_is_one(void **state)
+{
+    struct both both;
+    struct frame got;
+    uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED && !mprotect(pages + 4096, 4096, PROT_NONE));
+    guard_start();
+    open_both(&both);
+    bool opened = guard_begin_now();
+    for (uint32_t before = 0; before < RING_PREFIX; before++) { /* so many are there */
+        assert_true(refer_to(&both, pages + 4096 - before, 4000, 4000, 12));
+        assert_true(ring_read(&both.reader, &got));
+        assert_int_equal(got.payload.length, 4000);
+        has_no_prefix(&both.reader);
+        ring_release(&both.reader);
+    }
+    guard_end(opened);
+    assert_true(refer_to(&both, pages, RING_PREFIX - 1, RING_PREFIX, 12));
+    assert_true(ring_read(&both.reader, &got));
+    has_no_prefix(&both.reader);
+    ring_release(&both.reader);
+    assert_true(refer_to(&both, pages, RING_PREFIX, RING_PREFIX, 12));
+    assert_true(ring_read(&both.reader, &got));
+    has_prefix(&both.reader, pages);
+    close_both(&both);
+    munmap(pages, 8192);
+}
+
+static void breaks(uint8_t flags, uint32_t payload_length)
+{
+    struct both both;
+    struct frame got;
+    uint8_t bytes[100] = {0};
+    open_both(&both);
+    assert_true(refer_to(&both, bytes, payload_length, sizeof bytes, 12));
+    ((struct ring_frame *)both.writer.ring.data)->flags = flags;
+    assert_false(ring_read(&both.reader, &got));
+    assert_true(atomic_load(&both.reader.broken));
+    assert_false(atomic_load(&both.reader.ended));
+    close_both(&both);
+}
+
+static void a_prefix_of_no_reference_or_of_a_shorter_payload_breaks_the_ring(void **state)
+{
+    breaks(RING_PREFIXED, 100);
+    breaks(RING_PREFIXED | RING_END, 100);
+    breaks(RING_PREFIXED | RING_REFERENCE | RING_END, 100);
+    breaks(RING_PREFIXED | RING_REFERENCE | 8, 100);
+    breaks(RING_PREFIXED | RING_REFERENCE, RING_PREFIX - 1);
+}
+
 static bool is_mapped(uint8_t *page)
 {
     unsigned char resident;
@@ -493,6 +619,10 @@ int main(void)
         cmocka_unit_test(an_end_that_has_pieces_breaks_the_ring),
         cmocka_unit_test(a_revoked_reference_does_not_hold),
         cmocka_unit_test(a_reference_stays_one),
+        cmocka_unit_test(a_reference_brings_the_first_bytes_of_then),
+        cmocka_unit_test(a_reference_to_one_piece_takes_one_line),
+        cmocka_unit_test(a_reference_without_its_first_bytes_is_one),
+        cmocka_unit_test(a_prefix_of_no_reference_or_of_a_shorter_payload_breaks_the_ring),
         cmocka_unit_test(unmapping_gives_all_of_a_ring_back),
         cmocka_unit_test(memory_that_could_shrink_is_refused),
         cmocka_unit_test(memory_without_the_first_words_of_a_ring_is_refused),

@@ -95,9 +95,10 @@ static inline void commit(struct ring_writer *writer, struct ring_frame *frame, 
     clear_ahead(writer);
 }
 
-static inline bool gather(const struct payload *payload, uint8_t *to)
+/* The first bytes of the payload. */
+static inline bool gather(const struct payload *payload, uint8_t *to, uint32_t most)
 {
-    uint8_t *end = to + payload->length;
+    uint8_t *end = to + most;
     for (uint32_t i = 0; i < payload->count; i++) {
         size_t length = payload->pieces[i].iov_len;
         if (length > (size_t)(end - to))
@@ -109,14 +110,18 @@ static inline bool gather(const struct payload *payload, uint8_t *to)
     return true;
 }
 
-static void write_reference(const struct ring_writer *writer, const struct payload *payload, uint8_t *to)
+/* Returns the frame's flags. Memory that the processor does not reach, as a device's, has no prefix. */
+static uint8_t write_reference(const struct ring_writer *writer, const struct payload *payload, uint8_t *to)
 {
+    bool prefixed = payload->length >= RING_PREFIX && gather(payload, to, RING_PREFIX);
+    to += RING_PREFIX;
     for (uint32_t i = 0; i < payload->count; i++, to += sizeof(struct ring_piece)) {
         const struct iovec *from = &payload->pieces[i];
-        memcpy(to, &(struct ring_piece){(uintptr_t)from->iov_base, from->iov_len}, sizeof(struct ring_piece));
+        memcpy(to, &(struct ring_piece){(uintptr_t)from->iov_base, (uint32_t)from->iov_len}, sizeof(struct ring_piece));
     }
-    uint64_t epoch = atomic_load_explicit(&writer->ring.shared->epoch, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&writer->ring.shared->epoch, memory_order_relaxed);
     memcpy(to, &epoch, sizeof epoch);
+    return (uint8_t)(RING_REFERENCE | (prefixed ? RING_PREFIXED : 0));
 }
 
 /* Most headers are short: without a call for those, in words that overlap in the middle. */
@@ -150,7 +155,8 @@ static bool write_bytes(struct ring_writer *writer, const struct payload *payloa
 {
     bool pulls = payload->pull;
     struct iovec all = {to, payload->length};
-    if (pulls ? payload->pull(payload, 0, &all, 1) : gather(payload, to) || foreign_payload_copy(payload, 0, &all, 1, 0))
+    if (pulls ? payload->pull(payload, 0, &all, 1)
+              : gather(payload, to, payload->length) || foreign_payload_copy(payload, 0, &all, 1, 0))
         return true;
     writer->clear = writer->tail + RING_LINE;
     *sent = pulls ? FRAME_SENT : FRAME_UNREADABLE;
@@ -167,12 +173,13 @@ cold static enum frame_sent ring_write_slow(struct ring_writer *writer, const st
         return FRAME_NO_ROOM;
     struct ring_frame *to = (struct ring_frame *)ring_at(&writer->ring, writer->tail);
     enum frame_sent sent;
+    uint8_t flags = 0;
     if (as_reference)
-        write_reference(writer, payload, (uint8_t *)to + ring_reference_offset(headers));
+        flags = write_reference(writer, payload, (uint8_t *)to + ring_reference_offset(headers));
     else if (payload->length &&
              !write_bytes(writer, payload, (uint8_t *)to + ring_bytes_offset(headers, payload->length), &sent))
         return sent;
-    write_head(to, frame, as_reference ? RING_REFERENCE : 0);
+    write_head(to, frame, flags);
     commit(writer, to, length);
     return FRAME_SENT;
 }

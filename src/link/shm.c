@@ -204,15 +204,15 @@ static bool is_uncopyable(struct shm *shm, const struct iovec *to, uint32_t coun
     return payload_can_land(to, count) && ring_reference_holds(&shm->reader);
 }
 
-/* This process may have lost the right to read the other: it has another user, or a filter of system calls. Or the
+/* Reads the sender's memory.
+ *
+ * This process may have lost the right to read the other: it has another user, or a filter of system calls. Or the
  * kernel can't copy the memory. Said before the refusal leaves, so the sender finds it with that. It is for good,
  * although another thread may have the right, and it may come back: the refused payload is sent anew in packets, whose
  * numbers would be those of older references. */
-static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+static bool pull_rest(struct shm *shm, const struct payload *payload, uint32_t offset, const struct iovec *to,
+                      uint32_t count)
 {
-    struct shm *shm = payload->source;
-    if (shm->unreadable)
-        return false;
     int kept = errno;
     errno = 0;
     bool read = cma_remote(&shm->proof, payload, offset, to, count);
@@ -221,14 +221,24 @@ static bool shm_pull(const struct payload *payload, uint32_t offset, const struc
     errno = kept;
     if (shm->unreadable)
         ring_set_cma(&shm->reader, false);
-    return read && ring_reference_holds(&shm->reader);
+    return read;
+}
+
+static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    struct shm *shm = payload->source;
+    if (shm->unreadable)
+        return false;
+    bool pulled = ring_prefix_covers(&shm->reader, offset, to, count) || pull_rest(shm, payload, offset, to, count);
+    return pulled && ring_store_prefix(&shm->reader, offset, to, count) && ring_reference_holds(&shm->reader);
 }
 
 static bool loopback_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct shm *shm = payload->source;
     lock_take(&shm->pulling);
-    bool pulled = ring_reference_holds(&shm->reader) && cma_local(payload, offset, to, count);
+    bool pulled = ring_reference_holds(&shm->reader) && cma_local(payload, offset, to, count) &&
+                  ring_store_prefix(&shm->reader, offset, to, count);
     lock_release(&shm->pulling);
     return pulled;
 }

@@ -117,7 +117,7 @@ static void forge_frame(void)
     if (how & 16)
         frame.count %= PAYLOAD_PIECES_MAX + 2;
     if (how & 32)
-        frame.flags = (uint8_t)(how & 64 ? RING_REFERENCE : 0);
+        frame.flags = (uint8_t)(how & 64 ? RING_REFERENCE | (frame.flags & RING_PREFIXED) : 0);
     uint8_t *at = ring_at(&bench.forged, atomic_load(&bench.reader.head));
     uint32_t commit = how & 128 ? right_length(&frame) : atomic_load(&frame.commit);
     memcpy(at + sizeof frame.commit, (uint8_t *)&frame + sizeof frame.commit, sizeof frame - sizeof frame.commit);
@@ -130,14 +130,17 @@ static void forge_frame(void)
 static void forge_reference(void)
 {
     struct ring_frame frame = {.flags = RING_REFERENCE, .kind = FRAME_ROCE};
+    frame.flags |= next_byte() & RING_PREFIXED;
     frame.headers_length = (uint16_t)(next_byte() % (FRAME_HEADERS_MAX + 1));
     frame.count = 1 + next_byte() % PAYLOAD_PIECES_MAX;
     uint8_t *at = ring_at(&bench.forged, atomic_load(&bench.reader.head));
     uint8_t *pieces = at + ring_reference_offset(frame.headers_length);
+    next_bytes(pieces, RING_PREFIX);
+    pieces += RING_PREFIX;
     for (uint32_t i = 0; i < frame.count; i++, pieces += sizeof(struct ring_piece)) {
-        uint64_t length = next_byte() % 8 ? next_byte() * 512u : (uint64_t)next_word() << 32 | next_word();
+        uint32_t length = next_byte() % 8 ? next_byte() * 512u : next_word();
         memcpy(pieces, &(struct ring_piece){next_word(), length}, sizeof(struct ring_piece));
-        frame.payload_length += (uint32_t)length;
+        frame.payload_length += length;
     }
     memcpy(at + sizeof frame.commit, (uint8_t *)&frame + sizeof frame.commit, sizeof frame - sizeof frame.commit);
     atomic_store((atomic_uint *)at, right_length(&frame));
@@ -185,6 +188,20 @@ static void check_bytes(const struct payload *payload)
     require(sum <= payload->length * 255);
 }
 
+/* Whatever part of it is asked for, no more than the prefix is stored. */
+static void check_prefix(const struct payload *payload)
+{
+    uint8_t got[RING_PREFIX + 1];
+    uint32_t offset = next_byte() % (RING_PREFIX + 2);
+    struct iovec to = {got, next_byte() % sizeof got};
+    memset(got, 0xee, sizeof got);
+    bool covers = ring_prefix_covers(&bench.reader, offset, &to, 1);
+    require(!covers || (bench.reader.prefixed && payload->length >= offset + to.iov_len));
+    require(ring_store_prefix(&bench.reader, offset, &to, 1));
+    for (uint32_t i = bench.reader.prefixed && offset < RING_PREFIX ? RING_PREFIX - offset : 0; i < sizeof got; i++)
+        require(got[i] == 0xee);
+}
+
 static void check_frame(const struct frame *frame)
 {
     const struct payload *payload = &frame->payload;
@@ -202,6 +219,7 @@ static void check_frame(const struct frame *frame)
     for (uint32_t i = 0; i < payload->count; i++)
         sum += payload->pieces[i].iov_len;
     require(sum == payload->length);
+    check_prefix(payload);
 }
 
 static void read_one(void)

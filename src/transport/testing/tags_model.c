@@ -141,6 +141,15 @@ bool model_matches(struct model *model, int sender, struct model_event *event)
     return open->told;
 }
 
+bool model_is_late(struct model *model, int sender, struct model_event *event)
+{
+    struct model_open *open = &model->open[sender];
+    if (!open->open || open->told)
+        return false;
+    open->whole = false;
+    return model_matches(model, sender, event);
+}
+
 bool model_is_untagged(const struct model *model, int sender)
 {
     return !model->open[sender].tagged;

@@ -62,6 +62,9 @@ bool model_begin(struct model *, int sender, const uint8_t *bytes, uint32_t coun
 /* It was matched, and is eager with more packets to come: the match completes at once, and the data later. */
 bool model_matches(struct model *, int sender, struct model_event *);
 
+/* Its bytes could not be had and come later: likewise, for one of any number of packets. */
+bool model_is_late(struct model *, int sender, struct model_event *);
+
 /* Returns true if the open message uses an ordinary receive. */
 bool model_is_untagged(const struct model *, int sender);
 

@@ -15,7 +15,7 @@ struct buffer {
     struct tags_queue *queue; /* the rendezvous' place */
     uint32_t next, previous;  /* in it */
     bool solicited, finishing;
-    bool told; /* that it was matched: the message has more packets */
+    bool told; /* that it was matched: the message has more packets, or its bytes come later */
     uint32_t sge_count;
     uint8_t head[TAGS_HEAD]; /* TMH and RVH of the request */
     struct ibv_sge sge[];
@@ -176,9 +176,17 @@ struct head {
     uint32_t length;
 };
 
+/* A message that is too long for a rendezvous' request has a TMH at most: so many bytes come along with a reference to
+ * the others, so that the sender's memory is read once. */
+static uint32_t head_length(uint32_t payload_length)
+{
+    uint32_t most = payload_length > TAGS_RENDEZVOUS_MAX ? TAGS_TMH : TAGS_HEAD;
+    return payload_length < most ? payload_length : most;
+}
+
 static bool fetch_head(const struct packet *packet, struct head *head)
 {
-    head->length = packet->payload.length < TAGS_HEAD ? packet->payload.length : TAGS_HEAD;
+    head->length = head_length(packet->payload.length);
     struct iovec to = {head->bytes, head->length};
     return !head->length || payload_copy(&packet->payload, 0, &to, 1);
 }
@@ -291,14 +299,19 @@ static void tell_match(const struct buffer *buffer, struct tags_event *event)
     event->application = bytes_get32(buffer->head + TMH_APPLICATION);
 }
 
-bool tags_match(struct tags *tags, const struct tags_port *port, const struct packet *packet, struct tags_event *event)
+bool tags_match_early(struct tags *tags, const struct tags_port *port, struct tags_event *event)
 {
-    if (port->open != TAGS_EAGER || op_find(packet->opcode)->flags & OP_END)
+    if (port->open != TAGS_EAGER || buffer_of(tags, port->entry)->told)
         return false;
     struct buffer *buffer = buffer_of(tags, port->entry);
     *event = (struct tags_event){.id = buffer->id, .opcode = IBV_WC_TM_RECV};
     tell_match(buffer, event);
     return buffer->told = true;
+}
+
+bool tags_match(struct tags *tags, const struct tags_port *port, const struct packet *packet, struct tags_event *event)
+{
+    return !(op_find(packet->opcode)->flags & OP_END) && tags_match_early(tags, port, event);
 }
 
 static void begin_rendezvous(struct tags *tags, struct tags_port *port, uint32_t entry, bool solicited)

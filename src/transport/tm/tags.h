@@ -100,6 +100,10 @@ enum tags_kind tags_arrive(struct tags *, struct tags_port *, const struct packe
  * once and in the order of matches; tags_received will report the data. Called once, behind tags_arrive. */
 bool tags_match(struct tags *, const struct tags_port *, const struct packet *, struct tags_event *);
 
+/* The same for a message whose bytes could not be had, although its first could: it ends when they have come. False as
+ * well when the match has been reported. */
+bool tags_match_early(struct tags *, const struct tags_port *, struct tags_event *);
+
 /* The open message has an ordinary receive: only now it has arrived. */
 void tags_accept(struct tags *, struct tags_port *, enum tags_kind);
 

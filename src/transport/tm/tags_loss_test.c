@@ -52,7 +52,8 @@ struct world {
     uint8_t fills[LIST];         /* of the rendezvous into each buffer */
     uint32_t handles[LIST];
     uint32_t unexpected, processed;
-    unsigned lose, places[PORTS], matched, rendezvous, lost;
+    unsigned lose, places[PORTS], matched, rendezvous, lost, late;
+    struct payload arriving; /* what the sender has, whether it can be had or not */
     nanos now;
 };
 
@@ -98,18 +99,25 @@ static const struct recv_wqe *take_spare(struct taker *taker, enum tags_kind kin
     return &taker->receive;
 }
 
+static void match(struct world *world, const struct tags_event *event, const struct model_event *expected)
+{
+    compare(event, expected);
+    world->fills[event->id] = (uint8_t)(event->application >> 16);
+}
+
 static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
     struct taker *taker = taker_of(owner);
     struct world *world = taker->world;
     uint8_t bytes[RIG_SEGMENT];
     struct iovec to = {bytes, packet->payload.length};
-    if (!payload_copy(&packet->payload, 0, &to, 1)) {
-        assert_int_equal(tags_arrive(&world->tags, &taker->port, packet), TAGS_NOTHING);
-        return &receive_unfetched;
-    }
+    assert_true(payload_copy(&world->arriving, 0, &to, 1));
     bool whole = op_operation(packet->opcode) == OPERATION_SEND_ONLY, has_spare = world->spares;
     enum tags_kind kind = tags_arrive(&world->tags, &taker->port, packet);
+    if (kind == TAGS_NOTHING) {
+        assert_non_null(packet->payload.pull);
+        return &receive_unfetched;
+    }
     bool arrived = model_begin(&world->model, index_of(taker), bytes, packet->payload.length, whole, has_spare);
     const struct recv_wqe *receive =
         kind >= TAGS_EAGER ? tags_receive(&world->tags, &taker->port) : take_spare(taker, kind);
@@ -118,11 +126,27 @@ static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const 
     struct model_event expected;
     bool matches = tags_match(&world->tags, &taker->port, packet, &event);
     assert_int_equal(matches, arrived && model_matches(&world->model, index_of(taker), &expected));
-    if (matches) {
-        compare(&event, &expected);
-        world->fills[event.id] = (uint8_t)(event.application >> 16);
-    }
+    if (matches)
+        match(world, &event, &expected);
     return receive;
+}
+
+static void (*drop)(struct engine_owner *, const struct packet *, enum reason); /* of the rig */
+
+static void on_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
+{
+    struct taker *taker = taker_of(owner);
+    struct world *world = taker->world;
+    struct tags_event event;
+    struct model_event expected;
+    drop(owner, packet, reason);
+    if (reason != REASON_PACKET_PULL)
+        return;
+    bool matches = tags_match_early(&world->tags, &taker->port, &event);
+    assert_int_equal(matches, model_is_late(&world->model, index_of(taker), &expected));
+    world->late += matches;
+    if (matches)
+        match(world, &event, &expected);
 }
 
 static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
@@ -250,6 +274,14 @@ static bool cannot_pull(const struct payload *payload, uint32_t offset, const st
     return false;
 }
 
+static bool pulls_first_bytes(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    uint32_t end = offset;
+    for (uint32_t i = 0; i < count; i++)
+        end += (uint32_t)to[i].iov_len;
+    return end <= TAGS_TMH && payload_copy(payload->source, offset, to, count);
+}
+
 static bool carry(struct world *world, struct rig *from, struct rig *to)
 {
     struct packet packet = {0};
@@ -258,8 +290,10 @@ static bool carry(struct world *world, struct rig *from, struct rig *to)
         return false;
     uint32_t chance = world->lose ? pick(world, world->lose) : 1;
     world->lost += !chance;
+    world->arriving = packet.payload;
     if (chance == 1 && world->lose && packet.payload.length && !pick(world, 4))
-        packet.payload.pull = cannot_pull;
+        packet.payload.pull = pick(world, 2) ? cannot_pull : pulls_first_bytes;
+    packet.payload.source = &world->arriving;
     for (uint32_t times = chance == 0 ? 0 : chance == 2 ? 2 : 1; times; times--)
         rc_receive(&to->engine.rc, &packet, world->now);
     return true;
@@ -347,6 +381,8 @@ static void connect_engines(struct world *world, int port)
         operations.take_receive = on_take_receive;
         operations.received = on_received;
         operations.sent = on_sent;
+        drop = operations.dropped;
+        operations.dropped = on_dropped;
         operations.local_memory = operations.receive_memory = on_local_memory;
     }
     taker->owner.operations = &operations;
@@ -392,6 +428,7 @@ static void losses_change_nothing_but_time(void **state)
         assert_in_range(world->matched, rounds * 10, rounds * 1000);
         assert_in_range(world->rendezvous, rounds * 10, rounds * 1000);
         assert_in_range(world->lost, rounds * 10, rounds * 100000);
+        assert_in_range(world->late, rounds / 10, rounds * 100);
     }
     free(world->list);
     free(world);

@@ -268,6 +268,70 @@ static void a_message_that_cannot_be_looked_at_has_not_arrived(void **state)
     assert_int_equal(tags_arrive(&desk->tags, &desk->a, &packet), TAGS_EAGER); /* the repeat */
 }
 
+/* Of the bytes that a reference names, the first come along; the others may be gone. */
+static bool pulls_first_bytes(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    uint8_t *at = (uint8_t *)payload->source + offset;
+    for (uint32_t i = 0; i < count; at += to[i++].iov_len) {
+        if (at + to[i].iov_len > (uint8_t *)payload->source + TAGS_TMH)
+            return false;
+        memcpy(to[i].iov_base, at, to[i].iov_len);
+    }
+    return true;
+}
+
+static void a_long_message_is_matched_by_the_bytes_of_its_header_alone(void **state)
+{
+    struct desk *desk = *state;
+    static const uint8_t operations[] = {IBV_TMH_EAGER, IBV_TMH_NO_TAG, IBV_TMH_FIN, IBV_TMH_RNDV, 77};
+    static const enum tags_kind kinds[] = {TAGS_EAGER, TAGS_NO_TAG, TAGS_NO_TAG, TAGS_MALFORMED, TAGS_MALFORMED};
+    for (int i = 0; i < 5; i++) {
+        struct message message = eager(5, 1000);
+        message.bytes[0] = operations[i];
+        struct packet packet = {.opcode = OPERATION_SEND_ONLY,
+                                .payload = {.length = 100000, .count = 1, .pull = pulls_first_bytes}};
+        packet.payload.source = message.bytes;
+        desk->a = (struct tags_port){0};
+        add(desk, 5, EXACT, 50);
+        assert_int_equal(tags_arrive(&desk->tags, &desk->a, &packet), kinds[i]);
+    }
+}
+
+/* Its bytes are fetched again, and meanwhile other messages are matched. */
+static void a_match_whose_bytes_come_later_is_told_at_once(void **state)
+{
+    struct desk *desk = *state;
+    struct message message = eager(5, 10);
+    struct tags_event event;
+    add(desk, 5, EXACT, 50);
+    assert_int_equal(arrives(desk, &desk->a, &message), TAGS_EAGER);
+    assert_false(desk->has_event);
+    desk->has_event = tags_match_early(&desk->tags, &desk->a, &desk->event);
+    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    assert_int_equal(desk->event.length, 0);
+    assert_int_equal(desk->event.tag, 5);
+    assert_int_equal(desk->event.application, 0xabcd);
+    assert_false(tags_match_early(&desk->tags, &desk->a, &event)); /* once */
+    ends(desk, &desk->a, IBV_WC_SUCCESS, TAGS_TMH + 10);
+    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+    assert_int_equal(desk->event.length, 10);
+    assert_int_equal(desk->event.tag, 0);
+}
+
+static void only_an_eager_match_is_told_early(void **state)
+{
+    struct desk *desk = *state;
+    struct message messages[] = {rendezvous(5, 10), rendezvous(5, 100000), eager(6, 10)};
+    static const enum tags_kind kinds[] = {TAGS_RENDEZVOUS, TAGS_INCOMPLETE, TAGS_UNEXPECTED};
+    for (int i = 0; i < 3; i++) {
+        add(desk, 5, EXACT, 50);
+        assert_int_equal(arrives(desk, &desk->a, &messages[i]), kinds[i]);
+        assert_false(tags_match_early(&desk->tags, &desk->a, &desk->event));
+        ends(desk, &desk->a, IBV_WC_SUCCESS, messages[i].length);
+        assert_false(tags_match_early(&desk->tags, &desk->a, &desk->event));
+    }
+}
+
 static void immediate_data_and_solicitation_are_passed_on(void **state)
 {
     struct desk *desk = *state;
@@ -533,6 +597,9 @@ int main(void)
         script(an_unexpected_message_takes_an_ordinary_receive_and_is_counted),
         script(without_an_ordinary_receive_nothing_has_arrived),
         script(a_message_that_cannot_be_looked_at_has_not_arrived),
+        script(a_long_message_is_matched_by_the_bytes_of_its_header_alone),
+        script(a_match_whose_bytes_come_later_is_told_at_once),
+        script(only_an_eager_match_is_told_early),
         script(immediate_data_and_solicitation_are_passed_on),
         script(a_write_with_immediate_takes_an_ordinary_receive),
         script(an_unknown_operation_is_delivered_as_if_it_had_no_tag),

@@ -231,6 +231,21 @@ static void srq_tags_received(struct engine_owner *owner, const struct recv_wqe 
     lock_release(&tags->lock);
 }
 
+/* The bytes of a message that was matched come later: the match is reported now, before that of any later message. */
+static void srq_tags_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct srq_tags *tags = qp->uses.srq->tags;
+    struct tags_event event;
+    qp_owner_dropped(owner, packet, reason);
+    if (reason != REASON_PACKET_PULL)
+        return;
+    lock_take(&tags->lock);
+    if (tags_match_early(&tags->tags, &qp_tags(qp)->port, &event))
+        complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
+    lock_release(&tags->lock);
+}
+
 /* False, and nothing was done: the work is the program's. */
 static bool end_work(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
                      enum reason reason)
@@ -335,6 +350,7 @@ static const struct owner_operations operations = {
     .take_receive = srq_tags_take_receive,
     .received = srq_tags_received,
     .failed = qp_owner_failed,
+    .dropped = srq_tags_dropped,
 };
 
 const struct srq_kind srq_tags_kind = {

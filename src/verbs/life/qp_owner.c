@@ -339,4 +339,5 @@ const struct owner_operations qp_owner_operations = {
     .take_receive = qp_owner_take_receive,
     .received = qp_owner_received,
     .failed = qp_owner_failed,
+    .dropped = qp_owner_dropped,
 };

@@ -32,7 +32,7 @@ void qp_owner_note_received(struct qp *, const struct recv_wqe *, const struct r
     .return_receive = qp_owner_return_receive, .local_memory = qp_owner_local_memory,                                  \
     .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory, .change = qp_adverse_change,   \
     .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
-    .dropped = qp_owner_dropped, .note = qp_owner_note, .watch = qp_owner_watch
+    .note = qp_owner_note, .watch = qp_owner_watch
 
 /* The table for queue pairs whose receives are their own, or those of an SRQ of the basic type. */
 extern const struct owner_operations qp_owner_operations;

@@ -100,8 +100,8 @@ static void failed(struct engine_owner *owner, bool sqe)
 }
 
 static const struct owner_operations wq_operations = {
-    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
-    .failed = failed,
+    QP_OWNER_COMMON,  .sent = qp_owner_sent,       .take_receive = qp_owner_take_receive, .received = qp_owner_received,
+    .failed = failed, .dropped = qp_owner_dropped,
 };
 
 static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_init_attr *attr)

@@ -146,5 +146,5 @@ const struct srq_kind srq_xrc_kind = {
 
 const struct owner_operations xrc_owner_operations = {
     QP_OWNER_COMMON,          .sent = qp_owner_sent,     .take_receive = xrc_take_receive, .select_srq = xrc_select_srq,
-    .received = xrc_received, .failed = qp_owner_failed,
+    .received = xrc_received, .failed = qp_owner_failed, .dropped = qp_owner_dropped,
 };
