@@ -8,6 +8,7 @@
 #include "base/likely.h"
 #include "base/uncancelled.h"
 #include "link/fence.h"
+#include "link/process_copy.h"
 #include "wire/payload.h"
 
 /* Any that is free; DIRECT_SEATS: none is. */
@@ -34,13 +35,13 @@ static unsigned direct_split(struct iovec *pieces, unsigned count)
     return count + 1;
 }
 
-static ssize_t direct_read(pid_t pid, const struct direct_access *access, uint64_t memory)
+static long direct_read(pid_t pid, const struct direct_access *access, uint64_t memory)
 {
     struct iovec remote = {(void *)(uintptr_t)memory, access->question.length}, local[PAYLOAD_PIECES_MAX + 1];
     local[0] = access->pieces[0];
     if (unlikely(access->count > 1))
         memcpy(local + 1, access->pieces + 1, (access->count - 1) * sizeof *local);
-    return process_vm_readv(pid, local, direct_split(local, access->count), &remote, 1, 0);
+    return process_copy(SYS_process_vm_readv, pid, local, direct_split(local, access->count), &remote, 1);
 }
 
 static uint64_t direct_length(const struct direct_access *access)
@@ -51,11 +52,11 @@ static uint64_t direct_length(const struct direct_access *access)
     return length;
 }
 
-static enum direct_outcome direct_outcome_of(const struct direct_access *access, ssize_t done)
+static enum direct_outcome direct_outcome_of(const struct direct_access *access, long done)
 {
-    if (done == (ssize_t)direct_length(access))
+    if (likely(done == (long)direct_length(access)))
         return DIRECT_DONE;
-    return done < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES) ? DIRECT_REFUSED : DIRECT_DECLINED;
+    return done == -EPERM || done == -ENOSYS || done == -EACCES ? DIRECT_REFUSED : DIRECT_DECLINED;
 }
 
 /* One call of process_vm_writev. The kernel looks at a place there once for each target, and stores each piece of the
@@ -138,8 +139,9 @@ static enum direct_outcome direct_do_announced(const struct direct_desk *desk, c
     if (atomic_load(&desk->closed) || atomic_load(&seat->shut) || !direct_holds(call, published, access))
         return DIRECT_DECLINED;
     const struct iovec *remote = (const struct iovec *)(const void *)call->targets;
-    return direct_outcome_of(access,
-                             process_vm_writev(pid, call->local, call->local_count, remote, 1 + access->more_count, 0));
+    long done =
+        process_copy(SYS_process_vm_writev, pid, call->local, call->local_count, remote, 1 + access->more_count);
+    return direct_outcome_of(access, done);
 }
 
 static enum direct_outcome direct_do_write(const struct direct_desk *desk, struct direct_seat *seat,
@@ -157,7 +159,8 @@ static enum direct_outcome direct_do_write(const struct direct_desk *desk, struc
 }
 
 /* The owner has not taken the key away before the last byte was read if it stands there afterwards; and it lives, so
- * its number was its own all the time. */
+ * its number was its own all the time. The processor loads in the program's order (DIRECT_IN_ORDER), so only the
+ * compiler has to be kept from looking earlier. */
 static enum direct_outcome direct_do_read(const struct direct_desk *desk, const struct published *published, pid_t pid,
                                           const struct direct_access *access)
 {
@@ -165,7 +168,7 @@ static enum direct_outcome direct_do_read(const struct direct_desk *desk, const 
     if (atomic_load(&desk->closed) || !published_permits(published, &access->question, &memory))
         return DIRECT_DECLINED;
     enum direct_outcome outcome = direct_outcome_of(access, direct_read(pid, access, memory));
-    fence_full();
+    fence_compiler();
     bool holds = outcome != DIRECT_DONE || (published_permits(published, &access->question, &again) && again == memory);
     return holds ? outcome : DIRECT_DECLINED;
 }
@@ -187,10 +190,8 @@ enum direct_outcome direct_do(struct direct_desk *desk, struct direct_seats *sea
     if (number == DIRECT_SEATS)
         return DIRECT_DECLINED;
     struct direct_seat *seat = &seats->at[number];
-    int kept = errno;
     enum direct_outcome outcome = access->question.write ? direct_do_write(desk, seat, published, pid, access)
                                                          : direct_do_read(desk, published, pid, access);
-    errno = kept;
     if (outcome == DIRECT_DONE)
         direct_count(seat, access);
     atomic_store_explicit(&desk->engaged[number], false, memory_order_release);

@@ -146,8 +146,8 @@ MUTANTS = [
          """    enum direct_outcome outcome = direct_holds(&call, published, access) ? DIRECT_DONE : DIRECT_DECLINED;
     atomic_exchange(&seat->taken, number);
     if (outcome == DIRECT_DONE)
-        outcome = direct_outcome_of(access, process_vm_writev(pid, call.local, call.local_count,
-            (const struct iovec *)(const void *)call.targets, 1 + access->more_count, 0));"""))),
+        outcome = direct_outcome_of(access, process_copy(SYS_process_vm_writev, pid, call.local,
+            call.local_count, (const struct iovec *)(const void *)call.targets, 1 + access->more_count));"""))),
     ("seat-is-no-fence", "link/direct.c", "one-sided-held-stores", (
         ("atomic_exchange(&seat->taken, number);", "atomic_store_explicit(&seat->taken, number, memory_order_release);"),)),
     ("seats-before-key", "verbs/memory/publish.c", "one-sided-key", (
