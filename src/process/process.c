@@ -27,6 +27,7 @@
 
 MUTEX_STATIC(joining, LOCK_JOINING);
 static struct process *the_process;
+static struct process *late; /* no user has it any more, but its helper has not ended yet */
 static unsigned users;
 
 static void destroy(struct process *process)
@@ -152,7 +153,7 @@ static void in_child(void)
         port_abandon_all(the_process);
         follow_abandon(the_process);
     }
-    the_process = NULL;
+    the_process = late = NULL;
     users = 0;
 }
 
@@ -177,11 +178,23 @@ void process_watch_forks(void)
     pthread_once(&once, register_fork_handlers);
 }
 
+/* A helper that gets no processor ends after the device was closed, and until then its process has the place on the
+ * host. Under `joining`: no process joins, and no child is forked, while half of it is there. */
+static void end_late(void)
+{
+    if (!late || !helper_stop(late))
+        return;
+    destroy(late);
+    late = NULL;
+}
+
 /* Under `joining`. A process that has left the host at its end does not come back. */
 static struct process *use(const struct process_parts *parts)
 {
-    if (!the_process)
+    if (!the_process) {
+        end_late();
         the_process = create(parts);
+    }
     if (!the_process)
         return NULL;
     if (atomic_load(&the_process->helper.ending)) {
@@ -211,8 +224,8 @@ void process_leave(struct process *process)
     mutex_take(&joining);
     if (--users == 0) {
         the_process = NULL;
-        if (helper_stop(process))
-            destroy(process); /* no process joins, and no child is forked, while half of it is there */
+        late = process;
+        end_late();
     }
     mutex_release(&joining);
     uncancelled_end(before);

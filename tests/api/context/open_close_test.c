@@ -1,8 +1,10 @@
 /* Devices are opened and closed, processes fork, in one process and without a second end. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -52,6 +54,38 @@ static void a_device_is_closed_while_its_helper_wakes(const void *row)
             ;
         EXPECT(ibv_close_device(context), ==, 0);
     }
+}
+
+static int count_descriptors(void)
+{
+    int count = 0;
+    for (int descriptor = 0; descriptor < 512; descriptor++)
+        count += fcntl(descriptor, F_GETFD) >= 0;
+    return count;
+}
+
+static atomic_bool helper_starves; /* it ends later than the library waits for it */
+
+/* The library calls this one instead of the C library's. */
+__attribute__((visibility("default"))) int pthread_tryjoin_np(pthread_t thread, void **result)
+{
+    int (*join)(pthread_t, void **) = dlsym(RTLD_NEXT, "pthread_tryjoin_np");
+    return atomic_load(&helper_starves) ? EBUSY : join(thread, result);
+}
+
+/* On a busy machine the helper gets no processor for the 3 seconds after which ibv_close_device goes on without it.
+ * The device could not be opened any more then. */
+static void a_device_is_opened_again_whose_helper_ended_late(const void *row)
+{
+    int before = count_descriptors();
+    struct ibv_context *context = local_open();
+    atomic_store(&helper_starves, true);
+    EXPECT(ibv_close_device(context), ==, 0);
+    EXPECT_TRUE(count_descriptors() > before); /* it went on without the helper */
+    atomic_store(&helper_starves, false);
+    for (int i = 0; i < 3; i++)
+        EXPECT(ibv_close_device(local_open()), ==, 0);
+    EXPECT(count_descriptors(), ==, before);
 }
 
 static void contexts_of_one_device_are_independent(const void *row)
@@ -141,14 +175,6 @@ LEFT_BY_CANCELLATION static void *open_for_ever(void *argument)
         ibv_close_device(other);
     }
     return NULL;
-}
-
-static int count_descriptors(void)
-{
-    int count = 0;
-    for (int descriptor = 0; descriptor < 512; descriptor++)
-        count += fcntl(descriptor, F_GETFD) >= 0;
-    return count;
 }
 
 /* Nor are those that make objects, whatever system calls they make: a thread that ended there would leave descriptors
@@ -421,6 +447,7 @@ static void all(void)
         harness_run(limits[i].name, nothing_is_written_to_files_of_a_program_that_has_closed_all, &limits[i]);
     CASE(a_poller_of_real_time_priority_lets_the_helper_go_on);
     CASE(a_device_is_closed_while_its_helper_wakes);
+    CASE(a_device_is_opened_again_whose_helper_ended_late);
     CASE(contexts_of_one_device_are_independent);
 }
 
