@@ -11,7 +11,6 @@
 
 #include "base/descriptor.h"
 #include "base/file_limit.h"
-#include "base/likely.h"
 
 enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 3 };
 
@@ -213,9 +212,7 @@ bool published_place(const struct published *published, const struct published_q
     return true;
 }
 
-/* A separate function: each READ asks it before the system call and behind it, where the processor has perhaps kept
- * the lines of code of the first time. */
-cold bool published_permits(const struct published *published, const struct published_question *question, uint64_t *memory)
+bool published_permits(const struct published *published, const struct published_question *question, uint64_t *memory)
 {
     const struct published_file *file = published->file;
     const struct published_queue_pair *queue_pair = published_queue_pair_at(published, question->number);
