@@ -108,12 +108,12 @@ struct ring_reader {
     uint32_t length;       /* of the frame between ring_read and ring_release; 0: none */
     uint32_t epoch;        /* of that frame's reference */
     bool reference;        /* that frame carries a reference: payload.pieces lie in the writer's memory */
-    bool prefixed;         /* and the first bytes of the payload */
     atomic_bool broken;    /* nonsense was found */
     atomic_bool ended;     /* the writer wrote its last frame, and we came to it */
     uint8_t headers[FRAME_HEADERS_MAX];
-    uint8_t prefix[RING_PREFIX];
     struct iovec pieces[PAYLOAD_PIECES_MAX];
+    uint8_t prefix[RING_PREFIX]; /* of the payload, with that reference */
+    bool prefixed;               /* it is there */
 };
 
 void ring_read_start(struct ring_reader *, const struct ring *);
