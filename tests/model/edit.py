@@ -123,8 +123,9 @@ MUTANTS = [
          "    return atomic_load_explicit(&shared->waiting"),)),
     # payloads in the sender's memory
     ("epoch-before-copy", "link/shm.c", "revoke", (
-        ("    bool read = cma_remote(", "    bool held = ring_reference_holds(&shm->reader), read = cma_remote("),
-        ("return read && ring_reference_holds(&shm->reader);", "return read && held;"))),
+        ("    bool pulled = ring_prefix_covers(", "    bool held = ring_reference_holds(&shm->reader), pulled = ring_prefix_covers("),
+        ("return pulled && ring_store_prefix(&shm->reader, offset, to, count) && ring_reference_holds(&shm->reader);",
+         "return pulled && ring_store_prefix(&shm->reader, offset, to, count) && held;"))),
     # the host's table
     ("sweep-frees-the-living", "ipc/table_join.c", "members", (
         ("!= TABLE_FREE && !table_alive(table, i))", "!= TABLE_FREE)"),)),
