@@ -76,10 +76,25 @@ void room_drop(void *context, const struct udp_refusal *refusal)
     room->drops++;
 }
 
-void room_receive(struct room *room, unsigned count)
+/* False: nothing came for long. */
+static bool wait_for_some(struct room *room)
 {
     struct pollfd readable = {.fd = udp_fd(room->port), .events = POLLIN};
-    while (room->count + room->drops < count && poll(&readable, 1, 5000) == 1)
+    int found;
+    while ((found = poll(&readable, 1, 5000)) < 0 && errno == EINTR)
+        ;
+    return found == 1;
+}
+
+void room_receive(struct room *room, unsigned count)
+{
+    while (room->count + room->drops < count && wait_for_some(room))
+        udp_receive(room->port, room_take, room_drop, room, 64);
+}
+
+void room_receive_drops(struct room *room, unsigned drops)
+{
+    while (room->drops < drops && wait_for_some(room))
         udp_receive(room->port, room_take, room_drop, room, 64);
 }
 

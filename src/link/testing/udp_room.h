@@ -46,6 +46,8 @@ bool room_take(void *room, const struct udp_arrival *);
 void room_drop(void *room, const struct udp_refusal *);
 /* Receives until so many have come, in all. */
 void room_receive(struct room *, unsigned count);
+/* Receives until so many datagrams were dropped, or for long nothing comes. */
+void room_receive_drops(struct room *, unsigned drops);
 
 struct link *room_connect(struct room *, const uint8_t gid[16], uint32_t flow);
 /* Without asking for room, as for a datagram that is alone between begin and end. */
