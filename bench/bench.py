@@ -117,7 +117,7 @@ def datagrams(count):
             done = subprocess.run(pinned(1, [program, "127.0.0.1", port, str(count)]), check=True, capture_output=True, text=True, timeout=60)
         finally:
             server.kill()
-    return float(done.stdout.split()[2 if mean else 1])
+    return float(done.stdout.split()[1])
 
 
 def copies(directory, verb, size):
@@ -138,7 +138,7 @@ def way(directory, name, direct="1", mean=False):
     program = os.path.join(os.path.dirname(SOFTVERBS), "bench/ways")
     done = subprocess.run([SOFTVERBS, "run", "--", program, name], check=True, capture_output=True, text=True, timeout=120,
                           env={**os.environ, "SOFTVERBS_DIR": directory, "SOFTVERBS_DIRECT": direct})
-    return float(done.stdout.split()[1])
+    return float(done.stdout.split()[2 if mean else 1])
 
 
 def connections(directory, what, count=5000):

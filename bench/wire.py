@@ -11,7 +11,6 @@ acknowledges. Then eight senders to one host at once: Jain's index of fairness, 
 import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from patience import patience, until
+from patience import until
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 FULL = os.environ.get("SOFTVERBS_TEST_FULL") # of suites that have more than `make check` runs: all

@@ -147,7 +147,7 @@ def relative_paths_lead_to_the_counters():
         packets = _settled(process.pid)[0]
         one = f"{packets}\n".encode()
         expect(cases.run("sh", "-c", f"cd {directory}/counters && cat port_xmit_packets ../counters/port_xmit_packets ../hw_counters/lifespan"), out=one * 2 + b"1000\n")
-        expect(cases.run("sh", "-c", f"cd /sys/class/infiniband && read x <soft0/ports/1/counters/port_xmit_packets && echo $x"), out=one)
+        expect(cases.run("sh", "-c", "cd /sys/class/infiniband && read x <soft0/ports/1/counters/port_xmit_packets && echo $x"), out=one)
         found = expect(cases.run("grep", "-r", ".", f"{directory}/counters")).stdout.decode().splitlines()
         assert f"{directory}/counters/port_xmit_packets:{packets}" in found and len(found) == 17, found
         said = cases.python("""

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import cases
-from cases import SOFTVERBS, TEMPORARY, expect, run, softverbs, told
+from cases import SOFTVERBS, TEMPORARY, expect, softverbs, told
 
 OURS = ("LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "PATH", "NCCL_GIN_TYPE")
 

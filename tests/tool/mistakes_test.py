@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The text on the screen when a program makes one of the usual mistakes: the line must name what to change."""
 import json
-import os
 import re
 import subprocess
 import sys

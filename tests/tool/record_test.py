@@ -11,7 +11,7 @@ import sys
 import time
 
 import cases
-from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs
+from cases import SOFTVERBS, TEMPORARY, expect, softverbs
 from patience import tries
 from stories import CAUSES, DROPPED, LOST_EVENTS, failed
 

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import cases
 from cases import BUILD, SOFTVERBS, TEMPORARY, expect, softverbs

@@ -20,7 +20,7 @@ from tree import report
 PERSON = r"(?:users?|persons?|people|those|one|authors?|developers?|readers?|maintainers?|owners?|operators?|newcomers?|strangers?|reviewers?|programmers?|lecturers?|students?|teams?|everybody|anybody)"
 START = r"(?:^|(?<=[.!?:;] )|(?<=[.!?]\) ))"
 HABITS = {
-    "who": re.compile(rf"(?<!\w)(?:whoever|whom|(?<!\w-)who)\b", re.I),
+    "who": re.compile(r"(?<!\w)(?:whoever|whom|(?<!\w-)who)\b", re.I),
     "start": re.compile(rf"{START}(?:Who|Whoever|What)\b(?!\?)", re.M),
     "nobody": re.compile(r"\b(?:nobody|somebody)\b", re.I),
     "tell": re.compile(r"\b(?:tell|tells|told|telling)\b", re.I),

@@ -1,7 +1,6 @@
 """ibverbs-utils, rdma-core's own tests, and programs that only look: lstopo, ibstat, ibstatus, rdma."""
 from row import Row
 
-from clients import Failure
 from programs import rdma_core
 from programs.pingpong import exchanges, exchanges_among_processes, exchanges_over_xrc, lists_the_device, shows_the_device
 

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure
 from network.capture import COMMENT, has_no_complaint, tshark
-from network.wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, SERVER, SNIFF, add_addresses, enter_namespaces, ip, set_mtu
+from network.wire import CLIENT, GID_INDEX, INSIDE, SERVER, SNIFF, add_addresses, enter_namespaces, ip, set_mtu
 from network.wire_faults import Network
 
 ECN_ROUTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ecn_router.py")

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
-from clients import BUILD, Failure, Skip, Suite
+from clients import BUILD, Failure, Suite
 from network.wire import GID_INDEX, INSIDE, enter_namespaces, ip
 from patience import until
 

@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Suite, free_port, need, serve
-from network.ping import ADDRESSES, CLIENT, GATEWAYS, ROUTER, SERVER, UNREACHABLE, configure, make_hosts
+from network.ping import ADDRESSES, CLIENT, GATEWAYS, ROUTER, SERVER, UNREACHABLE, make_hosts
 from network.wire import GID_INDEX, INSIDE, enter_namespaces, ip
 
 REACH = f"{BUILD}/tests/clients/unreachable_host"

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
-from clients import BUILD, Failure, Skip, Suite, need
+from clients import Failure, Skip, Suite, need
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi.c")
 TRANSPORTS = {"as it comes": {}, "rc_v": {"UCX_TLS": "rc_v,self"}, "ud_v": {"UCX_TLS": "ud_v,self"}}
