@@ -11,9 +11,10 @@ all:
 	@echo '  make install PREFIX=...          the command, manual pages and completions'
 	@echo '  make check                       every test; CONTRIBUTING.md has the shorter ways'
 
+# Quickly: without optimization at link time, which `make` adds.
 demo:
 	@tools/build/setup.sh build demo
-	@tools/build/build.sh build -Dtests=false
+	@tools/build/build.sh --quick --target command build -Dtests=false
 	@build/softverbs demo
 
 check:
@@ -40,7 +41,7 @@ coverage:
 
 bench:
 	@tools/build/setup.sh build bench
-	@tools/build/build.sh --again build -Dtests=true
+	@tools/build/build.sh --target benches build -Dtests=false
 	@bench/bench.py build/softverbs
 	@bench/tags.py build/softverbs
 	@bench/wire.py build/softverbs

@@ -1,10 +1,19 @@
 #!/bin/sh
-# Configures when needed and builds: build.sh [--again] [DIRECTORY [MESON-OPTION...]], by default build/. The options count
-# when DIRECTORY is configured for the first time, with --again also when it was configured with others.
+# Configures when needed and builds: build.sh [--again] [--quick] [--target TARGET] [DIRECTORY [MESON-OPTION...]], by default all of build/. The
+# options count when DIRECTORY is configured for the first time, with --again also when it was configured with others. --quick: with little
+# optimization, for half of the processor time; the next build without --quick configures such a directory anew.
 set -eu
 cd "$(dirname "$0")/../.."
-again=
-[ "${1:-}" != --again ] || { again=yes; shift; }
+again= quick= target=
+while :; do
+    case ${1:-} in
+    --again) again=yes ;;
+    --quick) quick=yes ;;
+    --target) target=$2; shift ;;
+    *) break ;;
+    esac
+    shift
+done
 directory=${1:-build}
 [ $# -eq 0 ] || shift
 case " $* " in
@@ -15,27 +24,62 @@ esac
 # GCC's link-time optimization takes a tenth of the instructions away, and -O3 a twelfth (docs/evidence/budget.md). Sanitizers, coverage and the fuzzers are
 # better off without; clang wants a linker for it that may not be there.
 case " $* " in
-*b_lto=* | *b_sanitize=* | *b_coverage=* | *fuzz=true*) ;;
-*) if ${CC:-cc} --version 2>/dev/null | grep -q 'Free Software Foundation'; then set -- "$@" -Db_lto=true -Doptimization=3; fi ;;
+*b_lto=* | *b_sanitize=* | *b_coverage=* | *fuzz=true*) quick= ;;
+*)
+    if [ -n "$quick" ]; then
+        set -- "$@" -Db_lto=false -Doptimization=1 -Ddebug=false
+    elif ${CC:-cc} --version 2>/dev/null | grep -q 'Free Software Foundation'; then
+        set -- "$@" -Db_lto=true -Doptimization=3
+    fi
+    ;;
 esac
 
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+counter=
+trap 'rm -f "$log"; [ -z "$counter" ] || kill "$counter" 2>/dev/null || true' EXIT
 configure() {
     echo "Configuring $directory"
     "$@" >"$log" 2>&1 || { cat "$log"; exit 1; }
+    echo "$options" >"$directory/configured-with"
 }
 
+options="${quick:+--quick }$*"
+before=$(cat "$directory/configured-with" 2>/dev/null || true)
+case $before in "--quick "*) [ -n "$quick" ] || { again=yes; set -- "$@" -Ddebug=true; } ;; esac
 if [ ! -f "$directory/build.ninja" ]; then
     configure meson setup "$directory" "$@"
-    echo "$*" >"$directory/configured-with"
-elif [ -n "$again" ] && [ "$(cat "$directory/configured-with" 2>/dev/null)" != "$*" ]; then
+elif [ -n "$again" ] && [ "$before" != "$options" ]; then
     configure meson setup --reconfigure "$directory" "$@" # and not "meson configure", which does not know new options
-    echo "$*" >"$directory/configured-with"
 fi
-target=all
-case " $* " in *b_sanitize=* | *fuzz=true*) target=meson-test-prereq ;; esac # which has nothing to install
+if [ -z "$target" ]; then
+    case " $* " in *b_sanitize=* | *fuzz=true*) target=meson-test-prereq ;; *) target=all ;; esac # which has nothing to install
+fi
 steps=$(ninja -C "$directory" -n "$target" 2>/dev/null | sed -n 's/^\[[0-9]*\/\([0-9]*\)\].*/\1/p' | tail -n 1)
 [ -n "$steps" ] || exit 0
 [ "$steps" = 1 ] || echo "Building $directory: $steps steps (ninja -C $directory $target shows them)" # one: the version is looked at
-ninja -C "$directory" "$target" >"$log" 2>&1 || { grep -v "^\[[0-9]*/[0-9]*\] " "$log"; echo "The build in $directory failed."; exit 1; }
+
+# Shows how far ninja is, in one line at a terminal, where only changes count, elsewhere in a line from time to time.
+count_steps() {
+    seconds=$1 form=$2 shown=
+    while sleep "$seconds" >/dev/null 2>&1; do
+        done=$(sed -n 's/^\[\([0-9]*\)\/.*/\1/p' "$log" | tail -n 1)
+        # shellcheck disable=SC2059
+        [ "$done" = "$shown" ] || printf "$form" "$done" "$steps"
+        shown=$done
+    done
+}
+wipe=
+if [ -t 1 ]; then
+    wipe='\r\033[K'
+    count_steps 1 '\r  %s of %s' &
+else
+    count_steps 30 '  %s of %s\n' &
+fi
+counter=$!
+status=0
+ninja -C "$directory" "$target" >"$log" 2>&1 || status=$?
+kill "$counter" 2>/dev/null || true
+counter=
+# shellcheck disable=SC2059
+printf "$wipe"
+[ "$status" = 0 ] || { grep -v "^\[[0-9]*/[0-9]*\] " "$log"; echo "The build in $directory failed."; exit 1; }

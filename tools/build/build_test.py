@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Tests of build.sh with commands that are made up; prints TAP."""
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "build.sh")
+MESON = """[ "$1 $2" = "setup --reconfigure" ] && shift
+mkdir -p "$2" && touch "$2/build.ninja" && echo "$@" >>asked"""
+# What it would do, and then what it does: in steps, the second of which takes longer than the count waits.
+NINJA = """[ "$3" = -n ] && { echo "[1/3] one"; echo "[3/3] three"; exit; }
+echo "ninja $3" >>asked; echo "[1/3] one"; echo "[2/3] two"; sleep ${NINJA_SECONDS:-0}; echo "wrong"; exit ${NINJA_STATUS:-0}"""
+TOOLS = {"meson": MESON, "ninja": NINJA, "cc": "echo Free Software Foundation"}
+
+
+class Tree:
+    """A directory with the script and its made-up commands."""
+
+    def __init__(self, top):
+        self.top = top
+        os.makedirs(f"{top}/tools/build")
+        os.makedirs(f"{top}/bin")
+        shutil.copy(SCRIPT, f"{top}/tools/build/build.sh")
+        self._write("tools/build/setup.sh", "true")
+        for name, text in TOOLS.items():
+            self._write(f"bin/{name}", text)
+
+    def _write(self, name, text):
+        with open(f"{self.top}/{name}", "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(file.name, 0o755)
+
+    def build(self, *arguments, out=subprocess.PIPE, **environment):
+        """Exit status, output, and what was asked of meson and ninja."""
+        asked = f"{self.top}/asked"
+        open(asked, "w", encoding="utf-8").close()  # pylint: disable=consider-using-with
+        done = subprocess.run([f"{self.top}/tools/build/build.sh", *arguments], stdout=out, stderr=subprocess.STDOUT, check=False,
+                              env={**os.environ, "PATH": f"{self.top}/bin:{os.environ['PATH']}", "CC": "cc", **environment})
+        with open(asked, encoding="utf-8") as file:
+            return done.returncode, (done.stdout or b"").decode(), file.read().splitlines()
+
+
+def a_quick_build_is_configured_anew_by_the_next_other(tree):
+    quick = tree.build("--quick", "--target", "command", "build", "-Dtests=false")[2]
+    again = tree.build("--quick", "build", "-Dtests=false")[2]
+    whole, after = tree.build("build", "-Dtests=false")[2], tree.build("build", "-Dtests=false")[2]
+    assert quick == ["setup build -Dtests=false -Db_lto=false -Doptimization=1 -Ddebug=false", "ninja command"], quick
+    assert again == ["ninja all"], again
+    assert whole == ["--reconfigure build -Dtests=false -Db_lto=true -Doptimization=3 -Ddebug=true", "ninja all"], whole
+    assert after == ["ninja all"], after
+
+
+def a_whole_build_stays_one(tree):
+    tree.build("build", "-Dtests=false")
+    assert tree.build("--quick", "build", "-Dtests=false")[2] == ["ninja all"]
+
+
+def other_options_count_with_again_only(tree):
+    tree.build("build", "-Dtests=false")
+    assert tree.build("build", "-Dtests=true")[2] == ["ninja all"]
+    assert tree.build("--again", "build", "-Dtests=true")[2] == ["--reconfigure build -Dtests=true -Db_lto=true -Doptimization=3", "ninja all"]
+    assert tree.build("--again", "build", "-Dtests=true")[2] == ["ninja all"]
+
+
+def sanitizers_take_no_quick_way(tree):
+    assert tree.build("--quick", "build-asan", "-Db_sanitize=address")[2] == ["setup build-asan -Db_sanitize=address", "ninja meson-test-prereq"]
+
+
+def a_build_that_fails_shows_what_the_compiler_said(tree):
+    status, out, _ = tree.build("build", NINJA_STATUS="1")
+    assert status == 1 and out.endswith("steps (ninja -C build all shows them)\nwrong\nThe build in build failed.\n"), out
+
+
+def a_terminal_sees_the_count(tree):
+    """The made-up build lasts two seconds, since the count is shown once in a second."""
+    ours, theirs = pty.openpty()
+    status = tree.build("build", out=theirs, NINJA_SECONDS="2")[0]
+    os.close(theirs)
+    text = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert status == 0 and "\r  2 of 3" in text and text.endswith("\r\x1b[K"), text
+
+
+def main():
+    tests = [test for name, test in globals().items() if "_" in name and callable(test) and test.__module__ == __name__]
+    failed = 0
+    print(f"1..{len(tests)}")
+    for number, test in enumerate(tests, 1):
+        try:
+            with tempfile.TemporaryDirectory() as top:
+                test(Tree(top))
+            fault = ""
+        except AssertionError as wrong:
+            fault, failed = f"# {wrong}\n", failed + 1
+        print(f"{'not ok' if fault else 'ok'} {number} - {test.__name__.replace('_', ' ')}\n{fault}", end="")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
