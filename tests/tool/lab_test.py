@@ -83,6 +83,50 @@ def a_lab_needs_no_root():
     assert out.startswith(USER) and out.count("50 iters") == 2, out
 
 
+# A system whose root directory is no mount point, as in a chroot, below mounts that a namespace outside of it shares with it, and this one does
+# not: that has as many mounts after the command as before it.
+CHROOT = ["unshare", "--mount", "--propagation", "private", "sh", "-c", """
+    set -e; root=$1; shift
+    mkdir $root
+    mount --make-rshared /
+    for name in $(ls -A /); do
+        if [ -L /$name ]; then cp -P /$name $root; elif [ -d /$name ]; then mkdir $root/$name && mount --rbind /$name $root/$name; fi
+    done
+    unshare --mount --propagation unchanged sh -c 'root=$1; shift; before=$(grep -c . /proc/$PPID/mountinfo)
+        env --chdir=$root chroot $root "$@"; status=$?
+        [ $before = $(grep -c . /proc/$PPID/mountinfo) ] || { echo "$before mounts outside, now $(grep -c . /proc/$PPID/mountinfo)"; exit 9; }
+        exit $status' sh $root "$@"
+    """, "sh"]
+
+
+def _in_chroot(*command):
+    """The command run in a chroot, in its directory TEMPORARY."""
+    if os.geteuid():
+        raise Skip("only root can make a chroot")
+    place = tempfile.mkdtemp(prefix="softverbs-chroot-")
+    try:
+        done = subprocess.run([*CHROOT, f"{place}/root", *command], capture_output=True, check=False, env=cases.environment(SOFTVERBS_DIR=None), timeout=cases.patience(60))
+    finally:
+        # The namespace in which the mounts were has ended; rmdir would not remove them if they were still there.
+        subprocess.run(["find", place, "-xdev", "-depth", "(", "-type", "d", "-exec", "rmdir", "{}", ";", "-o", "-type", "l", "-delete", ")"], check=False)
+    if b"unshare: " in done.stderr or b"mount: " in done.stderr:
+        raise Skip(f"no chroot can be made: {done.stderr.decode()}")
+    return done
+
+
+def in_a_chroot_root_has_a_lab():
+    """sbuild and its kin: / is no mount point. Nothing that the lab mounts is seen outside."""
+    script = "pwd; ls -d /usr; for h in h1 h2; do softverbs on $h -- sh -c 'hostname; ls -d /usr; touch /dev/shm/of-$(hostname); ls /dev/shm/of-*'; done"
+    done = _in_chroot("sh", "-c", f'cd /tmp; exec {cases.SOFTVERBS} lab --hosts 2 -- sh -c "$0"', script)
+    expect(done, 0, b"/tmp\n/usr\nh1\n/usr\n/dev/shm/of-h1\nh2\n/usr\n/dev/shm/of-h2\n", b"")
+
+
+def in_a_chroot_others_hear_why_there_is_none():
+    done = _in_chroot(*cases.identity(USER), cases.SOFTVERBS, "lab", "--hosts", "1", "--", "true")
+    said = " ".join(done.stderr.decode().split())
+    assert done.returncode == 125 and "its root directory is no mount point (a chroot)" in said, told(done)
+
+
 def without_rights_a_sentence_says_so():
     if subprocess.run([*WITHOUT_RIGHTS, "true"], capture_output=True, check=False).returncode:
         raise Skip("the system itself allows no user namespaces")

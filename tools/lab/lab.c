@@ -14,6 +14,7 @@
 #include "lab/keeper.h"
 #include "lab/lab_control.h"
 #include "lab/network.h"
+#include "lab/own_root.h"
 #include "lab/plan.h"
 #include "lab/reach.h"
 #include "lab/rights.h"
@@ -31,9 +32,14 @@ static bool leave_system(void)
     int error = errno;
     if (error == EPERM && rights_take() && !unshare(SPACES) && rights_keep())
         return true;
-    complain("lab: This system allows no namespaces of one's own (%s). \"softverbs doctor\" says what to set; root may "
-             "make a lab in any case.",
-             strerror(error == EPERM ? errno : error));
+    error = error == EPERM ? errno : error;
+    if (error == EPERM && geteuid() && own_root_is_chroot())
+        complain("lab: This system allows no namespaces of one's own: its root directory is no mount point (a chroot), "
+                 "where the kernel refuses user namespaces. Root may make a lab.");
+    else
+        complain("lab: This system allows no namespaces of one's own (%s). \"softverbs doctor\" says what to set; root "
+                 "may make a lab in any case.",
+                 strerror(error));
     return false;
 }
 
