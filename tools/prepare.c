@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -476,12 +477,31 @@ static int check_port(const char *list)
     return EXIT_USAGE;
 }
 
+/* A job of continuous integration, as its host says: its log is read after the end, and no terminal is there. */
+static bool is_in_ci(void)
+{
+    static const char *const variables[] = {"CI", "GITHUB_ACTIONS", "GITLAB_CI"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value && strcmp(value, "0") && strcasecmp(value, "false"))
+            return true;
+    }
+    return false;
+}
+
+/* Where the user has not set a level, a program's mistakes are shown to a person at a terminal, and in the log of a
+ * job. */
+static int set_log(void)
+{
+    return setenv(setting_lines[SETTING_LOG].variable, is_in_ci() ? "warn" : "terminal", 0);
+}
+
 int prepare_environment(const struct command *command, bool paths)
 {
     char why[1024];
     if (!settings_are_right(why, sizeof why))
         return command_misused(command, "%s", why);
-    if (setenv(setting_lines[SETTING_LOG].variable, "terminal", 0) || set_foreign())
+    if (set_log() || set_foreign())
         return out_of_memory();
     const char *networks = setting_text(SETTING_NET);
     int status = networks ? check_port(networks) : 0;

@@ -321,6 +321,18 @@ def where_stderr_is_no_terminal_nothing_is_added():
         assert errors.read() == ""
 
 
+def in_a_job_the_log_has_them():
+    """Of continuous integration, where no terminal is; unless the user has asked for something else."""
+    for job in ({"CI": "true"}, {"CI": "1"}, {"GITHUB_ACTIONS": "true"}, {"GITLAB_CI": "true"}):
+        done = cases.run(MISTAKES, "short-mask", env=job)
+        cases.expect(done, out=b"EINVAL from ibv_modify_qp\n", err=[b"attr_mask lacks IBV_QP_MIN_RNR_TIMER (reason 302)"])
+    for job in ({"CI": "false"}, {"CI": ""}, {"GITLAB_CI": "0"}, {"CI": "true", "SOFTVERBS_LOG": "none"}, {"CI": "true", "SOFTVERBS_LOG": "terminal"}):
+        cases.expect(cases.run(MISTAKES, "short-mask", env=job), out=b"EINVAL from ibv_modify_qp\n", err=b"")
+    cases.expect(cases.softverbs("run", "--quiet", "--", MISTAKES, "short-mask", env={"CI": "true"}), out=None, err=b"")
+    for job, level in (({}, b"terminal"), ({"CI": "true"}, b"warn")):
+        assert b"export SOFTVERBS_LOG='" + level + b"'\n" in cases.softverbs("env", env=job).stdout, job
+
+
 def a_flood_is_held_back():
     source = ("import ctypes, os; v = ctypes.CDLL('libibverbs.so.1', use_errno=True);"
               "v.ibv_get_device_list.restype = v.ibv_open_device.restype = ctypes.c_void_p;"

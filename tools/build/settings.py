@@ -99,6 +99,29 @@ def named_elsewhere(top):
                     yield f"{path}: {call})"
 
 
+def reserved_names(top):
+    return {row[0] for row in entries(os.path.join(top, "src/base/settings.def"), "RESERVED")}
+
+
+def readers(top):
+    """The files whose variables users may have in the environment of a command: the action, the pages about CI, scripts and tests."""
+    yield from ("action.yml", "docs/how-to/ci.md", "docs/how-to/action.md")
+    for base in ("bench", "packaging", "tests", "tools"):
+        for folder, _, names in os.walk(os.path.join(top, base)):
+            yield from (os.path.relpath(os.path.join(folder, name), top) for name in sorted(names) if name.endswith((".py", ".sh", ".c")))
+
+
+READ = re.compile(r"""(?:environ(?:\.get)?[\[(]["']|getenv\("|\$\{?|^ +)SOFTVERBS_(\w+)(?=["':}\s])""", re.M)
+
+
+def unknown_variables(top):
+    """Variables of ours that the project reads, and of which softverbs would say that they mean nothing."""
+    known = {line["variable"] for line in settings(top)} | reserved_names(top)
+    for path in readers(top):
+        names = set(READ.findall(read(top, path))) if os.path.exists(os.path.join(top, path)) else set()
+        yield from (f"{path}: SOFTVERBS_{name}" for name in sorted(names - known))
+
+
 def dictionary(top):
     words = {line["variable"] for line in settings(top)}
     for line in settings(top):
@@ -123,11 +146,13 @@ def main():
     stale = [] if rewritten(top) == read(top, PAGE) and table(top) in read(top, PAGE) else ["tools/build/settings.py . --write makes it anew"]
     silent = [f"{line['variable']}: an option without words of help" for line in lines if line["option"] and not line["help"]]
     named = list(named_elsewhere(top))
-    print("1..3")
+    unknown = list(unknown_variables(top))
+    print("1..4")
     report(1, f"{PAGE} has the {len(lines)} settings of the list", stale)
     report(2, "each option of a setting has its help", silent)
     report(3, "no other place names a variable of ours to read or set it", named)
-    return 1 if stale or silent or named else 0
+    report(4, "each variable that the action, the pages about CI, scripts and tests read is a setting or RESERVED", unknown)
+    return 1 if stale or silent or named or unknown else 0
 
 
 if __name__ == "__main__":
