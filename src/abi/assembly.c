@@ -16,12 +16,14 @@
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/context/inherit.h"
 #include "verbs/kinds/ethernet/steering.h"
+#include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrc_standin.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/send/multicast.h"
 
 static int begin(struct process *process)
 {
+    kinds_begin();
     hangs_begin();
     layout_begin(process);
     process->keys = rkeys_create();

@@ -57,6 +57,9 @@ static struct ibv_context *fill(struct context *context)
     if (!context)
         return NULL;
     operations_fill(context);
+    /* Old programs reach these two exports through the table. */
+    context->ibv.context.ops._compat_query_device = ibv_query_device;
+    context->ibv.context.ops._compat_query_port = ibv_query_port;
     return &context->ibv.context;
 }
 

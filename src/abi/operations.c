@@ -62,10 +62,6 @@ void operations_fill(struct context *context)
 #define FAST(table, type, name, work, parameters, arguments) table->name = work;
 #include "calls/verbs.def"
 
-    /* Exported, too; old programs reach them through the table. */
-    ibv_context_ops->_compat_query_device = ibv_query_device;
-    ibv_context_ops->_compat_query_port = ibv_query_port;
-
     unsupported_fill_context(verbs_context);
     calls_enter(&context->calls, change_fast);
 }

@@ -63,7 +63,7 @@ void limits_imitate(struct limits *limits, const struct profile *profile)
     static const struct {
         const char *name;
         enum profile_key key;
-    } imitated[] = {
+    } imitable[] = {
         {"max_qp", PROFILE_max_qp},
         {"max_qp_wr", PROFILE_max_qp_wr},
         {"max_sge", PROFILE_max_sge},
@@ -82,10 +82,10 @@ void limits_imitate(struct limits *limits, const struct profile *profile)
         {"max_mw", PROFILE_max_mw},
         {"max_dm", PROFILE_max_dm_size},
     };
-    for (size_t i = 0; i < sizeof imitated / sizeof *imitated; i++) {
-        unsigned which = find(imitated[i].name);
+    for (size_t i = 0; i < sizeof imitable / sizeof *imitable; i++) {
+        unsigned which = find(imitable[i].name);
         uint32_t *limit = (uint32_t *)((char *)limits + names[which].offset);
-        uint64_t value = profile_value(profile, imitated[i].key, *limit);
+        uint64_t value = profile_value(profile, imitable[i].key, *limit);
         if (value >= names[which].least)
             *limit = value < names[which].most ? (uint32_t)value : names[which].most;
     }

@@ -15,6 +15,7 @@
 #include "tap/traffic.h"
 #include "verbs/ask/peer_words.h"
 #include "verbs/ask/qp_inquiry.h"
+#include "verbs/kinds/kinds.h"
 #include "verbs/qp/kind.h"
 #include "verbs/qp/qp.h"
 
@@ -203,6 +204,7 @@ static void only_what_a_responder_refuses_is_a_refusal(void **state)
 
 int main(void)
 {
+    kinds_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_with_a_silent_peer_is_said),
         cmocka_unit_test(a_peer_that_failed_says_of_what),

@@ -18,7 +18,4 @@ struct context *context_import(int cmd_fd, const struct process_parts *);
 /* Destroys what remains in it, too. */
 void context_close(struct context *);
 
-struct ibv_pd *context_allocate_pd(struct ibv_context *);
-int context_deallocate_pd(struct ibv_pd *);
-
 #endif

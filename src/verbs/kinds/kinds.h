@@ -8,4 +8,7 @@
 extern const struct qp_kind rc_kind, uc_kind, ud_kind, raw_kind, xrc_send_kind, xrc_recv_kind;
 extern const struct srq_kind srq_tags_kind, srq_xrc_kind;
 
+/* Makes the kinds known to the rooms below (qp_kinds, srq_kinds). Called before a device is opened; a later call changes nothing. */
+void kinds_begin(void);
+
 #endif

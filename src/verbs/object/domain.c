@@ -177,3 +177,48 @@ void domain_abandon(struct context *context)
         ((struct parent_domain *)object_whole(object))->abandoned = true;
     control_unlock(context);
 }
+
+static void pd_destroy_left(struct object *object)
+{
+    struct pd *pd = object_whole(object);
+    pd->ibv.handle = object->handle;
+    domain_deallocate_pd(&pd->ibv);
+}
+
+const struct object_class pd_class = {
+    .kind = OBJECT_PD,
+    .name = "protection domain",
+    .offset = offsetof(struct pd, object),
+    .shared = true,
+    .destroy = pd_destroy_left,
+};
+
+struct ibv_pd *domain_allocate_pd(struct ibv_context *ibv)
+{
+    struct context *context = context_of(ibv);
+    struct pd *pd = calloc(1, sizeof *pd);
+    if (!pd)
+        return NULL;
+    pd->ibv.context = ibv;
+    pd->ibv.handle = object_add(context, &pd->object, &pd_class, context->device->limits.max_pd, NULL);
+    if (pd->ibv.handle)
+        return &pd->ibv;
+    free(pd);
+    return NULL;
+}
+
+int domain_deallocate_pd(struct ibv_pd *ibv)
+{
+    if (domain_of(ibv))
+        return domain_deallocate(ibv);
+    struct pd *pd = pd_of(ibv);
+    struct context *context = pd->object.context;
+    if (!object_is_here(&((struct pd *)ibv)->object, context_of(ibv->context)))
+        return refused(ENOENT);
+    control_lock(context);
+    int error = object_leave(&pd->object, ibv->handle, NULL);
+    if (!error)
+        object_release(&((struct pd *)ibv)->object);
+    control_unlock(context);
+    return error;
+}

@@ -28,6 +28,7 @@ enum qp_traits {
     QP_NAMES_SRQ = 1 << 6,  /* each work request names an SRQ, which may be of a third process */
     QP_SHARED = 1 << 7,     /* it has neither PD nor queues, and programs have handles of it */
     QP_ETHERNET = 1 << 8,   /* its packets are frames of Ethernet, which InfiniBand devices do not have */
+    QP_INSIDE_WQ = 1 << 9,  /* of one queue pair, not of a kind: it is the inside of a work queue (wq.h) */
 };
 
 enum { QP_KIND_OF_DRIVERS = 0xff }; /* the one enum ibv_qp_type that no kind has */
@@ -82,8 +83,8 @@ struct qp_kind {
     void (*clear)(struct qp *);
 };
 
-/* All kinds; the last is NULL. */
-extern const struct qp_kind *const qp_kinds[];
+/* All kinds; the last is NULL. kinds_begin (verbs/kinds/kinds.h) sets the list, which has no kind before. */
+extern const struct qp_kind *const *qp_kinds;
 
 /* The kind of this type; NULL: the type is not offered. */
 const struct qp_kind *qp_kind_find(enum ibv_qp_type);

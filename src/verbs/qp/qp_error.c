@@ -6,7 +6,6 @@
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
@@ -73,7 +72,7 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
     lock_assert_held(&qp->lock);
     if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
         return;
-    if (qp->object.class == &wq_class)
+    if (qp->traits & QP_INSIDE_WQ)
         return qp_owner(qp)->operations->failed(qp_owner(qp), false);
     qp_flush(qp);
     if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts report themselves */

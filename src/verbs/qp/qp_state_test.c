@@ -219,6 +219,7 @@ static void a_state_or_type_that_does_not_exist_is_refused(void **unused)
 
 int main(void)
 {
+    kinds_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_bit_of_every_transition_is_judged_as_the_specification_says),
         cmocka_unit_test(the_masks_of_the_manual_page_lead_to_rts),

@@ -7,14 +7,11 @@
 
 #include <infiniband/verbs.h>
 
-struct object_class;
 struct qp;
 
 struct wq {
     struct ibv_wq ibv;
     struct qp *queue; /* in the same block of memory */
 };
-
-extern const struct object_class wq_class; /* of the object in `queue` */
 
 #endif

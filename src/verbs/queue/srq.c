@@ -2,6 +2,9 @@
 
 #include "events/last_events.h"
 
+static const struct srq_kind *const no_kinds[] = {NULL};
+const struct srq_kind *const *srq_kinds = no_kinds;
+
 static void note_with_count(struct srq *srq, enum event event, uint64_t a)
 {
     lock_assert_held(&srq->queue.lock);

@@ -39,8 +39,8 @@ struct srq_kind {
     void (*abandon)(struct qp *);
 };
 
-/* All kinds; the last is NULL. */
-extern const struct srq_kind *const srq_kinds[];
+/* All kinds; the last is NULL. kinds_begin (verbs/kinds/kinds.h) sets the list, which has no kind before. */
+extern const struct srq_kind *const *srq_kinds;
 
 struct srq {
     struct ibv_srq ibv;

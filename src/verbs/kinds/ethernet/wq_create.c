@@ -114,6 +114,7 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     qp->uses.receive_cq = (struct cq *)attr->cq;
     qp_owner(qp)->operations = &wq_operations;
     qp_set_kind(qp, &raw_kind);
+    qp->traits |= QP_INSIDE_WQ;
     qp_begin_endpoint(qp, context->device);
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
@@ -150,7 +151,7 @@ static void wq_quiesce_object(struct object *object)
     qp_quiesce(((struct wq *)object_whole(object))->queue);
 }
 
-const struct object_class wq_class = {
+static const struct object_class wq_class = {
     .kind = OBJECT_WQ,
     .name = "work queue",
     .offset = offsetof(struct wq_block, datapath.qp.object),

@@ -5,25 +5,25 @@
 
 #include "events/refusal.h"
 #include "runtime/qpns.h"
-#include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_modify.h"
 #include "verbs/life/qp_retire.h"
 #include "verbs/object/control.h"
 #include "verbs/qp/qp_datapath.h"
 
-static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
+static struct qp *make_handle(struct context *context, const struct qp_kind *kind, struct xrcd *xrcd,
+                              void *qp_context)
 {
     struct qp *handle = qp_allocate();
     if (!handle)
         return NULL;
     handle->process = context->process;
-    qp_set_kind(handle, &xrc_recv_kind);
+    qp_set_kind(handle, kind);
     handle->uses.parent = &xrcd->object;
     struct ibv_qp *ibv = &handle->ibv;
     ibv->context = &context->ibv.context;
     ibv->qp_context = qp_context;
-    ibv->qp_type = xrc_recv_kind.type;
+    ibv->qp_type = kind->type;
     pthread_mutex_init(&ibv->mutex, NULL);
     pthread_cond_init(&ibv->cond, NULL);
     return handle;
@@ -70,7 +70,7 @@ int xrc_recv_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 struct ibv_qp *xrc_recv_create(struct qp *real, const struct ibv_qp_init_attr_ex *attr)
 {
     struct context *context = real->object.context;
-    struct qp *handle = make_handle(context, (struct xrcd *)attr->xrcd, attr->qp_context);
+    struct qp *handle = make_handle(context, real->kind, (struct xrcd *)attr->xrcd, attr->qp_context);
     if (handle && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
         handle->ibv.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
     control_lock(context);
@@ -96,7 +96,8 @@ static int check_open(const struct context *context, const struct ibv_qp_open_at
         return refuse(EINVAL, REASON_QP_OPEN_ATTRIBUTES, "comp_mask is 0x%x", attr->comp_mask);
     if (!xrcd)
         return refuse(EINVAL, REASON_NULL_ARGUMENT, "xrcd is NULL");
-    if (attr->qp_type != xrc_recv_kind.type)
+    const struct qp_kind *kind = qp_kind_find(attr->qp_type);
+    if (!kind || !(kind->traits & QP_SHARED))
         return refuse(EINVAL, REASON_QP_OPEN_TYPE, "qp_type is %u", attr->qp_type);
     return object_is_here(&xrcd->object, context) ? 0 : refused(ENOENT);
 }
@@ -108,8 +109,8 @@ struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *a
     int error = check_open(context, attr);
     if (error)
         return refused_null(error);
-    struct qp *handle =
-        make_handle(context, xrcd, attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);
+    struct qp *handle = make_handle(context, qp_kind_find(attr->qp_type), xrcd,
+                                    attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);
     if (!handle)
         return NULL;
     control_lock(context);
