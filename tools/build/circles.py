@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Checks how the modules of src/ depend on each other; prints TAP.
 
-Usage: circles.py DIRECTORY [--bare]
+Usage: circles.py DIRECTORY [--objects BUILD] [--bare]
 
---bare: without the numbers of this tree, for circles_test.py.
+--objects: asks the object files of this build, too. --bare: without the numbers of this tree, for circles_test.py.
 
-A module is x.c with x.h, whose inline functions count; it depends on those whose functions it calls. That may not lead back to it. (shape.py sees to it
-that includes follow the layers.) A header that is not of the ground floor (marked in src/layers) is included by at most 25
-production files. A header that exceeds that today stands in INCLUDED with the number that it may not exceed; these numbers may
-only fall, and one that is not needed any more must go. The text is read, not compiled: a function is what begins in column 0. A call through
-a function pointer is not seen, so an operations table that a lower module calls is no arrow; ARCHITECTURE.md names these seams.
+A module is x.c with x.h, whose inline functions and macros count; it depends on those whose functions and data it names. That may not
+lead back to it. (shape.py sees to it that includes follow the layers.) The text shows what a header does for all that include it, the object
+files show what each module needs from others after the preprocessor: tables, variables and pointers that hold a function, too. Neither
+graph may have a circle. A header that is not of the ground floor (marked in src/layers) is included by at most 25 production files. A
+header that exceeds that today is in INCLUDED with the number that it may not exceed; these numbers may only fall, and one that is not
+needed any more must go. A definition begins in column 0. A call through a table that a higher module hands down is no arrow;
+ARCHITECTURE.md names these seams.
 """
 import collections
 import os
 import re
+import shutil
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -44,11 +48,16 @@ def included_by(text):
 
 
 def definitions(text, header):
-    """The functions that other modules can call."""
+    """The functions and data that other modules can use."""
     for title in re.findall(r"^(\w[^;{}#]*?)\n\{", text, re.M):
         name = re.search(r"(\w+)\s*\(", title)
         if name and (header or not title.startswith("static")):
             yield name[1]
+    if not header:  # tables, variables and function pointers that others can see
+        for line in re.findall(r"^(?!static\b|extern\b|return\b|typedef\b|(?:struct|union|enum) \w+;)\w[^\n;{}=]*(?=[=;])", text, re.M):
+            name = re.search(r"\(\*(?:_Atomic )?(\w+)\)\(|^[^(]*?\b(\w+)(?: *\[[^\]]*\])* *$", line)
+            if name:
+                yield name[1] or name[2]
 
 
 def build_graph(texts):
@@ -58,10 +67,47 @@ def build_graph(texts):
         module = module_of(path)
         code = strip(text)
         if path.endswith(".h"):
-            code = "".join(re.findall(r"^\{\n(.*?)^\}", code, re.M | re.S))  # inline functions' bodies, not declarations
+            macros = re.findall(r"^[ \t]*#[ \t]*define[ \t]+\w+(?:\([^)\n]*\))?((?:[^\n]*\\\n)*[^\n]*)", code, re.M)
+            code = "".join(re.findall(r"^\{\n(.*?)^\}", code, re.M | re.S) + macros)  # bodies of inline functions and of macros, not declarations
         words = set(re.findall(r"\b[a-z_]\w+\b", code)) - set(re.findall(r"^static [^;{}=()]*?(\w+)\(", code, re.M))
         graph[module] |= {defined[word] for word in words if word in defined}
     return {module: sorted(others - {module}) for module, others in graph.items()}
+
+
+def objects_of(build, modules):
+    """Module and path of each object file of a static library below src/; meson calls x/y.c of the folder a a/*.a.p/x_y.c.o."""
+    names = {module.replace("/", "_"): module for module in modules}
+    top = os.path.join(build, "src")
+    for folder, _, files in os.walk(top):
+        if folder.endswith(".a.p"):
+            prefix = os.path.relpath(os.path.dirname(folder), top).replace("/", "_")
+            for file in files:
+                module = names.get(f"{prefix}_{file[:-4]}") if file.endswith(".c.o") else None
+                if module:
+                    yield module, os.path.join(folder, file)
+
+
+def linker_graph(build, modules):
+    """The modules that each module needs, as the linker sees it."""
+    nm = shutil.which("gcc-nm") or "nm"  # gcc-nm reads objects of link-time optimization, too
+    paths = {path: module for module, path in objects_of(build, modules)}
+    if not paths:
+        return {}
+    listed = subprocess.run([nm, "-A", "-g", *paths], capture_output=True, text=True, check=True).stdout
+    defined, needed = {}, collections.defaultdict(set)
+    for path, kind, name in re.findall(r"^(.*?):[0-9a-f ]* (\w) (\S+)$", listed, re.M):
+        if kind in "Uwv":
+            needed[paths[path]].add(name)
+        else:
+            defined[name] = paths[path]
+    return {module: sorted({defined[name] for name in names if name in defined} - {module}) for module, names in needed.items()}
+
+
+def judge_objects(build, texts):
+    """Names of the circles, and a fault where the build has no objects."""
+    graph = linker_graph(build, {module_of(path) for path in texts if path.endswith(".c")})
+    print(f"# linker: {len(graph)} modules, {sum(map(len, graph.values()))} arrows")
+    return [" ".join(part) for part in find_circles(graph)[0]] if graph else [f"{build} has no objects of src/"]
 
 
 def find_circles(graph):
@@ -115,16 +161,20 @@ def judge_headers(texts, ground, ceilings):
 
 def main():
     texts, bare = read_sources(sys.argv[1]), "--bare" in sys.argv
+    build = sys.argv[sys.argv.index("--objects") + 1] if "--objects" in sys.argv else None
     graph = build_graph(texts)
     circles, parts = find_circles(graph)
     headers = judge_headers(texts, read_layers(sys.argv[1])[1], {} if bare else INCLUDED)
-    print("1..2")
-    report(1, "modules do not call each other in circles", [" ".join(part) for part in circles])
+    print("1..3" if build else "1..2")
+    report(1, "modules do not depend on each other in circles", [" ".join(part) for part in circles])
     report(2, f"no header has more than {INCLUDED_MOST} users, or than it may have today", headers)
+    linked = judge_objects(build, texts) if build else []
+    if build:
+        report(3, "the linker's graph of modules has no circle", linked)
     chain = longest_chain(graph, parts)
     print(f"# longest chain: {len(chain)}: {' '.join(chain)}")
     print(f"# largest circle: {len(circles[0]) if circles else 0}: {' '.join(circles[0]) if circles else ''}")
-    return 1 if circles or headers else 0
+    return 1 if circles or headers or linked else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The check of circles finds what it is there for, in small made-up trees; prints TAP."""
+import os
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -14,6 +16,20 @@ def ring(*modules):
 
 def users(count):
     return {f"src/a/u{i}.c": '#include "a/hub.h"\n' for i in range(count)}
+
+
+def compile_objects(top):
+    """Each source as meson's static library of its folder has it."""
+    for folder, _, names in os.walk(os.path.join(top, "src")):
+        for name in names:
+            if name.endswith(".c"):
+                out = os.path.join(top, "objects", os.path.relpath(folder, top), "lib.a.p")
+                os.makedirs(out, exist_ok=True)
+                subprocess.run(["cc", "-c", "-w", name, "-o", os.path.join(out, name + ".o")], cwd=folder, check=True)
+
+
+def linked(**texts):
+    return {f"src/a/{name}.c": text for name, text in texts.items()}
 
 
 CASES = {
@@ -35,10 +51,38 @@ CASES = {
     "an attribute is no function": (
         {f"src/{module}.c": "__attribute__((noinline)) static void part(void)\n{\n}\n" for module in ("a/one", "b/two")},
         0, "longest chain: 1:"),
+    "a table of a higher module is an arrow": (
+        {"src/a/low.c": "extern const int a_list[];\nint a_low(void)\n{\n    return a_list[0];\n}\n",
+         "src/a/high.c": "const int a_list[] = {1};\nint a_high(void)\n{\n    return a_low();\n}\n"}, 1, "a/high a/low"),
+    "so is a variable without a value": (
+        {"src/a/low.c": "extern const struct kind *const *a_list;\nint a_low(void)\n{\n    return !a_list;\n}\n",
+         "src/a/high.c": "struct kind;\nconst struct kind *const *a_list;\nint a_high(void)\n{\n    return a_low();\n}\n"}, 1, "a/high a/low"),
+    "so is a pointer that holds a function": (
+        {"src/a/low.c": "extern void (*a_hook)(int);\nint a_low(void)\n{\n    a_hook(1);\n}\n",
+         "src/a/high.c": "void (*a_hook)(int);\nint a_high(void)\n{\n    return a_low();\n}\n"}, 1, "a/high a/low"),
+    "a struct that is only named is none": (
+        {"src/a/low.c": "struct a_high;\nint a_low(struct a_high *a_high)\n{\n    return 0;\n}\n",
+         "src/a/high.c": "int a_other(void)\n{\n    return a_low(0);\n}\n"}, 0, "largest circle: 0"),
+    "a macro of a header calls": (
+        {"src/a/low.h": "#define A_LOW(x) \\\n    a_high(x)\n", "src/a/low.c": "void a_start(void)\n{\n}\n",
+         "src/a/high.c": "void a_high(int x)\n{\n    a_start();\n}\n"}, 1, "a/high a/low"),
     "a header may have 25 users": (users(25), 0, "ok 2"),
     "a header may not have 26": (users(26), 1, "a/hub.h: included by 26"),
 }
 
 
+LINKED = {
+    "objects without circles are fine": (linked(low="int low;", high="extern int low; int *high(void) { return &low; }"), 0, "ok 3"),
+    "objects that a list makes one of are seen": (
+        linked(low="#define ASK(x) extern int hi##x; int *low(void) { return &hi##x; }\nASK(gh)", high="int high; void also(void) { low(); }"), 1, "a/high a/low"),
+    "a build without objects is a fault": ({}, 1, "has no objects"),
+}
+
+
+def main():
+    failed = made_up.run("circles.py", CASES, "--bare", more=len(LINKED))
+    return made_up.run("circles.py", LINKED, "--bare", "--objects", "TOP/objects", first=len(CASES) + 1, prepare=compile_objects) or failed
+
+
 if __name__ == "__main__":
-    sys.exit(made_up.run("circles.py", CASES, "--bare"))
+    sys.exit(main())

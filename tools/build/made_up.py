@@ -5,25 +5,29 @@ import sys
 import tempfile
 
 
-def check(script, files, *arguments):
-    """Exit status and output of the check, which stands beside this file, for a tree of these files."""
+def check(script, files, *arguments, prepare=None):
+    """Exit status and output of the check, a file beside this one, for a tree of these files. `prepare` is called with the tree's
+    directory first; TOP in an argument is that directory."""
     with tempfile.TemporaryDirectory() as top:
         for name, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
             with open(os.path.join(top, name), "w", encoding="utf-8") as file:
                 file.write(text)
+        if prepare:
+            prepare(top)
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
-        done = subprocess.run([sys.executable, path, top, *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, path, top, *(text.replace("TOP", top) for text in arguments)], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
 
-def run(script, cases, *arguments, beside=None):
+def run(script, cases, *arguments, beside=None, prepare=None, first=1, more=0):
     """Each case is name: (files, exit status, words of the output[, more arguments]); `beside` are files that every tree has. Prints
-    TAP, returns the exit status."""
+    TAP, returns the exit status. `more` cases follow in another call, whose `first` has the number of its first."""
     failed = 0
-    print(f"1..{len(cases)}")
-    for number, (name, (files, status, words, *more)) in enumerate(cases.items(), 1):
-        got, output = check(script, {**(beside or {}), **files}, *arguments, *(more[0] if more else ()))
+    if first == 1:
+        print(f"1..{len(cases) + more}")
+    for number, (name, (files, status, words, *extra)) in enumerate(cases.items(), first):
+        got, output = check(script, {**(beside or {}), **files}, *arguments, *(extra[0] if extra else ()), prepare=prepare)
         fine = got == status and words in output
         failed += not fine
         print(f"{'ok' if fine else 'not ok'} {number} - {name}")
