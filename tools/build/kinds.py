@@ -4,17 +4,25 @@
 Usage: kinds.py DIRECTORY
 
 The differences of a type of queue pair stand in its struct qp_kind (src/verbs/qp/kind.h), so that a new type is one file or folder of
-src/verbs/kinds/ and one line of a list: at most 8 files of src/, tests among them, name a constant IBV_QPT_. The headers of
+src/verbs/kinds/ and one line of a list. Outside of that folder at most 3 files of src/, tests among them, name a constant IBV_QPT_. The headers of
 objects (type, lookup, locks) bring at most 15 others of src/ along, each counted once.
+
+Production code asks a type by no other way either: not by the number of the type, nor by its name. Code above wire/ and transport/ compares
+the service of a queue pair (SERVICE_) in at most 11 places; that number may only fall.
 """
 import os
 import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import report
+from tree import SUPPORT, report, strip
 
-NAMING_MOST, BROUGHT_MOST = 8, 15
+KINDS, NAMING_MOST, BROUGHT_MOST, SERVICES_MOST = "verbs/kinds/", 3, 15, 11
+BY_NUMBER = re.compile(r"\b(?:qp_type|kind->type|attr->type)\b\s*[!=]=\s*(?:0x)?\d|\bswitch \([^()]*\b(?:qp_type|kind->type)\)[^}]*?\bcase \d")
+BY_NAME = re.compile(r"\bstr\w*cmp\([^;]*\bkind->name\b")
+SERVICE = re.compile(r"[!=]=\s*SERVICE_\w+|\bSERVICE_\w+\s*[!=]=|\bcase SERVICE_\w+")
+OF_OPCODE = re.compile(r"\bop_service\([^()]*\)\s*[!=]=\s*SERVICE_\w+")
+OWNERS_OF_SERVICES = ("wire/", "transport/", KINDS)
 TYPES = [f"verbs/{name}.h" for name in ("object/object", "memory/mr", "memory/mw", "memory/dm", "queue/cq", "queue/srq", "qp/qp", "qp/wq")]
 
 
@@ -39,17 +47,34 @@ def brought(path, texts):
     return seen
 
 
+def asked_otherwise(texts):
+    """Places that ask the type by number or name, and those that compare a service."""
+    direct, services = [], []
+    for path, text in texts.items():
+        if SUPPORT.search("src/" + path) or path.startswith(KINDS):
+            continue
+        code = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+        direct += [f"{path}: {found[0]}" for pattern in (BY_NUMBER, BY_NAME) for found in pattern.finditer(code)]
+        if not path.startswith(OWNERS_OF_SERVICES):
+            services += [f"{path}: {found}" for found in SERVICE.findall(OF_OPCODE.sub(" ", strip(code)))]
+    return direct, services
+
+
 def main():
     texts = dict(sources(sys.argv[1]))
-    naming = sorted(path for path, text in texts.items() if re.search(r"\bIBV_QPT_\w", text))
+    naming = sorted(path for path, text in texts.items() if not path.startswith(KINDS) and re.search(r"\bIBV_QPT_\w", text))
     counts = {path: len(brought(path, texts)) for path in TYPES if path in texts}
     too_many = naming if len(naming) > NAMING_MOST else []
     headers = [f"{path}: brings {count} headers, at most {BROUGHT_MOST}" for path, count in counts.items() if count > BROUGHT_MOST]
-    print("1..2")
-    report(1, f"files that name IBV_QPT_: {len(naming)} of at most {NAMING_MOST}", too_many)
+    direct, services = asked_otherwise(texts)
+    print("1..4")
+    report(1, f"files outside of {KINDS} that name IBV_QPT_: {len(naming)} of at most {NAMING_MOST}", too_many)
     report(2, f"the headers of objects bring at most {BROUGHT_MOST} others", headers)
+    report(3, "no code asks a type by its number or name", direct)
+    report(4, f"places above the transport that compare a service: {len(services)} of at most {SERVICES_MOST}",
+           services if len(services) > SERVICES_MOST else [])
     print("# brought along: " + ", ".join(f"{path} {count}" for path, count in counts.items()))
-    return 1 if too_many or headers else 0
+    return 1 if too_many or headers or direct or len(services) > SERVICES_MOST else 0
 
 
 if __name__ == "__main__":
