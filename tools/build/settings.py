@@ -4,7 +4,7 @@
 Usage: settings.py DIRECTORY [--write | --dictionary]
 
 The table of docs/reference/settings.md is made of that list: --write makes it anew. No other place of src/ and tools/ names a variable to
-read or set it: they use `enum setting`. --dictionary prints libFuzzer's dictionary of names, words and limits.
+read or set it: they use `enum setting`. Each setting has a reader in src/ or tools/: a place that does more than set it. --dictionary prints libFuzzer's dictionary of names, words and limits.
 """
 import os
 import re
@@ -87,16 +87,30 @@ def rewritten(top):
     return re.sub(r"\| variable \| meaning \|\n\|---\|---\|\n(?:\|.*\n)*", lambda _: table(top), read(top, PAGE))
 
 
-def named_elsewhere(top):
-    """Calls that name a variable of ours."""
+def production(top):
+    """Path and text of each source of the library and the command."""
     for base in ("src", "tools"):
         for folder, _, names in os.walk(os.path.join(top, base)):
             for name in sorted(names):
                 path = os.path.relpath(os.path.join(folder, name), top)
-                if not name.endswith((".c", ".h")) or "_test." in name or "_fuzz." in name or "testing" in path or path in APART:
-                    continue
-                for call in re.findall(r'\b(?:secure_getenv|getenv|setenv|unsetenv)\("SOFTVERBS_\w+"', read(top, path)):
-                    yield f"{path}: {call})"
+                if name.endswith((".c", ".h")) and "_test." not in name and "_fuzz." not in name and "testing" not in path:
+                    yield path, read(top, path)
+
+
+def named_elsewhere(top):
+    """Calls that name a variable of ours."""
+    for path, text in production(top):
+        if path not in APART:
+            for call in re.findall(r'\b(?:secure_getenv|getenv|setenv|unsetenv)\("SOFTVERBS_\w+"', text):
+                yield f"{path}: {call})"
+
+
+def unread(top):
+    """Settings that no code asks for: it names their constant to set them only, or not at all."""
+    read_ones = set()
+    for _, text in production(top):
+        read_ones |= set(re.findall(r"(?<!setting_put\()\bSETTING_([A-Z]\w*)", strip(text)))
+    return [f"SOFTVERBS_{line['variable']} has no reader in src/ and tools/" for line in settings(top) if line["variable"] not in read_ones]
 
 
 def reserved_names(top):
@@ -145,14 +159,15 @@ def main():
     lines = settings(top)
     stale = [] if rewritten(top) == read(top, PAGE) and table(top) in read(top, PAGE) else ["tools/build/settings.py . --write makes it anew"]
     silent = [f"{line['variable']}: an option without words of help" for line in lines if line["option"] and not line["help"]]
-    named = list(named_elsewhere(top))
+    named, idle = list(named_elsewhere(top)), unread(top)
     unknown = list(unknown_variables(top))
-    print("1..4")
+    print("1..5")
     report(1, f"{PAGE} has the {len(lines)} settings of the list", stale)
     report(2, "each option of a setting has its help", silent)
     report(3, "no other place names a variable of ours to read or set it", named)
     report(4, "each variable that the action, the pages about CI, scripts and tests read is a setting or RESERVED", unknown)
-    return 1 if stale or silent or named or unknown else 0
+    report(5, "each setting has a reader", idle)
+    return 1 if stale or silent or named or unknown or idle else 0
 
 
 if __name__ == "__main__":
