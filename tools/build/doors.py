@@ -20,7 +20,8 @@ sys.dont_write_bytecode = True
 from tree import report, strip
 
 FOLDERS = ("rc", "unreliable")
-PARTS = r"\b(?:qp_)?engine(?:\(.*\))?(?:\.|->)(?:rc|uc|ud|raw|unreliable|operations)\b|\bstruct (?:rc|uc|ud|raw|unreliable|requester|responder)\b"
+INSIDE = r"(?:\.|->)(?:rc|uc|ud|raw|unreliable|operations)\b"
+PARTS = rf"\b(?:qp_)?engine(?:\(.*\))?{INSIDE}|\bstruct (?:rc|uc|ud|raw|unreliable|requester|responder)\b"
 WRITES = r"\bengine(?:\.|->)(?:rc|uc|ud|raw|unreliable)[\w.]* (?:[-+|&]?=)(?!=)"
 DOORS = ("engine/engine.h", "engine/inlined.h")
 JUDGES = {"rnr_wait", "responses_find"}  # they only look: how long an RNR NAK asks to wait, and whether a request was executed
@@ -64,6 +65,12 @@ def calls(name, code, inner):
     return [f"{name}:{number}: {word}" for number, word in lines_with(r"\b[a-z]\w+(?= ?\()", code) if word in inner]
 
 
+def parts_touched(code):
+    """A pattern of the parts of engines in this file, which may call an engine by another name."""
+    names = set(re.findall(r"\bstruct engine \*?(?:const )?(\w+)\b(?!\()", code)) - {"engine"}
+    return "|".join([PARTS, *(rf"\b{name}{INSIDE}" for name in sorted(names))])
+
+
 def judge_outside(top, inner):
     called, touched, included = [], [], []
     for place in ("src", "tests", "tools", "bench"):
@@ -73,7 +80,7 @@ def judge_outside(top, inner):
             code = code_lines(text)
             own = set(re.findall(r"^static [^;{}=()]*?(\w+)\(", code, re.M))
             called += calls(name, code, inner - own)
-            touched += [f"{name}:{number}: {what}" for number, what in lines_with(PARTS, code)]
+            touched += [f"{name}:{number}: {what}" for number, what in lines_with(parts_touched(code), code)]
             included += [f"{name}:{number}: {what}" for number, what in
                          lines_with(r'^\s*#\s*include\s+"(transport/(?:%s)/[^"]+)"' % "|".join(FOLDERS), text)]
     return called, touched, included

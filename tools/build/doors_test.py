@@ -38,6 +38,8 @@ CASES = {
     "a field is found": (outside("qp->engine.rc.failed = true;"), 1, "src/verbs/more.c:3: engine.rc"),
     "by an accessor, too": (outside("qp_engine(&standin->qp)->rc.failed = true;"), 1, "src/verbs/more.c:3: qp_engine(&standin->qp)->rc"),
     "and by a pointer": (outside("look(engine->unreliable.failed);"), 1, "src/verbs/more.c:3: engine->unreliable"),
+    "by another name, too": (outside("struct engine *machine = get(qp); machine->rc.failed = true;"), 1, "src/verbs/more.c:3: machine->rc"),
+    "another struct may have such a member": (outside("struct wheel *machine = get(qp); machine->rc.failed = true;"), 0, "outside: 0 calls, 0 fields"),
     "and a variable of the inside": (outside("struct rc *rc = get(qp);"), 1, "src/verbs/more.c:3: struct rc"),
     "an include is found": ({"src/verbs/more.c": '#include "transport/rc/rc.h"\n'}, 1, "src/verbs/more.c:1: transport/rc/rc.h"),
     "a function of one's own is nobody's": (

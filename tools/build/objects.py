@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that each kind of object is one class, and that no switch distinguishes the kinds; prints TAP.
+"""Checks that each kind of object is one class, and that no switch or comparison distinguishes the kinds; prints TAP.
 
 Usage: objects.py DIRECTORY
 
@@ -35,10 +35,10 @@ def main():
     classes = [kind for text in texts.values() for kind in re.findall(r"const struct object_class \w+ = \{\s*\.kind = (\w+)", text)]
     wrong = [f"{kind}: {classes.count(kind)} classes" for kind in kinds if classes.count(kind) != 1]
     wrong += [] if kinds else ["there is no list CALLS_OBJECTS"]
-    switches = [f"{path}: {found}" for path, text in texts.items() for found in re.findall(r"\bcase OBJECT_\w+", text)]
+    switches = [f"{path}: {found}" for path, text in texts.items() for found in re.findall(r"\bcase OBJECT_\w+|[!=]=\s*OBJECT_\w+|\bOBJECT_\w+\s*[!=]=", text)]
     print("1..2")
     report(1, f"each of {len(kinds)} kinds of objects has one class", wrong)
-    report(2, f"no switch tells kinds of objects apart: {len(switches)} cases", switches)
+    report(2, f"no switch and no comparison distinguishes kinds of objects: {len(switches)} places", switches)
     return 1 if wrong or switches else 0
 
 

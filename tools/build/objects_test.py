@@ -15,6 +15,9 @@ TREES = {
     "a kind with two classes": ({"src/x.h": LIST, "src/a.c": A, "src/b.c": B + A}, 1, "OBJECT_A: 2 classes"),
     "a class in a test counts for nothing": ({"src/x.h": LIST, "src/a.c": A, "src/b_test.c": B}, 1, "OBJECT_B: 0 classes"),
     "a switch": ({"src/x.h": LIST, "src/a.c": A + "int f(int kind)\n{\n    switch (kind) {\n    case OBJECT_A:\n        return 1;\n    }\n}\n", "src/b.c": B}, 1, "src/a.c: case OBJECT_A"),
+    "a comparison": ({"src/x.h": LIST, "src/a.c": A + "int f(int kind)\n{\n    return kind == OBJECT_A;\n}\n", "src/b.c": B}, 1, "src/a.c: == OBJECT_A"),
+    "a chain of them": ({"src/x.h": LIST, "src/a.c": A, "src/b.c": B + "int f(int kind)\n{\n    if (OBJECT_A != kind)\n        return 1;\n}\n"}, 1,
+                        "src/b.c: OBJECT_A !="),
     "no kinds at all": ({"src/a.c": A}, 1, "there is no list CALLS_OBJECTS"),
 }
 
