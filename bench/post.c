@@ -1,4 +1,4 @@
-/* The functions that callgrind counts (budget.py): each whose name begins with `count_` does something STEPS times
+/* The functions that callgrind counts (tests/clients/programs/budget.py): each whose name begins with `count_` does something STEPS times
  * over, between two queue pairs of this process. Usage: post write|send */
 #include <stdio.h>
 #include <string.h>

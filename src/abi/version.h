@@ -13,8 +13,8 @@
     EXPORT extern __typeof__(target) name##__##node __attribute__((alias(#target), used));                             \
     __asm__(".symver " #name "__" #node ", " #name "@IBVERBS_PRIVATE_" #node);
 
-/* A file that builds a private symbol defines it as EXPORT_VERSIONED and has VERSIONS_OF_name behind it (versions.h,
- * which generate.py makes). */
+/* A file that builds a private symbol defines it as EXPORT_VERSIONED and has VERSIONS_OF_name behind it (generated
+ * by abi/versions/generate.py). */
 #define EXPORT_VERSIONED EXPORT __attribute__((weak))
 
 #endif

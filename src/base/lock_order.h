@@ -6,7 +6,7 @@
  * a thread may hold several of them, and nothing waits for them but polling that CQ and posting sends on that queue
  * pair, before taking anything else: no lock of the library is ever held by a thread that waits for a program.
  *
- * From progress back to control only mutex_try (event.c, report.c). No application callback and no blocking call under
+ * From progress back to control only mutex_try (report/event.c, report/report.c). No application callback and no blocking call under
  * a lock, but for those that ARCHITECTURE.md names. */
 #ifndef BASE_LOCK_ORDER_H
 #define BASE_LOCK_ORDER_H
@@ -15,9 +15,9 @@ enum lock_rank {
     LOCK_UNRANKED,   /* a lock without a place, as tests' own: not checked */
     LOCK_PROGRAM,    /* cq->consumer: taking completions out, the program's from start_poll to end_poll; qp->batch.lock:
                         posting sends, the program's from wr_start to wr_complete */
-    LOCK_JOINING,    /* opening the first device, closing the last, forking (process.c) */
+    LOCK_JOINING,    /* opening the first device, closing the last, forking (process/process.c) */
     LOCK_CM_JOINING, /* the first use of the connection manager */
-    LOCK_DRIVER,     /* the first use of a driver that copies, and of each of its devices (cuda.c) */
+    LOCK_DRIVER,     /* the first use of a driver that copies, and of each of its devices (verbs/memory/cuda.c) */
     LOCK_CONTROL,    /* process->control: creating, destroying, counting uses (a mutex; may be held long) */
     LOCK_PROGRESS,   /* process->progress: draining links, timers, the lists of queue pairs that wait for something */
     LOCK_CM,         /* cm->lock: the connection manager; never together with LOCK_QP */
@@ -29,7 +29,7 @@ enum lock_rank {
     LOCK_TAGS,       /* the matching list of an SRQ */
     LOCK_RECEIVES,   /* posted receives, of a queue pair or an SRQ */
     LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
-    LOCK_OPENING,    /* the list of the tables that this process has open (table_open.c) */
+    LOCK_OPENING,    /* the list of the tables that this process has open (ipc/table_open.c) */
     LOCK_CALLS,      /* layers around calls come and go, and what holds their functions (calls/calls.c) */
     LOCK_TELLING,    /* a finding of the checker is shown, one at a time (check/findings/finding.c) */
     LOCK_SHADOW,     /* the checker's notes of objects (check/shadow.c) */
@@ -37,7 +37,7 @@ enum lock_rank {
     LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
                         table->exclusive, the guard's look at handlers, answers of a UDP port, permission to read this
                         process's memory, the list of event channels: no thread holds two of them */
-    LOCK_ATTACHING,  /* replacing entries of tables of imported symbols (attach.c); a fork takes it last, in the
+    LOCK_ATTACHING,  /* replacing entries of tables of imported symbols (abi/ucma/attach.c); a fork takes it last, in the
                         program's  thread, while it keeps others out of everything */
     LOCK_LAST = LOCK_ATTACHING
 };

@@ -91,7 +91,7 @@ static void queue_pairs_get_what_both_agreed_on(void **state)
     rig_end(rig, &all);
 }
 
-/* cm.md, D: as the capture of rping shows. */
+/* Fields and their values are as in a capture of rping over the kernel's rxe. */
 static void disconnecting_takes_both_programs(void **state)
 {
     struct rig *rig = *state;

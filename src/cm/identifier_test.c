@@ -495,7 +495,7 @@ static void families_do_not_mix(void **state)
     identifier_destroy(identifier, rig->now);
 }
 
-/* cm.md, C.2: every librdmacm does this first, to learn whether AF_IB is known. */
+/* Every librdmacm does this first, to learn whether AF_IB is known. */
 static void the_probe_for_af_ib_succeeds(void **state)
 {
     struct rig *rig = *state;

@@ -1,4 +1,4 @@
-/* Port numbers: the kernel's rules, stated case by case (cm.md, C.2). */
+/* Port numbers: the rules of the kernel's rdma_cm, case by case. */
 #include "cm/ports.h"
 
 #include <errno.h>

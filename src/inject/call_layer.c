@@ -55,7 +55,7 @@ static int meet(struct script_event event)
         errno = error;                                                                                                 \
         return NULL;                                                                                                   \
     } while (0)
-/* parse.c lets no rule refuse these. */
+/* script/parse.c lets no rule refuse these. */
 #define REFUSE_nothing (void)0
 #define REFUSE_plain (void)0
 #define REFUSE_void REFUSE_nothing

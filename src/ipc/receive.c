@@ -166,7 +166,7 @@ bool node_sleep(struct node *node)
 }
 
 /* A thread that takes a doorbell for the sleep that it joined looks before it begins another sleep, which has another
- * number. So a mark that comes late (doorbell.h) finds a thread awake, or does not count. */
+ * number. So a mark that comes late (link/doorbell.h) finds a thread awake, or does not count. */
 bool node_rest(struct node *node)
 {
     unsigned sleep = atomic_load_explicit(&node->fenced, memory_order_acquire);

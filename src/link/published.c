@@ -180,7 +180,7 @@ int published_map(struct published *published, int descriptor)
     return EINVAL;
 }
 
-/* As memory_remote and the responder have it. */
+/* The rule that the responder has for a request that arrives as a packet. */
 static bool published_key_permits(const struct published_key *key, const struct published_question *question,
                                   uint64_t domain)
 {

@@ -138,7 +138,7 @@ struct process {
     struct node *node;
     bool fences;        /* fence_everywhere reaches our threads */
     atomic_bool forked; /* nothing moves data any more: this is a child's copy, or the process ends */
-    bool inherited;     /* a child's copy, see inherit.h */
+    bool inherited;     /* a child's copy, see verbs/context/inherit.h */
     struct helper helper;
     struct poller poller;
     struct loop loop;
@@ -147,7 +147,7 @@ struct process {
     struct endpoint mad, multicast, ethernet; /* for queue pair 1, for groups, for frames of Ethernet */
     struct udp_port *_Atomic ports[16];       /* by device; NULL: not on a network; port.c */
     _Atomic unsigned port_count;              /* behind the last of them */
-    _Atomic uint32_t ports_down;              /* a bit for each device; event.c */
+    _Atomic uint32_t ports_down;              /* a bit for each device; report/event.c */
     struct traffic traffic;                   /* counters, capture and faults */
 
     /* Of the layers above, made and freed by their parts. */
@@ -156,10 +156,10 @@ struct process {
     struct context_list contexts;
     uint32_t next_handle;
     uint64_t dm_used;        /* bytes of device memory that are allocated; under control */
-    struct rkey_table *keys; /* memory.c */
+    struct rkey_table *keys; /* verbs/memory/rkeys.h */
     struct qpn_table *srqs;  /* numbers of XRC SRQs */
     struct xrc_domain_list domains;
-    struct steering *steering; /* steering.c */
+    struct steering *steering; /* verbs/kinds/ethernet/steering.h */
     struct group_list groups;  /* multicast joins of queue pairs; under progress */
 };
 

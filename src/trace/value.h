@@ -15,7 +15,7 @@ typedef void value_writer(struct trace_line *, const char *name, uint64_t value)
 
 value_writer value_signed, value_unsigned, value_pointer;
 
-/* The structs that are shown, which VALUE_STRUCTS lists: value_ibv_send_wr and so on. */
+/* The structs that are shown, which VALUE_STRUCTS lists: value_ with the name of the struct. */
 #define VALUE_STRUCTS(STRUCT)                                                                                          \
     STRUCT(ibv_recv_wr)                                                                                                \
     STRUCT(ibv_qp_init_attr)                                                                                           \

@@ -23,7 +23,7 @@ static struct table *join(unsigned process)
     struct table *table;
     char why[256];
     int error = ESTALE;
-    for (int i = 0; i < 8 && error == ESTALE; i++) { /* as node.c does */
+    for (int i = 0; i < 8 && error == ESTALE; i++) { /* as ipc/node.c does */
         error = table_open(&table, RIG_DIRECTORY, true, why, sizeof why);
         if (error)
             schedule_violation("%s can't open the table: %s", schedule_who(), why);

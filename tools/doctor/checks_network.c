@@ -18,7 +18,7 @@
 #include "ipc/node.h"
 #include "share.h"
 
-enum { PORT = 4791, WANTED = 8 << 20 /* bytes of receive buffer, as src/link/udp.c asks for */ };
+enum { PORT = 4791, WANTED = 8 << 20 /* bytes of receive buffer, as src/link/udp/udp.c asks for */ };
 
 struct network {
     const char *name;

@@ -82,7 +82,7 @@ static int ask(long pid, const char *request, char **answer)
     return ask_slot(directory, search.slot, request, answer);
 }
 
-/* The text of a string, as far as clean.h writes it: what is escaped shows as it is written. */
+/* The text of a string, as far as diag/clean.h writes it: what is escaped shows as it is written. */
 static void copy_string(const char *from, char *to, size_t size)
 {
     size_t used = 0;

@@ -1,4 +1,4 @@
-/* Commands of librdmacm: its writes to its device rdma_cm, ABI version 4. Layouts are in ucma_layout.h; src/cm executes
+/* Commands of librdmacm: its writes to its device rdma_cm, ABI version 4. Layouts are in calls/ucma_layout.h; src/cm executes
  * them. */
 #ifndef ABI_UCMA_UCMA_H
 #define ABI_UCMA_UCMA_H

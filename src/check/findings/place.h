@@ -1,5 +1,5 @@
 /* Places in the program: where it made an object, posted work, or is now. They are return addresses, which
- * check/symbol.h turns into functions and lines when a finding is shown. */
+ * check/findings/symbol.h turns into functions and lines when a finding is shown. */
 #ifndef CHECK_FINDINGS_PLACE_H
 #define CHECK_FINDINGS_PLACE_H
 

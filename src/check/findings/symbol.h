@@ -29,7 +29,7 @@ void symbol_find(const void *address, struct symbol *);
  * The result is kept, so asking again costs a load. Thread-safe. */
 bool symbol_is_wrapper(const void *address);
 
-/* "main (pp.c:120)", "main (libx.so+0x1234)", "libx.so+0x1234". */
+/* "main (FILE:120)", "main (libx.so+0x1234)", "libx.so+0x1234". */
 void symbol_describe(const struct symbol *, char text[SYMBOL_SIZE]);
 
 #endif

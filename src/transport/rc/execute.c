@@ -74,7 +74,7 @@ enum reason execute_read(struct rc *rc, const struct packet *packet)
 
 /* The data before it has been stored in the order of arrival; the fence puts it before all that this thread does next,
  * as sending the answer. Copies into memory that is not the processors' own have been waited for
- * (foreign/foreign.h). */
+ * (wire/foreign/foreign.h). */
 enum reason execute_flush(struct rc *rc, const struct packet *packet)
 {
     atomic_thread_fence(memory_order_seq_cst);

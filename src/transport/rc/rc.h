@@ -180,8 +180,8 @@ static inline uint32_t rc_take_along(struct rc *rc)
 /* Returns true if all of it is an ACK, which may wait a moment for a request to go with. */
 bool rc_owes_but_an_ack(const struct rc *);
 
-/* Returns true if all that rc_transmit might give is an ACK, which need not wait for a request. Then rc_acknowledge
- * gives it at once. */
+/* Returns true if all that rc_transmit might give is an ACK, which need not wait for a request. Then the owner
+ * makes the packet by the short way (engine_transmit_ack). */
 static inline bool rc_owes_one_ack(const struct rc *rc)
 {
     const struct responder *responder = &rc->responder;

@@ -55,7 +55,7 @@ struct qp_path {
     struct qp_direct direct;
 };
 
-/* Queue pairs of type XRC_RECV and their handles (qp_shared.h). */
+/* Queue pairs of type XRC_RECV and their handles (verbs/kinds/xrc/xrc_recv.h). */
 struct qp_xrc {
     struct qp *shared;       /* this is only a handle of that queue pair */
     LIST_HEAD(, qp) handles; /* its handles; under lock */

@@ -15,7 +15,7 @@ int qp_set_ece(struct ibv_qp *, struct ibv_ece *);
 
 /* Always 0, which is the answer that a program can't be misled by. The guarantee is less than order and more than
  * nothing: packets of a message are written one after the other, and of each packet the last byte lands last, with the
- * bytes of its aligned word (payload.h); but the bytes before it land in any order, since they are copied in the way
+ * bytes of its aligned word (wire/payload.h); but the bytes before it land in any order, since they are copied in the way
  * that is fastest for their number. A program that polls for the last byte of a SEND, WRITE or READ finds the others in
  * place. */
 int qp_data_in_order(struct ibv_qp *, enum ibv_wr_opcode, uint32_t flags);

@@ -20,7 +20,7 @@ bool qp_acknowledge(struct qp *);
 bool qp_send_packet(struct qp *, const struct packet *);
 
 /* The queue pair ends: the answers that it owes its peer leave now. The program has the completions of messages whose
- * ACK still waits to go along with a request (progress.h). */
+ * ACK still waits to go along with a request (process/progress.h). */
 void qp_settle(struct qp *);
 
 /* Returns true if the peer is gone, and had taken all that was sent. Asked only at the time-out: by then its refusal

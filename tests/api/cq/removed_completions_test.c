@@ -181,7 +181,7 @@ static void a_batch_goes_on_behind_what_was_withdrawn(const void *row)
 struct stream {
     struct counter of;
     struct ibv_qp *qp;
-    atomic_uint seen; /* of the stream, whose wr_ids count up */
+    atomic_uint seen; /* of the stream, whose work requests are numbered in order */
     atomic_bool broken;
 };
 

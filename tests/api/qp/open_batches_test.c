@@ -287,7 +287,7 @@ static void *poll_lives(void *argument)
     return NULL;
 }
 
-/* "Returns when no poller uses one of them any more" (cq.h), without waiting for the end of its batch. */
+/* "Returns when no poller uses one of them any more" (verbs/queue/cq.h), without waiting for the end of its batch. */
 static void nobody_sees_completions_of_a_queue_pair_that_is_gone(const void *row)
 {
     struct builder builder = builder_open_connected();

@@ -123,7 +123,7 @@ __attribute__((format(printf, 1, 2))) static void complain(const char *format, .
     atomic_store(&shared->over, true);
 }
 
-/* The wr_ids of these events, which lie in the answer in the order of their times. `step` 0: some may be missing. */
+/* Each wr_id of these events; the answer has them in the order of their times. `step` 0: some may be missing. */
 static void check_order(const char *text, const char *event, unsigned step)
 {
     char beginning[64];

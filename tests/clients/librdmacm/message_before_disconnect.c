@@ -2,7 +2,7 @@
  * receiver, which sleeps until one of its two channels has something, must not hear of that before it hears of the
  * message.
  *
- *     last_word end|key ADDRESS PORT ROUNDS
+ *     message_before_disconnect end|key ADDRESS PORT ROUNDS
  *
  * The parent serves. It stops its child, says both, and lets it go on, so that the child's library finds both at once.
  */

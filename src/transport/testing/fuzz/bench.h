@@ -153,7 +153,7 @@ void bench_post(struct side *, struct input *);
 void bench_post_a_receive(struct side *, struct input *);
 void bench_post_receive(struct side *, uint32_t size, uint32_t count, uint32_t lkey);
 
-/* host.c: the owner's side, which judges what the engines say. */
+/* owner.c: the owner's side, which judges what the engines say. */
 extern const struct owner_operations bench_operations;
 /* A work request of this kind is about to be posted: notes its effect, once, in its turn. */
 void bench_expect(struct side *, const struct send_wqe *);

@@ -8,7 +8,7 @@
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/qp/qp.h"
 
-/* Hooks of the kind; see qp/kind.h. */
+/* Hooks of the kind; see verbs/qp/kind.h. */
 int xrc_recv_refuse(const struct context *, const struct ibv_qp_init_attr_ex *);
 int xrc_recv_fill(struct qp *, const struct ibv_qp_init_attr_ex *);
 
