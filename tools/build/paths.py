@@ -24,9 +24,9 @@ HARNESSES = "tests/README.md"
 INSIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "tests/README.md")
 CODE = ("src", "tools", "tests", "bench", "lib", "python", "examples", "packaging")
 FILE = re.compile(r"(?<![\w<./$-])(?:[\w.-]+/)*[\w-]+\.(?:c|h|py|def|md|sh)\b(?!\w)")
-NAME = re.compile(r"(?<![\w/.<-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./*-])")
+NAME = re.compile(r"(?<![\w/.<-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./*-]|\(\d)")
 # Names of the kernel, of other programs and of formats, which comments may mention.
-ELSEWHERE = set("""clock_getcpuclockid cma_bind_addr do_poll epb_flags ib_ipv4_flags if_tsresol proc_pid_pagemap rs_poll_rs sched_attr sched_setattr
+ELSEWHERE = set("""clock_getcpuclockid cma_bind_addr do_poll epb_flags ib_ipv4_flags if_tsresol rs_poll_rs sched_attr sched_setattr
     scope_id unix_dgram_poll""".split())
 FILES_ELSEWHERE = set("""infiniband/verbs.h elfutils/libdwfl.h libdw.h net/unix/af_unix.c librdmacm/rsocket.c librdmacm/examples/common.c
     Documentation/tag_matching.md""".split())

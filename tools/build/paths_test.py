@@ -29,6 +29,7 @@ TREES = {
     "a file of another layer needs its folder": (comment("w.c"), 1, "src/a/x.c names the file w.c, which is not there"),
     "a file that is gone is found": (comment("a/gone.h"), 1, "names the file a/gone.h"),
     "a function that is gone is found": (comment("see x_gone"), 1, "src/a/x.c names x_gone, which is nowhere"),
+    "a manual page is elsewhere": (comment("pivot_root(2)"), 0, "ok 3"),
     "a macro that is there is fine": ({**comment("see x_macro"), "src/a/y.c": "#define x_macro 1\n"}, 0, "ok 3"),
     "a function that only a comment has is nowhere": ({**comment("see y_gone"), "src/a/y.c": "/* y_gone */\n"}, 1, "x.c names y_gone"),
     "a page for developers names functions that are there": ({**comment("y.c"), "ARCHITECTURE.md": "`x_main` and `x_gone()`\n"}, 1,
