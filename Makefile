@@ -118,9 +118,8 @@ model:
 	@build/tests/model/model --scenario one-sided-keys --preemptions 2
 	@build/tests/model/model --scenario one-sided-requesters --preemptions 1
 
-# As root, on Debian: all files of a release, as users get them.
+# As root, on Debian: all files of a release, as users get them, or KIND="tarball wheel". Installs debootstrap and what these kinds want.
 dist:
-	@tools/build/setup.sh dist
 	@packaging/dist/dist.sh $(KIND)
 
 # Numbers the tree, tags it, and makes dist: docs/how-to/release.md.

@@ -6,8 +6,23 @@
 # As root, on Debian.
 set -eu
 cd "$(dirname "$0")/../.."
-. tests/releases/chroots.sh
 kinds="source tarball wheel image aarch64 musl deb rpm"
+asked=${*:-$kinds}
+for kind in $asked; do
+    case " $kinds " in
+    *" $kind "*) ;;
+    *) echo "dist.sh: there is no kind of file \"$kind\"; it knows $kinds." >&2; exit 2 ;;
+    esac
+done
+# Only what these kinds want: rpm reads packages to check them, the emulator runs aarch64's programs in the system of its image.
+packages_here=dist
+case " $asked $(ls dist/*.rpm 2>/dev/null || true)" in *rpm*) packages_here="$packages_here +rpm" ;; esac
+case " $asked " in *" aarch64 "*) packages_here="$packages_here +qemu-user-static" ;; esac
+# shellcheck disable=SC2086
+tools/build/setup.sh $packages_here
+. tests/releases/chroots.sh
+echo "Builds $asked, in systems of Debian that are fetched once and stay in $cache; the first time takes ten minutes and more."
+exec 3>&1 # what a step is about, where its own output is kept away
 builder=builder-bullseye musl_builder=builder-musl-bookworm here=$(uname -m) image_of=trixie
 deb_releases="bullseye+deb11 bookworm+deb12 trixie+deb13 sid+sid" rpm_built_on=bookworm
 arm64="gcc-aarch64-linux-gnu $(printf '%s:arm64 ' libc6-dev libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev systemtap-sdt-dev)"
@@ -32,6 +47,7 @@ place_tree() {
 # prepared SUITE NAME COMMAND: the system NAME, in whose tree COMMAND installed once what builds want.
 prepared() {
     if [ ! -f "$cache/$2/root/prepared" ]; then
+        echo "   fetches a system of $1, and installs in it what builds want" >&3
         fresh "$1" "$2" && place_tree "$2" && NETWORK=1 in_tree "$2" "apt-get $old -qq update && $3" && touch "$cache/$2/root/prepared" || return 1
     fi
     place_tree "$2"
@@ -43,6 +59,7 @@ prepare_builder() { # for the tarballs of glibc
 }
 
 packages() { # packages SYSTEM KIND [VARIABLE]: what packages.sh makes there
+    echo "   builds $2 in $1" >&3
     in_tree "$1" "env SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH ${3:-} tools/build/packages.sh $2"
 }
 
@@ -68,6 +85,7 @@ build_image() {
     local tarball=softverbs-$version-${1:-$here}.tar.gz base=image-base${1:+-$1} EMULATED=
     [ -f "dist/$tarball" ] || build_tarball "$@"
     if [ ! -f "$cache/$base.prepared" ]; then
+        echo "   fetches the system of the image" >&3
         [ "${1:-$here}" = "$here" ] || EMULATED=1
         quietly fresh "$image_of" "$base" ${1:+arm64}
         NETWORK=1 quietly enter "$base" sh -c "apt-get -qq update && apt-get -qq install -y --no-install-recommends ibverbs-utils perftest rdmacm-utils"
@@ -116,13 +134,9 @@ build_rpm() {
     build_on "$rpm_built_on" rpm "tools/build/setup.sh build && apt-get -qq install -y --no-install-recommends rpm"
 }
 
-for each in "${@:-$kinds}"; do
-    for kind in $each; do
-        case " $kinds " in
-        *" $kind "*) echo "== $kind" && "build_$kind" ;;
-        *) echo "dist.sh: there is no kind of file \"$kind\"; it knows $kinds." >&2; exit 2 ;;
-        esac
-    done
+for kind in $asked; do
+    echo "== $kind"
+    "build_$kind"
 done
 packaging/dist/sbom.py "$version" dist
 packaging/dist/check.py dist

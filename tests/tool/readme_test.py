@@ -12,9 +12,13 @@ from cases import BUILD, TEMPORARY, Skip, told
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 
 
-def _chapter(heading):
+def _text():
     with open(f"{TREE}/README.md", encoding="utf-8") as file:
-        return file.read().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+        return file.read()
+
+
+def _chapter(heading):
+    return _text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
 
 
 def _indented(text):
@@ -27,9 +31,9 @@ def _command(command, **extra):
 
 
 def the_first_command_works_as_it_is_typed():
-    with open(f"{TREE}/README.md", encoding="utf-8") as file:
-        first = _indented(file.read().split("\n## ")[0])
-    server, client = re.fullmatch(r"(softverbs run -- \S+) +# .*: (softverbs run -- .*)\n", first).groups()
+    first = _indented(_text().split("\n## ")[0])
+    server, client = (line.split("#")[0].strip() for line in first.splitlines())
+    assert client.startswith(server), first
     if not shutil.which(server.split()[-1]):
         raise Skip(f"{server.split()[-1]} is not installed")
     path = f"{BUILD}:{os.environ['PATH']}"
@@ -43,9 +47,32 @@ def the_first_command_works_as_it_is_typed():
     assert done.returncode == 0 and "BW average" in done.stdout, told(done)
 
 
+def a_line_of_code_has_one_command_and_fits_its_column():
+    for line in _indented(_text()).splitlines():
+        assert line.count("softverbs run") <= 1, line
+        assert len(line) <= 80 or line.lstrip().startswith("$"), line  # of what is shown on the screen, too
+
+
+def the_sample_computes():
+    """As ibv_rc_pingpong does: each iteration carries the message there and back."""
+    sample = _chapter("Quick start")
+    size, count = (int(re.search(rf" -{option} (\d+)", sample)[1]) for option in "sn")
+    sent, seconds, rate = re.search(r"(\d+) bytes in ([\d.]+) seconds = ([\d.]+) Mbit/sec", sample).groups()
+    iterations, same, each = re.search(r"(\d+) iters in ([\d.]+) seconds = ([\d.]+) usec/iter", sample).groups()
+    microseconds = int(iterations) * float(each)
+    assert int(iterations) == count and int(sent) == 2 * size * count, sample
+    assert seconds == same == f"{microseconds / 1e6:.2f}" and rate == f"{int(sent) * 8 / microseconds:.2f}", sample
+
+
+def it_says_what_a_newcomer_asks():
+    start, install = _chapter("Quick start"), " ".join(_chapter("Install").split())
+    assert "`softverbs why`" in start, start
+    assert all(word in install for word in ("root", "Debian", "debootstrap")), install
+    assert "not on an adapter" in _text().split("\n## ")[0] and re.search(r"^\| Real adapters \|", _text(), re.MULTILINE)
+
+
 def it_is_short():
-    with open(f"{TREE}/README.md", encoding="utf-8") as file:
-        text = file.read()
+    text = _text()
     cells = [cell.strip() for line in text.splitlines() if line.startswith("|") for cell in line.split("|")]
     assert len(text.splitlines()) <= 120 and len(text.split()) <= 900, (len(text.splitlines()), len(text.split()))
     assert not [cell for cell in cells if len(cell) > 100], [cell for cell in cells if len(cell) > 100]

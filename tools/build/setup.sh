@@ -11,7 +11,7 @@ wanted_of_debian() {
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
     packages) echo debhelper dpkg-dev ;;
-    dist) echo debootstrap iproute2 python3 xz-utils binutils rpm qemu-user-static ;;
+    dist) echo debootstrap iproute2 python3 xz-utils binutils ;; # and what packaging/dist/dist.sh adds for a kind
     check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs python3-pytest pyflakes3 mypy g++ fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base gdb tmux prometheus prometheus-node-exporter $(wanted_of_debian site)" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
     look) echo chromium ibverbs-utils ;;
