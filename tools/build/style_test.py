@@ -9,7 +9,7 @@ import made_up
 import style
 
 BUDGET = {"tools/build/style-budget": "# comment\nsince 0123456789ab\nsrc own 400.00\n"}
-PLAIN = ["The peer returns an error.", "A user who waits gets it.", "If the ring is full, the sender waits.", "It reports what was lost.", "Whether it holds is known."]
+PLAIN = ["The peer returns an error.", "A user who waits gets it.", "If the ring is full, the sender waits.", "The log reports what was lost.", "Whether it holds is known."]
 HABITS = {
     "who": ["A lock wakes who waits for it.", "Whom it wakes is random.", "It is for whoever asks."],
     "start": ["Who polls waits.", "It ends. What is severed is lost.", "Whoever asks waits."],
@@ -18,6 +18,13 @@ HABITS = {
     "question": ["Is it there? Then wait.", "Why not?"],
     "said": ["That is said of each.", "No word of it is kept."],
     "inverted": ["Is there room by now, the sender goes on.", "It waits. Does it end, the peer goes on."],
+    "behind": ["The look behind the sleep.", "Behind it the list ends."],
+    "none": ["A ring that has none waits.", "None is lost."],
+    "is_no": ["There is no room.", "They are none."],
+    "stand": ["A key stands in the table.", "The page lies there."],
+    "go": ["The event comes later.", "It goes to the ring."],
+    "that_of": ["The lock is that of the queue.", "Those of peers are shared.", "A list of which one is shown."],
+    "so_many": ["It waits so many rounds.", "A wait so long fails."],
     "image": ["It goes into the void.", "Mail comes.", "The peer is deaf."],
 }
 FORMS = {"src/a/x.c": "/* {} */\n", "src/a/y.h": "// {}\n", "tools/x.py": "# {}\n", "tests/x_test.py": '"""{}"""\n', "docs/user/x.md": "{}\n", "README.md": "# A head\n\n{}\n"}
@@ -37,6 +44,16 @@ def cases():
     yield "code is no prose", ({**BUDGET, "src/a/x.c": "int nobody = told ? who : 0;\n", "docs/x.md": "```\nwho is told?\n```\n\n    nobody\n\n`who`\n"}, 0, "ok 1")
     yield "a rate within the budget is fine", (files("src/a/x.c", ["A port of its own"]), 0, "ok 1")
     yield "a rate beyond it is not", (files("src/a/x.c", ["Of its own, of its own"]), 1, "src: own: 333.33 in 1,000 words, 0.00 allowed")
+
+
+def beginnings():
+    """A comment that begins with a pronoun or preposition counts in the library and its tools, once."""
+    for text, count in (("Of one that is there.", 100), ("It is here. It stays.", 100), ("The ring is here. It stays.", 0), ("Offsets count.", 0)):
+        with tempfile.TemporaryDirectory() as top:
+            os.makedirs(os.path.join(top, "src/a"))
+            with open(os.path.join(top, "src/a/x.c"), "w", encoding="utf-8") as file:
+                file.write(f"/* {text} */\n")
+            assert style.measure(top)[1]["src", "begins"] == count, text
 
 
 def habits():
@@ -69,7 +86,7 @@ def subjects():
 
 
 if __name__ == "__main__":
-    for unit in (habits, forms, subjects):
+    for unit in (habits, beginnings, forms, subjects):
         unit()
     table = dict(cases())
     table["a rate beyond it is not"] = ({**table["a rate beyond it is not"][0], "tools/build/style-budget": "since 0123456789ab\n"}, *table["a rate beyond it is not"][1:])
