@@ -1,6 +1,7 @@
 #include "verbs/context/context.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,9 +211,32 @@ static void destroy_rest(struct context *context)
     destroy_kinds(context, OBJECT_FIRST_SHARED, OBJECT_KINDS);
 }
 
+static void free_context(struct context *context)
+{
+    while (context && !LIST_EMPTY(&context->left)) {
+        struct object *object = LIST_FIRST(&context->left);
+        LIST_REMOVE(object, siblings);
+        handle_free(object_whole(object));
+    }
+    if (context)
+        handle_free(context);
+}
+
+/* The last ones whose objects the program left, in a ring. It may still destroy these, as destructors of C++ do in an
+ * unlucky order; functions of the public header read the context before they call. */
+static void keep_context(struct context *context)
+{
+    enum { KEPT = 32 };
+    static _Atomic(struct context *) kept[KEPT];
+    static atomic_uint next;
+    context->process = NULL;
+    free_context(atomic_exchange(&kept[atomic_fetch_add(&next, 1) % KEPT], context));
+}
+
 void context_close(struct context *context)
 {
     struct process *process = context->process;
+    context->closing = true;
     destroy_rest(context);
     calls_leave(&context->calls);
     mutex_take(&process->control);
@@ -222,5 +246,8 @@ void context_close(struct context *context)
     close(context->ibv.context.cmd_fd);
     async_destroy(&context->async);
     pthread_mutex_destroy(&context->ibv.context.mutex);
-    handle_free(context);
+    if (LIST_EMPTY(&context->left))
+        free_context(context);
+    else
+        keep_context(context);
 }

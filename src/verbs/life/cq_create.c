@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "calls/handle.h"
 #include "base/uncancelled.h"
 #include "events/refusal.h"
 #include "link/fence.h"
@@ -134,7 +133,7 @@ static void cq_release(struct cq *cq)
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);
-    handle_free(cq);
+    object_free(&cq->object, cq);
 }
 
 static void cq_destroy_left(struct object *object)

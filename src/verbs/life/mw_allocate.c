@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/memory/quiesce.h"
 #include "verbs/object/control.h"
@@ -91,6 +90,6 @@ int mw_deallocate(struct ibv_mw *ibv)
     }
     control_unlock(context);
     if (!error)
-        handle_free(mw);
+        object_free(&mw->object, mw);
     return error;
 }

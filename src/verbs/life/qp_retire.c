@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "process/progress.h"
 #include "record/recorded.h"
 #include "runtime/qpns.h"
@@ -80,5 +79,5 @@ void qp_release(struct qp *qp)
         receive_queue_destroy(&qp->receives.own);
     pthread_mutex_destroy(&qp->ibv.mutex);
     pthread_cond_destroy(&qp->ibv.cond);
-    handle_free(qp);
+    object_free(&qp->object, qp);
 }

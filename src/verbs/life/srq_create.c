@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/life/async_get.h"
 #include "verbs/object/acknowledgements.h"
@@ -47,7 +46,7 @@ static void srq_release(struct srq *srq)
     free(srq->told);
     pthread_mutex_destroy(&srq->ibv.mutex);
     pthread_cond_destroy(&srq->ibv.cond);
-    handle_free(srq);
+    object_free(&srq->object, srq);
 }
 
 /* An SRQ that is not in its context yet; NULL and errno. */

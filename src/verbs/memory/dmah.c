@@ -79,7 +79,7 @@ int dmah_deallocate(struct newer_dmah *ibv)
     struct dmah *dmah = dmah_of(ibv);
     int error = object_remove(&dmah->object, dmah->object.handle, NULL);
     if (!error)
-        free(dmah);
+        object_free(&dmah->object, dmah);
     return error;
 }
 

@@ -6,9 +6,12 @@
 #include "process/process.h"
 #include "verbs/object/object.h"
 
-/* No thread is cancelled between the two. */
+/* No thread is cancelled between the two. A closed context whose objects the program still names has no process and no
+ * lock: object_leave refuses them. */
 static inline void control_lock(struct context *context)
 {
+    if (!context->process)
+        return;
     int before = uncancelled_begin();
     mutex_take(&context->process->control);
     context->process->cancellation = before;
@@ -16,6 +19,8 @@ static inline void control_lock(struct context *context)
 
 static inline void control_unlock(struct context *context)
 {
+    if (!context->process)
+        return;
     int before = context->process->cancellation;
     mutex_release(&context->process->control);
     uncancelled_end(before);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -62,7 +61,7 @@ int counters_destroy(struct ibv_counters *ibv)
     if (error)
         return error;
     free(counters->points);
-    handle_free(counters);
+    object_free(&counters->object, counters);
     return 0;
 }
 

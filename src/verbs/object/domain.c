@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -39,7 +38,7 @@ int domain_deallocate_td(struct ibv_td *ibv)
     struct td *td = (struct td *)ibv;
     int error = object_remove(&td->object, td->object.handle, NULL);
     if (!error)
-        handle_free(td);
+        object_free(&td->object, td);
     return error;
 }
 
@@ -127,7 +126,7 @@ int domain_deallocate(struct ibv_pd *ibv)
         domain->td->object.uses--;
     control_unlock(context);
     if (!error)
-        handle_free(domain);
+        object_free(&domain->pd.object, domain);
     return error;
 }
 

@@ -73,8 +73,17 @@ uint32_t object_add(struct context *context, struct object *object, const struct
     return handle;
 }
 
+/* The process of the context may have ended with it. */
+static int refuse_left(const struct object *object)
+{
+    return refuse(ENOENT, REASON_HANDLE, "the %s with handle %u, which was destroyed when its device was closed",
+                  object->class->name, object->handle);
+}
+
 int object_leave(struct object *name, uint32_t handle, struct object *parent)
 {
+    if (!name->context->process)
+        return refuse_left(name);
     lock_assert_held(&name->context->process->control);
     struct object *object = object_origin(name);
     if (handle != object->handle || object->gone)
@@ -100,8 +109,31 @@ int object_remove(struct object *name, uint32_t handle, struct object *parent)
     return error;
 }
 
+static void object_keep(struct object *object, struct context *context)
+{
+    object->gone = true;
+    object->origin = NULL;
+    object->context = context;
+    LIST_INSERT_HEAD(&context->left, object, siblings);
+}
+
+static void free_within(struct context *context, struct object *object, void *memory)
+{
+    if (context && context->closing)
+        object_keep(object, context);
+    else
+        handle_free(memory);
+}
+
+void object_free(struct object *object, void *memory)
+{
+    free_within(object->class ? object->context : NULL, object, memory);
+}
+
+/* The context of a destroyed object may have been closed before that of its last name. */
 void object_release(struct object *name)
 {
+    struct context *context = name->context;
     lock_assert_held(&name->context->process->control);
     struct object *object = object_origin(name);
     if (name == object) {
@@ -109,8 +141,8 @@ void object_release(struct object *name)
     } else {
         LIST_REMOVE(name, siblings);
         object->names--;
-        handle_free(object_whole(name));
+        free_within(context, name, object_whole(name));
     }
     if (object->gone && object->nameless && !object->names)
-        handle_free(object_whole(object));
+        free_within(context, object, object_whole(object));
 }

@@ -76,6 +76,8 @@ struct context {
     struct object_list objects[OBJECT_KINDS];
     uint32_t counts[OBJECT_KINDS];
     struct object_list imports; /* names of objects of the family */
+    bool closing;               /* what goes now was left by the program, which may still name it */
+    struct object_list left;    /* it, destroyed; its memory lives as long as that of the context */
     LIST_ENTRY(context) siblings;
     struct calls_holder calls; /* of its operations */
 };
@@ -143,5 +145,10 @@ int object_remove(struct object *, uint32_t handle, struct object *parent);
 /* One name of an object that may be imported ends: the object's memory is freed when it was destroyed and has no other
  * name. Under process->control. */
 void object_release(struct object *name);
+
+/* Frees the memory of an object that has left its context, or has never been entered. While the context is being
+ * closed, the memory is kept in context->left: the program may destroy the object afterwards, and is refused then
+ * (ENOENT). */
+void object_free(struct object *, void *memory);
 
 #endif

@@ -53,7 +53,7 @@ static int comp_cntr_end(struct comp_cntr *counter, uint32_t handle)
 {
     int error = object_remove(&counter->object, handle, NULL);
     if (!error)
-        free(counter);
+        object_free(&counter->object, counter);
     return error;
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/queue/cq.h"
@@ -64,7 +63,7 @@ int comp_channel_destroy(struct ibv_comp_channel *ibv)
         return error;
     close(ibv->fd);
     event_pipe_close(&channel->wakeup.pipe);
-    handle_free(channel);
+    object_free(&channel->object, channel);
     return 0;
 }
 

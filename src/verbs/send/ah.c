@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calls/handle.h"
 #include "config/config.h"
 #include "config/device_state.h"
 #include "config/gid.h"
@@ -81,7 +80,7 @@ static void ah_release(struct ah *ah)
         delay_forget(traffic_taps(&process->traffic), ah->remote);
         ah->remote->operations->close(ah->remote);
     }
-    handle_free(ah);
+    object_free(&ah->object, ah);
 }
 
 static void ah_destroy_left(struct object *object)

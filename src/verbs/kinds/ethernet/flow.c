@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/object/control.h"
@@ -135,6 +134,6 @@ int flow_destroy(struct ibv_flow *ibv)
     }
     control_unlock(context);
     if (!error)
-        handle_free(flow);
+        object_free(&flow->object, flow);
     return error;
 }

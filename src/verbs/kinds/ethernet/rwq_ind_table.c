@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/qp/qp.h"
@@ -88,7 +87,7 @@ int rwq_ind_table_destroy(struct ibv_rwq_ind_table *ibv)
         table->entries[i]->queue->object.uses--;
     control_unlock(context);
     if (!error)
-        handle_free(table);
+        object_free(&table->object, table);
     return error;
 }
 

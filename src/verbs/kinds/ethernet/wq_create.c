@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "calls/handle.h"
 #include "config/link_layer.h"
 #include "events/refusal.h"
 #include "process/progress.h"
@@ -183,7 +182,7 @@ static void wq_release(struct wq *wq)
     traffic_release(qp_flow(wq->queue));
     pthread_mutex_destroy(&wq->ibv.mutex);
     pthread_cond_destroy(&wq->ibv.cond);
-    handle_free(wq);
+    object_free(&wq->queue->object, wq);
 }
 
 struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)

@@ -33,7 +33,7 @@ static void release_handle(struct qp *handle)
 {
     pthread_mutex_destroy(&handle->ibv.mutex);
     pthread_cond_destroy(&handle->ibv.cond);
-    free(handle);
+    object_free(&handle->object, handle);
 }
 
 /* Under process->control. */

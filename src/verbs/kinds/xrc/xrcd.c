@@ -9,7 +9,6 @@
 
 #include "base/descriptor.h"
 #include "base/file_lock.h"
-#include "calls/handle.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -213,6 +212,6 @@ int xrcd_close(struct ibv_xrcd *ibv)
         xrcd_release(xrcd->domain);
     control_unlock(context);
     if (!error)
-        handle_free(xrcd);
+        object_free(&xrcd->object, xrcd);
     return error;
 }
