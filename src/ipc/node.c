@@ -181,6 +181,12 @@ void node_leave_host(struct node *node)
     lock_release(&node->lock);
 }
 
+void node_withdraw(struct node *node)
+{
+    if (!atomic_exchange(&node->left, true))
+        table_withdraw(node->table);
+}
+
 bool node_is_lost(const struct node *node)
 {
     return atomic_load(&node->table->lost) && atomic_load(&node->left);

@@ -58,6 +58,10 @@ void node_close(struct node *);
  * thread; the owner ensures that no thread receives or services any more. */
 void node_leave_host(struct node *);
 
+/* The same at the end of a process whose helper may never end: takes no lock, so peers notice nothing before the
+ * process has ended. The socket goes, and the place in the table as soon as the process has ended. Any thread. */
+void node_withdraw(struct node *);
+
 /* Returns true if this process has lost the host, because the table was truncated. It has left then, in node_service:
  * its peers are gone, nothing is found or claimed any more, and only closing the node and opening another helps.
  * Thread-safe. */

@@ -122,6 +122,8 @@ int table_join(struct table *, char *why, size_t why_size);
 void table_announce(struct table *);
 /* Gives back the slot and everything in the table that is ours. */
 void table_leave(struct table *);
+/* The same without any lock, where a thread may still write to the slot: no process takes that before this one ends. */
+void table_withdraw(struct table *);
 
 /* Returns true if a process holds this slot; always for our own. Asks the kernel. */
 bool table_alive(const struct table *, unsigned slot);

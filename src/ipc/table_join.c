@@ -141,17 +141,31 @@ static void table_join_release(struct table *table, const bool *slots)
         }
 }
 
-void table_leave(struct table *table)
+/* No other process takes the slot until the lock of its byte is given back, or this process ends. */
+static bool give_back(struct table *table, unsigned *slot)
 {
     bool ours[TABLE_SLOTS] = {false};
     uint32_t self = atomic_exchange(&table->self, 0);
-    unsigned slot = table_owner_slot(self);
+    *slot = table_owner_slot(self);
     if (!self)
-        return;
-    ours[slot] = true;
-    atomic_store(&table->file->slots[slot].state, TABLE_LEAVING);
+        return false;
+    ours[*slot] = true;
+    atomic_store(&table->file->slots[*slot].state, TABLE_LEAVING);
     table_join_release(table, ours);
-    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);
+    return true;
+}
+
+void table_withdraw(struct table *table)
+{
+    unsigned slot;
+    give_back(table, &slot);
+}
+
+void table_leave(struct table *table)
+{
+    unsigned slot;
+    if (give_back(table, &slot))
+        table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);
 }
 
 /* Removes tables that processes began to make (a process that still makes one will make another). */

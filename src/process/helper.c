@@ -445,6 +445,11 @@ bool helper_stop(struct process *process)
     return helper_ends_within(process, deaf_patience, deaf_patience);
 }
 
+bool helper_has_ended(struct process *process)
+{
+    return helper_ends_within(process, 0, 0);
+}
+
 /* It may have much to write. */
 static bool writes_at_end(void)
 {
@@ -454,10 +459,21 @@ static bool writes_at_end(void)
 /* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and the locks
  * of the interrupted thread are never released. So nothing here waits for a lock, and the helper is left alone after
  * its time: the end of the process reaches the peers as well. */
-void helper_leave(struct process *process)
+static void leave_within(struct process *process, nanos patience, nanos most)
 {
     atomic_store(&process->helper.ending, true);
     int before = uncancelled_begin();
-    helper_ends_within(process, writes_at_end() ? writing_most : leaving_most, starving_most);
+    helper_ends_within(process, patience, most);
+    node_withdraw(process->node);
     uncancelled_end(before);
+}
+
+void helper_leave(struct process *process)
+{
+    leave_within(process, writes_at_end() ? writing_most : leaving_most, starving_most);
+}
+
+void helper_leave_late(struct process *process)
+{
+    leave_within(process, leaving_most, leaving_most);
 }

@@ -32,8 +32,14 @@ void helper_watch(struct process *);
  * nothing can wake it, since the program has closed our descriptors (closefrom(3)); so what it uses must stay. */
 bool helper_stop(struct process *);
 
+/* Returns true if it has ended, after helper_stop returned false. Waits for nothing. */
+bool helper_has_ended(struct process *);
+
 /* The same, but the helper leaves the host first, and is not waited for without end: exit may have been called in a
  * signal handler, and what the interrupted thread holds is never given back. */
 void helper_leave(struct process *);
+
+/* The same for one that helper_stop has waited for. */
+void helper_leave_late(struct process *);
 
 #endif

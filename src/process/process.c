@@ -165,6 +165,8 @@ static void __attribute__((destructor)) leave_at_exit(void)
     log_settle();
     if (process && users)
         helper_leave(process);
+    if (late)
+        helper_leave_late(late);
 }
 
 static void register_fork_handlers(void)
@@ -179,10 +181,11 @@ void process_watch_forks(void)
 }
 
 /* A helper that gets no processor ends after the device was closed, and until then its process has the place on the
- * host. Under `joining`: no process joins, and no child is forked, while half of it is there. */
-static void end_late(void)
+ * host. It is waited for once, and looked after at each later opening. Under `joining`: no process joins, and no child
+ * is forked, while half of it is there. */
+static void end_late(bool (*has_ended)(struct process *))
 {
-    if (!late || !helper_stop(late))
+    if (!late || !has_ended(late))
         return;
     destroy(late);
     late = NULL;
@@ -192,7 +195,7 @@ static void end_late(void)
 static struct process *use(const struct process_parts *parts)
 {
     if (!the_process) {
-        end_late();
+        end_late(helper_has_ended);
         the_process = create(parts);
     }
     if (!the_process)
@@ -225,7 +228,7 @@ void process_leave(struct process *process)
     if (--users == 0) {
         the_process = NULL;
         late = process;
-        end_late();
+        end_late(helper_stop);
     }
     mutex_release(&joining);
     uncancelled_end(before);

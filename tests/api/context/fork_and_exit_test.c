@@ -1,15 +1,19 @@
 /* A process that opens, closes, forks or ends at a bad moment: neither it nor its child ever hangs or is refused. Each
  * test that depends on chance is tried for as long as API_ENDS_SECONDS says; by default for a moment. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +22,7 @@
 #include "one_process.h"
 #include "xrc_make.h"
 
-enum { HUNG = 20, CHILD_GOOD = 7 };
+enum { HUNG = 20, CHILD_GOOD = 7, HELPER_NOT_HELD = 8 };
 
 #if defined(__SANITIZE_THREAD__)
 enum { THREADS_IN_CHILDREN = 0 };
@@ -281,6 +285,87 @@ static void destructors_that_run_behind_ours_may_destroy(const void *row)
     EXPECT(wait_for(child), ==, CHILD_GOOD);
 }
 
+/* -- a helper thread that does not end */
+
+/* The thread of the process that the library named; 0: there is none. */
+static pid_t find_helper(pid_t process)
+{
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    DIR *tasks = opendir(path);
+    pid_t found = 0;
+    for (struct dirent *entry; tasks && !found && (entry = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/comm", (int)process, entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(name, sizeof name, file) && !strcmp(name, "softverbs\n"))
+            found = atoi(entry->d_name);
+        if (file)
+            fclose(file);
+    }
+    if (tasks)
+        closedir(tasks);
+    return found;
+}
+
+/* As a debugger does that looks at one thread. Ends with the process. */
+static void hold(pid_t thread, int ready)
+{
+    bool held = !ptrace(PTRACE_SEIZE, thread, 0, 0) && !ptrace(PTRACE_INTERRUPT, thread, 0, 0) &&
+                waitpid(thread, NULL, __WALL) == thread;
+    if (write(ready, held ? "h" : "n", 1) == 1 && held)
+        waitpid(thread, NULL, __WALL);
+    _exit(0);
+}
+
+/* The device is closed and opened again while the helper is held. Waiting for it at each opening takes a minute. */
+static void close_with_a_helper_that_is_held(void)
+{
+    enum { OPENINGS = 20 };
+    char held = 0;
+    int ready[2];
+    struct ibv_context *context = local_open();
+    pid_t process = getpid(), helper;
+    while (!(helper = find_helper(process)))
+        sched_yield();
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    pid_t debugger = pipe(ready) ? -1 : fork();
+    if (!debugger)
+        hold(helper, ready[1]);
+    if (debugger < 0 || read(ready[0], &held, 1) != 1 || held != 'h')
+        _exit(HELPER_NOT_HELD);
+    ibv_close_device(context);
+    double before = now_seconds();
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    for (int i = 0; i < OPENINGS; i++)
+        if (ibv_open_device(list[0]) || errno != EBUSY)
+            _exit(1);
+    exit(now_seconds() - before < OPENINGS ? CHILD_GOOD : 2);
+}
+
+static unsigned count_sockets(void)
+{
+    unsigned count = 0;
+    DIR *directory = opendir(getenv("SOFTVERBS_DIR"));
+    EXPECT_TRUE(directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        count += strstr(entry->d_name, ".sock") != NULL;
+    closedir(directory);
+    return count;
+}
+
+static void a_helper_that_never_ends_is_waited_for_once_and_leaves_nothing(const void *row)
+{
+    pid_t child = make_child();
+    if (!child)
+        close_with_a_helper_that_is_held();
+    int status = wait_for(child);
+    if (status == HELPER_NOT_HELD)
+        printf("# this machine permits no ptrace(2)\n");
+    else
+        EXPECT(status, ==, CHILD_GOOD);
+    EXPECT(count_sockets(), ==, 0); /* before a later process removes what one left that has ended */
+}
+
 /* -- the child of a fork */
 
 /* The objects of a program that destroys all in its destructors, in whatever process they run. */
@@ -450,6 +535,7 @@ static void all(void)
     CASE(exit_in_a_signal_handler_ends_the_process);
     CASE(exit_within_a_batch_of_work_requests_ends_the_process);
     CASE(destructors_that_run_behind_ours_may_destroy);
+    CASE(a_helper_that_never_ends_is_waited_for_once_and_leaves_nothing);
     CASE(two_threads_open_and_close_as_they_like);
     CASE(a_child_that_was_forked_while_a_device_closed_opens_it);
     CASE(a_child_makes_queue_pairs_of_a_context_of_its_own);
