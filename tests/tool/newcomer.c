@@ -22,19 +22,19 @@ enum { YES = 1, FIRST = 0x5a0000 };
 /* The choices of a side. `forgets`: bits that no attr_mask has. A member whose name begins with add_ is added to the
  * right number. */
 struct plan {
-    long access, other_pd, null_memory;                                 /* ibv_reg_mr */
-    long cq_entries, channel, arms, acknowledges;                       /* of completions */
-    long qp_type, send_wr, send_sge, inline_data, no_send_cq, signals;  /* ibv_create_qp */
-    long query_port, query_gid;                                         /* what is asked of the device */
-    long forgets, port, pkey, qp_access;                                /* INIT */
-    long skips_rtr, path_mtu, swaps_qpn, own_qpn, add_psn, reads_taken; /* RTR */
-    long path_port, global, gid_index, zero_gid, add_gid;               /* its address vector */
-    long rnr_retry, reads, stays_in_init;                               /* RTS */
+    long access, other_pd, null_memory;                                          /* ibv_reg_mr */
+    long cq_entries, channel, arms, acknowledges;                                /* of completions */
+    long qp_type, send_wr, send_sge, inline_data, no_send_cq, signals;           /* ibv_create_qp */
+    long query_port, query_gid;                                                  /* what is asked of the device */
+    long forgets, port, pkey, qp_access;                                         /* INIT */
+    long skips_rtr, path_mtu, swaps_qpn, own_qpn, add_qpn, add_psn, reads_taken; /* RTR */
+    long path_port, global, gid_index, zero_gid, add_gid;                        /* its address vector */
+    long timeout, rnr_retry, reads, stays_in_init;                               /* RTS */
     long early_receive, early_send, late_send, receives, receive_length, add_lkey_receive, receive_elements;
-    long send_length, lkey, swaps_lkey, outside, send_elements, flags, opcode; /* work requests */
-    long own_rkey, add_rkey, swaps_rkey, swaps_address, add_address;           /* of the peer's memory */
-    long posts, sends, sleeps, unmaps_receive, unmaps_send, deregisters;       /* meanwhile */
-    long dealloc_pd_first, destroy_cq_first, dereg_twice, directory;           /* at the ends */
+    long send_length, lkey, swaps_lkey, outside, send_elements, flags, opcode;               /* work requests */
+    long own_rkey, add_rkey, swaps_rkey, swaps_address, add_address;                         /* of the peer's memory */
+    long waits, posts, sends, sleeps, unmaps_receive, unmaps_send, unmaps_read, deregisters; /* meanwhile */
+    long dealloc_pd_first, destroy_cq_first, dereg_twice, directory;                         /* at the ends */
 };
 
 static const struct plan usual = {
@@ -53,6 +53,7 @@ static const struct plan usual = {
     .reads_taken = 1,
     .path_port = 1,
     .global = YES,
+    .timeout = 14,
     .rnr_retry = 7,
     .reads = 1,
     .receives = 2,
@@ -62,6 +63,7 @@ static const struct plan usual = {
     .lkey = -1,
     .send_elements = 1,
     .opcode = IBV_WR_SEND,
+    .waits = 12000,
     .posts = 1,
     .sends = 1,
 };
@@ -138,6 +140,7 @@ static const struct mistake {
     /* 15 */
     {"unmapped-receive", SERVER, AT(unmaps_receive), YES},
     {"unmapped-send", CLIENT, AT(unmaps_send), YES},
+    {"unmapped-read", SERVER, AT(unmaps_read), YES},
     {"deregistered", SERVER, AT(deregisters), YES},
     /* 16 */
     {"lid", CLIENT, AT(global), 0},
@@ -273,7 +276,7 @@ static void to_init(void)
 
 static uint32_t number_of_peer(void)
 {
-    return plan.own_qpn ? qp->qp_num : plan.swaps_qpn ? theirs.qpn : ntohl(theirs.qpn);
+    return (uint32_t)plan.add_qpn + (plan.own_qpn ? qp->qp_num : plan.swaps_qpn ? theirs.qpn : ntohl(theirs.qpn));
 }
 
 static void to_rtr(void)
@@ -297,7 +300,7 @@ static void to_rtr(void)
 
 static void to_rts(void)
 {
-    struct ibv_qp_attr attr = {.timeout = 14,
+    struct ibv_qp_attr attr = {.timeout = (uint8_t)plan.timeout,
                                .retry_cnt = 4,
                                .rnr_retry = (uint8_t)plan.rnr_retry,
                                .sq_psn = ntohl(mine.psn),
@@ -367,14 +370,14 @@ static void wait_for(enum ibv_wc_opcode opcode)
 {
     struct ibv_wc wc = {0};
     int found = 0;
-    for (int i = 0; !found && i < 12000; i++) {
+    for (int i = 0; !found && i < plan.waits; i++) {
         found = ibv_poll_cq(cq, 1, &wc);
         if (!found && channel)
             wait_for_event();
         else if (!found)
             usleep(1000);
-        if (i < 10000 && peer_has_ended())
-            i = 10000;
+        if (i < plan.waits - 2000 && peer_has_ended())
+            i = (int)plan.waits - 2000;
     }
     if (found < 0)
         check(-1, "ibv_poll_cq");
@@ -472,6 +475,8 @@ static void play(enum side side)
     connect_to_peer();
     meet_again();
     send_and_receive(side);
+    if (plan.unmaps_read)
+        munmap(memory, SIZE);
     meet_again();
     if (side == CLIENT)
         read_and_write();
@@ -486,6 +491,12 @@ static void complete(const char *name, enum side side)
         plan.rnr_retry = 3;
     if (!strcmp(name, "no-receive-rnr-0"))
         plan.rnr_retry = 0;
+    if (strstr(name, "-timeout-0") || !strcmp(name, "psn-given-up"))
+        plan.timeout = 0;
+    if (strstr(name, "-timeout-0"))
+        plan.waits = 60000; /* until both lines are there */
+    if (strstr(name, "-given-up"))
+        plan.waits = 2000; /* as textbooks do */
     if (!strcmp(name, "not-armed") || !strcmp(name, "no-acknowledgement"))
         plan.channel = side == SERVER;
     if (!strcmp(name, "cq-small")) {

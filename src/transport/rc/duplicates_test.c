@@ -218,6 +218,7 @@ static void c9_7_4_1_4_a_repeated_read_whose_memory_went_away_fails(void **state
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 4)});
     refuses(rig, SYNDROME_NAK_REMOTE_ACCESS, first);
     assert_int_equal(rig->failures, 1);
+    drops(rig, REASON_REMOTE_KEY_UNKNOWN);
 }
 
 static void a_new_number_of_read_resources_is_taken_when_idle(void **state)

@@ -266,6 +266,23 @@ static void c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then(void **stat
     refuses(rig, SYNDROME_NAK_REMOTE_ACCESS, first + 1);
     raises(rig, IBV_EVENT_QP_ACCESS_ERR);
     assert_int_equal(rig->failures, 1);
+    drops(rig, REASON_REMOTE_KEY_UNKNOWN);
+    is_silent(rig);
+}
+
+/* The memory is registered, and is none any more: the link finds that when it copies. */
+static void c9_7_4_1_4_a_read_whose_memory_is_none_is_refused_with_its_reason(void **state)
+{
+    struct rig *rig = *state;
+    arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 600)});
+    sends(rig, READ_RESPONSE_FIRST, first);
+    struct packet response = *sends(rig, READ_RESPONSE_MIDDLE, first + 1);
+    rc_unreadable(&rig->engine.rc, &response);
+    refuses(rig, SYNDROME_NAK_REMOTE_ACCESS, first + 1);
+    raises(rig, IBV_EVENT_QP_ACCESS_ERR);
+    assert_int_equal(rig->failures, 1);
+    assert_int_equal(rig->drops, 1);
+    drops(rig, REASON_REMOTE_GONE);
     is_silent(rig);
 }
 
@@ -361,6 +378,7 @@ int main(void)
         script(c9_7_4_1_3_too_many_reads_are_refused),
         script(c9_7_4_1_3_a_queue_pair_without_read_resources_refuses_them),
         script(c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then),
+        script(c9_7_4_1_4_a_read_whose_memory_is_none_is_refused_with_its_reason),
         script(c9_6_1_what_is_not_for_this_queue_pair_is_dropped),
         script(c9_7_4_1_5_packets_have_the_path_mtus_size),
         script(c9_7_4_1_5_later_packets_have_the_path_mtus_size_too),

@@ -170,8 +170,18 @@ static enum reason write_response(struct rc *rc, const struct responder_resource
     return saved->operation == OPERATION_READ_REQUEST ? add_read_payload(rc, saved, out, pieces) : REASON_NONE;
 }
 
-static void withdraw_read(struct rc *rc, uint32_t psn, enum reason reason)
+/* The request was accepted long ago; the owner learns of it as of one that is refused when it comes. */
+static void report_refused(struct rc *rc, const struct responder_resource *saved, enum reason reason)
 {
+    struct packet request = {.rkey = saved->rkey, .address = saved->address, .length = saved->until, .srq = saved->srq};
+    bth_write(&rc->settings, &request, OPERATION_READ_REQUEST, saved->first_psn);
+    rc->owner->operations->dropped(rc->owner, &request, reason);
+}
+
+static void withdraw_read(struct rc *rc, const struct responder_resource *saved, uint32_t psn, enum reason reason)
+{
+    if (saved && !rc->failed)
+        report_refused(rc, saved, reason);
     rc->responder.saved_next = rc->responder.saved_tail;
     rc->responder.ack_due = rc->responder.ack_late = false;
     responses_nak(rc, SYNDROME_NAK_REMOTE_ACCESS, psn);
@@ -183,7 +193,7 @@ static void withdraw_read(struct rc *rc, uint32_t psn, enum reason reason)
 
 void responses_unreadable(struct rc *rc, uint32_t psn)
 {
-    withdraw_read(rc, psn, REASON_REMOTE_GONE);
+    withdraw_read(rc, responses_find(rc, psn), psn, REASON_REMOTE_GONE);
 }
 
 static bool transmit_response(struct rc *rc, struct packet *out, struct iovec *pieces)
@@ -192,7 +202,7 @@ static bool transmit_response(struct rc *rc, struct packet *out, struct iovec *p
     uint32_t psn = psn_add(saved->first_psn, saved->next);
     enum reason reason = write_response(rc, saved, psn, out, pieces);
     if (reason) {
-        withdraw_read(rc, psn, reason);
+        withdraw_read(rc, saved, psn, reason);
         return false;
     }
     absorb_ack(&rc->responder, psn);
