@@ -41,20 +41,24 @@ bool kept_story_may(bool harmless)
     return *path && (*asked || log_wanted(LOG_WARN)) && atomic_load(&count) < KEPT_STORIES / (harmless ? 2 : 1);
 }
 
-/* Appending keeps lines of several threads apart. */
-static void append_line(const char *to, const char *line, size_t size)
+/* Appending keeps lines of several threads apart. 0 or errno. */
+static int append_line(const char *to, const char *line, size_t size)
 {
     struct output file;
-    if (output_open(&file, to, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK))
-        return;
-    output_write(&file, line, size);
+    int error = output_open(&file, to, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
+    if (error)
+        return error;
+    if (output_write(&file, line, size) < size)
+        error = errno;
     output_close(&file);
+    return error;
 }
 
 static void append_story(const char *line, size_t size)
 {
-    if (*asked)
-        append_line(asked, line, size);
+    int error = *asked ? append_line(asked, line, size) : 0;
+    if (error)
+        log_write(LOG_ERROR, "a story of a queue pair can't be written to \"%s\": %s", asked, strerror(error));
     if (!log_wanted(LOG_WARN))
         return;
     last_lines_make_room(directory);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,12 +13,12 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "diag/alone.h"
 #include "diag/clean.h"
 #include "diag/output.h"
 
-/* Its process while a thread is at the lines. No lock: lines come from everywhere, and one that can't be kept at once
- * is lost. A child of a fork may find its parent's number here, and takes that for nothing. */
-static _Atomic pid_t busy;
+/* A line that can't be kept at once is lost. */
+static alone within;
 
 static struct {
     pid_t pid; /* whose lines these are; another one's are its parent's */
@@ -29,24 +28,6 @@ static struct {
     unsigned slot;
     bool made, fails; /* the file is this process's; it could not be made or written */
 } last;
-
-static bool enter(pid_t pid)
-{
-    enum { TRIES = 100 };
-    for (int i = 0; i < TRIES; i++, sched_yield()) {
-        pid_t found = 0;
-        if (atomic_compare_exchange_strong(&busy, &found, pid))
-            return true;
-        if (found != pid && atomic_compare_exchange_strong(&busy, &found, pid))
-            return true; /* of a thread that the fork left behind */
-    }
-    return false;
-}
-
-static void end(void)
-{
-    atomic_store(&busy, 0);
-}
 
 /* Drops the state that a fork copied, which is the parent's. */
 static void own(pid_t pid)
@@ -218,24 +199,24 @@ static void add(const char *line)
 void last_lines_keep(const char *directory, unsigned slot)
 {
     pid_t pid = getpid();
-    if (strlen(directory) >= sizeof last.directory || !enter(pid))
+    if (strlen(directory) >= sizeof last.directory || !alone_enter(&within, pid))
         return;
     own(pid);
     last.made = false;
     strcpy(last.directory, directory);
     last.slot = slot;
     last.fails = last.count && !keep_place(0);
-    end();
+    alone_leave(&within);
 }
 
 void last_lines_add(const char *line)
 {
     pid_t pid = getpid();
     int error = errno, before = uncancelled_begin();
-    if (enter(pid)) {
+    if (alone_enter(&within, pid)) {
         own(pid);
         add(line);
-        end();
+        alone_leave(&within);
     }
     uncancelled_end(before);
     errno = error;

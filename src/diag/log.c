@@ -17,6 +17,7 @@
 #include "diag/last_lines.h"
 #include "diag/log_github.h"
 #include "diag/log_quota.h"
+#include "diag/log_room.h"
 #include "diag/output.h"
 
 enum { LINE = LAST_LINES_TEXT };
@@ -86,7 +87,7 @@ static void print_line(char *line, size_t length)
     char *text = size ? command : line;
     length = size ? size : length;
     text[length++] = '\n';
-    output_write(&output, text, length); /* a full disk or closed stderr must not disturb the program */
+    log_room_write(&output, text, length); /* a full disk or closed stderr must not disturb the program */
 }
 
 /* The line has room for its end. */
@@ -125,7 +126,18 @@ static void tell_omitted(unsigned kind, const char *name, unsigned omitted)
 
 void log_settle(void)
 {
+    int saved = errno, before = uncancelled_begin();
     log_quota_settle(true, tell_omitted);
+    log_room_settle(&output);
+    uncancelled_end(before);
+    errno = saved;
+}
+
+/* After all other destructors of the library, which may write lines. */
+__attribute__((destructor(101))) static void end_log(void)
+{
+    if (log_room_waits())
+        log_room_end(&output);
 }
 
 void log_write(enum log_level level, const char *format, ...)

@@ -1,10 +1,18 @@
 #include "diag/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,26 +53,73 @@ void output_close(struct output *output)
     output->descriptor = -1;
 }
 
-/* A pipe or a terminal that is full, opened so that it blocks no writer: its reader gets some time. */
-static bool waits_for_room(int descriptor, int *patience)
+/* Another writer may take the room before we write; so little is written that a terminal takes it mostly. */
+static ssize_t write_a_little(int descriptor, const void *data, size_t length)
 {
-    enum { STEP = 10 };
-    struct pollfd full = {.fd = descriptor, .events = POLLOUT};
-    *patience -= STEP;
-    return *patience >= 0 && poll(&full, 1, STEP) >= 0;
+    enum { LITTLE = 256 };
+    struct pollfd room = {.fd = descriptor, .events = POLLOUT};
+    if (poll(&room, 1, 0) <= 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return write(descriptor, data, length < LITTLE ? length : LITTLE);
+}
+
+/* A terminal, which knows no other way not to wait than a file description of our own. */
+static ssize_t write_opened_anew(int descriptor, const void *data, size_t length)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (own < 0) /* another user's terminal */
+        return write_a_little(descriptor, data, length);
+    ssize_t written = write(own, data, length);
+    int error = errno;
+    close(own);
+    errno = error;
+    return written;
+}
+
+/* As it is set, or as if O_NONBLOCK were: that flag is shared with others who write to the same file. */
+static ssize_t write_without_waiting(int descriptor, mode_t mode, const void *data, size_t length)
+{
+    struct iovec all = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
+    if (S_ISSOCK(mode))
+        return send(descriptor, data, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (S_ISREG(mode) || fcntl(descriptor, F_GETFL) & O_NONBLOCK)
+        return write(descriptor, data, length);
+    ssize_t written = syscall(SYS_pwritev2, descriptor, &all, 1L, -1L, -1L, (long)RWF_NOWAIT);
+    bool unknown = written < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL || errno == EPERM);
+    return unknown ? write_opened_anew(descriptor, data, length) : written;
+}
+
+/* Half a text is of no use. A pipe grows as far as the system lets it. */
+static bool pipe_has_room(int descriptor, size_t length)
+{
+    int unread = 0, size = fcntl(descriptor, F_GETPIPE_SZ);
+    if (length <= PIPE_BUF || size < 0 || ioctl(descriptor, FIONREAD, &unread))
+        return true;                                    /* it takes all or nothing by itself, or says why */
+    size_t needed = (size_t)unread + length + PIPE_BUF; /* the last page that was written to is full for others */
+    return needed <= (size_t)size || needed > INT_MAX || fcntl(descriptor, F_SETPIPE_SZ, (int)needed) >= (int)needed;
 }
 
 static size_t write_all(int descriptor, const char *data, size_t length)
 {
-    int patience = 200; /* milliseconds */
+    struct stat status;
     size_t done = 0;
+    if (fstat(descriptor, &status))
+        return 0;
+    if (S_ISFIFO(status.st_mode) && !pipe_has_room(descriptor, length)) {
+        errno = EAGAIN;
+        return 0;
+    }
     while (done < length) {
-        ssize_t some = write(descriptor, data + done, length - done);
+        ssize_t some = write_without_waiting(descriptor, status.st_mode, data + done, length - done);
         if (some > 0)
             done += (size_t)some;
         else if (!some)
             errno = ENOSPC;
-        if (!some || (some < 0 && errno != EINTR && !(errno == EAGAIN && waits_for_room(descriptor, &patience))))
+        if (!some || (some < 0 && errno != EINTR))
             break;
     }
     return done;

@@ -31,8 +31,10 @@ bool output_is_open(const struct output *);
 
 /* Writes all of it, as write(2) does: how many bytes were written, and errno if that is less. Nothing is written to a
  * file that the program has opened in its place (EBADF). A pipe without a reader (EPIPE) and a file that would get
- * longer than RLIMIT_FSIZE (EFBIG) raise no signal. With O_NONBLOCK, the reader has a fifth of a second to make room
- * (EAGAIN). Thread-safe; the caller handles cancellation (base/uncancelled.h). */
+ * longer than RLIMIT_FSIZE (EFBIG) raise no signal. No reader is waited for, also where the descriptor is the program's
+ * and blocks: what a pipe, a terminal or a socket has no room for is not written (EAGAIN); a pipe takes all or nothing
+ * of what it could hold. A file on a disk may wait for the disk. Thread-safe; the caller handles cancellation
+ * (base/uncancelled.h). */
 size_t output_write(const struct output *, const void *data, size_t length);
 
 #endif

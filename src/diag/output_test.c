@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,31 +65,82 @@ static void a_pipe_without_a_reader_is_an_error_only(void **state)
     close(ends[1]);
 }
 
-static void *read_later(void *argument)
+/* Writes until there is no room for more. The descriptors block; a write that waits is ended by the alarm. */
+static void fill(const struct output *output)
 {
-    static char sink[1 << 17];
-    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
-    for (ssize_t length = 1; length > 0;)
-        length = read(*(int *)argument, sink, sizeof sink);
-    return NULL;
+    static const char block[512];
+    while (output_write(output, block, sizeof block) == sizeof block)
+        ;
+    assert_int_equal(errno, EAGAIN);
+    while (output_write(output, block, 1) == 1)
+        ;
+    assert_int_equal(errno, EAGAIN);
 }
 
-/* Its reader is slow for a moment; then there is none that reads. */
-static void a_full_pipe_gets_some_time(void **state)
+static void no_reader_of_a_pipe_is_waited_for(void **state)
 {
-    static char block[1 << 17]; /* twice what a pipe holds */
     int ends[2];
-    pthread_t reader;
-    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    char byte[4096];
+    assert_int_equal(pipe(ends), 0);
     struct output output = {.descriptor = ends[1]};
-    assert_in_range(output_write(&output, block, sizeof block), 1, sizeof block - 1);
-    assert_int_equal(errno, EAGAIN);
-    assert_int_equal(fcntl(ends[0], F_SETFL, 0), 0);
-    assert_int_equal(pthread_create(&reader, NULL, read_later, &ends[0]), 0);
-    assert_int_equal(output_write(&output, block, sizeof block), sizeof block);
-    close(ends[1]);
-    assert_int_equal(pthread_join(reader, NULL), 0);
+    fill(&output);
+    assert_int_equal(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0); /* the program's descriptor is as it was */
+    assert_int_equal(read(ends[0], byte, sizeof byte), sizeof byte);
+    assert_int_equal(output_write(&output, "line\n", 5), 5);
     close(ends[0]);
+    close(ends[1]);
+}
+
+static void a_pipe_takes_all_or_nothing(void **state)
+{
+    static char block[3 << 16], sink[sizeof block]; /* more than a pipe holds at first */
+    int ends[2], unread;
+    assert_int_equal(pipe(ends), 0);
+    struct output output = {.descriptor = ends[1]};
+    assert_int_equal(output_write(&output, block, sizeof block), sizeof block);
+    assert_int_equal(read(ends[0], sink, sizeof sink), sizeof sink);
+    fill(&output);
+    assert_int_equal(ioctl(ends[0], FIONREAD, &unread), 0);
+    for (size_t length = 5000; length < 16 << 20; length *= 2) { /* up to more than the system lets it grow to */
+        static char large[16 << 20];
+        int before = unread;
+        size_t written = output_write(&output, large, length);
+        assert_true(written == length || !written);
+        assert_int_equal(ioctl(ends[0], FIONREAD, &unread), 0);
+        assert_int_equal(unread, before + (int)written);
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void no_reader_of_a_socket_is_waited_for(void **state)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    struct output output = {.descriptor = ends[1]};
+    fill(&output);
+    close(ends[0]);
+    assert_int_equal(output_write(&output, "line\n", 5), 0);
+    assert_int_equal(errno, EPIPE);
+    close(ends[1]);
+}
+
+/* As by Ctrl-S, and as one whose window is a program that reads no more. */
+static void no_reader_of_a_terminal_is_waited_for(void **state)
+{
+    char name[64];
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(master >= 0 && !grantpt(master) && !unlockpt(master) && !ptsname_r(master, name, sizeof name));
+    struct output output = {.descriptor = open(name, O_RDWR | O_NOCTTY)};
+    assert_true(output.descriptor >= 0);
+    assert_int_equal(output_write(&output, "line\n", 5), 5);
+    assert_int_equal(tcflow(output.descriptor, TCOOFF), 0);
+    assert_int_equal(output_write(&output, "line\n", 5), 0);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(tcflow(output.descriptor, TCOON), 0);
+    fill(&output);
+    close(master);
+    close(output.descriptor);
 }
 
 static void the_programs_own_signal_stays(void **state)
@@ -165,11 +219,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pipe_without_a_reader_is_an_error_only),
-        cmocka_unit_test(a_full_pipe_gets_some_time),
+        cmocka_unit_test(no_reader_of_a_pipe_is_waited_for),
+        cmocka_unit_test(a_pipe_takes_all_or_nothing),
+        cmocka_unit_test(no_reader_of_a_socket_is_waited_for),
+        cmocka_unit_test(no_reader_of_a_terminal_is_waited_for),
         cmocka_unit_test(the_programs_own_signal_stays),
         cmocka_unit_test_setup_teardown(a_file_ends_at_its_limit, begin, end),
         cmocka_unit_test_setup_teardown(a_programs_file_in_its_place_is_left_alone, begin, end),
         cmocka_unit_test(what_cannot_be_opened_says_why),
     };
+    alarm(30); /* for a write that waits */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

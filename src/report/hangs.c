@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "diag/log_room.h"
 #include "process/process.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/context/context.h"
@@ -156,5 +157,5 @@ bool hangs_look(struct process *process)
         look_at_objects(&hangs, process, OBJECT_QP, keep_story);
     mutex_release(&process->control);
     memcpy(before, hangs.list, sizeof before);
-    return hangs.untold;
+    return hangs.untold || log_room_waits();
 }

@@ -22,12 +22,13 @@ static void append(const char *text, size_t length)
 {
     struct output output;
     int error = output_open(&output, path_of(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
-    if (error) {
-        log_always("check: %s can't be written: %s", path_of(), strerror(error));
-        return;
+    if (!error) {
+        if (output_write(&output, text, length) < length)
+            error = errno;
+        output_close(&output);
     }
-    output_write(&output, text, length);
-    output_close(&output);
+    if (error)
+        log_always("check: %s can't be written: %s", path_of(), strerror(error));
 }
 
 void finding_file_begin(void)
