@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse upstream look site model replays install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse upstream look site model replays mutants install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -105,6 +105,11 @@ look:
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/look/look.py $(CASE)
 
+# Changes the code in 200 places, one at a time in a copy, and says which tests notice: hours. NUMBERS="3 17" judges those anew. Stopped, it goes on where it was.
+mutants:
+	@tools/build/setup.sh build check
+	@tests/mutants/mutants.py run $(NUMBERS)
+
 matrix:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
@@ -134,4 +139,4 @@ install uninstall:
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" tools/build/install.sh $@
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-cov build-replays dist
+	@rm -rf build build-asan build-tsan build-fuzz build-cov build-mutants build-replays dist

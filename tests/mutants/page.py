@@ -1,0 +1,90 @@
+"""Writes docs/evidence/mutants.md: each mutant's place, change and fate."""
+import collections
+import os
+
+HEAD = """# Mutants: what the tests miss
+
+`make mutants` changes one place of the production code at a time, in a copy of the tree, and runs the tests of that place's layer: first the
+test that the file's name points to, then the rest of its suites, until one fails. %(count)d such changes were drawn with the seed
+%(seed)d over `src/wire`, `src/cm`, `src/transport` and `src/verbs` (`tests/mutants/drawn`), as many for each layer: first a kind of change, then a
+place of that kind. The list was drawn, and committed, before any test was written for one of them. What does not compile, what the compiler warns of and what gives the
+same machine code was not drawn.
+
+Only the layer's own suites count (`SUITES` in `tests/mutants/copied.py`). A mutant that others would notice, such as `clients` or the
+builds with sanitizers, is not killed by that.
+
+- **killed**: a test fails, ends by a signal, or takes more than ten times as long as without the mutant. A test that has threads or processes must fail twice.
+- **equivalent**: no program can see a difference; the reason is given.
+- **left**: no test of the layer's suites sees it; the reason is given where there is one.
+
+%(sum)s
+
+## Each of them
+
+A change that has more than a line is shown by its first one that differs. Lines are those of the commit in which the list was drawn.
+
+| # | place | change | fate |
+|---|---|---|---|
+"""
+
+
+def shown(mutant):
+    """The line that differs, before and after."""
+    before, after = mutant.before.split("\n"), mutant.after.split("\n")
+    for index in range(max(len(before), len(after))):
+        old, new = (before[index:] or [""])[0], (after[index:] or [""])[0]
+        if old != new:
+            return index, old.strip(), new.strip()
+    return 0, before[0].strip(), after[0].strip()
+
+
+def cell(text):
+    text = text.replace("|", "\\|")
+    return "``%s``" % text if text else "nothing"
+
+
+def fate_of(mutant, fates, argued):
+    number = str(mutant.number)
+    test, how = fates.get(number, ("", ""))
+    if test:
+        return "killed", "killed: *%s* %s" % (test, how)
+    if number in argued:
+        kind, _, reason = argued[number].partition(": ")
+        return kind, "**%s**: %s" % (kind, reason)
+    if number in fates:
+        return "left", "**left**"
+    return "not judged", "not judged"
+
+
+def row(mutant, words):
+    index, old, new = shown(mutant)
+    return "| %d | `%s:%d` | %s: %s → %s | %s |\n" % (mutant.number, mutant.path, mutant.line + index, mutant.kind, cell(old), cell(new), words)
+
+
+def sums(mutants, kinds):
+    layers = collections.Counter((mutant.layer, kinds[mutant.number]) for mutant in mutants)
+    names = ["killed", "equivalent", "left", "not judged"]
+    table = "| layer | mutants | %s |\n|---|---|%s\n" % (" | ".join(names), "---|" * len(names))
+    order = list(dict.fromkeys(mutant.layer for mutant in mutants))
+    for layer in order:
+        counts = [layers[layer, name] for name in names]
+        table += "| `%s` | %d | %s |\n" % (layer, sum(counts), " | ".join(map(str, counts)))
+    whole = [sum(layers[layer, name] for layer in order) for name in names]
+    return table + "| all | %d | %s |" % (len(mutants), " | ".join(map(str, whole)))
+
+
+def read_argued(path):
+    """Lines of a number, `equivalent` or `left`, and the reason: "17 equivalent: ...". """
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(" ", 1) for line in file if line.strip())
+
+
+def write_page(path, mutants, fates, argued, seed):
+    rows, kinds = "", {}
+    for mutant in mutants:
+        kinds[mutant.number], words = fate_of(mutant, fates, argued)
+        rows += row(mutant, words)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(HEAD % {"count": len(mutants), "seed": seed, "sum": sums(mutants, kinds)} + rows)
