@@ -125,11 +125,11 @@ static bool run_hear(struct replay_queue *queue, const struct record *record)
     return true;
 }
 
-/* The value that an atomic found is the program's, and other queue pairs change it at the same time. */
+/* The value that an atomic found is the program's, and other queue pairs change it at the same time. It is the last
+ * header of its answer, and the only one of all that memory decides. */
 static size_t compared(const struct packet *packet, size_t length)
 {
-    uint32_t flags = op_table[packet->opcode].flags;
-    return flags & OP_ATOMIC && flags & OP_RESPONSE ? length - sizeof packet->original : length;
+    return op_table[packet->opcode].flags & OP_ATOMICACKETH ? length - sizeof packet->original : length;
 }
 
 static bool run_transmit(struct replay_queue *queue, const struct record *record)

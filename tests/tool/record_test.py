@@ -117,6 +117,16 @@ def other_services_are_run_again_too():
         assert again["same"] and again["queue_pairs"] >= 2, (program, again["wrong"])
 
 
+def what_an_atomic_found_is_not_compared():
+    """Its word is the program's, and begins at 5 here: the replay has no such memory."""
+    path = f"{TEMPORARY}/atomics.rec"
+    done = softverbs("run", "--record", path, "--", f"{BUILD}/tests/tool/atomics")
+    expect(done, out=b"0 5\n0 9\n0 77\n0 77\n0 77\n")
+    again = _replayed(path)
+    assert again["same"] and again["queue_pairs"] == 1, again["wrong"]
+    assert sum("transmits RC ATOMIC_ACKNOWLEDGE" in step["words"] for step in again["steps"]) == 3, again["steps"]
+
+
 def a_stripped_recording_has_no_payload():
     payload = b"\x7b" * 64  # of ibv_rc_pingpong
     path, out = f"{TEMPORARY}/payload.rec", f"{TEMPORARY}/stripped.rec"
