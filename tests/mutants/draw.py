@@ -3,6 +3,8 @@
 Nothing is drawn that can't be committed or that changes nothing: what does not compile, what the compiler warns of, and what it
 makes the same machine code of as of the original, with -O1.
 """
+import concurrent.futures
+import json
 import os
 import random
 import re
@@ -22,41 +24,39 @@ def production_files(top, layer):
 
 
 class Compiler:
-    """Compiles single files of a copy with the flags of its build."""
+    """Compiles single files of a layer, of a copy, with the flags of its build."""
 
-    def __init__(self, copy):
-        import json
-        self.copy = copy
+    def __init__(self, copy, layer):
+        self.copy, self.out, self.commands, self.originals = copy, "drawn-%s.o" % layer, {}, {}
         with open(os.path.join(copy.build, "compile_commands.json"), encoding="utf-8") as file:
-            self.commands = {os.path.normpath(os.path.join(entry["directory"], entry["file"])): entry["command"] for entry in json.load(file)}
-        self.originals = {}
+            for entry in json.load(file):
+                if entry["output"].startswith("src/%s/lib%s.a.p/" % (layer, layer)):
+                    self.commands[os.path.normpath(os.path.join(entry["directory"], entry["file"]))] = entry["command"]
 
     def compile(self, name):
         """The machine code, None where there is an error or a warning."""
-        words = shlex.split(self.commands[os.path.normpath(self.copy.path(name))])
-        out = os.path.join(self.copy.build, "drawn.o")
-        words = [word for word in words if not word.startswith("-M") and not word.endswith(".d") and word != "-O0"]
-        words = [word for word in words if word != "ccache"]
-        words[words.index("-o") + 1] = out
-        words = [word for index, word in enumerate(words) if words[index - 1] != "-MQ"]
-        words += ["-O1", "-g0", "-Werror", "-U_FORTIFY_SOURCE"]
-        done = subprocess.run(words, cwd=self.copy.build, stderr=subprocess.DEVNULL)
+        words = [word for word in shlex.split(self.commands[os.path.normpath(self.copy.path(name))]) if word not in ("ccache", "-MD")]
+        words = [word for index, word in enumerate(words) if not {word, words[index - 1]} & {"-MQ", "-MF"}]
+        words[words.index("-o") + 1] = self.out
+        done = subprocess.run([*words, "-O1", "-g0", "-Werror", "-U_FORTIFY_SOURCE"], cwd=self.copy.build, stderr=subprocess.DEVNULL)
         if done.returncode:
             return None
-        with open(out, "rb") as file:
+        with open(os.path.join(self.copy.build, self.out), "rb") as file:
             return file.read()
 
     def differs(self, name, text, site):
         if name not in self.originals:
             self.originals[name] = self.compile(name)
+            if self.originals[name] is None:
+                raise RuntimeError("%s does not compile as it is" % name)
         self.copy.write(name, text[:site.start] + site.new + text[site.end:])
         code = self.compile(name)
         self.copy.write(name, text)
         return code is not None and code != self.originals[name]
 
 
-def draw_layer(copy, compiler, layer, count, chance):
-    places = {}
+def draw_layer(copy, layer, count, seed):
+    places, compiler, chance = {}, Compiler(copy, layer), random.Random("%d %s" % (seed, layer))
     for name in production_files(copy.tree, layer):
         for site in sites_of(copy.read(name)):
             places.setdefault(site.kind, []).append((name, site))
@@ -69,12 +69,13 @@ def draw_layer(copy, compiler, layer, count, chance):
         if (name, line) not in lines and compiler.differs(name, text, site):
             lines.add((name, line))
             drawn.append((name, line, kind, before, after))
-    return sorted(drawn)
+            print("%s: %d of %d" % (layer, len(drawn), count), flush=True)
+    return [(layer, *one) for one in sorted(drawn)]
 
 
 def draw(copy, layers, count, seed):
-    compiler, chance, mutants = Compiler(copy), random.Random(seed), []
-    for layer in layers:
-        for name, line, kind, before, after in draw_layer(copy, compiler, layer, count, chance):
-            mutants.append(Mutant(len(mutants) + 1, layer, name, line, kind, before, after))
-    return mutants
+    """Two layers at a time."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        lists = pool.map(lambda layer: draw_layer(copy, layer, count, seed), layers)
+        found = [one for drawn in lists for one in drawn]
+    return [Mutant(number, *one) for number, one in enumerate(found, 1)]
