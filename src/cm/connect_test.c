@@ -11,6 +11,7 @@
 #include "cm/testing/rig.h"
 
 static const struct cm_ece no_ece;
+static const nanos req_wait = 6144 * NANOS_MILLISECOND;
 
 static void both_ends_hear_what_the_other_said(void **state)
 {
@@ -53,6 +54,123 @@ static void both_ends_hear_what_the_other_said(void **state)
     rig_pass(rig, CM_RTU);
     assert_int_equal(rig_event(&rig->b, CM_ESTABLISHED)->uid, 0xc0);
     rig_quiet(rig);
+    rig_end(rig, &all);
+}
+
+/* --- each field of the messages that the program and the route decide */
+
+static void a_request_has_the_path_of_its_route(void **state)
+{
+    static const struct {
+        uint8_t hops;
+        uint16_t remote_lid;
+        bool local;
+    } rows[] = {{64, 0xffff, false}, {2, 0xffff, false}, {1, 0, true}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rig *rig = *state;
+        struct cm_parameters parameters = rig_parameters(0x11);
+        struct connected all = {.listener = rig_listen(&rig->b, RIG_PORT), .active = rig_resolve(&rig->a, RIG_PORT)};
+        struct cm_route *route = &all.active->route;
+        route->hop_limit = rows[i].hops;
+        route->flow_label = 0x12345;
+        route->traffic_class = 0x68;
+        route->lifetime = 20;
+        assert_int_equal(service_connect(all.active, &parameters, &no_ece, rig->now), 0);
+        const struct cm_path *path = &rig_next(rig, CM_REQ)->message.req.primary;
+        assert_int_equal(path->local_lid, 0xffff);
+        assert_int_equal(path->remote_lid, rows[i].remote_lid);
+        assert_int_equal(path->subnet_local, rows[i].local);
+        assert_int_equal(path->hop_limit, rows[i].hops);
+        assert_int_equal(path->flow_label, 0x12345);
+        assert_int_equal(path->traffic_class, 0x68);
+        assert_int_equal(path->ack_timeout, 21);
+        assert_memory_equal(path->local_gid, rig->a.port.gid, 16);
+        assert_memory_equal(path->remote_gid, rig->b.port.gid, 16);
+        rig_lose(rig, CM_REQ);
+        rig_end(rig, &all);
+    }
+}
+
+static void a_request_has_what_its_program_says(void **state)
+{
+    struct rig *rig = *state;
+    struct cm_parameters parameters = rig_parameters(0xff000011);
+    struct connected all = {.listener = rig_listen(&rig->b, RIG_PORT), .active = rig_resolve(&rig->a, RIG_PORT)};
+    all.active->route.from.mtu = 4;
+    assert_int_equal(service_connect(all.active, &parameters, &no_ece, rig->now), 0);
+    const struct cm_message *message = &rig_next(rig, CM_REQ)->message;
+    const struct cm_req *req = &message->req;
+    assert_int_equal(message->transaction, 0x100000000 | message->local_id);
+    assert_int_equal(req->service, (uint64_t)CM_SPACE_TCP << 16 | RIG_PORT);
+    assert_int_equal(req->guid, rig->a.port.guid);
+    assert_int_equal(req->qpn, 0x11);
+    assert_int_equal(req->transport, CM_TRANSPORT_RC);
+    assert_int_equal(req->responder_resources, 3);
+    assert_int_equal(req->initiator_depth, 5);
+    assert_int_equal(req->retry_count, 7);
+    assert_int_equal(req->rnr_retry_count, 6);
+    assert_int_equal(req->remote_response_timeout, 20);
+    assert_int_equal(req->local_response_timeout, 20);
+    assert_int_equal(req->max_cm_retries, MANAGER_REPEATS);
+    assert_int_equal(req->pkey, 0xffff);
+    assert_int_equal(req->mtu, 4);
+    rig_lose(rig, CM_REQ);
+    rig_end(rig, &all);
+}
+
+/* Programs read them in event->param.conn. */
+static void flags_and_retries_come_to_the_other_program(void **state)
+{
+    for (unsigned flags = 0; flags < 4; flags++) {
+        struct rig *rig = *state;
+        struct cm_parameters parameters = rig_parameters(0x11), answer = rig_parameters(0x22);
+        struct connected all = {.listener = rig_listen(&rig->b, RIG_PORT), .active = rig_resolve(&rig->a, RIG_PORT)};
+        parameters.flow_control = answer.srq = flags & 1;
+        parameters.srq = answer.flow_control = flags >> 1;
+        answer.rnr_retry_count = 4;
+        assert_int_equal(service_connect(all.active, &parameters, &no_ece, rig->now), 0);
+        rig_pass(rig, CM_REQ);
+        const struct cm_event *event = rig_event(&rig->b, CM_CONNECT_REQUEST);
+        assert_int_equal(event->parameters.flow_control, flags & 1);
+        assert_int_equal(event->parameters.srq, flags >> 1);
+        all.passive = identifier_find(&rig->b.manager, event->number);
+        assert_int_equal(service_accept(all.passive, 0xc0, &answer, &no_ece, rig->now), 0);
+        rig_pass(rig, CM_REP);
+        event = rig_event(&rig->a, CM_CONNECT_RESPONSE);
+        assert_int_equal(event->parameters.flow_control, flags >> 1);
+        assert_int_equal(event->parameters.srq, flags & 1);
+        assert_int_equal(event->parameters.rnr_retry_count, 4);
+        assert_int_equal(service_confirm(all.active, rig->now), 0);
+        rig_pass(rig, CM_RTU);
+        rig_event(&rig->b, CM_ESTABLISHED);
+        rig_end(rig, &all);
+    }
+}
+
+/* A refusal has the private data of who refused, and where nobody answered the route says who was asked. */
+static void an_end_without_a_connection_says_what_is_known(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    assert_int_equal(service_reject(all.passive, 0, "sorry", 6, rig->now), 0);
+    rig_pass(rig, CM_REJ);
+    const struct cm_event *event = rig_event(&rig->a, CM_REJECTED);
+    assert_int_equal(event->status, CM_REJECT_CONSUMER);
+    assert_int_equal(event->parameters.private_length, 148);
+    assert_string_equal((char *)event->parameters.private_data, "sorry");
+    rig_end(rig, &all);
+    all = rig_start(rig);
+    for (unsigned i = 0; i <= MANAGER_REPEATS; i++) {
+        rig_lose(rig, CM_REQ);
+        rig_no_event(&rig->a);
+        rig_wait(rig, req_wait);
+    }
+    event = rig_event(&rig->a, CM_UNREACHABLE);
+    assert_int_equal(event->status, -ETIMEDOUT);
+    assert_memory_equal(event->route.gid, rig->b.port.gid, 16);
+    assert_int_equal(event->parameters.private_length, 0);
+    rig_settle(rig);
     rig_end(rig, &all);
 }
 
@@ -168,6 +286,10 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
     const struct CMUnitTest tests[] = {
         TEST(both_ends_hear_what_the_other_said),
+        TEST(a_request_has_the_path_of_its_route),
+        TEST(a_request_has_what_its_program_says),
+        TEST(flags_and_retries_come_to_the_other_program),
+        TEST(an_end_without_a_connection_says_what_is_known),
         TEST(queue_pairs_get_what_both_agreed_on),
         TEST(disconnecting_takes_both_programs),
         TEST(nobody_listening_is_a_reject),

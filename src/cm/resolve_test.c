@@ -47,6 +47,75 @@ static void a_service_resolves_to_a_queue_pair(void **state)
     rig_end(rig, &all);
 }
 
+/* Over IP all services have one Q_Key, that of librdmacm: a program's own would reach nobody. With AF_IB it counts. */
+static void over_ip_the_q_key_is_not_the_programs(void **state)
+{
+    static const struct {
+        uint16_t family;
+        uint32_t own, told;
+    } rows[] = {{AF_INET, 0x1234, CM_QKEY}, {AF_INET, 0, CM_QKEY}, {AF_IB, 0x1234, 0x1234}, {AF_IB, 0, CM_QKEY}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rig *rig = *state;
+        struct connected all = rig_start(rig);
+        struct cm_parameters parameters = rig_parameters(0x22);
+        parameters.qkey = rows[i].own;
+        rig_arrive(rig, &all);
+        all.passive->source.family = rows[i].family;
+        assert_int_equal(service_accept(all.passive, 0xc0, &parameters, &no_ece, rig->now), 0);
+        rig_pass(rig, CM_SIDR_REP);
+        assert_int_equal(rig_event(&rig->a, CM_ESTABLISHED)->parameters.qkey, rows[i].told);
+        rig_end(rig, &all);
+    }
+}
+
+static void an_answer_has_the_options_of_who_gives_it(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    struct cm_parameters parameters = rig_parameters(0x22);
+    rig_arrive(rig, &all);
+    assert_int_equal(service_accept(all.passive, 0xc0, &parameters,
+                                    &(struct cm_ece){.vendor = 0xb1b2b3, .options = 0x1234}, rig->now),
+                     0);
+    rig_pass(rig, CM_SIDR_REP);
+    const struct cm_event *event = rig_event(&rig->a, CM_ESTABLISHED);
+    assert_int_equal(event->ece.vendor, 0xb1b2b3);
+    assert_int_equal(event->ece.options, 0x1234);
+    assert_string_equal((char *)event->parameters.private_data, "data");
+    rig_end(rig, &all);
+}
+
+/* As Linux: rdma_ack_cm_event's caller that only confirms has no queue pair to name. */
+static void confirming_a_request_answers_it_without_a_queue_pair(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    assert_int_equal(service_confirm(all.passive, rig->now), 0);
+    rig_pass(rig, CM_SIDR_REP);
+    const struct cm_event *event = rig_event(&rig->a, CM_ESTABLISHED);
+    assert_int_equal(event->parameters.qpn, 0);
+    assert_int_equal(event->parameters.qkey, CM_QKEY);
+    rig_end(rig, &all);
+}
+
+/* What a refused or silent peer has not said is 0. */
+static void a_refusal_names_no_queue_pair(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    assert_int_equal(service_reject(all.passive, 0, "no", 3, rig->now), 0);
+    rig_next(rig, CM_SIDR_REP)->message.sidr_rep.qpn = 0x77; /* of a peer that says one nevertheless */
+    rig_pass(rig, CM_SIDR_REP);
+    const struct cm_event *event = rig_event(&rig->a, CM_UNREACHABLE);
+    assert_int_equal(event->parameters.qpn, 0);
+    assert_int_equal(event->parameters.qkey, 0);
+    assert_int_equal(event->parameters.private_length, 136);
+    assert_false(event->has_route);
+    rig_end(rig, &all);
+}
+
 static void queue_pairs_of_datagrams_need_no_peer(void **state)
 {
     struct rig *rig = *state;
@@ -290,6 +359,10 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, make, rig_free)
     const struct CMUnitTest tests[] = {
         TEST(a_service_resolves_to_a_queue_pair),
+        TEST(over_ip_the_q_key_is_not_the_programs),
+        TEST(an_answer_has_the_options_of_who_gives_it),
+        TEST(confirming_a_request_answers_it_without_a_queue_pair),
+        TEST(a_refusal_names_no_queue_pair),
         TEST(queue_pairs_of_datagrams_need_no_peer),
         TEST(a_lost_request_is_sent_again),
         TEST(a_lost_reply_is_sent_again_without_asking_the_program),

@@ -131,6 +131,20 @@ static void c9_6_1_every_fault_has_its_name(void **state)
     assert_int_equal(decode_sealed((uint8_t[64]){0x1d, 0x10}, 40), WIRE_UNEXPECTED);
 }
 
+/* A length of UDP has 16 bits; one of them that is no multiple of four is wrong for that, and not for its ICRC. */
+static void the_longest_datagram_is_looked_at(void **state)
+{
+    uint8_t *bytes = calloc(1, UINT16_MAX + 1);
+    uint16_t identification = 0;
+    bytes[0] = 0x04;
+    assert_int_equal(decode_sealed(bytes, UINT16_MAX), WIRE_PAD);
+    assert_true(datagram_identify(&ipv4, bytes, UINT16_MAX, &identification));
+    assert_int_equal(identification, ipv4.identification);
+    assert_int_equal(decode_sealed(bytes, UINT16_MAX + 1), WIRE_ICRC);
+    assert_false(datagram_identify(&ipv4, bytes, UINT16_MAX + 1, &identification));
+    free(bytes);
+}
+
 /* Flips each bit of a datagram and of everything that its ICRC covers below: each must be noticed. */
 static void a17_3_3_every_flipped_bit_is_noticed(void **state)
 {
@@ -248,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_trailer_makes_pieces_the_same_datagram),
         cmocka_unit_test(what_does_not_fit_or_cannot_be_had_is_not_encoded),
         cmocka_unit_test(c9_6_1_every_fault_has_its_name),
+        cmocka_unit_test(the_longest_datagram_is_looked_at),
         cmocka_unit_test(a17_3_3_every_flipped_bit_is_noticed),
         cmocka_unit_test(every_identification_is_found),
         cmocka_unit_test(corruption_is_noticed_without_the_identification),

@@ -251,6 +251,16 @@ static void the_last_byte_lands_last(void **state)
         }
 }
 
+/* Memory that is not there is link/guard_test.c's. */
+static void memory_that_is_there_can_be_read_and_written(void **state)
+{
+    struct iovec pieces[] = {{source, ROOM}, {target, 3}, {target + 7, 0}};
+    assert_true(payload_is_there(&(struct payload){.length = ROOM + 3, .count = 3, .pieces = pieces}));
+    assert_true(payload_is_there(&(struct payload){.length = 0}));
+    assert_true(payload_can_land(pieces, 3));
+    assert_true(payload_can_land(NULL, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +270,7 @@ int main(void)
         cmocka_unit_test(nothing_past_the_payload_is_read),
         cmocka_unit_test(a_failed_pull_leaves_the_end_alone),
         cmocka_unit_test(a_region_may_be_copied_onto_itself),
+        cmocka_unit_test(memory_that_is_there_can_be_read_and_written),
         cmocka_unit_test(the_last_byte_lands_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

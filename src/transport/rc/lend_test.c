@@ -134,6 +134,98 @@ static void the_lender_goes_on_behind_the_last_answer(void **state)
     acknowledges(rig, first + 9);
 }
 
+/* An answer in the middle of a READ has no AETH, and so no MSN: its owner may end within the READ. */
+static void a_read_that_its_receiver_leaves_half_answered_keeps_the_msn(void **state)
+{
+    static const enum operation with_msn[] = {OPERATION_READ_RESPONSE_FIRST, OPERATION_READ_RESPONSE_LAST,
+                                              OPERATION_READ_RESPONSE_ONLY, OPERATION_ACKNOWLEDGE,
+                                              OPERATION_ATOMIC_ACKNOWLEDGE};
+    struct rig *rig = *state;
+    rc_lend(&rig->engine.rc);
+    for (uint32_t i = 0; i < sizeof with_msn / sizeof *with_msn; i++) {
+        answer(rig, with_msn[i], first + 2 * i, SYNDROME_ACK, 11 + i);
+        answer(rig, OPERATION_READ_RESPONSE_MIDDLE, first + 2 * i + 1, 0, 0);
+        rc_reclaim(&rig->engine.rc);
+        refuses(rig, SYNDROME_NAK_SEQUENCE, first + 2 * i + 2);
+        assert_int_equal(rig->out.msn, 11 + i);
+    }
+}
+
+/* A syndrome is an ACKNOWLEDGE's: that of an answer with data says nothing about a refusal. */
+static void what_was_refused_is_expected_again_and_what_was_answered_is_not(void **state)
+{
+    static const struct {
+        enum operation operation;
+        uint8_t syndrome;
+        uint32_t next;
+    } rows[] = {
+        {OPERATION_ACKNOWLEDGE, SYNDROME_ACK, 1},
+        {OPERATION_ACKNOWLEDGE, SYNDROME_RNR, 0},
+        {OPERATION_ACKNOWLEDGE, SYNDROME_NAK_REMOTE_ACCESS, 0},
+        {OPERATION_READ_RESPONSE_LAST, SYNDROME_ACK, 1},
+        {OPERATION_READ_RESPONSE_MIDDLE, SYNDROME_RNR, 1},
+    };
+    struct rig *rig = *state;
+    uint32_t at = first + 1;
+    rc_lend(&rig->engine.rc);
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++, at += 5) {
+        answer(rig, rows[i].operation, at, rows[i].syndrome, 1);
+        rc_reclaim(&rig->engine.rc);
+        refuses(rig, SYNDROME_NAK_SEQUENCE, at + rows[i].next);
+    }
+}
+
+static void an_answer_to_a_repeated_request_moves_nothing_back(void **state)
+{
+    struct rig *rig = *state;
+    rc_lend(&rig->engine.rc);
+    answer(rig, OPERATION_ACKNOWLEDGE, first + 4, SYNDROME_ACK, 3);
+    answer(rig, OPERATION_ACKNOWLEDGE, first + 3, SYNDROME_ACK, 3);
+    answer(rig, OPERATION_ACKNOWLEDGE, first - 1, SYNDROME_RNR, 3);
+    rc_reclaim(&rig->engine.rc);
+    refuses(rig, SYNDROME_NAK_SEQUENCE, first + 5);
+}
+
+/* The first packet shows that the peer is connected, whoever takes it; where we transmit already, no event is left. */
+static void lending_shows_once_that_the_peer_is_there(void **state)
+{
+    struct rig *rig = *state;
+    struct rig *early = calloc(1, sizeof *early);
+    rig_make(early);
+    engine_start_receiving(&early->engine, first);
+    rc_lend(&early->engine.rc);
+    raises(early, IBV_EVENT_COMM_EST);
+    rc_lend(&early->engine.rc);
+    raises_nothing(early);
+    free(early);
+    rc_lend(&rig->engine.rc);
+    raises_nothing(rig);
+}
+
+static void who_takes_over_has_heard_of_the_peer(void **state)
+{
+    struct rig *late = calloc(1, sizeof *late);
+    rig_make(late);
+    engine_start_receiving(&late->engine, 0);
+    rc_take_over(&late->engine.rc, &(struct engine_position){.expected_psn = first, .msn = 7});
+    post_receive(late, 8);
+    arrives(late, SEND_ONLY, first, .bytes = 8, .packet = {.ack_requested = true});
+    raises_nothing(late);
+    acknowledges(late, first);
+    assert_int_equal(late->out.msn, 8);
+    free(late);
+}
+
+static void an_engine_that_does_not_receive_has_no_position(void **state)
+{
+    struct rig *fresh = calloc(1, sizeof *fresh);
+    rig_make(fresh);
+    assert_false(rc_may_lend(&fresh->engine.rc));
+    engine_start_receiving(&fresh->engine, first);
+    assert_true(rc_may_lend(&fresh->engine.rc));
+    free(fresh);
+}
+
 static void the_rest_of_a_message_that_is_lost_with_its_receiver_is_refused(void **state)
 {
     struct rig *rig = *state;
@@ -155,6 +247,12 @@ int main(void)
         script(a_gap_that_was_told_is_not_told_again),
         script(a_repeated_atomic_is_answered_by_who_executed_it),
         script(the_lender_goes_on_behind_the_last_answer),
+        script(a_read_that_its_receiver_leaves_half_answered_keeps_the_msn),
+        script(what_was_refused_is_expected_again_and_what_was_answered_is_not),
+        script(an_answer_to_a_repeated_request_moves_nothing_back),
+        script(lending_shows_once_that_the_peer_is_there),
+        script(who_takes_over_has_heard_of_the_peer),
+        script(an_engine_that_does_not_receive_has_no_position),
         script(the_rest_of_a_message_that_is_lost_with_its_receiver_is_refused),
     };
     return cmocka_run_group_tests_name("lend", tests, NULL, NULL);

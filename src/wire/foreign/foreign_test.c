@@ -21,7 +21,10 @@ static struct {
     } begun[COPIES];
     unsigned begun_count, out, in;    /* those that have not happened; all */
     unsigned refused_out, refused_in; /* so many are refused */
-    bool fails;                       /* the next fence */
+    unsigned fences;
+    bool fails;     /* the next fence */
+    size_t region;  /* the memory is regions of so many bytes; 0: one */
+    size_t missing; /* nothing is there from this offset on; 0: all is */
 } device;
 
 static uint8_t stage[STAGE], landings[FOREIGN_LANDINGS * FOREIGN_PIECE], aheads[FOREIGN_AHEAD * FOREIGN_PIECE];
@@ -58,6 +61,7 @@ static bool copy_in(void *of, void *to, const void *from, size_t length)
 static bool fence(void *of)
 {
     bool fine = !device.fails;
+    device.fences++;
     for (unsigned i = 0; i < device.begun_count && fine; i++)
         memcpy(device.begun[i].to, device.begun[i].from, device.begun[i].length);
     device.begun_count = 0;
@@ -67,7 +71,7 @@ static bool fence(void *of)
 
 static bool is_there(void *of, const void *from, size_t length)
 {
-    return true;
+    return !device.missing || (uintptr_t)from - BASE + length <= device.missing;
 }
 
 static const struct foreign *find(const void *from, size_t *length)
@@ -76,7 +80,8 @@ static const struct foreign *find(const void *from, size_t *length)
     static const struct foreign foreign = {&operations, NULL, stage, STAGE, landings, aheads};
     if ((uintptr_t)from - BASE >= MEMORY)
         return NULL;
-    *length = MEMORY - ((uintptr_t)from - BASE);
+    size_t region = device.region ? device.region : MEMORY;
+    *length = region - ((uintptr_t)from - BASE) % region;
     return &foreign;
 }
 
@@ -181,6 +186,43 @@ static void a_settled_message_leaves_the_others_waiting(void **state)
     assert_int_equal(device.in, 2);
 }
 
+/* As where a receive has several elements. */
+static void packets_to_places_apart_land_each_there(void **state)
+{
+    static const size_t offsets[] = {0, MEMORY / 2, MEMORY / 2 + PACKET, MEMORY / 4};
+    bool lost = false;
+    for (unsigned i = 0; i < 4; i++)
+        assert_true(land(&lost, offsets[i], i == 3));
+    for (unsigned i = 0; i < 4; i++)
+        assert_memory_equal(device.bytes + offsets[i], pattern + offsets[i], PACKET);
+    assert_int_equal(device.in, 4); /* two of them together, and the last word */
+    assert_false(foreign_waits() || lost);
+}
+
+static void what_waited_for_another_place_and_is_refused_is_lost(void **state)
+{
+    for (unsigned ends = 0; ends < 2; ends++) {
+        bool lost = false;
+        assert_true(land(&lost, 0, false));
+        device.refused_in = 1;
+        assert_false(land(&lost, MEMORY / 2, ends));
+        foreign_settle_message(&lost);
+        assert_true(lost);
+        foreign_settle();
+    }
+}
+
+/* A wait costs as much as a copy. */
+static void what_has_landed_is_not_waited_for_again(void **state)
+{
+    bool lost[2] = {false};
+    assert_true(land(&lost[0], 0, false) && land(&lost[1], MEMORY / 2, false));
+    assert_true(foreign_settle());
+    assert_int_equal(device.fences, 1); /* one for both */
+    assert_true(foreign_settle());
+    assert_int_equal(device.fences, 1);
+}
+
 static const char first_sender, second_sender;
 
 /* A packet of an element that begins at the device's start; true: its bytes are right. */
@@ -278,6 +320,69 @@ static void bytes_without_a_name_are_read_anew(void **state)
     assert_true(send_from(&first_sender, PACKET, MEMORY) && send_from(&first_sender, 2 * PACKET, MEMORY));
 }
 
+/* It has no lane: that of another sender stays. */
+static void an_element_of_one_packet_disturbs_nobody(void **state)
+{
+    fill(0);
+    assert_true(send_from(&first_sender, 0, MEMORY) && send_from(&first_sender, PACKET, MEMORY));
+    unsigned copies = device.out;
+    for (unsigned i = 0; i < FOREIGN_LANES; i++)
+        assert_true(send_from(stage + i, 0, PACKET));
+    assert_int_equal(device.out, copies + FOREIGN_LANES);
+    assert_true(send_from(&first_sender, 2 * PACKET, MEMORY));
+    assert_int_equal(device.out, copies + FOREIGN_LANES);
+}
+
+static void a_piece_is_there_when_each_region_of_it_is(void **state)
+{
+    struct iovec piece = {at(PACKET / 2), 2 * PACKET};
+    device.region = PACKET;
+    assert_true(foreign_is_there(&piece));
+    device.missing = 2 * PACKET + PACKET / 2;
+    assert_true(foreign_is_there(&piece));
+    for (device.missing = PACKET / 2; device.missing < 2 * PACKET + PACKET / 2; device.missing += PACKET / 2)
+        assert_false(foreign_is_there(&piece));
+    device.missing = 0;
+    assert_false(foreign_is_there(&(struct iovec){at(MEMORY - PACKET), 2 * PACKET})); /* the end of the device */
+    assert_true(foreign_is_there(&(struct iovec){at(0), 0}));
+}
+
+static uint64_t *word_at(size_t offset)
+{
+    return (uint64_t *)(void *)(device.bytes + offset);
+}
+
+static void a_word_is_compared_and_swapped(void **state)
+{
+    uint64_t found = 0;
+    *word_at(64) = 5;
+    assert_true(foreign_compare_and_swap(at(64), 6, 7, &found));
+    assert_int_equal(found, 5);
+    assert_int_equal(*word_at(64), 5);
+    assert_true(foreign_compare_and_swap(at(64), 5, 7, &found));
+    assert_int_equal(found, 5);
+    assert_int_equal(*word_at(64), 7);
+    device.refused_out = 1;
+    assert_false(foreign_compare_and_swap(at(64), 7, 8, &found));
+    device.refused_in = 1;
+    assert_false(foreign_compare_and_swap(at(64), 7, 8, &found));
+    assert_int_equal(*word_at(64), 7);
+}
+
+static void a_word_is_fetched_and_added_to(void **state)
+{
+    uint64_t found = 0;
+    *word_at(64) = 5;
+    assert_true(foreign_fetch_and_add(at(64), 3, &found));
+    assert_int_equal(found, 5);
+    assert_int_equal(*word_at(64), 8);
+    device.refused_out = 1;
+    assert_false(foreign_fetch_and_add(at(64), 3, &found));
+    device.refused_in = 1;
+    assert_false(foreign_fetch_and_add(at(64), 3, &found));
+    assert_int_equal(*word_at(64), 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +393,9 @@ int main(void)
         cmocka_unit_test_setup(a_refused_landing_is_its_own_messages, prepare),
         cmocka_unit_test_setup(a_failed_fence_is_all_flying_messages, prepare),
         cmocka_unit_test_setup(a_settled_message_leaves_the_others_waiting, prepare),
+        cmocka_unit_test_setup(packets_to_places_apart_land_each_there, prepare),
+        cmocka_unit_test_setup(what_waited_for_another_place_and_is_refused_is_lost, prepare),
+        cmocka_unit_test_setup(what_has_landed_is_not_waited_for_again, prepare),
         cmocka_unit_test_setup(an_element_is_read_in_long_pieces, prepare),
         cmocka_unit_test_setup(what_is_sent_again_is_read_already, prepare),
         cmocka_unit_test_setup(the_start_of_an_element_is_read_anew, prepare),
@@ -295,6 +403,10 @@ int main(void)
         cmocka_unit_test_setup(what_was_refused_is_not_sent, prepare),
         cmocka_unit_test_setup(bytes_that_are_there_are_read_once, prepare),
         cmocka_unit_test_setup(bytes_without_a_name_are_read_anew, prepare),
+        cmocka_unit_test_setup(an_element_of_one_packet_disturbs_nobody, prepare),
+        cmocka_unit_test_setup(a_piece_is_there_when_each_region_of_it_is, prepare),
+        cmocka_unit_test_setup(a_word_is_compared_and_swapped, prepare),
+        cmocka_unit_test_setup(a_word_is_fetched_and_added_to, prepare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

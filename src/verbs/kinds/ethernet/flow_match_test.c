@@ -362,6 +362,97 @@ static void a_destination_is_known_when_all_its_bits_are(void **state)
     free(rule);
 }
 
+/* Frames are sorted by the address outside of a tunnel: that of the inner frame says nothing about it. */
+static void the_address_within_a_tunnel_is_no_destination(void **state)
+{
+    for (unsigned outer = 0; outer < 3; outer++) { /* 0: none; 1: in front of the inner one; 2: behind it */
+        struct specs specs = {0};
+        struct flow_rule *rule;
+        for (unsigned place = 1; place <= 2; place++) {
+            if (place == outer)
+                ADD(&specs, eth, IBV_FLOW_SPEC_ETH, .val.dst_mac = {1, 2, 3, 4, 5, 6},
+                    .mask.dst_mac = {255, 255, 255, 255, 255, 255});
+            if (place == 1)
+                ADD(&specs, eth, IBV_FLOW_SPEC_ETH | INNER, .val.dst_mac = {9, 9, 9, 9, 9, 9},
+                    .mask.dst_mac = {255, 255, 255, 255, 255, 255});
+        }
+        assert_int_equal(try_compile(&specs, &rule), REASON_NONE);
+        if (outer)
+            assert_memory_equal(flow_destination(rule), ((uint8_t[]){1, 2, 3, 4, 5, 6}), 6);
+        else
+            assert_null(flow_destination(rule));
+        free(rule);
+    }
+}
+
+/* Only Ethernet has a destination of six bytes where the header begins. */
+static void another_header_is_no_destination(void **state)
+{
+    struct specs specs = {0};
+    struct flow_rule *rule;
+    ADD(&specs, gre, IBV_FLOW_SPEC_GRE, .mask = {.c_ks_res0_ver = 0xffff, .protocol = 0xffff});
+    ADD(&specs, esp, IBV_FLOW_SPEC_ESP, .mask = {.spi = 0xffffffff, .seq = 0xffffffff});
+    assert_int_equal(try_compile(&specs, &rule), REASON_NONE);
+    assert_null(flow_destination(rule));
+    free(rule);
+}
+
+/* Within a tunnel as outside of it. */
+static void the_headers_within_a_tunnel_are_matched_by_their_fields(void **state)
+{
+    static const struct {
+        uint8_t mac;
+        uint16_t type, port;
+        bool matches;
+    } rows[] = {{3, ETHER_TYPE_IPV4, 8, true},
+                {1, ETHER_TYPE_IPV4, 8, false},
+                {3, ETHER_TYPE_IPV6, 8, false},
+                {3, ETHER_TYPE_IPV4, 4789, false}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct frame_maker maker = vxlan();
+        struct specs specs = {0};
+        ADD(&specs, eth, IBV_FLOW_SPEC_ETH | INNER, .val = {{2, 0, 0, 0, 0, rows[i].mac}, {0}, htons(rows[i].type), 0},
+            .mask = {{255, 255, 255, 255, 255, 255}, {0}, 0xffff, 0});
+        ADD(&specs, tcp_udp, IBV_FLOW_SPEC_TCP | INNER, .val.dst_port = htons(rows[i].port), .mask.dst_port = 0xffff);
+        assert_int_equal(matches(&specs, &maker), rows[i].matches);
+    }
+}
+
+static void sizes_and_masks_that_no_header_has_are_refused(void **state)
+{
+    struct specs drop = {0}, tag = {0}, count = {0}, nobody = {0}, flags = {0}, inner = {0};
+    struct ibv_counters counters;
+    ADD(&drop, action_drop, IBV_FLOW_SPEC_ACTION_DROP, );
+    drop.bytes[offsetof(struct ibv_flow_spec_action_drop, size)] += 8;
+    assert_int_equal(refusal(&drop), REASON_FLOW_SPEC);
+    ADD(&tag, action_tag, IBV_FLOW_SPEC_ACTION_TAG, .tag_id = 1);
+    tag.bytes[offsetof(struct ibv_flow_spec_action_tag, size)] -= 4;
+    assert_int_equal(refusal(&tag), REASON_FLOW_SPEC);
+    ADD(&count, counter_action, IBV_FLOW_SPEC_ACTION_COUNT, .counters = &counters);
+    count.bytes[offsetof(struct ibv_flow_spec_counter_action, size)] -= 8;
+    assert_int_equal(refusal(&count), REASON_FLOW_SPEC);
+    ADD(&nobody, counter_action, IBV_FLOW_SPEC_ACTION_COUNT, .counters = NULL);
+    assert_int_equal(refusal(&nobody), REASON_FLOW_SPEC);
+    ADD(&flags, ipv4_ext, IBV_FLOW_SPEC_IPV4_EXT, .mask.flags = 8);
+    assert_int_equal(refusal(&flags), REASON_FLOW_SPEC);
+    ADD(&inner, eth, IBV_FLOW_SPEC_ETH, .val.ether_type = 0); /* the same header twice, but within and without */
+    ADD(&inner, eth, IBV_FLOW_SPEC_ETH | INNER, .val.ether_type = 0);
+    assert_int_equal(refusal(&inner), REASON_NONE);
+    ADD(&inner, eth, IBV_FLOW_SPEC_ETH | INNER, .val.ether_type = 0);
+    assert_int_equal(refusal(&inner), REASON_FLOW_SPEC);
+}
+
+static void a_rule_has_counters_up_to_its_limit(void **state)
+{
+    struct specs specs = {0};
+    struct ibv_counters counters;
+    for (unsigned i = 0; i < FLOW_COUNTERS_MAX; i++)
+        ADD(&specs, counter_action, IBV_FLOW_SPEC_ACTION_COUNT, .counters = &counters);
+    assert_int_equal(refusal(&specs), REASON_NONE);
+    ADD(&specs, counter_action, IBV_FLOW_SPEC_ACTION_COUNT, .counters = &counters);
+    assert_int_equal(refusal(&specs), REASON_FLOW_SPEC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +470,11 @@ int main(void)
         cmocka_unit_test(actions_are_taken_over),
         cmocka_unit_test(rules_that_make_no_sense_are_refused),
         cmocka_unit_test(a_destination_is_known_when_all_its_bits_are),
+        cmocka_unit_test(the_address_within_a_tunnel_is_no_destination),
+        cmocka_unit_test(another_header_is_no_destination),
+        cmocka_unit_test(the_headers_within_a_tunnel_are_matched_by_their_fields),
+        cmocka_unit_test(sizes_and_masks_that_no_header_has_are_refused),
+        cmocka_unit_test(a_rule_has_counters_up_to_its_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
