@@ -174,6 +174,62 @@ static void an_end_without_a_connection_says_what_is_known(void **state)
     rig_end(rig, &all);
 }
 
+static bool is_zero(const void *memory, size_t size)
+{
+    const uint8_t *bytes = memory;
+    return !*bytes && !memcmp(bytes, bytes + 1, size - 1);
+}
+
+/* Without IP addressing the request is AF_IB's, and the addresses are those of the packet. */
+static void a_request_without_ip_addresses_is_from_the_packets(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    struct dispatch_datagram request = host_arrival(&rig->b, &rig->a, rig_next(rig, CM_REQ));
+    request.route.neighbor = UINT32_MAX;
+    assert_true(connect_requested(all.listener, &request.message, NULL, &request.route, rig->now));
+    const struct cm_event *event = rig_event(&rig->b, CM_CONNECT_REQUEST);
+    assert_int_equal(event->parameters.private_length, 92);
+    all.passive = identifier_find(&rig->b.manager, event->number);
+    assert_int_equal(all.passive->source.family, AF_IB);
+    assert_memory_equal(all.passive->source.gid, rig->b.port.gid, 16);
+    assert_int_equal(all.passive->destination.family, AF_IB);
+    assert_memory_equal(all.passive->destination.gid, rig->a.port.gid, 16);
+    assert_int_equal(all.passive->destination.port, 0);
+    assert_true(is_zero(&all.passive->options, sizeof all.passive->options));
+    rig_lose(rig, CM_REQ);
+    rig_end(rig, &all);
+}
+
+static void a_request_without_memory_has_not_come(void **state)
+{
+    for (unsigned i = 1;; i++) {
+        struct rig *rig = *state;
+        struct connected all = rig_start(rig);
+        struct dispatch_datagram request = host_arrival(&rig->b, &rig->a, rig_next(rig, CM_REQ));
+        unsigned blocks = rig->b.blocks;
+        rig->b.fail_after = i;
+        bool had_memory = connect_requested(all.listener, &request.message, NULL, &request.route, rig->now);
+        rig->b.fail_after = 0;
+        if (!had_memory) {
+            assert_int_equal(rig->b.blocks, blocks);
+            rig_no_event(&rig->b);
+            assert_int_equal(all.listener->account.requests, 0);
+        } else {
+            rig_event(&rig->b, CM_CONNECT_REQUEST);
+            assert_true(i > 3); /* identifier, event and session */
+        }
+        rig_lose(rig, CM_REQ);
+        rig_settle(rig);
+        identifiers_destroy(&rig->b.manager, NULL, rig->now);
+        all.listener = NULL;
+        rig_end(rig, &all);
+        if (had_memory)
+            break;
+        assert_true(i < 10);
+    }
+}
+
 static struct ibv_qp_attr attributes(const struct identifier *identifier, enum ibv_qp_state state, int expected)
 {
     struct ibv_qp_attr attr;
@@ -290,6 +346,8 @@ int main(void)
         TEST(a_request_has_what_its_program_says),
         TEST(flags_and_retries_come_to_the_other_program),
         TEST(an_end_without_a_connection_says_what_is_known),
+        TEST(a_request_without_ip_addresses_is_from_the_packets),
+        TEST(a_request_without_memory_has_not_come),
         TEST(queue_pairs_get_what_both_agreed_on),
         TEST(disconnecting_takes_both_programs),
         TEST(nobody_listening_is_a_reject),

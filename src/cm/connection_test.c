@@ -204,8 +204,9 @@ static void a_repeated_req_is_answered_by_mra_while_the_program_thinks(void **st
     rig_no_event(&rig->b);
     all.passive = NULL; /* stays when the listener goes, since it was fetched */
     rig_wait(rig, 2 * req_wait);
-    rig_quiet(rig); /* the MRA asked for 65536 + 2048 ms */
-    rig_wait(rig, 67584 * NANOS_MILLISECOND);
+    rig_wait(rig, 67584 * NANOS_MILLISECOND - 2 * req_wait - 1); /* the MRA asked for 65536 + 2048 ms */
+    rig_quiet(rig);
+    rig_wait(rig, 1);
     rig_lose(rig, CM_REQ);
     identifiers_destroy(&rig->b.manager, NULL, rig->now);
     all.listener = NULL;

@@ -509,6 +509,38 @@ static void the_probe_for_af_ib_succeeds(void **state)
     identifier_destroy(identifier, rig->now);
 }
 
+/* A service ID's low 16 bits are the port, and the rest says the port space. */
+static void a_service_of_af_ib_says_its_port_space(void **state)
+{
+    static const struct {
+        uint64_t service, mask;
+        uint16_t own, space;
+    } rows[] = {
+        {0x1060007, UINT64_MAX, CM_SPACE_IB, CM_SPACE_TCP},
+        {0x1110007, UINT64_MAX, CM_SPACE_IB, CM_SPACE_UDP},
+        {0x13f0007, UINT64_MAX, CM_SPACE_IB, CM_SPACE_IB},
+        {0x1060007, UINT64_MAX, CM_SPACE_TCP, CM_SPACE_TCP},
+        {0x1110007, UINT64_MAX, CM_SPACE_TCP, 0},
+        {0x1070007, UINT64_MAX, CM_SPACE_IB, 0},
+        {0x1060000 | 1ull << 60, UINT64_MAX, CM_SPACE_IB, 0},
+    };
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct identifier *identifier;
+        struct cm_address address = {
+            .family = AF_IB, .service = rows[i].service, .service_mask = rows[i].mask, .port = 7};
+        assert_int_equal(
+            identifier_create(&rig->a.manager, &rig->a.queue, 1, rows[i].own, QP_TYPE_CONNECTED, &identifier), 0);
+        assert_int_equal(identifier_bind(identifier, &address), rows[i].space ? 0 : EPROTONOSUPPORT);
+        if (rows[i].space) {
+            assert_int_equal(identifier->port_space, rows[i].space);
+            assert_true(identifier->source.service == ((uint64_t)rows[i].space << 16 | 7));
+            assert_true(identifier->source.service_mask == UINT64_MAX);
+        }
+        identifier_destroy(identifier, rig->now);
+    }
+}
+
 static void port_spaces_have_their_queue_pairs(void **state)
 {
     struct rig *rig = *state;
@@ -648,6 +680,7 @@ int main(void)
         TEST(who_goes_is_asked_for_no_more),
         TEST(an_unbound_source_takes_the_scope_of_the_destination),
         TEST(the_probe_for_af_ib_succeeds),
+        TEST(a_service_of_af_ib_says_its_port_space),
         TEST(port_spaces_have_their_queue_pairs),
         TEST(flow_labels_follow_from_the_ports),
         TEST(a_path_of_the_program_is_the_route),

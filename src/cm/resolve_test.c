@@ -44,6 +44,7 @@ static void a_service_resolves_to_a_queue_pair(void **state)
     assert_true(event->has_route);
     assert_memory_equal(event->route.gid, rig->b.port.gid, 16);
     rig_no_event(&rig->b); /* the passive side is connected without one */
+    rig_quiet(rig);
     rig_end(rig, &all);
 }
 
@@ -99,7 +100,7 @@ static void confirming_a_request_answers_it_without_a_queue_pair(void **state)
     rig_end(rig, &all);
 }
 
-/* What a refused or silent peer has not said is 0. */
+/* A peer that refuses has not said them. */
 static void a_refusal_names_no_queue_pair(void **state)
 {
     struct rig *rig = *state;
@@ -252,6 +253,21 @@ static void a_reply_from_another_address_is_nobodys(void **state)
     rig_end(rig, &all);
 }
 
+/* No peer has rejected it. */
+static void a_second_answer_is_refused_for_the_state(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    struct cm_parameters parameters = rig_parameters(0x22);
+    rig_arrive(rig, &all);
+    rig_accept(rig, &all);
+    assert_int_equal(service_accept(all.passive, 0xc0, &parameters, &no_ece, rig->now), EINVAL);
+    assert_int_equal(rig->b.refused, REASON_CM_CONNECTION_STATE);
+    rig_pass(rig, CM_SIDR_REP);
+    rig_event(&rig->a, CM_ESTABLISHED);
+    rig_end(rig, &all);
+}
+
 static void other_commands_mean_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -373,6 +389,7 @@ int main(void)
         TEST(destroyed_before_the_answer_the_peer_is_rejected),
         TEST(a_full_backlog_rejects),
         TEST(a_reply_from_another_address_is_nobodys),
+        TEST(a_second_answer_is_refused_for_the_state),
         TEST(other_commands_mean_nothing),
         TEST(services_do_not_mix),
         TEST(joining_tells_the_group_with_a_number_of_its_own),

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-# What judges each layer, its own suites alone. The verbs' results and errno have their tests in tests/api (tests/README.md).
+# The suites that judge each layer, its own alone. The verbs' results and errno have their tests in tests/api (tests/README.md).
 SUITES = {"wire": ["wire"], "cm": ["cm"], "transport": ["transport"], "verbs": ["verbs", "api", "refusals", "tags"]}
 # A page against the programs of the others, which needs all of them.
 LEFT_OUT = {"conformance"}
@@ -41,7 +41,7 @@ class Copy:
             file.write(text)
 
     def ninja(self, targets):
-        """What it printed where it failed, None where it did not."""
+        """The output of a build that fails, or None."""
         done = subprocess.run(["ninja", "-j", "1", "-C", self.build, *targets], capture_output=True, text=True)
         return done.stdout if done.returncode else None
 

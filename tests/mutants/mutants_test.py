@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What mutants.py makes of made-up files; prints TAP."""
+"""Tests of mutants.py with made-up files; prints TAP."""
 import os
 import sys
 import tempfile

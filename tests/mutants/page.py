@@ -7,8 +7,8 @@ HEAD = """# Mutants: what the tests miss
 `make mutants` changes one place of the production code at a time, in a copy of the tree, and runs the tests of that place's layer: first the
 test that the file's name points to, then the rest of its suites, until one fails. %(count)d such changes were drawn with the seed
 %(seed)d over `src/wire`, `src/cm`, `src/transport` and `src/verbs` (`tests/mutants/drawn`), as many for each layer: first a kind of change, then a
-place of that kind. The list was drawn, and committed, before any test was written for one of them. What does not compile, what the compiler warns of and what gives the
-same machine code was not drawn.
+place of that kind. The list was drawn, and committed, before any test was written for one of them. A change was not drawn if it does not compile, if the compiler
+warns of it, or if the machine code is the same.
 
 Only the layer's own suites count (`SUITES` in `tests/mutants/copied.py`). A mutant that others would notice, such as `clients` or the
 builds with sanitizers, is not killed by that.
