@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+enum { UC = 3, RAW_PACKET = 8, XRC_SEND = 9, XRC_RECV = 10 }; /* of enum ibv_qp_type */
+
 static void each_type_has_its_requester_and_responder(void **state)
 {
     static const struct {
@@ -15,12 +17,12 @@ static void each_type_has_its_requester_and_responder(void **state)
         bool datagram, requests, responds;
         uint8_t transport, extended;
     } rows[] = {
-        {IBV_QPT_RC, false, true, true, CM_TRANSPORT_RC, 0},
-        {IBV_QPT_UC, false, false, false, CM_TRANSPORT_UC, 0},
-        {IBV_QPT_UD, true, false, false, CM_TRANSPORT_RC, 0},
-        {IBV_QPT_XRC_SEND, false, true, false, CM_TRANSPORT_EXTENDED, CM_EXTENDED_XRC},
-        {IBV_QPT_XRC_RECV, false, false, true, CM_TRANSPORT_RC, 0},
-        {IBV_QPT_RAW_PACKET, false, false, false, CM_TRANSPORT_RC, 0},
+        {QP_TYPE_CONNECTED, false, true, true, CM_TRANSPORT_RC, 0},
+        {UC, false, false, false, CM_TRANSPORT_UC, 0},
+        {QP_TYPE_DATAGRAM, true, false, false, CM_TRANSPORT_RC, 0},
+        {XRC_SEND, false, true, false, CM_TRANSPORT_EXTENDED, CM_EXTENDED_XRC},
+        {XRC_RECV, false, false, true, CM_TRANSPORT_RC, 0},
+        {RAW_PACKET, false, false, false, CM_TRANSPORT_RC, 0},
         {0, false, false, false, CM_TRANSPORT_RC, 0},
         {11, false, false, false, CM_TRANSPORT_RC, 0},
         {255, false, false, false, CM_TRANSPORT_RC, 0},
@@ -41,10 +43,10 @@ static void a_req_says_which_type_its_receiver_needs(void **state)
     static const struct {
         uint8_t transport, extended, needed;
     } rows[] = {
-        {CM_TRANSPORT_RC, 0, IBV_QPT_RC},
-        {CM_TRANSPORT_RC, CM_EXTENDED_XRC, IBV_QPT_RC},
-        {CM_TRANSPORT_UC, 0, IBV_QPT_UC},
-        {CM_TRANSPORT_EXTENDED, CM_EXTENDED_XRC, IBV_QPT_XRC_RECV},
+        {CM_TRANSPORT_RC, 0, QP_TYPE_CONNECTED},
+        {CM_TRANSPORT_RC, CM_EXTENDED_XRC, QP_TYPE_CONNECTED},
+        {CM_TRANSPORT_UC, 0, UC},
+        {CM_TRANSPORT_EXTENDED, CM_EXTENDED_XRC, XRC_RECV},
         {CM_TRANSPORT_EXTENDED, 0, 0},
         {CM_TRANSPORT_EXTENDED, 2, 0},
         {2, 0, 0}, /* reliable datagrams */
