@@ -120,18 +120,24 @@ static struct last_line *find_last(struct file *file, const char *text)
     return last_one;
 }
 
-bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, char line[LAST_LINES_TEXT])
+static void copy(const struct file *file, const struct last_line *line, struct last_lines_found *to)
+{
+    const char *behind = strstr(line->text, "] ");
+    snprintf(to->line, sizeof to->line, "%s", behind ? behind + 2 : line->text);
+    snprintf(to->program, sizeof to->program, "%.31s", file->head.program);
+    clean_text(to->line);
+    clean_text(to->program);
+}
+
+bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, struct last_lines_found *to)
 {
     char path[PATH_MAX / 16 + 64];
     struct file file;
     int error = errno, before = uncancelled_begin();
     snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", directory, pid, slot);
     struct last_line *found = read_file(path, &file) ? find_last(&file, text) : NULL;
-    if (found) {
-        const char *behind = strstr(found->text, "] ");
-        snprintf(line, LAST_LINES_TEXT, "%s", behind ? behind + 2 : found->text);
-        clean_text(line);
-    }
+    if (found)
+        copy(&file, found, to);
     uncancelled_end(before);
     errno = error;
     return found;

@@ -9,10 +9,11 @@
 
 enum {
     LAST_LINES = 20,
-    LAST_LINES_TEXT = 640,  /* bytes of a line with its end */
-    LAST_LINES_FILES = 64,  /* a user's files in a directory: the oldest give way */
-    LAST_LINES_DAYS = 7,    /* and those that are older */
-    LAST_LINES_VERSION = 1, /* of the file's form */
+    LAST_LINES_TEXT = 640,   /* bytes of a line with its end */
+    LAST_LINES_FILES = 64,   /* a user's files in a directory: the oldest give way */
+    LAST_LINES_DAYS = 7,     /* and those that are older */
+    LAST_LINES_VERSION = 1,  /* of the file's form */
+    LAST_LINES_PROGRAM = 32, /* bytes of a program's name with its end */
 };
 
 #define LAST_LINES_PREFIX "last-" /* of the names: last-PID-SLOT, mode 0600 */
@@ -23,7 +24,7 @@ struct last_lines_head {
     char name[16]; /* "softverbs lines" */
     uint32_t version;
     int32_t pid;
-    char program[32];
+    char program[LAST_LINES_PROGRAM];
 };
 
 struct last_line {
@@ -36,9 +37,15 @@ struct last_line {
  * same number in several PID namespaces. Makes no file before there is a line. */
 void last_lines_keep(const char *directory, unsigned slot);
 
-/* The last line that the process in this slot of the directory has kept with this text in it, without its beginning
- * ("softverbs: PROGRAM[PID] "); it is printable. False: there is none, or the file is another user's. */
-bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, char line[LAST_LINES_TEXT]);
+/* A line without its beginning ("softverbs: PROGRAM[PID] "), and the program. Both are printable. */
+struct last_lines_found {
+    char line[LAST_LINES_TEXT];
+    char program[LAST_LINES_PROGRAM];
+};
+
+/* The last line that the process in this slot of the directory has kept with this text in it. False: there is none, or
+ * the file is another user's. */
+bool last_lines_find(const char *directory, int pid, unsigned slot, const char *text, struct last_lines_found *);
 
 /* Adds a line, without its end. One that comes while another thread adds one for long is not kept. */
 void last_lines_add(const char *line);

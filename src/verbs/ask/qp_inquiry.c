@@ -72,10 +72,23 @@ static void name_process(struct qp *qp, const struct peer *peer, struct qp_inqui
 /* It has logged why before it refused, and may have ended at once. */
 static void read_its_log(struct qp *qp, struct qp_inquiry *inquiry)
 {
-    char text[32], line[LAST_LINES_TEXT];
+    char text[32];
+    struct last_lines_found found;
     snprintf(text, sizeof text, "] qp 0x%x: ", qp->attr.dest_qp_num);
-    if (last_lines_find(node_path(qp->process->node), inquiry->pid, inquiry->slot, text, line))
-        peer_words_logged(line, inquiry->who, inquiry->words);
+    if (!last_lines_find(node_path(qp->process->node), inquiry->pid, inquiry->slot, text, &found))
+        return;
+    if (!*inquiry->who)
+        snprintf(inquiry->who, sizeof inquiry->who, "process %d (%s)", (int)inquiry->pid, found.program);
+    peer_words_logged(found.line, inquiry->who, inquiry->words);
+}
+
+/* A packet that was sent again found its receiver gone and let go of it, before the NAK that it had sent was taken. */
+static void read_log_of_parted(struct qp *qp, struct qp_inquiry *inquiry)
+{
+    inquiry->pid = qp->path.parted_from;
+    inquiry->slot = qp->path.parted_slot;
+    if (inquiry->pid > 0)
+        read_its_log(qp, inquiry);
 }
 
 /* A process is reported as ended only if its socket or the table shows it. */
@@ -126,7 +139,9 @@ static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
     struct peer *found = node_find(qp->process->node, qp->attr.dest_qp_num), *peer = found ? found : qp->path.peer;
     if (peer)
         ask(qp, peer, inquiry, now);
-    else if (!inquiry->refused)
+    else if (inquiry->refused)
+        read_log_of_parted(qp, inquiry);
+    else
         peer_words_nobody(qp, inquiry->words);
     if (found)
         node_put(qp->process->node, found);

@@ -146,6 +146,7 @@ void qp_forget_peer(struct qp *qp)
     }
     qp->path.peer = NULL;
     qp->path.taken = false;
+    qp->path.parted_from = 0;
     qp->path.remote = NULL;
 }
 

@@ -45,13 +45,15 @@ struct qp_path {
     uint32_t port;     /* bit of its device in process->ports_down; never changes */
     bool taken;        /* the peer that we had took all that was sent, up to taken_psn, before it ended */
     uint32_t taken_psn;
+    pid_t parted_from;   /* the process of the peer that was let go as it had ended; 0: there was none */
     struct link *remote; /* the way to another host; NULL: the peer is on this one */
     nanos notified_at;   /* when congestion was last reported to it */
     bool local;          /* the address vector leads to this host */
     uint8_t sl;          /* InfiniBand: of the peer, for completions of receives, as its LID `lid` */
     uint16_t lid;
-    bool peer_claimed; /* its number was a process's of this host when the path was set */
-    bool peer_ended;   /* the process that it sent to has ended, and no process has its number since */
+    bool peer_claimed;    /* its number was a process's of this host when the path was set */
+    bool peer_ended;      /* the process that it sent to has ended, and no process has its number since */
+    uint16_t parted_slot; /* of `parted_from` */
     struct qp_direct direct;
 };
 

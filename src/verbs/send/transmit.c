@@ -41,9 +41,11 @@ bool qp_was_taken(struct qp *qp)
                 : qp->path.taken && qp->path.taken_psn == engine_sent_psn(qp_engine(qp));
 }
 
-/* Keeps how much the peer had taken, for qp_was_taken. */
+/* Keeps how much the peer had taken, for qp_was_taken, and who it was: a NAK that it sent may come later. */
 static void part_from_peer(struct qp *qp)
 {
+    qp->path.parted_from = qp->path.peer->pid;
+    qp->path.parted_slot = (uint16_t)qp->path.peer->slot;
     qp->path.taken = has_taken_all(qp);
     if (qp->path.taken)
         qp->path.taken_psn = engine_sent_psn(qp_engine(qp));

@@ -1,0 +1,171 @@
+/* A process refuses a request and ends. The requester learns first that it has ended, and lets go of it; the NAK comes
+ * then. The line of the failed request still has what the other process said of it. */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/testing/patience.h"
+#include "ipc/node.h"
+#include "lines.h"
+#include "process/process.h"
+#include "verbs/qp/qp.h"
+
+enum { SIZE = 64, NO_KEY = 0x7fffff00 };
+
+struct end {
+    struct ibv_cq *cq;
+    struct ibv_mr *mr;
+    struct ibv_qp *qp;
+};
+
+struct about {
+    uint32_t number;
+    union ibv_gid gid;
+};
+
+static char memory[SIZE];
+
+#define NEED(what)                                                                                                     \
+    do {                                                                                                               \
+        if (!(what)) {                                                                                                 \
+            printf("# line %d: %s\n", __LINE__, #what);                                                                \
+            fflush(stdout);                                                                                            \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+static void connect_to(struct ibv_qp *qp, const struct about *peer)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    NEED(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+                                .path_mtu = IBV_MTU_1024,
+                                .dest_qp_num = peer->number,
+                                .min_rnr_timer = 1,
+                                .ah_attr = {.is_global = 1, .port_num = 1, .grh.dgid = peer->gid}};
+    NEED(!ibv_modify_qp(qp, &attr,
+                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 20, .retry_cnt = 7, .rnr_retry = 7};
+    NEED(!ibv_modify_qp(qp, &attr,
+                        IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                            IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+static struct end open_end(int meeting)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    struct ibv_context *context = list && *list ? ibv_open_device(*list) : NULL;
+    struct end end;
+    struct about mine, peer;
+    NEED(context);
+    ibv_free_device_list(list);
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    end.cq = ibv_create_cq(context, 8, NULL, NULL, 0);
+    end.mr = ibv_reg_mr(pd, memory, SIZE, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_qp_init_attr init = {
+        .send_cq = end.cq, .recv_cq = end.cq, .qp_type = IBV_QPT_RC, .cap = {4, 4, 1, 1, 0}};
+    NEED(end.mr && (end.qp = ibv_create_qp(pd, &init)) && !ibv_query_gid(context, 1, 0, &mine.gid));
+    mine.number = end.qp->qp_num;
+    NEED(write(meeting, &mine, sizeof mine) == sizeof mine && read(meeting, &peer, sizeof peer) == sizeof peer);
+    connect_to(end.qp, &peer);
+    return end;
+}
+
+static void receive(struct end *end, uint32_t key)
+{
+    struct ibv_sge sge = {(uintptr_t)memory, SIZE, key};
+    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+    NEED(!ibv_post_recv(end->qp, &wr, &bad));
+}
+
+static void send_one(struct end *end)
+{
+    struct ibv_sge sge = {(uintptr_t)memory, SIZE, end->mr->lkey};
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+    NEED(!ibv_post_send(end->qp, &wr, &bad));
+}
+
+static enum ibv_wc_status next_status(struct end *end)
+{
+    struct ibv_wc wc;
+    time_t begun = time(NULL);
+    while (!ibv_poll_cq(end->cq, 1, &wc))
+        NEED((double)(time(NULL) - begun) <= PATIENCE_SECONDS);
+    return wc.status;
+}
+
+static void swap_signs(int meeting)
+{
+    char sign = 0;
+    NEED(write(meeting, &sign, 1) == 1 && read(meeting, &sign, 1) == 1);
+}
+
+/* Takes a message and answers it, so that there are rings both ways, and refuses the next. */
+static int refuse(int meeting)
+{
+    struct end end = open_end(meeting);
+    receive(&end, end.mr->lkey);
+    receive(&end, NO_KEY);
+    swap_signs(meeting);
+    NEED(next_status(&end) == IBV_WC_SUCCESS);
+    send_one(&end);
+    NEED(next_status(&end) == IBV_WC_SUCCESS);
+    NEED(next_status(&end) == IBV_WC_LOC_PROT_ERR);
+    return 0;
+}
+
+/* No thread takes what lies in the rings: the process that refused has ended by the time that the queue pair sends
+ * again. */
+static void let_go_of_it(struct end *end, pid_t peer)
+{
+    struct qp *qp = qp_of(end->qp);
+    int status = -1;
+    lock_take(&qp->process->progress);
+    send_one(end);
+    NEED(waitpid(peer, &status, 0) == peer && !status);
+    NEED(qp->path.peer && !node_alive(qp->process->node, qp->path.peer));
+    send_one(end);
+    NEED(!qp->path.peer);
+    lock_release(&qp->process->progress);
+}
+
+static bool a_refusal_is_told_when_its_process_was_let_go(void)
+{
+    int meeting[2];
+    char text[LINES], words[128];
+    NEED(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, meeting));
+    pid_t child = fork();
+    if (!child)
+        _exit(refuse(meeting[1]));
+    struct end end = open_end(meeting[0]);
+    receive(&end, end.mr->lkey);
+    swap_signs(meeting[0]);
+    send_one(&end);
+    NEED(next_status(&end) == IBV_WC_SUCCESS && next_status(&end) == IBV_WC_SUCCESS);
+    let_go_of_it(&end, child);
+    NEED(next_status(&end) == IBV_WC_REM_OP_ERR);
+    lines_read(text);
+    snprintf(words, sizeof words, "REM_OP_ERR: process %d (%s) refused it: ", (int)child,
+             program_invocation_short_name);
+    const char *line = strstr(text, words);
+    if (!line || !strstr(line, "(its reason 201) (reason 109)"))
+        printf("# no \"%s\" in\n# %s", words, text);
+    return line && strstr(line, "(its reason 201) (reason 109)");
+}
+
+int main(void)
+{
+    NEED(lines_start());
+    bool fine = a_refusal_is_told_when_its_process_was_let_go();
+    printf("%sok 1 - a refusal is told when its process was let go\n1..1\n", fine ? "" : "not ");
+    lines_end();
+    return !fine;
+}
