@@ -9,7 +9,8 @@
  *   claims    the writer says for ever that it is within WRITEs, and computes: ibv_dereg_mr returns
  *
  * Exit status 0, or 1 with a sentence. */
-#include <sched.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,7 +19,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/testing/patience.h"
@@ -27,24 +30,41 @@
 
 enum { WRITERS = 80, LENGTH = 1 << 20, TIMEOUT = 8 };
 
+/* What a writer is told, and tells: the owner's address is there; its own is; it is its turn to begin. */
+enum { OWNER_THERE = 1, WRITER_THERE, BEGINS };
+
 /* The memory that all processes share besides verbs. */
 static struct stage {
     struct address owner[WRITERS], writer[WRITERS];
-    atomic_uint told[WRITERS], connected, writing;
+    atomic_uint told[WRITERS], ready, writing;
+    unsigned writers;
 } * stage;
 
 static char memory[LENGTH];
 
 enum mode { UNLOCKED, MANY, COMPUTES, CLAIMS };
 
+/* Asleep, as those that wait must not take the processors from the one for which they wait. */
 static void wait_until(atomic_uint *word, unsigned least)
 {
     double until = now_seconds() + PATIENCE_MANY_SECONDS;
-    while (atomic_load(word) < least) {
+    for (unsigned now; (now = atomic_load(word)) < least;) {
         if (now_seconds() > until)
             die("the other side does not go on");
-        sched_yield();
+        syscall(SYS_futex, word, FUTEX_WAIT, now, &(struct timespec){.tv_sec = 1}, NULL, 0);
     }
+}
+
+static void set(atomic_uint *word, unsigned value)
+{
+    atomic_store(word, value);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void add_one(atomic_uint *word)
+{
+    atomic_fetch_add(word, 1);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static bool write_once(struct endpoint *endpoint, struct ibv_qp *qp, const struct ibv_mr *mr, const struct address *to)
@@ -94,27 +114,47 @@ static void claim_seats(void)
         die("there are no seats");
 }
 
+static struct ibv_qp *join(unsigned me, struct endpoint *endpoint, struct ibv_mr **mr)
+{
+    wait_until(&stage->told[me], OWNER_THERE);
+    endpoint_open(endpoint, 4);
+    struct ibv_qp *qp = endpoint_create_qp(endpoint, IBV_QPT_RC, 4, 1);
+    *mr = endpoint_register(endpoint, memory, LENGTH);
+    memset(memory, 0xff, LENGTH);
+    stage->writer[me] = endpoint_address(endpoint, qp, *mr);
+    endpoint_connect(qp, &stage->owner[me], TIMEOUT);
+    set(&stage->told[me], WRITER_THERE);
+    return qp;
+}
+
+/* The first WRITEs go as packets, for which the owner maps a ring. The kernel holds its memory for each WRITE of the
+ * others that is under way, and so for as long as such a writer has no processor: rings that are made beside eighty
+ * writers took minutes. So each begins alone, and writes on when all have. */
+static void wait_for_others(unsigned me)
+{
+    if (me + 1 < stage->writers)
+        set(&stage->told[me + 1], BEGINS);
+    add_one(&stage->ready);
+    wait_until(&stage->ready, stage->writers);
+}
+
 /* Until the key is gone. */
 static void write_on(unsigned me, enum mode mode)
 {
     enum { USUAL = 3 };
     struct endpoint endpoint;
-    wait_until(&stage->told[me], 1);
-    endpoint_open(&endpoint, 4);
-    struct ibv_qp *qp = endpoint_create_qp(&endpoint, IBV_QPT_RC, 4, 1);
-    struct ibv_mr *mr = endpoint_register(&endpoint, memory, LENGTH);
-    memset(memory, 0xff, LENGTH);
-    stage->writer[me] = endpoint_address(&endpoint, qp, mr);
-    endpoint_connect(qp, &stage->owner[me], TIMEOUT);
-    atomic_store(&stage->told[me], 2);
-    wait_until(&stage->connected, 1);
+    struct ibv_mr *mr;
+    struct ibv_qp *qp = join(me, &endpoint, &mr);
+    wait_until(&stage->told[me], BEGINS);
     for (unsigned i = 0; write_once(&endpoint, qp, mr, &stage->owner[me]); i++) {
         if (i == USUAL && mode == UNLOCKED)
             close_all();
         if (i == USUAL && mode == CLAIMS)
             claim_seats();
+        if (i == USUAL)
+            wait_for_others(me);
         if (i == USUAL + (mode != CLAIMS))
-            atomic_fetch_add(&stage->writing, 1);
+            add_one(&stage->writing);
         if (i == USUAL && mode == CLAIMS)
             compute(0);
     }
@@ -125,6 +165,7 @@ static pid_t start_writers(unsigned count, enum mode mode)
 {
     pid_t last = 0;
     stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    stage->writers = count;
     for (unsigned i = 0; i < count; i++)
         if (!(last = fork())) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -143,13 +184,13 @@ static struct ibv_mr *let_write(struct endpoint *endpoint, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         queue_pairs[i] = endpoint_create_qp(endpoint, IBV_QPT_RC, 1, 1);
         stage->owner[i] = endpoint_address(endpoint, queue_pairs[i], mr);
-        atomic_store(&stage->told[i], 1);
+        set(&stage->told[i], OWNER_THERE);
     }
     for (unsigned i = 0; i < count; i++) {
-        wait_until(&stage->told[i], 2);
+        wait_until(&stage->told[i], WRITER_THERE);
         endpoint_connect(queue_pairs[i], &stage->writer[i], TIMEOUT);
     }
-    atomic_store(&stage->connected, 1);
+    set(&stage->told[0], BEGINS);
     wait_until(&stage->writing, count);
     return mr;
 }
