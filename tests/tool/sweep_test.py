@@ -132,6 +132,12 @@ def what_a_shell_had_started_before_goes_on():
     _wait(lambda: os.path.exists(path))
 
 
+def _environment(pid):
+    """That of the process, which is empty for a moment while it becomes another program (execve)."""
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return file.read()
+
+
 def signals_end_the_program_too():
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
         path = f"{TEMPORARY}/pid-{number}"
@@ -140,8 +146,7 @@ def signals_end_the_program_too():
         _wait(lambda path=path: os.path.exists(path))
         with open(path, encoding="utf-8") as file:
             pid = int(file.read())
-        with open(f"/proc/{pid}/environ", "rb") as file:  # no file that a command which is killed would leave
-            assert b"\0SOFTVERBS_LOG_FILE=/proc/%d/fd/" % sweep.pid in file.read()
+        _wait(lambda pid=pid, log=b"\0SOFTVERBS_LOG_FILE=/proc/%d/fd/" % sweep.pid: log in _environment(pid))  # a command that is killed leaves no file
         sweep.send_signal(number)
         assert sweep.wait(patience(20)) == -number, sweep.returncode
         _wait(lambda pid=pid: not _lives(pid))
