@@ -1,14 +1,16 @@
 /* Completions of a queue pair that is destroyed or reset are gone: what was in the CQ without them is all that is in
  * it, for its size as well. All in this process, with classic and with extended CQs. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "local_fixture.h"
 
-enum { SIZE = 16, HALF = SIZE / 2, ROUNDS = 6, SOON = 60, STREAM = 3000 };
+enum { SIZE = 16, HALF = SIZE / 2, ROUNDS = 6, STREAM = 3000 };
 
 struct counter {
     struct fixture fixture;
@@ -20,6 +22,8 @@ static struct counter open_counter(const void *row, uint32_t flags)
 {
     struct counter of = {.fixture = fixture_open(), .extended = *(const bool *)row};
     struct ibv_cq_init_attr_ex attr = {.cqe = SIZE, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    attr.channel = ibv_create_comp_channel(of.fixture.context);
+    EXPECT_TRUE(attr.channel);
     attr.comp_mask = flags ? IBV_CQ_INIT_ATTR_MASK_FLAGS : 0;
     attr.flags = flags;
     of.cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(of.fixture.context, &attr));
@@ -32,15 +36,27 @@ static struct ibv_qp *make_qp(struct counter *of)
     return local_loop(of->fixture.pd, of->cq);
 }
 
-/* Until they lie in their CQ, which is not polled. Polling another moves the process's packets as well. */
-static void wait_for_completions(struct counter *of)
+static bool has_event(struct counter *of, int wait)
 {
-    struct ibv_wc wc;
-    for (int i = 0; i < 500; i++)
-        EXPECT(ibv_poll_cq(of->fixture.cq, 1, &wc), ==, 0);
-    usleep(1000); /* of what the helper may have in hand */
+    struct pollfd channel = {.fd = of->cq->channel->fd, .events = POLLIN};
+    struct ibv_cq *cq;
+    void *context;
+    if (poll(&channel, 1, wait) <= 0)
+        return false;
+    EXPECT(ibv_get_cq_event(of->cq->channel, &cq, &context), ==, 0);
+    ibv_ack_cq_events(cq, 1);
+    return true;
 }
 
+/* The next event is of an entry to come: one for those that are there comes at once. */
+static void arm(struct counter *of)
+{
+    do
+        EXPECT(ibv_req_notify_cq(of->cq, 0), ==, 0);
+    while (has_event(of, 0));
+}
+
+/* Returns when the completions lie in the CQ, which is not polled: each raises an event. */
 static void write_many(struct counter *of, struct ibv_qp *qp, uint64_t from, uint64_t to)
 {
     struct ibv_sge sge = {(uintptr_t)of->fixture.memory, 8, of->fixture.mr->lkey};
@@ -48,27 +64,26 @@ static void write_many(struct counter *of, struct ibv_qp *qp, uint64_t from, uin
     wr.send_flags = IBV_SEND_SIGNALED;
     wr.wr.rdma.remote_addr = (uintptr_t)of->fixture.memory + 64;
     wr.wr.rdma.rkey = of->fixture.mr->rkey;
-    for (wr.wr_id = from; wr.wr_id < to; wr.wr_id++)
+    for (wr.wr_id = from; wr.wr_id < to; wr.wr_id++) {
+        arm(of);
         EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
-    wait_for_completions(of);
+        EXPECT_TRUE(has_event(of, PATIENCE));
+    }
 }
 
-/* The next completion, at once or after a while; -1: there is none. */
+/* The next completion; -1: there is none. */
 static int64_t next_id(struct counter *of, struct ibv_qp *qp)
 {
     struct ibv_cq_ex *cq = (struct ibv_cq_ex *)of->cq;
     struct ibv_poll_cq_attr attr = {0};
     struct ibv_wc wc = {0};
-    for (int i = 0; i < 2000; i++, usleep(i < 1000 ? 0 : 100)) {
-        if (!of->extended && ibv_poll_cq(of->cq, 1, &wc) == 1)
-            return wc.status || wc.qp_num != qp->qp_num ? -2 : (int64_t)wc.wr_id;
-        if (!of->extended || ibv_start_poll(cq, &attr))
-            continue;
-        int64_t id = cq->status || ibv_wc_read_qp_num(cq) != qp->qp_num ? -2 : (int64_t)cq->wr_id;
-        ibv_end_poll(cq);
-        return id;
-    }
-    return -1;
+    if (!of->extended && ibv_poll_cq(of->cq, 1, &wc) == 1)
+        return wc.status || wc.qp_num != qp->qp_num ? -2 : (int64_t)wc.wr_id;
+    if (!of->extended || ibv_start_poll(cq, &attr))
+        return -1;
+    int64_t id = cq->status || ibv_wc_read_qp_num(cq) != qp->qp_num ? -2 : (int64_t)cq->wr_id;
+    ibv_end_poll(cq);
+    return id;
 }
 
 static void expect_ids(struct counter *of, struct ibv_qp *qp, uint64_t from, uint64_t to)
@@ -236,7 +251,7 @@ static void a_stream_loses_nothing_when_others_are_withdrawn(const void *row)
 {
     struct stream stream = {.of = open_counter(row, 0)};
     pthread_t poller;
-    alarm(SOON);
+    alarm((unsigned)PATIENCE_MANY_SECONDS);
     stream.qp = make_qp(&stream.of);
     EXPECT(pthread_create(&poller, NULL, poll_stream, &stream), ==, 0);
     send_stream(&stream);
