@@ -1,12 +1,14 @@
 #include "litmus.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/poll.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/testing/patience.h"
 
@@ -212,59 +214,83 @@ bool litmus_L10(struct litmus *litmus)
     return reuse(litmus, FENCED);
 }
 
-/* Whether it was so at any moment, by another thread that looks all the time. */
+/* A look at the memory all the time: by another thread, and by this one whenever a timer interrupts it, also within the
+ * library. On a busy machine the other thread may have no processor at the moment that matters. */
 struct watch {
     pthread_t thread;
-    bool (*sees)(const struct litmus *);
+    timer_t timer;
+    void (*look)(struct watch *);
     const struct litmus *litmus;
     atomic_bool stop, seen, looks;
+    atomic_ullong counted; /* by the look itself */
 };
+
+static _Thread_local struct watch *interrupted;
+
+static void on_timer(int signal)
+{
+    if (interrupted)
+        interrupted->look(interrupted);
+}
+
+static void interrupt_often(struct watch *watching)
+{
+    enum { EACH = 20000 }; /* ns; interrupts that come much faster leave a busy processor no time */
+    struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1, ._sigev_un._tid = gettid()};
+    const struct itimerspec times = {.it_interval.tv_nsec = EACH, .it_value.tv_nsec = EACH};
+    interrupted = watching;
+    MUST(!sigaction(SIGUSR1, &action, NULL) && !timer_create(CLOCK_MONOTONIC, &event, &watching->timer));
+    MUST(!timer_settime(watching->timer, 0, &times, NULL));
+}
 
 static void *watch(void *argument)
 {
     struct watch *watch = argument;
     while (!watch->stop) {
-        if (watch->sees(watch->litmus))
-            watch->seen = true;
+        watch->look(watch);
         watch->looks = true;
     }
     return NULL;
 }
 
-static void begin_watch(struct watch *watching, const struct litmus *litmus, bool (*sees)(const struct litmus *))
+static void begin_watch(struct watch *watching, const struct litmus *litmus, void (*look)(struct watch *))
 {
-    watching->litmus = litmus;
-    watching->sees = sees;
-    watching->stop = watching->seen = watching->looks = false;
+    *watching = (struct watch){.litmus = litmus, .look = look};
     MUST(!pthread_create(&watching->thread, NULL, watch, watching));
     while (!watching->looks) {
     }
+    interrupt_often(watching);
 }
 
 static bool end_watch(struct watch *watching)
 {
+    MUST(!timer_delete(watching->timer));
+    interrupted = NULL;
     watching->stop = true;
     MUST(!pthread_join(watching->thread, NULL));
     return watching->seen;
 }
 
-static bool sees_y_without_x(const struct litmus *litmus)
+static void sees_y_without_x(struct watch *watch)
 {
-    uint64_t y = *litmus->y;
+    uint64_t y = *watch->litmus->y;
     atomic_thread_fence(memory_order_seq_cst);
-    return y && !*litmus->x;
+    if (y && !*watch->litmus->x)
+        watch->seen = true;
 }
 
 bool litmus_L11(struct litmus *litmus)
 {
     struct watch watching;
+    struct ibv_wc none;
     *litmus->r = 1;
     begin_watch(&watching, litmus, sees_y_without_x);
     POST(RDMA_WRITE, litmus->r, litmus->x, 0);
     POST(RDMA_WRITE, litmus->r, litmus->y, SIGNALLED);
     litmus_poll(CQ, 1);
-    while (!*litmus->y || !*litmus->x) {
-    }
+    while (!*litmus->y || !*litmus->x)
+        MUST(!ibv_poll_cq(CQ, 1, &none));
     return end_watch(&watching);
 }
 
@@ -291,62 +317,43 @@ bool litmus_L13(struct litmus *litmus)
     return *litmus->x == 1;
 }
 
-/* As fast as it can, by the processor's own atomics. */
-struct counting {
-    volatile uint64_t *x;
-    atomic_bool stop, counts;
-    uint64_t counted;
-};
-
-static void *count_up(void *argument)
+/* By the processor's own atomics. */
+static void counts_up(struct watch *watch)
 {
-    struct counting *counting = argument;
-    while (!counting->stop) {
-        __atomic_fetch_add(counting->x, 1, __ATOMIC_SEQ_CST);
-        counting->counted++;
-        counting->counts = true;
-    }
-    return NULL;
+    __atomic_fetch_add(watch->litmus->x, 1, __ATOMIC_SEQ_CST);
+    watch->counted++;
 }
 
 bool litmus_L14(struct litmus *litmus)
 {
     enum { ATOMICS = 8 };
-    pthread_t thread;
-    struct counting counting = {.x = litmus->x};
-    MUST(!pthread_create(&thread, NULL, count_up, &counting));
-    while (!counting.counts) {
-    }
+    struct watch watching;
+    begin_watch(&watching, litmus, counts_up);
     for (unsigned i = 0; i < ATOMICS; i++) {
         POST(ATOMIC_FETCH_AND_ADD, litmus->r, litmus->x, SIGNALLED);
         litmus_poll(CQ, 1);
     }
-    counting.stop = true;
-    MUST(!pthread_join(thread, NULL));
-    return *litmus->x != counting.counted + ATOMICS;
+    end_watch(&watching);
+    return *litmus->x != watching.counted + ATOMICS;
 }
 
-/* The values that r has until the READ has completed. */
+/* The values that r has until the READ has completed. The target counts between two polls, and needs no other thread,
+ * which a busy machine may not let run in between. */
 bool litmus_P5(struct litmus *litmus)
 {
-    pthread_t thread;
-    struct counting counting = {.x = litmus->x};
     struct ibv_wc entry;
     uint64_t first = 0;
     bool two = false;
     *litmus->x = 1;
-    MUST(!pthread_create(&thread, NULL, count_up, &counting));
-    while (!counting.counts) {
-    }
     POST(RDMA_READ, litmus->r, litmus->x, SIGNALLED);
     while (!ibv_poll_cq(CQ, 1, &entry)) {
         uint64_t now = *litmus->r;
         two |= first && now != first;
         first = first ? first : now;
+        ++*litmus->x;
     }
     two |= first && *litmus->r != first;
-    counting.stop = true;
-    MUST(!pthread_join(thread, NULL) && entry.status == IBV_WC_SUCCESS);
+    MUST(entry.status == IBV_WC_SUCCESS);
     return two;
 }
 
@@ -413,11 +420,12 @@ bool litmus_P3(struct litmus *litmus)
     return !arm_and_write(litmus);
 }
 
-static bool sees_the_end_alone(const struct litmus *litmus)
+static void sees_the_end_alone(struct watch *watch)
 {
-    uint64_t last = litmus->wide[LITMUS_WIDE / 8 - 1];
+    uint64_t last = watch->litmus->wide[LITMUS_WIDE / 8 - 1];
     atomic_thread_fence(memory_order_seq_cst);
-    return last && !litmus->wide[0];
+    if (last && !watch->litmus->wide[0])
+        watch->seen = true;
 }
 
 static void send_wide(struct litmus *litmus)
@@ -437,20 +445,26 @@ bool litmus_P1(struct litmus *litmus)
     return end_watch(&watching);
 }
 
-static bool sees_a_half(const struct litmus *litmus)
+static void sees_a_half(struct watch *watch)
 {
-    uint64_t x = *litmus->x;
-    return x && x != (1ull << 32 | 1);
+    uint64_t x = *watch->litmus->x;
+    if (x && x != (1ull << 32 | 1))
+        watch->seen = true;
 }
 
 bool litmus_P4(struct litmus *litmus)
 {
+    enum { WRITES = 4 };
     struct watch watching;
+    struct ibv_wc none;
     *litmus->r = 1ull << 32 | 1;
     begin_watch(&watching, litmus, sees_a_half);
-    POST(RDMA_WRITE, litmus->r, litmus->x, SIGNALLED);
-    litmus_poll(CQ, 1);
-    while (!*litmus->x) {
+    for (unsigned i = 0; i < WRITES; i++) {
+        *litmus->x = 0;
+        POST(RDMA_WRITE, litmus->r, litmus->x, SIGNALLED);
+        litmus_poll(CQ, 1);
+        while (!*litmus->x)
+            MUST(!ibv_poll_cq(CQ, 1, &none));
     }
     return end_watch(&watching);
 }
