@@ -8,13 +8,16 @@
 
 #include <endian.h>
 
+#include "base/testing/patience.h"
+
 enum { GID_INDEX = 0, CQ_SIZE = 8192 };
 
-static bool now_is_past(const struct timespec *start, int seconds)
+/* A wait that began then has lasted for too long. */
+static bool is_too_long(const struct timespec *start)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec - start->tv_sec > seconds;
+    return (double)(now.tv_sec - start->tv_sec) > PATIENCE_MANY_SECONDS;
 }
 
 struct ibv_srq *room_make_srq(struct room *room, struct ibv_srq_init_attr_ex *attr)
@@ -205,7 +208,7 @@ bool room_wait(struct room *room, struct room_event *event)
     clock_gettime(CLOCK_MONOTONIC, &start);
     *event = (struct room_event){.status = IBV_WC_GENERAL_ERR};
     while (!room_poll(room, event))
-        if (now_is_past(&start, 10))
+        if (is_too_long(&start))
             return false;
     return true;
 }
@@ -249,7 +252,7 @@ bool room_sender_wait(struct room *room, struct ibv_wc *wc)
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
     while (!ibv_poll_cq(room->sender_cq, 1, wc))
-        if (now_is_past(&start, 10))
+        if (is_too_long(&start))
             return false;
     return true;
 }

@@ -63,7 +63,7 @@ int room_add(struct room *, uint64_t tag, uint64_t mask, uint64_t id, uint32_t o
 int room_operate(struct room *, enum ibv_ops_wr_opcode, uint64_t id, uint32_t handle, int flags, uint32_t count);
 int room_post(struct room *, uint64_t id, uint32_t offset, uint32_t length); /* an ordinary receive */
 bool room_poll(struct room *, struct room_event *);
-bool room_wait(struct room *, struct room_event *); /* up to ten seconds */
+bool room_wait(struct room *, struct room_event *); /* as long as patience lasts */
 
 /* Senders. Buffers are offsets in the upper half; messages are built there. */
 uint8_t *room_upper(struct room *, uint32_t offset);
