@@ -27,11 +27,17 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* A machine that is slow may need all of the time for one sequence, in which no work succeeds. */
+static bool goes_on(double until)
+{
+    return now() < until || !model_tally.succeeded;
+}
+
 static void random_sequences_of_calls_keep_to_the_model(const void *row)
 {
     double until = now() + SECONDS;
     unsigned done = 0;
-    for (; done < sequences && now() < until; done++) {
+    for (; done < sequences && goes_on(until); done++) {
         struct model *model = model_create(first_seed + done);
         for (int step = 0; step < STEPS; step++)
             model_step(model);
@@ -40,7 +46,6 @@ static void random_sequences_of_calls_keep_to_the_model(const void *row)
     printf("# %u sequences of %d calls from seed %llu on\n", done, STEPS, (unsigned long long)first_seed);
     printf("# completions: %lu good, %lu failed, %lu flushed; %lu sends refused\n", model_tally.succeeded,
            model_tally.failed, model_tally.flushed, model_tally.refused);
-    EXPECT(done, >, 0);
     EXPECT(model_tally.succeeded, >, 0);
 }
 
