@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/static_lock.h"
+#include "base/testing/patience.h"
 
 enum { LOCKS_LEAST = 7, SECONDS_MOST = 30 };
 
@@ -76,7 +77,7 @@ static void fork_beside_a_holder(struct static_lock *listed)
 static void a_fork_waits_for_who_holds_a_static_lock(void **unused)
 {
     assert_true(static_locks_end - static_locks_begin >= LOCKS_LEAST);
-    alarm(SECONDS_MOST);
+    alarm((unsigned)patience(SECONDS_MOST));
     ibv_free_device_list(ibv_get_device_list(NULL)); /* from now on it does */
     for (struct static_lock **at = static_locks_begin; at < static_locks_end; at++)
         fork_beside_a_holder(*at);

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/patience.h"
+
 enum { SECONDS_MOST = 30, RUNS = 25, CALLS = 3000, FORKS = 25 };
 
 __attribute__((visibility("default"))) extern atomic_bool constructing; /* of constructor.c */
@@ -120,7 +122,7 @@ static int fork_beside_channels(void)
     for (int i = 0, status = -1; i < FORKS; i++) {
         pid_t child = fork();
         if (!child) {
-            alarm(SECONDS_MOST);
+            alarm((unsigned)patience(SECONDS_MOST));
             _exit(ask(library, "lazy_opens_a_device", "/dev/infiniband/rdma_cm") ? 0 : 1);
         }
         if (waitpid(child, &status, 0) != child || status)
@@ -151,7 +153,7 @@ static void in_children(int runs, int (*work)(void))
         int status = -1;
         pid_t child = fork();
         if (!child) {
-            alarm(SECONDS_MOST);
+            alarm((unsigned)patience(SECONDS_MOST));
             _exit(work());
         }
         assert_int_equal(waitpid(child, &status, 0), child);

@@ -16,6 +16,8 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "harness"))
 import declared  # pylint: disable=wrong-import-position
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
+from patience import patience  # pylint: disable=wrong-import-position
 
 LINKS = ("none", "self") # where the recorded calls of both ends are of one process
 TOO_MANY = ("error_matrix", "fuzz", "dead_peer") # cases, or threads
@@ -141,7 +143,7 @@ def calls(build, program, link, words=None):
     """case to the functions that it calls, of those cases whose name holds the words."""
     with tempfile.NamedTemporaryFile(mode="r", encoding="utf-8") as log:
         subprocess.run([f"{build}/tests/api/api_{program}", link, *([words] if words else [])], check=True,
-                       env={**os.environ, "SOFTVERBS_TEST_RECORD": log.name}, stdout=subprocess.DEVNULL, timeout=300)
+                       env={**os.environ, "SOFTVERBS_TEST_RECORD": log.name}, stdout=subprocess.DEVNULL, timeout=patience(300))
         lines = [line.rstrip("\n").split("\t") for line in log]
     return {line[0]: set(line[1:]) for line in lines}
 

@@ -21,6 +21,8 @@ import tempfile
 import threading
 import time
 
+from patience import patience
+
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 TSAN = os.path.join(os.path.dirname(BUILD), "build-tsan")
 LONGEST = 400  # seconds
@@ -106,7 +108,7 @@ def show_stacks(session):
     for pid in list(members(session)):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             done = subprocess.run(["gdb", "-q", "-batch", "-p", str(pid), "-ex", "thread apply all bt 12"],
-                                  capture_output=True, text=True, timeout=60, check=False)
+                                  capture_output=True, text=True, timeout=patience(60), check=False)
             print(f"--- process {pid}\n" + "\n".join(line for line in done.stdout.splitlines() if line.startswith(("#", "Thread"))))
 
 

@@ -38,7 +38,7 @@ def _lines_of(text, key):
 
 
 def _bash(script, cwd=None, **extra):
-    return subprocess.run(["bash", "-e", "-c", script], capture_output=True, check=False, timeout=100, cwd=cwd,
+    return subprocess.run(["bash", "-e", "-c", script], capture_output=True, check=False, timeout=cases.patience(100), cwd=cwd,
                           env=cases.environment(**extra))
 
 

@@ -72,9 +72,9 @@ def _meet(first, second, env, before=("exec ", "exec ")):
     with subprocess.Popen([*first, "sh", "-c", texts[0]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as server:
         try:
             _await_listener(server, port)
-            client = subprocess.run([*second, "sh", "-c", texts[1]], capture_output=True, timeout=60, check=False, env=env)
+            client = subprocess.run([*second, "sh", "-c", texts[1]], capture_output=True, timeout=cases.patience(60), check=False, env=env)
             expect(client, err=b"")
-            out, err = server.communicate(timeout=60)
+            out, err = server.communicate(timeout=cases.patience(60))
             assert server.returncode == 0 and b" iters in " in out and not err, (out, err)
         finally:
             server.kill()
@@ -88,7 +88,7 @@ def two_processes_meet_in_a_rootless_namespace():
              f"until grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 || [ $((looks += 1)) -gt 600 ]; do sleep 0.1; done\n" \
              f"{client} && wait $!"
     for copies in COPIES:
-        done = subprocess.run([*_as(ONE, *NAMESPACES), "sh", "-c", script], capture_output=True, timeout=120, check=False,
+        done = subprocess.run([*_as(ONE, *NAMESPACES), "sh", "-c", script], capture_output=True, timeout=cases.patience(120), check=False,
                               env=cases.environment(**HERE, **copies))
         expect(done, err=b"")
         assert done.stdout.count(b" iters in ") == 2, cases.told(done)

@@ -28,7 +28,7 @@ def _mistake(*command, **env):
     """The program's number, when it has made its mistakes and ended, and what it printed on stderr."""
     with subprocess.Popen([SOFTVERBS, "run", "--", *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env=cases.environment(**env)) as process:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=cases.patience(60))
         assert process.returncode == 0, errors
     return process.pid, errors
 

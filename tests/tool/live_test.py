@@ -100,7 +100,7 @@ def tshark_reads_it_live():
                           env=cases.environment()) as process:
         time.sleep(1)
         _run(path)
-        out = process.communicate(timeout=60)[0]
+        out = process.communicate(timeout=cases.patience(60))[0]
     assert out.count(b"RRoCE") == 2 or out.count(b"InfiniBand") == 2, out
 
 
@@ -125,7 +125,7 @@ def an_output_that_takes_nothing_is_named():
     path = f"{TEMPORARY}/full.pcapng"
     _run(path)
     with open("/dev/full", "wb") as out:
-        done = subprocess.run([SOFTVERBS, "live", path], stdout=out, stderr=subprocess.PIPE, env=cases.environment(), timeout=60, check=False)
+        done = subprocess.run([SOFTVERBS, "live", path], stdout=out, stderr=subprocess.PIPE, env=cases.environment(), timeout=cases.patience(60), check=False)
     assert done.returncode == 1 and done.stderr == b"softverbs: live: the output: No space left on device\n", done
 
 

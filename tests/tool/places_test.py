@@ -68,7 +68,7 @@ def _tool():
 
 
 def _run(user, *inner, prefix=(), **env):
-    return subprocess.run(_command(user, *inner, prefix=prefix), capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+    return subprocess.run(_command(user, *inner, prefix=prefix), capture_output=True, timeout=cases.patience(60), check=False, stdin=subprocess.DEVNULL,
                           env=cases.environment(**(HERE | env)))
 
 
@@ -112,7 +112,7 @@ def _meet(user, between=lambda: None, prefix=()):
         _wait_until_it_listens(server, int(port))
         between()
         expect(_client(user, port, prefix), err=None)
-        out, err = server.communicate(timeout=20)
+        out, err = server.communicate(timeout=cases.patience(20))
         assert server.returncode == 0, (out, err)
 
 

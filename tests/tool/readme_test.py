@@ -26,7 +26,7 @@ def _indented(text):
 
 
 def _command(command, **extra):
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100, cwd=TREE,
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=cases.patience(100), cwd=TREE,
                           env=cases.environment(**extra))
 
 

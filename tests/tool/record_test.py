@@ -44,7 +44,7 @@ def _ping_pong(program, path, arguments="", *options):
     listens = f":{port:04X} 0*:0000 0A"
     wait = f"for i in $(seq 200); do grep -q '{listens}' /proc/net/tcp /proc/net/tcp6 && break; sleep 0.05; done"
     expect(subprocess.run([*run, "sh", "-c", f"{one}{more} >/dev/null & {wait}; {one} localhost && wait $!"], capture_output=True,
-                          timeout=120, check=False), out=None, err=None)
+                          timeout=cases.patience(120), check=False), out=None, err=None)
 
 
 def every_failing_run_ends_the_same_way_again():
@@ -103,7 +103,7 @@ def two_commands_share_a_recording():
                 if f":{port:04X} 00000000000000000000000000000000:0000 0A" in sockets.read():
                     break
             time.sleep(0.05)
-        expect(subprocess.run([*command, "localhost"], capture_output=True, timeout=120, check=False), out=None)
+        expect(subprocess.run([*command, "localhost"], capture_output=True, timeout=cases.patience(120), check=False), out=None)
         assert not server.wait(60)
     again = _replayed(path)
     assert again["same"] and again["queue_pairs"] == 2, again["wrong"]

@@ -43,7 +43,7 @@ def _program(*options):
 
 
 def _run(prefix, *command, **variables):
-    return subprocess.run([*prefix, SOFTVERBS, "run", "--", *command], capture_output=True, text=True, errors="replace", timeout=100,
+    return subprocess.run([*prefix, SOFTVERBS, "run", "--", *command], capture_output=True, text=True, errors="replace", timeout=cases.patience(100),
                           check=False, env=cases.environment(TSAN_OPTIONS=None, **variables))
 
 

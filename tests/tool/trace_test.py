@@ -259,7 +259,7 @@ def a_trace_ends_with_its_process():
             until(lambda text: send() and "post_send" in text)
             process.kill()
             process.wait()
-            assert trace.wait(timeout=30) == 0
+            assert trace.wait(timeout=cases.patience(30)) == 0
 
 
 def polls_that_find_nothing_are_counted():

@@ -5,7 +5,8 @@ Usage: patience.py DIRECTORY
 
 src/base/testing/patience.h and tests/clients/patience.py set how long a test waits for what must come, which TEST_PATIENCE
 multiplies; a test that needs several tries has them from there, so that their number is shown. So no other file of tests, nor of bench/,
-defines a constant of that name.
+defines a constant of that name, and where a test gives up a process that it waits for (timeout=, alarm), the number is multiplied. BY_HAND:
+those that a person starts, who sees what is slow; LIVES: programs whose alarm is a part of what they show.
 """
 import os
 import re
@@ -15,6 +16,11 @@ sys.dont_write_bytecode = True
 from tree import SUPPORT, report
 
 OWNERS = ("src/base/testing/patience.h", "tests/clients/patience.py")
+BY_HAND = ("tests/releases/", "tests/interop/", "tests/look/", "tests/upstream/", "tests/tool/lab_evidence.py", "bench/")
+LIVES = ("tests/clients/processes/mistakes.c", "tests/tool/newcomer.c")
+WITHIN = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*?"
+LITERAL = {".py": re.compile(r"(?:subprocess\.\w+|\.communicate|\.wait)" + WITHIN + r"\btimeout=[\dA-Z_]+\b"),
+           ".c": re.compile(r"\balarm\((?:\d*[1-9]\d*|[A-Z_]+)\)")}
 CONSTANT = re.compile(r"\b(\w*PATIEN(?:CE|T)\w*|patience|(?:\w+_)?(?:TRIES|ATTEMPTS)(?:_\w+)?|tries|attempts)\s*=\s*[\d.]+", re.M)
 
 
@@ -27,12 +33,20 @@ def sources(top):
                     yield path
 
 
+def limits(path, text):
+    """The places where the test gives up after a time that nothing multiplies."""
+    literal = None if path.startswith(BY_HAND) or path in LIVES else LITERAL.get(os.path.splitext(path)[1])
+    ends = [text[:found.end()] for found in literal.finditer(text)] if literal else []
+    return [f"{path}:{end.count(chr(10)) + 1}: a limit that TEST_PATIENCE does not multiply" for end in ends]
+
+
 def main():
     top, faults, count = sys.argv[1], [], 0
     for path in sources(top):
         count += 1
         with open(os.path.join(top, path), encoding="utf-8") as file:
-            faults += [f"{path}: {name} is a scale of its own" for name in CONSTANT.findall(file.read())]
+            text = file.read()
+        faults += [f"{path}: {name} is a scale of its own" for name in CONSTANT.findall(text)] + limits(path, text)
     print("1..1")
     report(1, f"none of {count} files of tests waits or tries by a scale of its own", faults)
     return 1 if faults else 0

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "local_fixture.h"
 #include "one_process.h"
 #include "xrc_make.h"
@@ -41,7 +42,7 @@ static double until(void)
 {
     const char *seconds = getenv("API_ENDS_SECONDS");
     double span = seconds ? atof(seconds) : 0.7;
-    alarm((unsigned)span + 60);
+    alarm((unsigned)patience((int)span + 60));
     return now_seconds() + span;
 }
 
@@ -58,7 +59,7 @@ static pid_t make_child(void)
 static int wait_for(pid_t child)
 {
     int status;
-    for (double hung = now_seconds() + HUNG; now_seconds() < hung; usleep(500))
+    for (double hung = now_seconds() + patience(HUNG); now_seconds() < hung; usleep(500))
         if (waitpid(child, &status, WNOHANG) == child)
             return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
     kill(child, SIGKILL);

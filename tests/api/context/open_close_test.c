@@ -234,7 +234,7 @@ static void a_device_whose_descriptors_are_gone_is_closed(const void *row)
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the helper sleeps */
         for (int descriptor = 3; descriptor < 1024; descriptor++)
             close(descriptor);
-        alarm(30);
+        alarm((unsigned)patience(30));
         ibv_close_device(context);
         _exit(0);
     }
@@ -304,7 +304,7 @@ static void nothing_is_written_to_files_of_a_program_that_has_closed_all(const v
         struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
         struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, channel, 0);
         struct loop loop = {local_loop(pd, cq), cq, local_register(pd)};
-        alarm(30);
+        alarm((unsigned)patience(30));
         _exit(write_into_nothing(&loop, own));
     }
     int status;

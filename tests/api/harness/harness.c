@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "record.h"
 #include "remote_end.h"
 
@@ -185,7 +186,7 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
     set_name(name);
     if (harness.wanted && !strstr(harness.name, harness.wanted))
         return;
-    alarm(CASE_SECONDS);
+    alarm((unsigned)patience(CASE_SECONDS));
     record_begin();
     harness.logged = size_of_log();
     int ended = setjmp(harness.out);

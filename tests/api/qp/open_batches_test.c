@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "builder_fixture.h"
 
 enum { SOON = 100, LIVES = 300, STREAM = 2000 };
@@ -43,7 +44,7 @@ static void write_once(const struct builder *builder, struct ibv_qp *qp, uint64_
 static struct shelf open_shelf(void)
 {
     struct shelf shelf = {.builder = builder_open_connected()};
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     shelf.cq = make_cq(shelf.builder.context);
     shelf.qp = local_loop(shelf.builder.pd, ibv_cq_ex_to_cq(shelf.cq));
     shelf.other = local_loop(shelf.builder.pd, ibv_cq_ex_to_cq(shelf.cq));
@@ -243,7 +244,7 @@ static void two_batches_that_each_destroy_on_the_other_CQ_both_end(const void *r
     struct crossing crossings[2];
     pthread_barrier_t barrier;
     pthread_t threads[2];
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     pthread_barrier_init(&barrier, NULL, 2);
     for (int i = 0; i < 2; i++) {
         write_once(&builder, local_loop(builder.pd, ibv_cq_ex_to_cq(cqs[i])), 1);
@@ -293,7 +294,7 @@ static void nobody_sees_completions_of_a_queue_pair_that_is_gone(const void *row
     struct builder builder = builder_open_connected();
     struct lives lives = {.builder = &builder, .cq = make_cq(builder.context)};
     pthread_t poller;
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     EXPECT(pthread_create(&poller, NULL, poll_lives, &lives), ==, 0);
     for (unsigned life = 0; life < LIVES; life++) {
         struct ibv_qp *qp = local_loop(builder.pd, ibv_cq_ex_to_cq(lives.cq));
@@ -339,7 +340,7 @@ static void a_CQ_that_is_resized_under_its_poller_loses_nothing(const void *row)
     struct ibv_cq *cq = ibv_cq_ex_to_cq(stream.cq);
     struct ibv_qp *qp = local_loop(builder.pd, cq);
     pthread_t poller;
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     EXPECT(pthread_create(&poller, NULL, poll_stream, &stream), ==, 0);
     for (unsigned sent = 0; sent < STREAM && !stream.broken;) {
         for (; sent < STREAM && sent - stream.seen < 16; sent++)
@@ -376,7 +377,7 @@ static void a_batch_of_work_requests_holds_up_no_deregistration(const void *row)
     struct builder builder = builder_open_connected();
     struct ibv_mr *mr = ibv_reg_mr(builder.pd, builder.memory, 64, IBV_ACCESS_LOCAL_WRITE);
     struct ibv_mw *mw = ibv_alloc_mw(builder.pd, IBV_MW_TYPE_2);
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     EXPECT_TRUE(mr && mw);
     begin_write(&builder);
     elsewhere(deregister, mr);
@@ -392,7 +393,7 @@ static void a_batch_of_work_requests_holds_up_no_deregistration(const void *row)
 static void within_a_batch_of_work_requests_earlier_work_completes(const void *row)
 {
     struct builder builder = builder_open_connected();
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     builder_post_receive(&builder, 64);
     write_once(&builder, builder.qp, 7);
     begin_write(&builder);
@@ -412,7 +413,7 @@ static void within_a_batch_of_work_requests_others_go_on(const void *row)
 {
     struct builder builder = builder_open_connected();
     struct ibv_qp *other = builder_make_qp(&builder, IBV_QPT_RC, OPS_RC), *fresh;
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     connect_again(other);
     for (int i = 0; i < 3 * SENDS; i++) {
         begin_write(&builder);
@@ -435,7 +436,7 @@ static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
 static void a_queue_pair_fails_within_its_batch_of_work_requests(const void *row)
 {
     struct builder builder = builder_open_connected();
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     begin_write(&builder);
     to_state(builder.qp, IBV_QPS_ERR);
     EXPECT(ibv_wr_complete(builder.ex), ==, 0);
@@ -447,7 +448,7 @@ static void a_queue_pair_fails_within_its_batch_of_work_requests(const void *row
 static void a_queue_pair_is_reset_within_its_batch_of_work_requests(const void *row)
 {
     struct builder builder = builder_open_connected();
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     for (int again = 0; again < 2; again++) {
         begin_write(&builder);
         to_state(builder.qp, IBV_QPS_RESET);
@@ -470,7 +471,7 @@ static void posting_within_a_batch_of_ones_own_is_refused(const void *row)
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad = NULL;
     struct ibv_mw *mw = ibv_alloc_mw(builder.pd, IBV_MW_TYPE_1);
     struct ibv_mw_bind bind = {.bind_info = {builder.mr, builder_target(&builder), 64, IBV_ACCESS_REMOTE_WRITE}};
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     begin_write(&builder);
     EXPECT(ibv_post_send(builder.qp, &wr, &bad), ==, EINVAL);
     EXPECT_TRUE(bad == &wr);
@@ -495,7 +496,7 @@ static void a_process_forks_within_its_batches(const void *row)
     begin_write(&shelf.builder);
     pid_t child = fork();
     if (!child) {
-        alarm(SOON);
+        alarm((unsigned)patience(SOON));
         ibv_wr_abort(shelf.builder.ex);
         ibv_end_poll(shelf.cq);
         _exit(0);

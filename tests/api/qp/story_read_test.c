@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "ipc/node.h"
 #include "one_process.h"
 
@@ -212,7 +213,7 @@ static void stories_are_read_while_threads_post_and_poll(const void *row)
     pid_t reader = begin_reader();
     struct ibv_context *context = local_open();
     pthread_t other;
-    alarm(SOON);
+    alarm((unsigned)patience(SOON));
     for (unsigned i = 0; i < LANES; i++)
         lanes[i] = open_lane(context, i);
     EXPECT(pthread_create(&other, NULL, exchange_until_over, &lanes[1]), ==, 0);

@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure
-from patience import until
+from patience import patience, until
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, Wire, enter_namespaces, make_hosts
 
 PROGRAM = f"{BUILD}/tests/clients/no_disconnect"
@@ -40,7 +40,7 @@ def says(suite, host, pid, *parts):
 def lacks(suite, host, pid, parts):
     """Returns the output of the command if it lacks one of the parts, otherwise None."""
     command = ["ip", "netns", "exec", host, f"{suite.root}/softverbs", "why", str(pid)]
-    done = subprocess.run(command, env=suite.host_environment(host), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=suite.host_environment(host), capture_output=True, text=True, timeout=patience(60), check=False)
     text = " ".join(done.stdout.split())
     if done.returncode == 0 and all(part in text for part in parts):
         return None

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Suite, free_port
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
-from patience import until
+from patience import patience, until
 
 FLOATING, SECOND = "10.91.0.50", "fd91::50"
 GID_CHANGE, PORT_ACTIVE, PORT_ERR = "18", "9", "10"  # enum ibv_event_type
@@ -239,7 +239,7 @@ def survives_a_pause(suite):
         change()
         time.sleep(0.2)
         back()
-        told = [program.communicate(timeout=60)[0] for program in programs]
+        told = [program.communicate(timeout=patience(60))[0] for program in programs]
         if any(program.returncode for program in programs):
             raise Failure("\n".join(told))
 

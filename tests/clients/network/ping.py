@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Program, Skip, Suite, need
 from network.wire import INSIDE, configure, enter_namespaces, ip
-from patience import until
+from patience import patience, until
 
 SERVER, CLIENT, ROUTER = "server", "client", "router"
 ADDRESSES = {CLIENT: ("10.91.0.2", "fd91::2"), SERVER: ("10.92.0.2", "fd92::2")}
@@ -352,7 +352,7 @@ def asked(datagrams, silence=0.3):
     command = ["ip", "netns", "exec", CLIENT, sys.executable, "-c", ASKER, os.path.dirname(os.path.abspath(__file__)),
                ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], str(silence)]
     done = subprocess.run(command, input="".join(f"{each.hex()}\n" for each in datagrams), capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=patience(60), check=False)
     if done.returncode:
         raise Failure(done.stderr)
     return [b"" if line == "nothing" else bytes.fromhex(line) for line in done.stdout.split()]

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from clients import BUILD, Failure, Suite, free_port, need, serve
 from network.ping import ADDRESSES, CLIENT, GATEWAYS, ROUTER, SERVER, UNREACHABLE, make_hosts
 from network.wire import GID_INDEX, INSIDE, enter_namespaces, ip
+from patience import patience
 
 REACH = f"{BUILD}/tests/clients/unreachable_host"
 MISSING = {4: "10.91.0.77", 6: "fd91::77"}  # on the client's network
@@ -30,7 +31,7 @@ class Routed(Suite):
     def reach(self, *words, net=True, host=CLIENT):
         """The lines of the program, and those of the library."""
         command = self.command(host, [REACH, *map(str, words)], *(["--net", "eth0"] if net else []))
-        done = subprocess.run(command, env=self.host_environment(host), capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, env=self.host_environment(host), capture_output=True, text=True, timeout=patience(60), check=False)
         if done.returncode:
             raise Failure(done.stdout + done.stderr)
         return done.stdout.splitlines(), done.stderr
@@ -157,7 +158,7 @@ def resolves_who_comes_late(suite):
         time.sleep(1)
         ip("-n", ROUTER, "address", "add", f"{late}/24", "dev", CLIENT)
         try:
-            out = program.communicate(timeout=30)[0]
+            out = program.communicate(timeout=patience(30))[0]
         finally:
             ip("-n", ROUTER, "address", "delete", f"{late}/24", "dev", CLIENT)
     expect(out.strip(), rf"{late}: RDMA_CM_EVENT_ADDR_RESOLVED, status 0, (\d+) ms", 900, 10000)

@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import BUILD, FULL, Failure, Program, Suite, free_port, listening, need, serve
-from patience import until
+from patience import patience, until
 from programs.perftest import LARGEST, Matrix, measures, service
 from programs.pingpong import MIB, exchanges, exchanges_over_xrc
 
@@ -205,7 +205,7 @@ def keeps_to_itself(suite):
     (public, its), (private, others) = stays(suite, LISTENER, GID_INDEX[4]), stays(suite, LISTENER, "0", network=False)
     command = suite.on(CLIENT, ["/usr/bin/python3", LISTENER, GID_INDEX[4], ADDRESSES[SERVER][0], its, others])
     sent = subprocess.run(command, env=suite.host_environment(CLIENT), capture_output=True, text=True, check=False)
-    came = [process.communicate("\n", timeout=20)[0].strip() for process in (public, private)]
+    came = [process.communicate("\n", timeout=patience(20))[0].strip() for process in (public, private)]
     if sent.returncode or came != ["1", "0"]:
         raise Failure(f"{came[0]} datagrams came to the process on the network, {came[1]} to the other\n{sent.stderr}")
 
@@ -263,7 +263,7 @@ def prefers_only_peers(suite):
     finally:
         ip("-n", CLIENT, "address", "delete", f"{STRANGER}/24", "dev", "eth0")
         for process in (one, other):
-            process.communicate("\n", timeout=20)
+            process.communicate("\n", timeout=patience(20))
     if number != 64 or opened or guessed != 64 or guesses or not peers:
         raise Failure(f"of 64 packets of a stranger {number} were refused, of guesses {guessed}; {opened} and {guesses} sockets were "
                       f"opened for them, {peers} for a peer")

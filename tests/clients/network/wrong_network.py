@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from network.hostile import ALIVE, RC, SEND_ONLY, UC, Attacker, attack, captured, counted_on_server, datagram, dropped, transport, vault_write
 from network.wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, LISTENER, SERVER, Wire, configure, enter_namespaces, ip, make_hosts
+from patience import patience
 
 OUTSIDE = "outside"  # a host of the other network
 THERE = {SERVER: ("10.92.0.1", "fd92::1"), OUTSIDE: ("10.92.0.2", "fd92::2")}
@@ -68,7 +69,7 @@ def process_there(suite):
         try:
             yield
         finally:
-            process.communicate("\n", timeout=20)
+            process.communicate("\n", timeout=patience(20))
 
 
 def does_not_cross(suite, way, other_process):

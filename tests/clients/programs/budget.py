@@ -13,6 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Skip, Suite, need
+from patience import patience
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/evidence/budget.md")
 STEPS = 64  # as in bench/post.c
@@ -43,7 +44,7 @@ def run_callgrind(softverbs, operation, directory):
                "--toggle-collect=count_*", *(f"--dump-after={name}" for name in FUNCTIONS),
                f"--callgrind-out-file={directory}/{operation}",
                os.path.join(os.path.dirname(softverbs), "bench/post"), operation]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience(120), check=False,
                           env={**os.environ, "SOFTVERBS_DIR": directory})
     if done.returncode:
         raise Failure(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
