@@ -137,7 +137,7 @@ static void let_go_of_it(struct end *end, pid_t peer)
     lock_release(&qp->process->progress);
 }
 
-static bool a_refusal_is_told_when_its_process_was_let_go(void)
+static bool a_refusal_keeps_its_words_when_its_process_was_let_go(void)
 {
     int meeting[2];
     char text[LINES], words[128];
@@ -164,8 +164,8 @@ static bool a_refusal_is_told_when_its_process_was_let_go(void)
 int main(void)
 {
     NEED(lines_start());
-    bool fine = a_refusal_is_told_when_its_process_was_let_go();
-    printf("%sok 1 - a refusal is told when its process was let go\n1..1\n", fine ? "" : "not ");
+    bool fine = a_refusal_keeps_its_words_when_its_process_was_let_go();
+    printf("%sok 1 - a refusal keeps its words when its process was let go\n1..1\n", fine ? "" : "not ");
     lines_end();
     return !fine;
 }

@@ -30,7 +30,7 @@
 
 enum { WRITERS = 80, LENGTH = 1 << 20, TIMEOUT = 8 };
 
-/* What a writer is told, and tells: the owner's address is there; its own is; it is its turn to begin. */
+/* The steps of a writer: the owner's address is there, its own is there, its turn has come. */
 enum { OWNER_THERE = 1, WRITER_THERE, BEGINS };
 
 /* The memory that all processes share besides verbs. */
