@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/nanos.h"
+#include "base/testing/patience.h"
 
 enum { PIPE = 1 << 20, FILLED = 'x' }; /* more than a pipe holds */
 
@@ -192,6 +193,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_end_waits_for_a_slow_reader, begin, end),
         cmocka_unit_test_setup_teardown(the_child_of_a_fork_has_no_lines_of_its_parents, begin, end),
     };
-    alarm(60); /* for a write that waits */
+    alarm((unsigned)patience(60)); /* for a write that waits */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/patience.h"
+
 enum { APPEND = O_WRONLY | O_APPEND | O_CREAT };
 
 static char path[] = "output_test.XXXXXX";
@@ -228,6 +230,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_programs_file_in_its_place_is_left_alone, begin, end),
         cmocka_unit_test(what_cannot_be_opened_says_why),
     };
-    alarm(30); /* for a write that waits */
+    alarm((unsigned)patience(30)); /* for a write that waits */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
