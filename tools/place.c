@@ -1,6 +1,7 @@
 #include "place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,31 +9,58 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether the owner is root, the user of this process, or the maker of the command, which could contain anything
- * anyway. */
-static bool is_trusted(const struct stat *status, uid_t maker)
+#include "base/user.h"
+
+/* This command, which could contain anything anyway. */
+struct self {
+    const char *directory;
+    uid_t maker;
+};
+
+static bool is_above(const char *path, const char *directory)
 {
-    return status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == maker;
+    size_t length = strlen(path);
+    return !strncmp(path, directory, length) && (directory[length] == '/' || !directory[length]);
 }
 
-/* Returns whether no other user can put another entry in this one's place. In a sticky directory only its owner can. */
-static bool is_kept_by(const struct stat *directory, const struct stat *entry, uid_t maker)
+/* Whether the owner is root, the user of this process, or the maker of the command. */
+static bool is_trusted(const char *path, const struct stat *status, const struct self *self)
 {
-    return !(directory->st_mode & S_IWOTH) || (directory->st_mode & S_ISVTX && is_trusted(entry, maker));
+    return status->st_uid == 0 || user_owns_file(AT_FDCWD, path, status) || user_is_same(status->st_uid, self->maker);
 }
 
-/* A file, or a directory, as a path without links. */
-static bool is_safe(const char *path, uid_t maker)
+/* In a user namespace the files of the system may all belong to users without a number there, as the command does. */
+static bool may_be_makers(const struct stat *status, const struct self *self)
+{
+    return status->st_uid == self->maker;
+}
+
+/* Returns whether no other user can put another entry in this one's place. In a sticky directory only its owner can,
+ * and the owner of one that the command is in could replace the command as well. */
+static bool is_kept_by(const struct stat *directory, const char *path, const struct stat *entry,
+                       const struct self *self)
+{
+    return !(directory->st_mode & S_IWOTH) ||
+           (directory->st_mode & S_ISVTX &&
+            (is_trusted(path, entry, self) || (may_be_makers(entry, self) && is_above(path, self->directory))));
+}
+
+/* A file, or a directory, as a path without links. Its number will do where no other user can put one. */
+static bool is_safe(const char *path, const struct self *self)
 {
     char above[PLACE_PATH_MAX + 64];
     struct stat entry, parent;
-    if (stat(path, &entry) || !is_trusted(&entry, maker) || entry.st_mode & S_IWOTH)
+    if (stat(path, &entry) || entry.st_mode & S_IWOTH ||
+        !(may_be_makers(&entry, self) || is_trusted(path, &entry, self)))
         return false;
     snprintf(above, sizeof above, "%s", path);
     for (char *slash; (slash = strrchr(above, '/')) && *above; entry = parent) {
         *slash = 0;
-        if (stat(*above ? above : "/", &parent) || !is_kept_by(&parent, &entry, maker))
+        bool known = !stat(*above ? above : "/", &parent);
+        *slash = '/';
+        if (!known || !is_kept_by(&parent, above, &entry, self))
             return false;
+        *slash = 0;
     }
     return true;
 }
@@ -43,9 +71,10 @@ static int find_in(const char *directory, const char *below, char *to)
 {
     static const char *const names[] = {"libibverbs.so.1", "libsoftverbs-paths.so"};
     char path[PLACE_PATH_MAX + 64], resolved[PLACE_PATH_MAX];
-    struct stat self;
-    if (stat("/proc/self/exe", &self))
+    struct stat status;
+    if (stat("/proc/self/exe", &status))
         return errno;
+    const struct self self = {directory, status.st_uid};
     snprintf(path, sizeof path, "%s/%s", directory, below);
     if (!realpath(path, resolved))
         return errno;
@@ -53,10 +82,10 @@ static int find_in(const char *directory, const char *below, char *to)
         snprintf(path, sizeof path, "%s/%s", resolved, names[i]);
         if (access(path, R_OK))
             return errno;
-        if (!is_safe(path, self.st_uid))
+        if (!is_safe(path, &self))
             return EPERM;
     }
-    if (!is_safe(resolved, self.st_uid))
+    if (!is_safe(resolved, &self))
         return EPERM;
     strcpy(to, resolved);
     return 0;

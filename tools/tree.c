@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/user.h"
 #include "ipc/userdir.h"
 #include "sysfs.h"
 #include "tree_sweep.h"
@@ -113,7 +114,7 @@ static int accept_tree(const char *path, const struct device *devices, unsigned 
     struct writer writer = {.root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (writer.root < 0)
         return errno;
-    if (fstat(writer.root, &status) || status.st_uid != geteuid() || (status.st_mode & 022)) {
+    if (fstat(writer.root, &status) || !user_owns_file(writer.root, "", &status) || (status.st_mode & 022)) {
         close(writer.root);
         return EPERM;
     }

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/user.h"
+
 enum { DAY = 24 * 3600, ENVIRONMENT_MOST = 256 << 10 };
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
@@ -53,7 +55,7 @@ static bool is_used(const char *path)
 static bool is_tree(int parent, const char *name, const char *prefix, struct stat *status)
 {
     return !strncmp(name, prefix, strlen(prefix)) && !fstatat(parent, name, status, AT_SYMLINK_NOFOLLOW) &&
-           S_ISDIR(status->st_mode) && status->st_uid == geteuid();
+           S_ISDIR(status->st_mode) && user_owns_file(parent, name, status);
 }
 
 static unsigned count_trees(DIR *stream, const char *prefix)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "base/user.h"
 #include "diag/alone.h"
 #include "diag/clean.h"
 #include "diag/output.h"
@@ -52,7 +53,7 @@ static void sweep_one(struct sweep *sweep, int directory, const char *name, time
 {
     struct stat status;
     if (strncmp(name, LAST_LINES_PREFIX, sizeof LAST_LINES_PREFIX - 1) ||
-        fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) || status.st_uid != geteuid())
+        fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) || !user_owns_file(directory, name, &status))
         return;
     if (now - status.st_mtime > LAST_LINES_DAYS * 24 * 3600) {
         unlinkat(directory, name, 0);
@@ -100,7 +101,7 @@ static bool read_file(const char *path, struct file *file)
     struct stat status;
     memset(file, 0, sizeof *file);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool ours = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+    bool ours = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && user_owns_file(fd, "", &status) &&
                 read(fd, file, sizeof *file) > (ssize_t)sizeof file->head;
     if (fd >= 0)
         close(fd);

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/nobody.h"
+
 static char directory[32], path[64];
 
 static void make_directory(unsigned slot)
@@ -82,11 +84,84 @@ static void a_file_that_was_taken_away_is_made_again(void **state)
     remove_directory();
 }
 
+/* As a process of that user has left it in this slot. */
+static void leave_line(unsigned slot, const char *text, uid_t user)
+{
+    char name[80];
+    last_lines_keep(directory, slot);
+    last_lines_add(text);
+    snprintf(name, sizeof name, "%s/" LAST_LINES_PREFIX "%d-%u", directory, (int)getpid(), slot);
+    assert_int_equal(chmod(name, 0644) || chown(name, user, user), 0);
+}
+
+static int read_own_alone(void *context)
+{
+    const pid_t *process = context;
+    char line[LAST_LINES_TEXT];
+    if (!last_lines_find(directory, *process, 5, "of its own", line))
+        return 1;
+    return last_lines_find(directory, *process, 6, "of another", line) ? 2 : 0;
+}
+
+/* In a user namespace that shows both by one number. */
+static void nobody_reads_its_own_lines_and_no_others(void **state)
+{
+    pid_t self = getpid();
+    if (geteuid())
+        skip(); /* only root can give files away */
+    make_directory(4);
+    assert_int_equal(chmod(directory, 0755), 0);
+    leave_line(5, "softverbs: [1] of its own", NOBODY_OUTSIDE);
+    leave_line(6, "softverbs: [1] of another", 12345);
+    int status = nobody_run(read_own_alone, &self);
+    for (unsigned slot = 4; slot < 7; slot++) {
+        snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", directory, (int)self, slot);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(directory), 0);
+    if (status == NOBODY_SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
+/* Files that are older than they are kept; only those of the process's user are its to take away. */
+static int sweep_own_alone(void *context)
+{
+    last_lines_make_room(directory);
+    return 0;
+}
+
+static void nobody_sweeps_its_own_files_and_no_others(void **state)
+{
+    const struct timespec old[] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    char own[64], others[64];
+    if (geteuid())
+        skip(); /* only root can give files away */
+    make_directory(7);
+    snprintf(own, sizeof own, "%s/" LAST_LINES_PREFIX "1-8", directory);
+    snprintf(others, sizeof others, "%s/" LAST_LINES_PREFIX "1-9", directory);
+    for (int i = 0; i < 2; i++) {
+        int file = open(i ? others : own, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        assert_int_equal(fchown(file, i ? 12345 : NOBODY_OUTSIDE, (gid_t)-1) || futimens(file, old), 0);
+        close(file);
+    }
+    assert_int_equal(chmod(directory, 0777), 0);
+    int status = nobody_run(sweep_own_alone, NULL);
+    assert_int_equal(unlink(others), 0);
+    bool swept = unlink(own);
+    remove_directory(); /* with the lines of this process */
+    if (status == NOBODY_SKIPPED)
+        skip();
+    assert_true(swept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_descriptor_stays_open),
         cmocka_unit_test(a_file_that_was_taken_away_is_made_again),
+        cmocka_unit_test(nobody_reads_its_own_lines_and_no_others),
+        cmocka_unit_test(nobody_sweeps_its_own_files_and_no_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/user.h"
+
 enum { LINKS_MOST = 40, AGAIN = -2 };
 
 /* A path, name by name. */
@@ -68,12 +70,12 @@ static bool others_write(const struct stat *directory)
     return directory->st_mode & S_IWOTH || (directory->st_mode & S_IWGRP && directory->st_mode & S_ISVTX);
 }
 
-static bool is_trusted(const struct walk *walk, const struct stat *entry)
+static bool is_trusted(const struct walk *walk, int entry, const struct stat *found)
 {
     if (!others_write(&walk->status))
         return true;
-    return (entry->st_uid == geteuid() || entry->st_uid == walk->status.st_uid) &&
-           !(S_ISREG(entry->st_mode) && entry->st_nlink > 1);
+    return (user_owns_file(entry, "", found) || user_is_same(found->st_uid, walk->status.st_uid)) &&
+           !(S_ISREG(found->st_mode) && found->st_nlink > 1);
 }
 
 /* Links of /proc lead to files without a name. */
@@ -118,7 +120,7 @@ static int named_file_enter(struct walk *walk, int entry, int flags, bool *kept)
     struct stat found;
     if (fstat(entry, &found))
         return -1;
-    if (!S_ISDIR(found.st_mode) && !is_trusted(walk, &found))
+    if (!S_ISDIR(found.st_mode) && !is_trusted(walk, entry, &found))
         return fail(EACCES);
     if (S_ISLNK(found.st_mode))
         return follow(walk, entry, flags);

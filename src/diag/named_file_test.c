@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/testing/nobody.h"
 #include "diag/named_file.h"
 
 enum { STRANGER = 65534, SKIPPED = 77, APPEND = O_WRONLY | O_APPEND | O_CREAT };
@@ -129,6 +130,27 @@ static void files_of_strangers_are_not_written_to(void **state)
     expect_refused("shared/second-name", EACCES);
 }
 
+static int open_own_alone(void *context)
+{
+    int own = named_file_open("shared/own", O_RDONLY), others = named_file_open("shared/others", O_RDONLY);
+    bool refused = others < 0 && errno == EACCES;
+    int link = named_file_open("shared/link", O_RDONLY);
+    return own < 0 ? 1 : !refused ? 2 : link < 0 && errno == EACCES ? 0 : 3;
+}
+
+/* In a user namespace that shows root, whose directory it is, and both others by one number. */
+static void nobody_opens_its_own_files_and_no_others(void **state)
+{
+    make("shared/own", NOBODY_OUTSIDE);
+    make("shared/others", STRANGER);
+    assert_int_equal(chmod("shared/others", 0666), 0);
+    link_to("own", "shared/link", STRANGER);
+    int status = nobody_run(open_own_alone, NULL);
+    if (status == NOBODY_SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 static void the_streams_of_a_process_can_be_named(void **state)
 {
     int pipes[2];
@@ -148,6 +170,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ones_own_links_are_followed, begin, end),
         cmocka_unit_test_setup_teardown(links_of_strangers_are_followed_only_where_they_alone_can_write, begin, end),
         cmocka_unit_test_setup_teardown(files_of_strangers_are_not_written_to, begin, end),
+        cmocka_unit_test_setup_teardown(nobody_opens_its_own_files_and_no_others, begin, end),
         cmocka_unit_test_setup_teardown(the_streams_of_a_process_can_be_named, begin, end),
     };
     return geteuid() ? SKIPPED : cmocka_run_group_tests(tests, NULL, NULL);

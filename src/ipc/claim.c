@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/user.h"
 #include "diag/clean.h"
 
 /* @softverbs-4791 INDEX DEVICE:INODE PID DIRECTORY; device and inode distinguish directories of the same path. */
@@ -60,7 +61,7 @@ static bool is_of_this_user(const char *name)
                  !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &size);
     if (fd >= 0)
         close(fd);
-    return known && owner.uid == geteuid();
+    return known && user_owns_process(owner.uid, owner.pid);
 }
 
 bool claim_is_others(const char *directory, unsigned index, char *why, size_t why_size)

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/nobody.h"
+
 enum { INTERFACE = 987654321, OTHER = 987654322 }; /* no real ones */
 
 struct place {
@@ -127,6 +129,36 @@ static void what_another_user_claims_does_not_count(void **state)
     end(child);
 }
 
+static int see_own_alone(void *context)
+{
+    const struct place *place = context;
+    char name[64];
+    if (claim_is_others(place->here, INTERFACE, why, sizeof why))
+        return 1;
+    snprintf(name, sizeof name, "softverbs-4791 %d 9:9 1 /elsewhere", INTERFACE);
+    pid_t child = listen_as(NOBODY, name);
+    bool seen = claim_is_others(place->here, INTERFACE, why, sizeof why);
+    end(child);
+    return seen ? 0 : 2;
+}
+
+/* In a user namespace that shows both by one number. */
+static void nobody_counts_its_own_claims_and_no_others(void **state)
+{
+    struct place *place = *state;
+    char name[64];
+    if (geteuid())
+        skip();
+    assert_int_equal(chmod(place->here, 0755), 0);
+    snprintf(name, sizeof name, "softverbs-4791 %d 9:9 1 /somewhere", INTERFACE);
+    pid_t child = listen_as(12345, name);
+    int status = nobody_run(see_own_alone, place);
+    end(child);
+    if (status == NOBODY_SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 static void lines_in_a_name_are_no_claims(void **state)
 {
     struct place *place = *state;
@@ -179,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_of_another_are_refused_and_told_who_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_interface_is_free, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_another_user_claims_does_not_count, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nobody_counts_its_own_claims_and_no_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_in_a_name_are_no_claims, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_was_killed_claims_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_name_is_cut_and_still_told_apart, set_up, tear_down),

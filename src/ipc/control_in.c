@@ -1,7 +1,9 @@
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/spare.h"
+#include "base/user.h"
 #include "diag/log.h"
 #include "ipc/state.h"
 
@@ -17,7 +19,7 @@ static struct record *record_of(struct node *node, const struct control_message 
 
 static void on_attach(struct node *node, const struct control_message *message, int memory, int published)
 {
-    struct cma_proof proof = {.pid = message->uid == geteuid() ? message->pid : 0,
+    struct cma_proof proof = {.pid = user_owns_process(message->uid, message->pid) ? message->pid : 0,
                               .address = message->proof_address,
                               .value = message->proof_value};
     if (message->slot == node->slot || message->to_generation != node->generation)
@@ -52,16 +54,33 @@ static void on_report(struct node *node, int *descriptor)
     *descriptor = -1;
 }
 
-/* Checks the sender's credentials per message: the directory lets no other user in, yet a socket may be passed to
- * another process, and a sender that was let in may have changed its user. A doorbell carries no data, so it is
- * accepted from every sender. Requests of the tools are for the user alone. */
+/* A request shows keys and addresses and can change what the program does. It is for the user alone, and where the
+ * program has more rights than its user (set-uid, file capabilities), for root, who may trace it. */
+static enum reason refuse_request(const struct control_message *message)
+{
+    if (getauxval(AT_SECURE))
+        return message->uid ? REASON_LETTER_RIGHTS : REASON_NONE;
+    return user_owns_process(message->uid, message->pid) ? REASON_NONE : REASON_LETTER_USER;
+}
+
+/* The directory lets no other user in, yet a socket may be passed to another process, and a sender that was let in may
+ * have changed its user. Where one number stands for many users, a process of another namespace can't be proven to be
+ * ours, and the directory has to do. A doorbell carries no data, so it is accepted from every sender. */
+static enum reason refuse_message(const struct node *node, const struct control_message *message)
+{
+    if (message->kind == CONTROL_REPORT)
+        return refuse_request(message);
+    bool welcome = message->kind == CONTROL_DOORBELL || node->is_open || user_has_own_number(message->uid);
+    return welcome ? REASON_NONE : REASON_LETTER_USER;
+}
+
+/* Checks the sender's credentials, for each message. */
 static bool is_welcome(const struct node *node, const struct control_message *message)
 {
-    bool welcome = message->kind == CONTROL_DOORBELL || message->uid == geteuid() ||
-                   (node->is_open && message->kind != CONTROL_REPORT);
-    if (!welcome)
-        log_reason(LOG_WARN, REASON_LETTER_USER, "user %u, process %d", (unsigned)message->uid, (int)message->pid);
-    return welcome;
+    enum reason reason = refuse_message(node, message);
+    if (reason)
+        log_reason(LOG_WARN, reason, "user %u, process %d", (unsigned)message->uid, (int)message->pid);
+    return !reason;
 }
 
 static void on_message(struct node *node, const struct control_message *message, int *descriptor, int published)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "base/user.h"
 #include "ipc/node.h"
 #include "ipc/table.h"
 #include "ipc/userdir.h"
@@ -79,6 +80,23 @@ bool directory_is_open(const char *directory)
     return !lstat(directory, &status) && is_open(&status, directory);
 }
 
+/* Why the directory of another user does not serve. */
+static void explain_owner(const struct stat *status, const char *directory, char *why, size_t why_size)
+{
+    if (user_has_own_number(status->st_uid))
+        snprintf(why, why_size,
+                 "The directory %s belongs to a user who has no number in this user namespace (the kernel shows %u, as "
+                 "which this program runs), and is not open to others (mode 0770 or 0777); name another one with "
+                 "SOFTVERBS_DIR.",
+                 directory, (unsigned)status->st_uid);
+    else
+        snprintf(why, why_size,
+                 "The directory %s belongs to user %u, not to user %u, as which this program runs, and is not open to "
+                 "others "
+                 "(mode 0770 or 0777); name another one with SOFTVERBS_DIR.",
+                 directory, (unsigned)status->st_uid, (unsigned)geteuid());
+}
+
 static int explain(const struct stat *status, const char *directory, char *why, size_t why_size)
 {
     if (is_open(status, directory))
@@ -87,12 +105,8 @@ static int explain(const struct stat *status, const char *directory, char *why, 
         snprintf(why, why_size, "%s is not a directory (a symbolic link is not followed).", directory);
         return ENOTDIR;
     }
-    if (status->st_uid != geteuid()) {
-        snprintf(why, why_size,
-                 "The directory %s belongs to user %u, not to user %u, as which this program runs, and is not open to "
-                 "others "
-                 "(mode 0770 or 0777); name another one with SOFTVERBS_DIR.",
-                 directory, (unsigned)status->st_uid, (unsigned)geteuid());
+    if (!user_owns_file(AT_FDCWD, directory, status)) {
+        explain_owner(status, directory, why, why_size);
         return EACCES;
     }
     if ((status->st_mode & 01777) != 0700) {
@@ -135,7 +149,8 @@ static int set_mode(int descriptor, mode_t mode)
 }
 
 /* Others may have put another file of ours under the name: a second name of it, as we move nothing here. A group that
- * we may not give it to has it already if the directory hands on its own (mode 2770). */
+ * we may not give it to has it already if the directory hands on its own (mode 2770). Two groups that a user namespace
+ * shows by one number are taken for one: members of ours that are none of the directory's can't enter it. */
 int directory_share(const char *directory, int descriptor)
 {
     struct stat status, file;
@@ -143,7 +158,7 @@ int directory_share(const char *directory, int descriptor)
         return 0;
     if (fstat(descriptor, &file))
         return errno;
-    if (file.st_uid != geteuid() || file.st_nlink != 1)
+    if (!user_owns_file(descriptor, "", &file) || file.st_nlink != 1)
         return EEXIST;
     if (file.st_gid != status.st_gid && fchownat(descriptor, "", (uid_t)-1, status.st_gid, AT_EMPTY_PATH) &&
         !(status.st_mode & 07))
@@ -166,4 +181,12 @@ int directory_share_socket(const char *directory, const char *name)
     int error = S_ISSOCK(status.st_mode) ? directory_share(directory, descriptor) : EEXIST;
     close(descriptor);
     return error;
+}
+
+int directory_owns_socket(const char *name)
+{
+    struct stat status;
+    if (lstat(name, &status))
+        return errno;
+    return user_owns_file(AT_FDCWD, name, &status) ? 0 : EPERM;
 }

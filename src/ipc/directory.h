@@ -21,4 +21,8 @@ int directory_share(const char *directory, int descriptor);
 /* The same of the socket of this name. */
 int directory_share_socket(const char *directory, const char *name);
 
+/* 0: the socket of this name was bound by this process's user, so who answers there is no other. EPERM: by another;
+ * another errno: it can't be looked at. */
+int directory_owns_socket(const char *name);
+
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "diag/clean.h"
+#include "ipc/directory.h"
 #include "ipc/node.h"
 #include "ipc/table.h"
 #include "link/doorbell.h"
@@ -65,15 +66,17 @@ int node_sweep(const char *directory)
     return count;
 }
 
-/* A report is a file of memory. Another kind of file may have no end, or keep the reader waiting. */
+/* A report is memory, which has seals. No file has them that could keep its reader waiting, or has no end. */
 static int check_report(int report, off_t *size)
 {
     enum { REPORT_MOST = 1 << 29 };
     struct stat status;
+    if (fcntl(report, F_GET_SEALS) < 0)
+        return EPROTO;
     if (fstat(report, &status))
         return errno;
     *size = status.st_size;
-    return !S_ISREG(status.st_mode) ? EPROTO : *size > REPORT_MOST ? EFBIG : 0;
+    return *size > REPORT_MOST ? EFBIG : 0;
 }
 
 static int copy_all(int from, off_t size, int to)
@@ -114,13 +117,16 @@ static int ask(const char *directory, unsigned slot, uint32_t generation, const 
     struct control_message message = {
         .magic = CONTROL_MAGIC, .layout = CONTROL_LAYOUT, .kind = CONTROL_REPORT, .to_generation = generation};
     char name[CONTROL_NAME_MAX];
-    int ends[2], letters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    table_socket_name(directory, slot, name);
+    int error = directory_owns_socket(name), ends[2], letters = -1;
+    if (error)
+        return error;
+    letters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (letters < 0)
         return errno;
-    int error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? errno : 0;
+    error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? errno : 0;
     if (!error) {
         send(ends[0], request, strlen(request), MSG_NOSIGNAL);
-        table_socket_name(directory, slot, name);
         error = control_send(letters, name, &message, ends[1]);
         close(ends[1]);
         if (!error)

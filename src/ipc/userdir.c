@@ -1,6 +1,7 @@
 #include "ipc/userdir.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/user.h"
 
 enum { SUFFIX = 9 }; /* characters of a suffix: - and eight digits */
 
@@ -31,7 +34,7 @@ static const char *runtime_directory(void)
 {
     struct stat status;
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-    return runtime && !stat(runtime, &status) && status.st_uid == geteuid() ? runtime : NULL;
+    return runtime && !stat(runtime, &status) && user_owns_file(AT_FDCWD, runtime, &status) ? runtime : NULL;
 }
 
 unsigned userdir_bases(const char *bases[USERDIR_BASES])
@@ -47,7 +50,7 @@ unsigned userdir_bases(const char *bases[USERDIR_BASES])
 static bool is_own(const char *path)
 {
     struct stat status;
-    return !lstat(path, &status) && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+    return !lstat(path, &status) && S_ISDIR(status.st_mode) && user_owns_file(AT_FDCWD, path, &status);
 }
 
 static bool userdir_join(char *to, size_t size, const char *base, const char *name)

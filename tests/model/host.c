@@ -277,6 +277,16 @@ uid_t model_user(void)
     return 0;
 }
 
+bool model_user_has_own_number(uid_t user)
+{
+    return user == model_user();
+}
+
+bool model_user_owns_process(uid_t user, pid_t process)
+{
+    return model_user_has_own_number(user);
+}
+
 /* The log of the code under test is no part of any protocol. */
 /* No process truncates the model's table. */
 struct guard_region;

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 /* Before their names are replaced. */
+#include "base/user.h"
 #include "wire/guarded.h"
 #include "wire/payload.h"
 
@@ -106,6 +107,8 @@ ssize_t model_process_vm_writev(pid_t, const struct iovec *, unsigned long, cons
                                 unsigned long);
 
 bool model_elsewhere_runs(pid_t, long call);
+bool model_user_owns_process(uid_t, pid_t);
+bool model_user_has_own_number(uid_t);
 
 #ifdef MODEL_UNDER_TEST
 #define guarded_copy model_guarded_copy
@@ -181,6 +184,8 @@ bool model_elsewhere_runs(pid_t, long call);
 #define secure_getenv model_getenv
 #define getauxval model_getauxval
 #define elsewhere_runs model_elsewhere_runs
+#define user_owns_process model_user_owns_process
+#define user_has_own_number model_user_has_own_number
 #define process_vm_readv model_process_vm_readv
 #define process_vm_writev model_process_vm_writev
 #endif

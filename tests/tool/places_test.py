@@ -178,6 +178,21 @@ def a_link_in_the_place_of_the_directory_is_not_followed():
         assert not os.listdir(trap), os.listdir(trap)
 
 
+def a_name_that_a_user_without_a_number_took_keeps_nobody_from_working():
+    """In a user namespace, where the kernel shows the owner of the name by the number of the program's user."""
+    prefix = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--", "unshare", "--user", "--map-user=65534", "--"]
+    if not os.environ.get(INSIDE) or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+        raise Skip("this machine allows no user namespaces")
+    script = f"stat -Lc %i /proc/self/ns/net /proc/self/ns/user; read -r go; {_tool()} run -- ibv_devinfo >/dev/null; echo $?"
+    with _gone_later(), _fresh(), subprocess.Popen([*prefix, "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                                   stderr=subprocess.PIPE, text=True, env=cases.environment(**HERE)) as program:
+        name = "-".join(["softverbs-65534", *(program.stdout.readline().strip() for _ in range(2))])
+        _take([name])
+        out, err = program.communicate("go\n", timeout=cases.patience(60))
+        assert (out, err) == ("0\n", ""), (out, err)
+        assert not os.listdir(f"{SHARED}/{name}")
+
+
 @contextlib.contextmanager
 def _place_in_use():
     """The directory where the processes of a user meet, while one of them has its device open."""

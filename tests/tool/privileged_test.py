@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """A set-uid program that is linked with the library (as it would be where a distribution makes it the system's libibverbs) takes
 nothing from the environment of the user who starts it."""
+import json
 import os
 import pwd
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 
 import cases
-from cases import Skip, TEMPORARY
+from cases import Skip, TEMPORARY, softverbs, told
 
 USER = "nobody"
 SOURCE = r"""
@@ -36,10 +39,10 @@ int main(void)
 
 
 class _Started:
-    """The program, set-uid root or not, started by another user with this environment; the line that it says first."""
+    """The program, started by another user than root with this environment; the line that it says first."""
 
-    def __init__(self, setuid, **environment):
-        self.process = subprocess.Popen([*cases.identity(USER), _program(setuid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, program, **environment):
+        self.process = subprocess.Popen([*cases.identity(USER), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env={"PATH": os.environ["PATH"], **environment})
         self.said = self.process.stdout.readline().split()
         assert len(self.said) == 3 and self.said[2] == "opened", f"{self.said}"
@@ -91,7 +94,7 @@ def _settings(place):
 def the_same_program_without_the_bit_obeys_its_user():
     _require_set_uid()
     place = _victims_place()
-    program = _Started(False, **_settings(place))
+    program = _Started(_program(False), **_settings(place))
     assert program.said[:2] == [str(pwd.getpwnam(USER).pw_uid), "2"], program.said
     assert "12B7" in program.udp_ports()
     program.end()
@@ -101,11 +104,40 @@ def the_same_program_without_the_bit_obeys_its_user():
 def a_set_uid_program_writes_no_file_and_opens_no_port_for_its_user():
     _require_set_uid()
     place = _victims_place()
-    program = _Started(True, **_settings(place))
+    program = _Started(_program(True), **_settings(place))
     assert program.said[:2] == ["0", "1"], program.said
     assert "12B7" not in program.udp_ports()
     program.end()
     assert os.listdir(place) == ["config"], os.listdir(place)
+
+
+def _with_capabilities():
+    """The plain program with CAP_DAC_OVERRIDE in its file, as setcap(8) writes it (struct vfs_cap_data, revision 2, effective)."""
+    path = f"{TEMPORARY}/privileged/capable"
+    if not os.path.exists(path):
+        shutil.copy(_program(False), path)
+        os.chmod(path, 0o755)
+        try:
+            os.setxattr(path, "security.capability", struct.pack("<5I", 0x02000001, 1 << 1, 0, 0, 0))
+        except OSError as error:
+            raise Skip(f"this file system keeps no capabilities of files: {error}") from error
+    return path
+
+
+def _ask(*words):
+    return softverbs(*words, user=USER, tool=f"{TEMPORARY}/installed/bin/softverbs", env={"SOFTVERBS_DIR": None, "XDG_RUNTIME_DIR": None})
+
+
+def a_program_with_capabilities_answers_and_obeys_its_user_not():
+    """It may not trace the program either. The same program without them does both."""
+    _require_set_uid()
+    for program, obeys in ((_program(False), True), (_with_capabilities(), False)):
+        started = _Started(program)
+        one, = [one for one in json.loads(_ask("show", "--json").stdout) if one["pid"] == started.process.pid]
+        assert one["answers"] is obeys and ("pds" in one) is obeys, one
+        done = _ask("inject", str(started.process.pid), "when ibv_post_send: error ENOMEM")
+        assert (done.returncode == 0) is obeys, told(done)
+        started.end()
 
 
 if __name__ == "__main__":

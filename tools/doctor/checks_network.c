@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/user.h"
 #include "checks.h"
 #include "config/config_net.h"
 #include "ipc/claim.h"
@@ -146,15 +147,14 @@ static void check_port(const struct network *network)
     else if (!inode)
         say(network, VERDICT_PROBLEM, "port 4791",
             "The kernel has UDP port 4791 itself: a device of its soft RoCE (rxe). rdma link delete frees it.");
-    else if (user != geteuid())
+    else if (!user_has_own_number(user))
         say(network, VERDICT_PROBLEM, "port 4791",
             "The user with number %u has UDP port 4791. Only processes of one user share it.", user);
     else if (share_try(network->name) == EADDRINUSE)
         say(network, VERDICT_PROBLEM, "port 4791",
-            "A program of this user has UDP port 4791 for itself, without SO_REUSEPORT: \"ss -uanp 'sport = :%d'\" "
-            "shows "
-            "which.",
-            PORT);
+            "%s has UDP port 4791 for itself%s: \"ss -uanp 'sport = :%d'\" shows which.",
+            user_is_own(user) ? "A program of this user" : "A program, perhaps of a user without a number here,",
+            user_is_own(user) ? ", without SO_REUSEPORT" : "", PORT);
     else
         say(network, VERDICT_OK, "port 4791", "A program of this user has UDP port 4791; those of softverbs share it.");
 }

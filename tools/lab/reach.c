@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/user.h"
 #include "command.h"
 #include "lab/follow_child.h"
 #include "lab/rights.h"
@@ -35,6 +36,31 @@ bool reach_take_name(const char *name)
     return !bind(holder, (struct sockaddr *)&address, length) && !listen(holder, 8);
 }
 
+/* Returns true if this process is in that namespace. */
+static bool is_own(int space, const char *name)
+{
+    char path[64];
+    struct stat own, other;
+    snprintf(path, sizeof path, "/proc/self/ns/%s", name);
+    return !stat(path, &own) && !fstat(space, &other) && own.st_ino == other.st_ino;
+}
+
+/* A container may share our network, and so the names of sockets; its processes have other numbers than ours, or other
+ * files, and what runs there would be another system's with our rights. */
+static bool is_of_this_system(pid_t process)
+{
+    char path[64];
+    struct stat root, other;
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)process);
+    int space = open(path, O_RDONLY | O_CLOEXEC);
+    bool same = space >= 0 && is_own(space, "pid");
+    if (space >= 0)
+        close(space);
+    snprintf(path, sizeof path, "/proc/%d/root", (int)process);
+    return same && !stat("/", &root) && !stat(path, &other) && root.st_dev == other.st_dev &&
+           root.st_ino == other.st_ino;
+}
+
 /* The process that took the name; 0: none has it. */
 static pid_t find_outer(const char *name)
 {
@@ -43,7 +69,8 @@ static pid_t find_outer(const char *name)
     struct ucred whose = {0};
     int asker = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connect(asker, (struct sockaddr *)&address, length) ||
-        getsockopt(asker, SOL_SOCKET, SO_PEERCRED, &whose, &size) || whose.uid != geteuid())
+        getsockopt(asker, SOL_SOCKET, SO_PEERCRED, &whose, &size) || !user_owns_process(whose.uid, whose.pid) ||
+        !is_of_this_system(whose.pid))
         whose.pid = 0;
     close(asker);
     return whose.pid;
@@ -61,14 +88,6 @@ static pid_t find_keeper(pid_t outer)
     if (file)
         fclose(file);
     return keeper;
-}
-
-static bool is_own(int space, const char *name)
-{
-    char path[64];
-    struct stat own, other;
-    snprintf(path, sizeof path, "/proc/self/ns/%s", name);
-    return !stat(path, &own) && !fstat(space, &other) && own.st_ino == other.st_ino;
 }
 
 /* The working directory has the same path there. */

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/user.h"
 #include "diag/clean.h"
 #include "diag/last_lines.h"
 #include "ipc/node.h"
@@ -31,7 +32,7 @@ static bool read_file(int directory, const char *name, struct file *file)
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool ours = !fstat(fd, &status) && S_ISREG(status.st_mode) && (status.st_uid == geteuid() || !geteuid());
+    bool ours = !fstat(fd, &status) && S_ISREG(status.st_mode) && (!geteuid() || user_owns_file(fd, "", &status));
     ssize_t size = ours ? read(fd, file, sizeof *file) : 0;
     close(fd);
     return size > (ssize_t)sizeof file->head && file->head.version == LAST_LINES_VERSION && file->head.pid > 0 &&

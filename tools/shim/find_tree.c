@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/user.h"
+
 /* As tools/tree.c accepts a tree: another user's could make our programs believe anything. */
 static bool is_tree(int parent, const char *name, struct timespec *used)
 {
@@ -17,7 +19,7 @@ static bool is_tree(int parent, const char *name, struct timespec *used)
     if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW))
         return false;
     *used = status.st_mtim;
-    return S_ISDIR(status.st_mode) && status.st_uid == geteuid() && !(status.st_mode & 022);
+    return S_ISDIR(status.st_mode) && user_owns_file(parent, name, &status) && !(status.st_mode & 022);
 }
 
 static bool is_later(struct timespec one, struct timespec other)

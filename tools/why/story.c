@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/user.h"
 #include "command.h"
 #include "diag/kept_story.h"
 #include "diag/last_lines.h"
@@ -39,7 +40,7 @@ static FILE *open_file(int directory, const char *name)
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return NULL;
-    bool ours = !fstat(fd, &status) && S_ISREG(status.st_mode) && (status.st_uid == geteuid() || !geteuid());
+    bool ours = !fstat(fd, &status) && S_ISREG(status.st_mode) && (!geteuid() || user_owns_file(fd, "", &status));
     FILE *file = ours && status.st_size <= KEPT_STORY_FILE_BYTES ? fdopen(fd, "r") : NULL;
     if (!file)
         close(fd);

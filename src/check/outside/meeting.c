@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/nanos.h"
+#include "base/user.h"
 #include "ipc/node.h"
 
 /* The number says which of those that share a place it is. */
@@ -30,7 +31,7 @@ uint64_t meeting_now(void)
 static bool is_of_this_user(int file)
 {
     struct stat status;
-    return !fstat(file, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+    return !fstat(file, &status) && S_ISREG(status.st_mode) && user_owns_file(file, "", &status);
 }
 
 /* -1: it can't be used. */

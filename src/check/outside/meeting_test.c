@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/nobody.h"
 #include "check/outside/meeting.h"
 
 enum { ONE = 0x111, OTHER = 0x222, SOMEBODY = 65534 };
@@ -53,12 +54,40 @@ static void the_file_of_another_user_is_not_used(void **state)
     unlink(path);
 }
 
+static int use_own_alone(void *context)
+{
+    bool met = meet_with(IBV_MTU_1024);
+    return met == *(bool *)context ? 0 : 1;
+}
+
+/* In a user namespace that shows both by one number. */
+static void nobody_uses_its_own_file_and_no_others(void **state)
+{
+    bool own = false;
+    if (geteuid())
+        skip();
+    assert_int_equal(chmod(directory, 0777), 0);
+    unlink(path);
+    int file = open(path, O_RDWR | O_CREAT, 0600), status = 0;
+    assert_int_equal(fchmod(file, 0666), 0);
+    for (int i = 0; !status && i < 2; i++, own = true) {
+        assert_int_equal(fchown(file, own ? NOBODY_OUTSIDE : 12345, (gid_t)-1), 0);
+        status = nobody_run(use_own_alone, &own);
+    }
+    close(file);
+    assert_int_equal(chmod(directory, 0700), 0);
+    if (status == NOBODY_SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_of_peers_are_read),
         cmocka_unit_test(an_entry_without_a_known_mtu_is_not_read),
         cmocka_unit_test(the_file_of_another_user_is_not_used),
+        cmocka_unit_test(nobody_uses_its_own_file_and_no_others),
     };
     if (!mkdtemp(directory))
         return 1;

@@ -11,16 +11,8 @@
 #include "base/descriptor.h"
 #include "base/uncancelled.h"
 #include "diag/clean.h"
+#include "ipc/directory.h"
 #include "ipc/state.h"
-
-/* The owner is the user that bound the socket. */
-static int check_owner(const char *name)
-{
-    struct stat status;
-    if (stat(name, &status))
-        return errno;
-    return status.st_uid == geteuid() ? 0 : EPERM;
-}
 
 /* The request lies in the socket before that is sent. */
 static int send_end(struct node *node, const struct record *record, const char *name, const char *request,
@@ -42,7 +34,7 @@ static int ask(struct node *node, const struct record *record, const char *reque
     char name[CONTROL_NAME_MAX];
     int ends[2];
     table_socket_name(node->directory, record->peer.slot, name);
-    int error = check_owner(name);
+    int error = directory_owns_socket(name);
     if (!error && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
         error = errno;
     if (error)

@@ -9,6 +9,7 @@
 
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "base/user.h"
 #include "diag/clean.h"
 #include "ipc/node.h"
 
@@ -41,7 +42,7 @@ static bool name_place(const char *own, char *path, char *to, size_t size)
         return false;
     long long user = user_of(strstr(path, mark) + strlen(mark));
     clean_text(path);
-    if (user >= 0 && user != (long long)geteuid())
+    if (user >= 0 && !user_has_own_number((uid_t)user))
         snprintf(to, size,
                  "user %lld runs softverbs on this host, too, and processes of two users do not reach each other",
                  user);

@@ -1,0 +1,101 @@
+#include "base/user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+
+enum { OVERFLOW_STANDARD = 65534 };
+#define NUMBERS UINT32_MAX /* in a map of all; the last one is no number */
+
+/* False: it can't be read. A longer text is cut. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = 0;
+    return length > 0;
+}
+
+static bool is_overflow(uid_t user)
+{
+    char text[16];
+    bool known = read_text("/proc/sys/kernel/overflowuid", text, sizeof text);
+    return user == (known ? strtoul(text, NULL, 10) : OVERFLOW_STANDARD);
+}
+
+/* Lines of three numbers, the last of which is how many numbers the line maps. */
+static bool maps_all(void)
+{
+    char text[4096], *at = text;
+    uint64_t mapped = 0;
+    unsigned long long count;
+    int length;
+    read_text("/proc/self/uid_map", text, sizeof text);
+    for (; sscanf(at, "%*u %*u %llu%n", &count, &length) == 1; at += length)
+        mapped += count;
+    return mapped >= NUMBERS;
+}
+
+/* Where the kernel can't be asked, the standard number stands for many. */
+static bool stands_for_many(uid_t user)
+{
+    int error = errno, before = uncancelled_begin();
+    bool many = is_overflow(user) && !maps_all();
+    uncancelled_end(before);
+    errno = error;
+    return many;
+}
+
+bool user_has_own_number(uid_t user)
+{
+    return user == geteuid();
+}
+
+bool user_is_same(uid_t one, uid_t other)
+{
+    return one == other && !stands_for_many(one);
+}
+
+bool user_is_own(uid_t user)
+{
+    return user_is_same(user, geteuid());
+}
+
+/* Setting the time of the last access to a given one is for the owner, and for who has CAP_FOWNER over a user that has
+ * a number here (utimensat(2)). It is set to what it is. */
+static bool may_set_times(int directory, const char *name, const struct stat *status)
+{
+    const struct timespec times[] = {status->st_atim, {.tv_nsec = UTIME_OMIT}};
+    int error = errno;
+    bool may = !utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH));
+    errno = error;
+    return may;
+}
+
+bool user_owns_file(int directory, const char *name, const struct stat *status)
+{
+    return user_has_own_number(status->st_uid) &&
+           (!stands_for_many(status->st_uid) || may_set_times(directory, name, status));
+}
+
+/* A signal is for processes of the same user (kill(2)); 0 is none, and is only permitted or not. */
+static bool may_signal(pid_t process)
+{
+    int error = errno;
+    bool may = process > 0 && !kill(process, 0);
+    errno = error;
+    return may;
+}
+
+bool user_owns_process(uid_t user, pid_t process)
+{
+    return user_has_own_number(user) && (!stands_for_many(user) || may_signal(process));
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Checks that no code compares users by their numbers; prints TAP.
+
+Usage: users.py DIRECTORY
+
+In a user namespace one number, 65534, stands for all users that have none there, so whose a file or a process is, src/base/user.h
+says. Refused in src/ and tools/: a comparison with what getuid and its kin answer, also by way of a variable, and one of an owner in
+a struct stat. Whether a user is root (`!geteuid()`, `== 0`) may be asked: root's number stands for no other.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from tree import SUPPORT, report, strip
+
+HOME = "src/base/user.c"
+# Comparisons that a number may decide, and why.
+EXCEPTIONS = {
+    "src/link/control.c: getuid() != self.uid": "the two users of this process",
+    "src/ipc/directory.c: file.st_gid != status.st_gid": "a group of ours that is taken for the directory's can't enter it",
+    "tools/doctor/checks_program.c: status.st_uid != geteuid()": "a program of a user without a number is not set-uid here (execve(2))",
+    "tools/doctor/checks_program.c: status.st_gid != getegid()": "likewise",
+    "tools/place.c: status->st_uid == self->maker": "where no other user can put another file",
+}
+CALL = r"get(?:e|res)?[ug]id\(\)"
+SIDE = r"[\w.>\[\]-]*"
+NOT_ROOT = r"(?!\s*0\b)"
+
+
+def names_of(text):
+    """Variables and members that are set to what such a call answers."""
+    return set(re.findall(rf"\b(\w+)\s*=\s*{CALL}", text))
+
+
+def comparisons(text):
+    names = names_of(text)
+    ends = "|".join([CALL, r"\w*\bst_[ug]id\b", *(rf"\b{name}\b" for name in sorted(names))])
+    found = re.finditer(rf"(?:{SIDE}(?:{ends})\s*[!=]={NOT_ROOT}(?:\s*{SIDE})(?:\(\))?)|(?:{SIDE}\s*[!=]=\s*(?:\(\w[\w ]*\)\s*)?{SIDE}(?:{ends}))", text)
+    for one in found:
+        words = re.sub(r"\s+", " ", one.group()).strip()
+        if not re.match(r"0 ?[!=]=", words):
+            yield words
+
+
+def sources(top):
+    for part in ("src", "tools"):
+        for folder, _, names in os.walk(os.path.join(top, part)):
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(folder, name), top)
+                if name.endswith((".c", ".h")) and not SUPPORT.search(path) and path != HOME:
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        yield path, strip(file.read())
+
+
+def main():
+    found = [f"{path}: {words}" for path, text in sources(sys.argv[1]) for words in comparisons(text)]
+    raw = sorted(set(found) - set(EXCEPTIONS))
+    missing = sorted(set(EXCEPTIONS) - set(found)) if os.path.exists(os.path.join(sys.argv[1], HOME)) else []
+    print("1..2")
+    report(1, f"no file compares users by their numbers ({len(found) - len(raw)} may)", raw)
+    report(2, "each exception is one that the tree has", missing)
+    return 1 if raw or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
