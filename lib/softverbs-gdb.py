@@ -19,7 +19,7 @@ import time
 import gdb
 
 HERE = os.path.abspath(os.path.expanduser(__file__))
-MAGIC = b"softverbs layout 2\0"
+MAGIC, VERSION = b"softverbs layout ", 3
 WORDS = ("states", "statuses", "opcodes", "fields", "subjects", "connections", "resolutions", "identifiers")
 OBJECT_MOST = 1 << 20  # of a damaged list no more are read
 
@@ -53,7 +53,7 @@ def _sections():
 
 
 def _find_table():
-    """The table's address: it begins with its mark, and its own address follows."""
+    """The table's address: it begins with its mark and version, and its own address follows."""
     inferior = gdb.selected_inferior()
     for begin, end in _sections():
         while begin < end:
@@ -64,6 +64,9 @@ def _find_table():
             if found is None:
                 break
             if _number(found + 24, _pointer_size()) == found:
+                version = _text(found + len(MAGIC), 8)
+                if version != str(VERSION):
+                    raise NotHere(f"This library's table has version {version}, and this script reads {VERSION}: use the softverbs-gdb.py that came with the library.")
                 return found
             begin = found + 1
     raise NotHere("There is no softverbs in this program, or it has no memory yet.")
@@ -72,9 +75,11 @@ def _find_table():
 class Layout:
     """The table of the library (src/report/layout.c)."""
 
-    POINTERS = ("self", "process", "program", "directory", "members", *WORDS, "access_bits", "kept", "words", "with_sign", "events", "operations",
+    POINTERS = ("self", "process", "program", "directory", "members", "facts", *WORDS, "access_bits", "kept", "words", "with_sign", "events", "operations",
                 "reasons", "devices", "connect", "resolve")
-    COUNTS = ("members", *WORDS, "reasons")
+    COUNTS = ("members", "facts", *WORDS, "reasons")
+    FORMS = ("NUMBER", "SIGNED", "QPN", "KEY", "ADDRESS", "ACCESS", "BYTES", "TIME", "SECONDS", "PID", "HEX", "FLAG")  # enum fact_form, in the order of it
+    SOURCES = ("AT", "SOME", "states", "statuses", "opcodes", "subjects", "reason", "MADE")  # enum layout_source: from a member, or a table of words
 
     def __init__(self):
         at, size = _find_table() + 24, _pointer_size()
@@ -91,6 +96,10 @@ class Layout:
         self.members = {}
         for name, where, length in struct.iter_unpack("<40sII", _read(self.at["members"], 48 * self.counts["members"])):
             self.members[name.rstrip(b"\0").decode()] = (where, length)
+        self.facts = {}
+        for kind, name, form, source, where, length in struct.iter_unpack("<12s28s4I", _read(self.at["facts"], 56 * self.counts["facts"])):
+            form = self.FORMS[form] if form < len(self.FORMS) else "WORD"
+            self.facts.setdefault(kind.rstrip(b"\0").decode(), []).append((name.rstrip(b"\0").decode(), form, self.SOURCES[source], where, length))
         self.program = _text(self.at["program"])
         self.directory = _text(self.at["directory"], 4096)
 
@@ -120,6 +129,29 @@ class Layout:
     def operation(self, opcode):
         where = self.at["operations"] + opcode * self.length("op") + self.members["op.name"][0]
         return _text(_number(where, _pointer_size()))
+
+
+def _fact(layout, form, source, value):
+    """The value of a fact by the number in its member; None: it is not known."""
+    if source == "reason":
+        return layout.reason(value)
+    if source in WORDS:
+        return layout.word(source, value)
+    if source == "SOME" and not value:
+        return None
+    return bool(value) if form == "FLAG" else value + layout.epoch if form == "TIME" else value
+
+
+def _facts(layout, kind, thing, **made):
+    """The facts of an object, in the order of src/facts/facts.def. `made`: those that no member has, or that are known only now and then (None: not now)."""
+    said = {}
+    for name, form, source, where, length in layout.facts[kind]:
+        value = made.get(name)
+        if name not in made and source != "MADE":
+            value = _fact(layout, form, source, _number(thing.address + where, length))
+        if value is not None:
+            said[name] = value
+    return said
 
 
 class Thing:
@@ -191,39 +223,35 @@ def _standins(layout):
         yield _text(_flow(layout, qp).follow("device", "device").where("name")), qp
 
 
-# -- a story, in the form that src/verbs/ask/qp_story.c writes
+# -- a story, in the form that src/verbs/ask/qp_story_report.c writes
+
+def _without(*names):
+    return dict.fromkeys(names)
+
 
 def _report_memory(layout, memory):
-    said = {"key": memory["key"], "address": memory["address"], "length": memory["length"], "access": layout.access(memory["access"])}
-    if memory["known"]:
-        said.update(base=memory["base"], size=memory["size"], has=layout.access(memory["has"]))
-    if memory["window"]:
-        said["window"] = True
-    return said
+    more = {"has": layout.access(memory["has"])} if memory["known"] else _without("base", "size")
+    return _facts(layout, "refused", memory, access=layout.access(memory["access"]), **more)
 
 
 def _report_error(layout, error):
     subject = error["subject"]
     sends, packet = subject == layout.constant("STORY_SEND"), subject == layout.constant("STORY_PACKET")
-    said = {"reason": error["reason"], "name": layout.reason(error["reason"]), "subject": layout.word("subjects", subject),
-            "time": error["time"] + layout.epoch}
-    if sends:
-        said.update(wr_id=error["id"], posted=error["posted"] + layout.epoch, opcode=layout.word("opcodes", error["opcode"]),
-                    status=layout.word("statuses", error["status"]))
-    if packet and layout.operation(error["opcode"]):
-        said["operation"] = layout.operation(error["opcode"])
-    if sends or packet:
-        said.update(length=error["length"], psn=error["psn"], address=error["address"], key=error["key"])
+    made = {} if sends else _without("wr_id", "posted", "opcode", "status")
+    if packet:
+        made["operation"] = layout.operation(error["opcode"]) or None
+    elif not sends:
+        made.update(_without("length", "psn", "address", "key"))
     if error["receive_status"]:
-        said["receive"] = {"wr_id": error["receive_id"], "status": layout.word("statuses", error["receive_status"]), "room": error["limit"]}
+        made["receive"] = _facts(layout, "receive", error)
     elif error["reason"] == layout.constant("REASON_QP_PERMISSION"):
-        said["flags"] = layout.access(error["limit"])
+        made["flags"] = layout.access(error["limit"])
     elif error["limit"]:
-        said["process" if subject == layout.constant("STORY_NOTHING") else "limit"] = error["limit"]
+        made["process" if subject == layout.constant("STORY_NOTHING") else "limit"] = error["limit"]
     memory = error.inner("memory", "story_memory")
     if memory["refused"]:
-        said["memory"] = _report_memory(layout, memory)
-    return said
+        made["memory"] = _report_memory(layout, memory)
+    return _facts(layout, "error", error, **made)
 
 
 def _event(layout, number):
@@ -275,16 +303,9 @@ def _peer_pid(layout, qp, story):
     return ended[-1] if ended else 0
 
 
-def _report_peer(layout, qp, story):
-    said, pid = {}, _peer_pid(layout, qp, story)
-    if not qp["traits"] & layout.constant("QP_DATAGRAM") and qp["attr.dest_qp_num"]:
-        said["peer_qp"] = qp["attr.dest_qp_num"]
-    if pid:
-        said["peer_pid"] = pid
-    for key, member in (("network", "path.remote"), ("peer_ended", "path.peer_ended"), ("stands_in", "xrc.stands_in")):
-        if qp[member]:
-            said[key] = True
-    return said
+def _peer(layout, qp, story):
+    connected = not qp["traits"] & layout.constant("QP_DATAGRAM")
+    return {"peer_qp": connected and qp["attr.dest_qp_num"] or None, "peer_pid": _peer_pid(layout, qp, story) or None}
 
 
 def _srq(qp):
@@ -292,17 +313,12 @@ def _srq(qp):
     return qp.follow("uses.srq", "srq") or qp.follow("xrc.selected", "srq")
 
 
-def _report_attributes(layout, qp):
-    said = {}
-    if qp["traits"] & layout.constant("QP_RELIABLE"):
-        said = {"timeout": qp["attr.timeout"], "retry_cnt": qp["attr.retry_cnt"], "rnr_retry": qp["attr.rnr_retry"]}
+def _work(qp):
+    """What is posted."""
     srq = _srq(qp)
     queue = srq.inner("queue", "receive_queue") if srq else qp.follow("receives.queue", "receive_queue")
-    said["send_posted"] = (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff
-    said["recv_posted"] = queue["count"] if queue else 0
-    if srq:
-        said["srq"] = srq.inner("object", "object")["handle"]
-    return said
+    return {"send_posted": (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff, "recv_posted": queue["count"] if queue else 0,
+            "srq": srq.inner("object", "object")["handle"] if srq else None}
 
 
 def _flow(layout, qp):
@@ -320,18 +336,11 @@ def _report_counts(layout, qp):
 
 
 def _report_cq(layout, cq):
-    entry, last = cq.inner("object", "object"), cq.follow("told.events", "last_events")
-    said = {"handle": entry["handle"], "size": cq["ring.capacity"], "waiting": (cq["ring.tail"] - cq["ring.head"]) & 0xffffffff,
-            "armed": bool(cq["armed"]), "overrun": bool(cq["told.overrun"])}
-    if cq["armed"] == layout.constant("CQ_ARMED_SOLICITED"):
-        said["solicited"] = True
-    if cq["channel"]:
-        said["event"] = bool(cq["events_waiting"])
-    said.update({key: cq[f"told.{key}"] for key in ("asked", "raised", "lost")})
-    if cq["told.lost_last"]:
-        said["lost_last"] = True
-    said["events"] = [_report_record(layout, record) for record in _records(layout, last)] if last else []
-    return said
+    last = cq.follow("told.events", "last_events")
+    return _facts(layout, "cq", cq, waiting=(cq["ring.tail"] - cq["ring.head"]) & 0xffffffff,
+                  solicited=cq["armed"] == layout.constant("CQ_ARMED_SOLICITED") or None,
+                  event=bool(cq["events_waiting"]) if cq["channel"] else None,
+                  events=[_report_record(layout, record) for record in _records(layout, last)] if last else [])
 
 
 def _report_cqs(layout, qp):
@@ -340,29 +349,29 @@ def _report_cqs(layout, qp):
     return [_report_cq(layout, cq) for cq in both.values()]
 
 
+def _flushed_and_error(layout, story):
+    error, short = story.inner("error", "story_error"), story.inner("too_short", "story_short")
+    return {"flushed_sends": error["flushed_sends"], "flushed_receives": error["flushed_receives"],
+            "too_short": _facts(layout, "short", short) if short["known"] else None,
+            "error": _report_error(layout, error) if error["reason"] else None}
+
+
 def _report(layout, device, qp):
     """What is known of a queue pair and of its first error."""
     story = _flow(layout, qp).follow("story", "story")
     records = [_report_record(layout, record) for record in _records(layout, story, _flow(layout, qp))]
-    said = {"pid": layout.pid, "program": layout.program, "qp": qp["number"], "type": qp.follow("kind", "qp_kind").text("name"),
-            "state": layout.word("states", qp["state"]), "time": records[-1]["time"] if records else layout.epoch, "device": device, "ended": False}
-    said.update(_report_peer(layout, qp, story))
-    said.update(_report_attributes(layout, qp))
-    said.update(_report_counts(layout, qp))
-    said["cqs"] = _report_cqs(layout, qp)
+    made = {"pid": layout.pid, "program": layout.program, "type": qp.follow("kind", "qp_kind").text("name"),
+            "time": records[-1]["time"] if records else layout.epoch, "device": device, "ended": False}
+    made.update(_peer(layout, qp, story) | _work(qp))
+    if not qp["traits"] & layout.constant("QP_RELIABLE"):
+        made.update(_without("timeout", "retry_cnt", "rnr_retry"))
     if story:
-        error = story.inner("error", "story_error")
-        said.update(flushed_sends=error["flushed_sends"], flushed_receives=error["flushed_receives"])
-        short = story.inner("too_short", "story_short")
-        if short["known"]:
-            said["too_short"] = {"wr_id": short["id"], "room": short["room"], "bytes": short["bytes"]}
-        if error["reason"]:
-            said["error"] = _report_error(layout, error)
+        made.update(_flushed_and_error(layout, story))
     elif records:
-        said.update(flushed_sends=0, flushed_receives=0)
-    if records:
-        said["events"] = records
-    return said
+        made.update(flushed_sends=0, flushed_receives=0)
+    made["cqs"] = _report_cqs(layout, qp)
+    made["events"] = records or None
+    return _facts(layout, "story", qp, **made) | _report_counts(layout, qp)
 
 
 # -- a story of an identifier of librdmacm, in the form that src/gsi/cm_report.c writes
@@ -442,28 +451,28 @@ def _neighbor_pid(layout, identifier):
     return 0
 
 
-def _report_identifier(layout, identifier, now):
+def _connection(layout, identifier, now):
+    """What an identifier with a connection has besides."""
     connection = _session(layout, identifier, "connect", "connection")
-    said = {"id": _identifier_number(identifier), "state": _state_of(layout, identifier), "space": _space(layout, identifier)}
+    if not connection:
+        return {}
+    waits = connection["deadline"] != NEVER and connection["state"] != layout.constant("CONNECTION_TIMEWAIT")
+    return {"qp": connection["local.qpn"] or None, "peer_qp": connection["remote.qpn"] or None,
+            "repeats": connection["max_repeats"] - connection["repeats"] if waits else 0, "seconds": max(0, now - connection["since"]) // 10**9}
+
+
+def _report_identifier(layout, identifier, now):
+    made = {"id": _identifier_number(identifier), "state": _state_of(layout, identifier), "space": _space(layout, identifier),
+            "local": _place(identifier.inner("source", "cm_address")), "peer": _place(identifier.inner("destination", "cm_address")),
+            "peer_pid": _neighbor_pid(layout, identifier) or None}
     if identifier["has_port"]:
         device = Thing(layout, "device", layout.at["devices"] + identifier["port.device"] * layout.length("device"))
-        said["device"] = _text(device.where("name"))
-    for key, member in (("local", "source"), ("peer", "destination")):
-        place = _place(identifier.inner(member, "cm_address"))
-        if place:
-            said[key] = place
+        made["device"] = _text(device.where("name"))
     if identifier["state"] == layout.constant("IDENTIFIER_LISTEN"):
-        said.update(requests=identifier["account.requests"], backlog=identifier["backlog"],
-                    seconds=max(0, now - identifier["listening_since"]) // 10**9)
-    if connection:
-        waits = connection["deadline"] != NEVER and connection["state"] != layout.constant("CONNECTION_TIMEWAIT")
-        said.update({key: connection[member] for key, member in (("qp", "local.qpn"), ("peer_qp", "remote.qpn")) if connection[member]})
-        said.update(repeats=connection["max_repeats"] - connection["repeats"] if waits else 0, seconds=max(0, now - connection["since"]) // 10**9)
-    pid = _neighbor_pid(layout, identifier)
-    if pid:
-        said["peer_pid"] = pid
-    said["events"] = identifier["account.queued"]
-    return said
+        made["seconds"] = max(0, now - identifier["listening_since"]) // 10**9
+    else:
+        made.update(_without("requests", "backlog"))
+    return _facts(layout, "identifier", identifier, **made | _connection(layout, identifier, now))
 
 
 def _report_connection(layout, identifier, now):
@@ -487,20 +496,19 @@ def _write(layout, file):
 
 def _describe_qp(layout, qp):
     qp = _real(qp)
-    peer = _report_peer(layout, qp, _flow(layout, qp).follow("story", "story"))
+    peer = _peer(layout, qp, _flow(layout, qp).follow("story", "story"))
     error = qp["told.first_error"]
     said = [f"queue pair 0x{qp['number']:x}", f"{qp.follow('kind', 'qp_kind').text('name')} in {layout.word('states', qp['state'])}"]
-    if "peer_qp" in peer:
-        said.append(f"connected with 0x{peer['peer_qp']:x}" + (f" of process {peer['peer_pid']}" if "peer_pid" in peer else ""))
-    work = _report_attributes(layout, qp)
+    if peer["peer_qp"]:
+        said.append(f"connected with 0x{peer['peer_qp']:x}" + (f" of process {peer['peer_pid']}" if peer["peer_pid"] else ""))
+    work = _work(qp)
     said.append(f"{work['send_posted']} sends and {work['recv_posted']} receives posted")
     for word, member in (("send", "uses.send_cq"), ("receive", "uses.receive_cq")):
         cq = qp.follow(member, "cq")
         if cq:
             said.append(f"{word} CQ {cq.inner('object', 'object')['handle']}")
-    srq = _srq(qp)
-    if srq:
-        said.append(f"SRQ {srq.inner('object', 'object')['handle']}")
+    if work["srq"] is not None:
+        said.append(f"SRQ {work['srq']}")
     if error:
         said.append(f"first error {error} {layout.reason(error)}")
     return ", ".join(said)
@@ -513,19 +521,19 @@ def _describe_cq(layout, cq):
 
 
 def _describe_srq(layout, srq):
-    queue = srq.inner("queue", "receive_queue")
-    return (f"shared receive queue {srq.inner('object', 'object')['handle']}, {queue['count']} of {queue['capacity']} receives posted"
-            f"{', limit %d' % queue['limit'] if queue['limit'] else ''}")
+    said = _facts(layout, "srq", srq)
+    return (f"shared receive queue {said['handle']}, {said['posted']} of {said['size']} receives posted"
+            f"{', limit %d' % said['limit'] if said['limit'] else ''}")
 
 
 def _describe_mr(layout, mr):
-    base, length = mr["region.base"], mr["region.length"]
-    return f"memory region 0x{mr['region.key']:x}, {length} bytes at 0x{base:x}, {layout.access(mr['region.access'])}"
+    said = _facts(layout, "mr", mr)
+    return f"memory region 0x{said['key']:x}, {said['length']} bytes at 0x{said['address']:x}, {layout.access(said['access'])}"
 
 
 def _describe_pd(layout, pd):
-    entry = pd.inner("object", "object")
-    return f"protection domain {entry['handle']}, {entry['uses']} objects use it"
+    said = _facts(layout, "pd", pd)
+    return f"protection domain {said['handle']}, {said['users']} objects use it"
 
 
 def _describe_identifier(layout, identifier):

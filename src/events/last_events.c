@@ -80,10 +80,19 @@ void last_events_report(FILE *out, const struct last_events *last, int64_t epoch
         fputs("[]", out);
 }
 
-void last_events_report_counts(FILE *out, const struct counts *counts)
+void last_events_write(FILE *out, const void *told)
 {
+    const struct last_events_told *these = (const struct last_events_told *)told;
+    last_events_report(out, these->last, these->epoch);
+}
+
+void last_events_write_counts(FILE *out, const void *counts)
+{
+    const char *separator = "";
     for (unsigned event = EVENTS_OF_PACKETS; event < EVENTS_BEFORE_REASONS; event++)
-        if (!*event_lines[event].part)
-            fprintf(out, ",\"%s\":%llu", event_lines[event].key,
-                    (unsigned long long)counts_number(counts, (enum event)event));
+        if (!*event_lines[event].part) {
+            fprintf(out, "%s\"%s\":%llu", separator, event_lines[event].key,
+                    (unsigned long long)counts_number((const struct counts *)counts, (enum event)event));
+            separator = ",";
+        }
 }

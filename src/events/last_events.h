@@ -25,10 +25,17 @@ bool last_events_again(struct last_events *, enum event, uint64_t a);
  * since 1970. */
 void last_events_report(FILE *, const struct last_events *, int64_t epoch);
 
+/* The same as a value of facts (facts/facts.h): `told` is a struct last_events_told. */
+struct last_events_told {
+    const struct last_events *last;
+    int64_t epoch;
+};
+void last_events_write(FILE *, const void *told);
+
 /* The same of any ring of `count` records. */
 void last_events_report_ring(FILE *, const struct story_record *, uint32_t count, uint32_t at, int64_t epoch);
 
-/* Writes the counts that are one number under their key as members of JSON, each behind a comma. */
-void last_events_report_counts(FILE *, const struct counts *);
+/* Writes the counts (struct counts) that are one number, each under its key as a member of JSON. */
+void last_events_write_counts(FILE *, const void *counts);
 
 #endif

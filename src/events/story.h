@@ -3,7 +3,8 @@
  *
  * It is memory of this process alone (malloc), never memory that peers map, as it has keys and addresses. All of it is
  * under the queue pair's lock, readers included: they are the helper thread of this process, which copies it as text
- * for a tool of its user (verbs/ask/qp_story.h), so there is no record that is half written, and nothing to repeat. */
+ * for a tool of its user (verbs/ask/qp_story_report.h), so there is no record that is half written, and nothing to
+ * repeat. */
 #ifndef EVENTS_STORY_H
 #define EVENTS_STORY_H
 

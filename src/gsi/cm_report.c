@@ -14,6 +14,7 @@
 #include "diag/clean.h"
 #include "events/last_events.h"
 #include "events/lines.h"
+#include "facts/fill.h"
 #include "gsi/cm.h"
 #include "runtime/clock.h"
 
@@ -33,39 +34,33 @@ static const char *space_name(uint16_t space)
     }
 }
 
-/* As 10.0.0.1:7174 or [fd00::1]:7174. */
-static void report_place(FILE *out, const char *name, const struct cm_address *address)
+typedef char place[PLACE_ROOM];
+
+/* As 10.0.0.1:7174 or [fd00::1]:7174; NULL: it has none. */
+static const char *describe_place(const struct cm_address *address, place to)
 {
-    char text[INET6_ADDRSTRLEN], place[PLACE_ROOM];
+    char text[INET6_ADDRSTRLEN];
     bool ipv4 = cm_is_mapped(address->gid);
     if (!address->family)
-        return;
+        return NULL;
     inet_ntop(ipv4 ? AF_INET : AF_INET6, address->gid + (ipv4 ? 12 : 0), text, sizeof text);
-    snprintf(place, sizeof place, ipv4 ? "%s:%u" : "[%s]:%u", text, address->port);
-    fprintf(out, ",\"%s\":\"%s\"", name, place);
-}
-
-static void report_connection(FILE *out, const struct connection *connection)
-{
-    bool waits = connection->deadline != NANOS_NEVER && connection->state != CONNECTION_TIMEWAIT;
-    if (connection->local.qpn)
-        fprintf(out, ",\"qp\":%u", connection->local.qpn);
-    if (connection->remote.qpn)
-        fprintf(out, ",\"peer_qp\":%u", connection->remote.qpn);
-    fprintf(out, ",\"repeats\":%u", waits ? connection->max_repeats - connection->repeats : 0);
+    snprintf(to, sizeof(place), ipv4 ? "%s:%u" : "[%s]:%u", text, address->port);
+    return to;
 }
 
 /* Whole seconds in this state. */
-static void report_age(FILE *out, nanos since)
+static void put_age(struct facts_identifier *facts, nanos since)
 {
-    fprintf(out, ",\"seconds\":%llu", (unsigned long long)(nanos_since(since, clock_now()) / NANOS_SECOND));
+    fact_put(&facts->seconds, true, nanos_since(since, clock_now()) / NANOS_SECOND);
 }
 
-static void report_peer(FILE *out, const struct cm *cm, uint32_t neighbor)
+static void fill_connection(struct facts_identifier *facts, const struct connection *connection)
 {
-    const struct peer *peer = cm_neighbors_find(&cm->neighbors, neighbor);
-    if (peer)
-        fprintf(out, ",\"peer_pid\":%d", (int)peer->pid);
+    bool waits = connection->deadline != NANOS_NEVER && connection->state != CONNECTION_TIMEWAIT;
+    fact_put(&facts->qp, connection->local.qpn, connection->local.qpn);
+    fact_put(&facts->peer_qp, connection->remote.qpn, connection->remote.qpn);
+    fact_put(&facts->repeats, true, waits ? connection->max_repeats - connection->repeats : 0);
+    put_age(facts, connection->since);
 }
 
 static const char *state_of(const struct identifier *identifier)
@@ -77,37 +72,47 @@ static const char *state_of(const struct identifier *identifier)
     return resolution ? resolution_state_name(resolution->state) : identifier_state_name(identifier->state);
 }
 
-static void report_identifier(FILE *out, const struct cm *cm, const struct identifier *identifier)
+/* The peer of a session, and its connection. */
+static void fill_session(struct facts_identifier *facts, const struct cm *cm, const struct session *session)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    const struct connection *connection = identifier->session ? connect_of(identifier->session) : NULL;
-    fprintf(out, "{\"id\":%u,\"state\":\"%s\",\"space\":\"%s\"", identifier_number(identifier), state_of(identifier),
-            space_name(identifier->space));
-    if (identifier->has_port) {
-        fputs(",\"device\":", out);
-        clean_json(out, devices[identifier->port.device].name);
-    }
-    report_place(out, "local", &identifier->source);
-    report_place(out, "peer", &identifier->destination);
-    if (identifier->state == IDENTIFIER_LISTEN) {
-        fprintf(out, ",\"requests\":%u,\"backlog\":%u", identifier->account.requests, identifier->backlog);
-        report_age(out, identifier->listening_since);
-    }
-    if (connection) {
-        report_connection(out, connection);
-        report_age(out, connection->since);
-    }
-    if (identifier->session)
-        report_peer(out, cm, identifier->session->route.neighbor);
-    fprintf(out, ",\"events\":%u}", identifier->account.queued);
+    const struct connection *connection = connect_of(session);
+    const struct peer *peer = cm_neighbors_find(&cm->neighbors, session->route.neighbor);
+    if (connection)
+        fill_connection(facts, connection);
+    if (peer)
+        fact_put(&facts->peer_pid, true, (uint64_t)peer->pid);
 }
 
-static void report_identifiers(FILE *out, const struct cm *cm)
+static void report_identifier(FILE *out, const struct cm *cm, const struct identifier *from)
 {
-    const struct hash *table = &cm->manager.identifiers;
+    unsigned count;
+    place local, peer;
+    const struct device *devices = config_devices(&count);
+    struct facts_identifier these = {.id = {identifier_number(from), true},
+                                     .state = state_of(from),
+                                     .space = space_name(from->space),
+                                     .device = from->has_port ? devices[from->port.device].name : NULL,
+                                     .local = describe_place(&from->source, local),
+                                     .peer = describe_place(&from->destination, peer)};
+    struct facts_identifier *facts = &these;
+#define IDENTIFIER FACT_FILL
+#include "facts/facts.def"
+    if (from->state == IDENTIFIER_LISTEN)
+        put_age(facts, from->listening_since);
+    else
+        facts->requests = facts->backlog = (struct fact_number){0};
+    if (from->session)
+        fill_session(facts, cm, from->session);
+    facts_write(out, &facts_of_identifier, facts);
+}
+
+static void write_identifiers(FILE *out, const void *of)
+{
+    struct cm *cm = (struct cm *)of;
     const char *separator = "";
-    fputs(",\"connections\":[", out);
+    lock_take(&cm->lock); /* which no thread holds for long */
+    const struct hash *table = &cm->manager.identifiers;
+    fputs("[", out);
     for (uint32_t i = 0; i <= table->mask; i++)
         for (const struct hash_entry *entry = table->buckets[i]; entry; entry = entry->next) {
             const struct identifier *identifier = identifier_of(&cm->manager, entry);
@@ -117,6 +122,7 @@ static void report_identifiers(FILE *out, const struct cm *cm)
             report_identifier(out, cm, identifier);
             separator = ",";
         }
+    lock_release(&cm->lock);
     fputs("]", out);
 }
 
@@ -152,7 +158,7 @@ static void report_counts(FILE *out, enum event event, const uint64_t counts[], 
 void cm_report_messages(FILE *out, const struct cm *cm)
 {
     const struct cm_counts *counts = &cm->counts;
-    fputs(",\"messages\":{", out);
+    fputs("{", out);
     report_counts(out, EVENT_MESSAGE_SENT, counts->sent, CM_MESSAGES, message_name);
     report_counts(out, EVENT_MESSAGE_RECEIVED, counts->received, CM_MESSAGES, message_name);
     report_counts(out, EVENT_MESSAGE_DROPPED, counts->dropped, CM_DROPS, drop_name);
@@ -160,15 +166,21 @@ void cm_report_messages(FILE *out, const struct cm *cm)
     fprintf(out, "\"sessions\":%u}", cm->manager.sessions);
 }
 
-void cm_report(FILE *out, struct process *process)
+static void write_messages(FILE *out, const void *of)
+{
+    struct cm *cm = (struct cm *)of;
+    lock_take(&cm->lock);
+    cm_report_messages(out, cm);
+    lock_release(&cm->lock);
+}
+
+void cm_report(struct facts_process *facts, struct process *process)
 {
     struct cm *cm = atomic_load(&process->cm);
     if (!cm)
         return;
-    lock_take(&cm->lock); /* which no thread holds for long */
-    report_identifiers(out, cm);
-    cm_report_messages(out, cm);
-    lock_release(&cm->lock);
+    fact_put_inner(&facts->connections, write_identifiers, cm);
+    fact_put_inner(&facts->messages, write_messages, cm);
 }
 
 /* --- the last events of one */
@@ -188,19 +200,34 @@ static int64_t time_of(clockid_t clock)
     return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
 }
 
+/* An identifier and its manager. */
+struct identifier_told {
+    const struct cm *cm;
+    const struct identifier *identifier;
+};
+
+static void write_identifier(FILE *out, const void *of)
+{
+    const struct identifier_told *told = of;
+    report_identifier(out, told->cm, told->identifier);
+}
+
 /* The communication IDs of both ends, by which each is found. */
 static void report_story(FILE *out, const struct cm *cm, const struct identifier *identifier)
 {
     int64_t now = time_of(CLOCK_REALTIME);
     const struct connection *connection = connect_of(identifier->session);
-    fprintf(out, ",\"id\":{\"number\":%u,\"time\":%lld,\"identifier\":", identifier_number(identifier), (long long)now);
-    report_identifier(out, cm, identifier);
-    if (connection)
-        fprintf(out, ",\"communication_id\":%u,\"peer_communication_id\":%u", connection->local.communication_id,
-                connection->remote.communication_id);
-    fputs(",\"events\":", out);
-    last_events_report(out, identifier->told, now - time_of(CLOCK_MONOTONIC));
-    fputs("}", out);
+    struct identifier_told told = {cm, identifier};
+    struct last_events_told events = {identifier->told, now - time_of(CLOCK_MONOTONIC)};
+    struct facts_connection facts = {.number = {identifier_number(identifier), true}, .time = {(uint64_t)now, true}};
+    fact_put_inner(&facts.identifier, write_identifier, &told);
+    fact_put_inner(&facts.events, last_events_write, &events);
+    if (connection) {
+        fact_put(&facts.communication_id, true, connection->local.communication_id);
+        fact_put(&facts.peer_communication_id, true, connection->remote.communication_id);
+    }
+    fputs(",\"id\":", out);
+    facts_write(out, &facts_of_connection, &facts);
 }
 
 void cm_report_ended(FILE *out, const struct cm *cm, const struct identifier *identifier)

@@ -4,13 +4,13 @@
 
 #include <stdio.h>
 
+#include "facts/facts.h"
 #include "gsi/cm.h"
 #include "process/process.h"
 
-/* Writes members of the process's JSON object, with a comma before each: "connections", an array with an object for
- * each identifier, and "messages", how many of each kind were sent and received. Nothing in a process that
- * never had an event channel. Under process->progress. */
-void cm_report(FILE *, struct process *);
+/* Adds the facts of librdmacm: its identifiers, and how many messages of each kind were sent and received. Nothing in a
+ * process that never had an event channel. Under process->progress, also while they are written. */
+void cm_report(struct facts_process *, struct process *);
 
 /* Returns true if its connection is being made or resolved, so that a message is waited for. It has a session. Under
  * cm->lock. */
@@ -25,7 +25,7 @@ void cm_report_identifier(FILE *, struct process *, uint32_t number);
 void cm_report_partner(FILE *, struct process *, uint32_t communication_id);
 void cm_report_communication(FILE *, struct process *, uint32_t communication_id); /* the one that has it itself */
 
-/* The latter alone. Under cm->lock, or where nothing changes it any more. */
+/* Writes the messages alone. Under cm->lock, or where nothing changes it any more. */
 void cm_report_messages(FILE *, const struct cm *);
 
 #endif

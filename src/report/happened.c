@@ -8,9 +8,11 @@
 
 #include "diag/clean.h"
 #include "events/process_events.h"
+#include "facts/fill.h"
 #include "gsi/cm_report.h"
+#include "report/looked_at.h"
 #include "verbs/ask/cq_report.h"
-#include "verbs/queue/srq.h"
+#include "verbs/ask/srq_report.h"
 
 static int64_t read_clock(clockid_t clock)
 {
@@ -34,21 +36,21 @@ static struct object *find_object(const struct process *process, enum object_kin
 static void report_srq(FILE *out, struct object *object, int64_t epoch)
 {
     struct srq *srq = (struct srq *)((char *)object - offsetof(struct srq, object));
-    struct receive_queue_state state = receive_queue_look(&srq->queue);
-    fprintf(out,
-            ",\"srq\":{\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u,\"events\":", object->handle,
-            state.capacity, state.posted, state.limit, object->uses);
+    struct facts_srq facts = {0};
+    srq_report_fill(&facts, srq);
     lock_take(&srq->queue.lock);
-    last_events_report(out, srq->told, epoch);
+    struct last_events_told told = {srq->told, epoch};
+    fact_put_inner(&facts.events, last_events_write, &told);
+    fputs(",\"srq\":", out);
+    facts_write(out, &facts_of_srq, &facts);
     lock_release(&srq->queue.lock);
-    fputs("}", out);
 }
 
 static void report_cq(FILE *out, struct object *object, int64_t epoch)
 {
-    fputs(",\"cq\":{", out);
-    cq_report_object(out, object, &epoch);
-    fputs("}", out);
+    struct facts_cq facts = {.users = {object->uses, true}};
+    fputs(",\"cq\":", out);
+    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), &facts, &epoch);
 }
 
 static void report_process(FILE *out, int64_t epoch)

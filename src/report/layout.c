@@ -13,9 +13,10 @@
 #include "events/last_events.h"
 #include "events/lines.h"
 #include "events/story.h"
+#include "facts/facts.h"
 #include "gsi/cm.h"
 #include "report/looked_at.h"
-#include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_story_report.h"
 #include "verbs/object/words.h"
 #include "wire/op.h"
 
@@ -30,6 +31,89 @@ static const struct layout_member members[] = {
 #define LENGTH(type) {"#" #type, 0, sizeof(struct type)},
 #define CONSTANT(name) {#name, name, 0},
 #include "report/layout.def"
+};
+
+/* A fact about an object (facts/facts.def): its form, and where its value is in the struct of the object. */
+enum layout_source { AT, SOME, STATE, STATUS, OPCODE, SUBJECT, REASON, MADE };
+
+struct layout_fact {
+    char kind[12], name[28];
+    uint32_t form; /* enum fact_form */
+    uint32_t source;
+    uint32_t at, size; /* of one that is MADE nothing */
+};
+
+#define FACT(key, form, source) {KIND, #key, FACT_##form, FROM_##source},
+#define FROM(source, member) source, offsetof(struct OF, member), sizeof(((struct OF *)NULL)->member)
+#define FROM_AT(member) FROM(AT, member)
+#define FROM_SOME(member) FROM(SOME, member)
+#define FROM_STATE(member) FROM(STATE, member)
+#define FROM_STATUS(member) FROM(STATUS, member)
+#define FROM_OPCODE(member) FROM(OPCODE, member)
+#define FROM_SUBJECT(member) FROM(SUBJECT, member)
+#define FROM_REASON(member) FROM(REASON, member)
+#define FROM_MADE MADE, 0, 0
+static const struct layout_fact facts[] = {
+#define KIND "cq"
+#define OF cq
+#define CQ(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "srq"
+#define OF srq
+#define SRQ(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "mr"
+#define OF mr
+#define MR(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "pd"
+#define OF pd
+#define PD(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "identifier"
+#define OF identifier
+#define IDENTIFIER(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "story"
+#define OF qp
+#define STORY(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "short"
+#define OF story_short
+#define SHORT(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "error"
+#define OF story_error
+#define ERROR(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "receive"
+#define OF story_error
+#define RECEIVE(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
+#define KIND "refused"
+#define OF story_memory
+#define REFUSED(key, form, source, when, meaning) FACT(key, form, source)
+#include "facts/facts.def"
+#undef KIND
+#undef OF
 };
 
 /* Words by number; NULL: it has none. */
@@ -51,7 +135,8 @@ static const struct layout_reason {
 
 /* How many there are of what the pointers of struct layout lead to. */
 struct layout_counts {
-    uint32_t members, states, statuses, opcodes, fields, subjects, connections, resolutions, identifiers, reasons;
+    uint32_t members, facts, states, statuses, opcodes, fields, subjects, connections, resolutions, identifiers,
+        reasons;
 };
 
 /* First the pointers, then numbers of 32 bits, so that there are no gaps on any machine. */
@@ -61,6 +146,7 @@ struct layout {
     const struct process *process; /* NULL: no device is open */
     const char *program, *directory;
     const struct layout_member *members;
+    const struct layout_fact *facts;
     const char *const *states, *const *statuses, *const *opcodes, *const *fields, *const *subjects;
     const char *const *connections, *const *resolutions, *const *identifiers;
     const char (*access_bits)[WORDS_SIZE / 8];
@@ -81,6 +167,7 @@ __attribute__((used)) static struct layout layout = {
     .magic = LAYOUT_MAGIC,
     .self = &layout,
     .members = members,
+    .facts = facts,
     .states = states,
     .statuses = statuses,
     .opcodes = opcodes,
@@ -99,6 +186,7 @@ __attribute__((used)) static struct layout layout = {
     .connect = &connect_operations,
     .resolve = &resolve_operations,
     .counts = {.members = COUNT(members),
+               .facts = COUNT(facts),
                .states = STATES,
                .statuses = STATUSES,
                .opcodes = OPCODES,

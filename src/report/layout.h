@@ -6,7 +6,7 @@
 
 struct process;
 
-#define LAYOUT_MAGIC "softverbs layout 2" /* counts up with struct layout (layout.c), not with its lists */
+#define LAYOUT_MAGIC "softverbs layout 3" /* counts up with struct layout (layout.c), not with its lists */
 
 /* This is the process from now on. Under process->control, or before anybody else knows it. */
 void layout_begin(const struct process *);

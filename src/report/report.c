@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/device_state.h"
 #include "diag/clean.h"
+#include "facts/fill.h"
 #include "gsi/cm_report.h"
 #include "process/port_state.h"
 #include "report/account.h"
@@ -21,21 +22,16 @@
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_flight.h"
-#include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/ask/qp_story_report.h"
+#include "verbs/ask/srq_report.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/words.h"
 #include "verbs/queue/comp_channel.h"
 
-static void report_user(FILE *out, const char *name, const struct object *object)
-{
-    if (object)
-        fprintf(out, ",\"%s\":%u", name, object->handle);
-}
-
 /* A connected queue pair looks for its peer when it sends; until then the directory is asked. */
-static void report_peer(FILE *out, const struct qp *qp)
+static void fill_peer(struct facts_qp *facts, const struct qp *qp)
 {
     bool connected = !(qp->traits & QP_DATAGRAM) && qp->state >= IBV_QPS_RTR && qp->path.local;
     struct peer *peer = qp->path.peer;
@@ -43,7 +39,7 @@ static void report_peer(FILE *out, const struct qp *qp)
         peer = node_find(qp->process->node, qp->attr.dest_qp_num);
     if (!peer)
         return;
-    fprintf(out, ",\"peer_pid\":%d", (int)peer->pid);
+    fact_put(&facts->peer_pid, true, (uint64_t)peer->pid);
     if (peer != qp->path.peer)
         node_put(qp->process->node, peer);
 }
@@ -55,95 +51,115 @@ static bool is_connection(const struct qp *qp)
     return (qp->traits & (both | other)) == both;
 }
 
-static void report_qp(FILE *out, const struct object *object)
+static void put_user(struct fact_number *fact, const struct object *object)
+{
+    if (object)
+        fact_put(fact, true, object->handle);
+}
+
+static void fill_users(struct facts_qp *facts, const struct qp *qp)
+{
+    put_user(&facts->pd, qp->memory.pd ? &qp->memory.pd->object : NULL);
+    put_user(&facts->send_cq, qp->uses.send_cq ? &qp->uses.send_cq->object : NULL);
+    put_user(&facts->recv_cq, qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL);
+    put_user(&facts->srq, qp->uses.srq ? &qp->uses.srq->object : NULL);
+}
+
+static void fill_qp(struct facts_qp *facts, struct qp *from)
+{
+    lock_assert_held(&from->lock);
+#define QP FACT_FILL
+#include "facts/facts.def"
+    facts->type = from->kind->name;
+    if (from->told.first_error)
+        facts->first_error_told = from->told.words;
+    fill_users(facts, from);
+    fact_put(&facts->peer_qp, is_connection(from) && from->state >= IBV_QPS_RTR, from->attr.dest_qp_num);
+    fact_put_flag(&facts->network, is_connection(from) && from->path.remote, true);
+    fill_peer(facts, from);
+    fact_put(&facts->send_posted, true, from->sends.posted - from->sends.retired);
+    fact_put(&facts->recv_posted, true, from->uses.srq ? 0 : receive_queue_look(&from->receives.own).posted);
+    qp_flight_fill(facts, from);
+    fact_put_inner(&facts->traffic, traffic_write_qp, from);
+}
+
+static void report_qp(FILE *out, const char *device, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
-    if (!report_lock(&qp->lock)) {
-        fprintf(out, "\"number\":%u,\"busy\":true}", qp->number);
-        return;
-    }
-    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, qp->kind->name, words_state(qp->state));
-    if (qp->told.first_error)
-        fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->told.first_error,
-                reason_name(qp->told.first_error));
-    if (qp->told.first_error && qp->told.words) {
-        fputs(",\"first_error_told\":", out);
-        clean_json(out, qp->told.words);
-    }
-    report_user(out, "pd", qp->memory.pd ? &qp->memory.pd->object : NULL);
-    report_user(out, "send_cq", qp->uses.send_cq ? &qp->uses.send_cq->object : NULL);
-    report_user(out, "recv_cq", qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL);
-    if (qp->uses.srq)
-        fprintf(out, ",\"srq\":%u", qp->uses.srq->object.handle);
-    if (is_connection(qp) && qp->state >= IBV_QPS_RTR)
-        fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
-    if (is_connection(qp) && qp->path.remote)
-        fputs(",\"network\":true", out);
-    report_peer(out, qp);
-    fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u",
-            qp->sends.posted - qp->sends.retired, qp->cap.max_send_wr,
-            qp->uses.srq ? 0 : receive_queue_look(&qp->receives.own).posted, qp->cap.max_recv_wr);
-    qp_flight_report(out, qp);
-    traffic_report_qp(out, qp);
-    fputs("}", out);
-    lock_release(&qp->lock);
+    struct facts_qp facts = {.device = device, .number = {qp->number, true}};
+    bool locked = report_lock(&qp->lock);
+    if (locked)
+        fill_qp(&facts, qp);
+    else
+        facts.busy = (struct fact_flag){true, true};
+    facts_write(out, &facts_of_qp, &facts);
+    if (locked)
+        lock_release(&qp->lock);
 }
 
-static void report_cq(FILE *out, const struct object *object)
+static void report_cq(FILE *out, const char *device, const struct object *object)
 {
-    cq_report_object(out, object, NULL);
-    fputs("}", out);
+    struct facts_cq facts = {.device = device, .users = {object->uses, true}};
+    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), &facts, NULL);
 }
 
-static void report_mr(FILE *out, const struct object *object)
+static void report_mr(FILE *out, const char *device, const struct object *object)
 {
-    const struct mr *mr = (const struct mr *)((const char *)object - offsetof(struct mr, object));
-    fprintf(out, "\"key\":%u,\"address\":%llu,\"length\":%llu,\"access\":%u,\"pd\":%u}", mr->region.key,
-            (unsigned long long)mr->region.base, (unsigned long long)mr->region.length, mr->region.access,
-            mr->region.pd->object.handle);
+    const struct mr *from = (const struct mr *)((const char *)object - offsetof(struct mr, object));
+    struct facts_mr these = {.device = device, .pd = {from->region.pd->object.handle, true}}, *facts = &these;
+#define MR FACT_FILL
+#include "facts/facts.def"
+    facts_write(out, &facts_of_mr, facts);
 }
 
-static void report_srq(FILE *out, const struct object *object)
+static void report_srq(FILE *out, const char *device, const struct object *object)
 {
-    struct srq *srq = (struct srq *)((char *)object - offsetof(struct srq, object));
-    struct receive_queue_state queue = receive_queue_look(&srq->queue);
-    fprintf(out, "\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u", object->handle, queue.capacity,
-            queue.posted, queue.limit, object->uses);
-    if (srq->xrcd)
-        fprintf(out, ",\"number\":%u", srq->number);
-    srq_tags_report(out, srq);
-    fputs("}", out);
+    struct srq *from = (struct srq *)((char *)object - offsetof(struct srq, object));
+    struct facts_srq facts = {.device = device};
+    srq_report_fill(&facts, from);
+    fact_put(&facts.number, from->xrcd, from->number);
+    srq_tags_report(out, from, &facts);
 }
 
-static void report_pd(FILE *out, const struct object *object)
+static void report_pd(FILE *out, const char *device, const struct object *object)
 {
-    fprintf(out, "\"handle\":%u,\"users\":%u}", object->handle, object->uses);
+    const struct pd *from = (const struct pd *)((const char *)object - offsetof(struct pd, object));
+    struct facts_pd these = {.device = device}, *facts = &these;
+#define PD FACT_FILL
+#include "facts/facts.def"
+    facts_write(out, &facts_of_pd, facts);
 }
 
-static void report_list(FILE *out, const struct process *process, const char *name, enum object_kind kind,
-                        void (*report)(FILE *, const struct object *))
+/* The objects of one kind, and the writer of each. */
+struct list_told {
+    const struct process *process;
+    enum object_kind kind;
+    void (*report)(FILE *, const char *device, const struct object *);
+};
+
+static void write_list(FILE *out, const void *of)
 {
+    const struct list_told *list = of;
     const char *separator = "";
     struct context *context;
     struct object *object;
-    fprintf(out, ",\"%s\":[", name);
-    LIST_FOREACH (context, &process->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[kind], siblings) {
-            fprintf(out, "%s{\"device\":", separator);
-            clean_json(out, context->device->name);
-            fputs(",", out);
-            report(out, object); /* the rest of the object, with its end */
+    fputs("[", out);
+    LIST_FOREACH (context, &list->process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[list->kind], siblings) {
+            fputs(separator, out);
+            list->report(out, context->device->name, object);
             separator = ",";
         }
     fputs("]", out);
 }
 
-static void report_tags(FILE *out, const struct process *process)
+static void write_tags(FILE *out, const void *of)
 {
+    const struct process *process = of;
     const char *separator = "";
     struct context *context;
     struct object *object;
-    fputs(",\"tags\":[", out);
+    fputs("[", out);
     LIST_FOREACH (context, &process->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_SRQ], siblings)
             separator =
@@ -151,33 +167,21 @@ static void report_tags(FILE *out, const struct process *process)
     fputs("]", out);
 }
 
-static void report_devices(FILE *out)
+/* With a process, the devices whose port is down. */
+static void write_devices(FILE *out, const void *of)
 {
     unsigned count;
+    const char *separator = "[";
+    const struct process *process = of;
     const struct device *devices = config_devices(&count);
-    fputs(",\"devices\":[", out);
     for (unsigned i = 0; i < count; i++) {
-        fputs(i ? "," : "", out);
-        clean_json(out, devices[i].name);
-    }
-    fputs("]", out);
-}
-
-/* The devices whose port is down. */
-static void report_down(FILE *out, const struct process *process)
-{
-    unsigned count;
-    const char *separator = "";
-    const struct device *devices = config_devices(&count);
-    fputs(",\"down\":[", out);
-    for (unsigned i = 0; i < count; i++) {
-        if (!port_state_down(process, port_state_bit(&devices[i])) && device_now(&devices[i])->up)
+        if (process && !port_state_down(process, port_state_bit(&devices[i])) && device_now(&devices[i])->up)
             continue;
         fputs(separator, out);
         clean_json(out, devices[i].name);
         separator = ",";
     }
-    fputs("]", out);
+    fputs(*separator == '[' ? "[]" : "]", out);
 }
 
 /* The one that stands in for another process's queue pair of this number. */
@@ -259,13 +263,13 @@ void report_stories_end(struct process *process)
     mutex_release(&process->control);
 }
 
-/* An object that is being destroyed and waits for the program; the rest is then busy. */
-static void report_missing(FILE *out)
+static void write_missing(FILE *out, const void *of)
 {
-    struct acknowledgements_missing missing;
-    if (acknowledgements_missing(&missing))
-        fprintf(out, ",\"unacknowledged\":{\"object\":\"%s\",\"handle\":%u,\"events\":%d}", missing.object,
-                missing.handle, missing.events);
+    const struct acknowledgements_missing *from = of;
+    struct facts_missing these = {0}, *facts = &these;
+#define MISSING FACT_FILL
+#include "facts/facts.def"
+    facts_write(out, &facts_of_missing, facts);
 }
 
 static void write_all(int fd, const char *text, size_t size)
@@ -274,27 +278,42 @@ static void write_all(int fd, const char *text, size_t size)
         size -= (size_t)written;
 }
 
-/* The lists are guarded by process->control, which comes before the progress lock that the caller holds: only tried. */
+/* Writes the facts; `lists`: with those of the objects, which process->control guards. */
+static void write_facts(FILE *out, struct process *process, struct facts_process *facts, bool lists)
+{
+    const struct list_told qps = {process, OBJECT_QP, report_qp}, cqs = {process, OBJECT_CQ, report_cq},
+                           srqs = {process, OBJECT_SRQ, report_srq}, mrs = {process, OBJECT_MR, report_mr},
+                           pds = {process, OBJECT_PD, report_pd};
+    struct traffic_told *traffic = lists ? traffic_report_begin(facts, process) : NULL;
+    if (lists) {
+        fact_put_inner(&facts->qps, write_list, &qps);
+        fact_put_inner(&facts->cqs, write_list, &cqs);
+        fact_put_inner(&facts->srqs, write_list, &srqs);
+        fact_put_inner(&facts->tags, write_tags, process);
+        fact_put_inner(&facts->mrs, write_list, &mrs);
+        fact_put_inner(&facts->pds, write_list, &pds);
+    }
+    facts_write(out, &facts_of_process, facts);
+    free(traffic);
+}
+
+/* process->control comes before the progress lock that the caller holds: it is only tried. Of an object that is being
+ * destroyed and waits for the program, the rest is then busy. */
 static void report(FILE *out, struct process *process)
 {
-    fprintf(out, "{\"pid\":%d", (int)getpid());
-    report_devices(out);
-    report_down(out, process);
-    report_missing(out);
-    if (mutex_try(&process->control)) {
-        traffic_report(out, process);
-        report_list(out, process, "qps", OBJECT_QP, report_qp);
-        report_list(out, process, "cqs", OBJECT_CQ, report_cq);
-        report_list(out, process, "srqs", OBJECT_SRQ, report_srq);
-        report_tags(out, process);
-        report_list(out, process, "mrs", OBJECT_MR, report_mr);
-        report_list(out, process, "pds", OBJECT_PD, report_pd);
+    struct acknowledgements_missing missing;
+    struct facts_process facts = {.pid = {(uint64_t)getpid(), true}};
+    fact_put_inner(&facts.devices, write_devices, NULL);
+    fact_put_inner(&facts.down, write_devices, process);
+    if (acknowledgements_missing(&missing))
+        fact_put_inner(&facts.unacknowledged, write_missing, &missing);
+    cm_report(&facts, process);
+    bool lists = mutex_try(&process->control);
+    fact_put_flag(&facts.busy, !lists, true);
+    write_facts(out, process, &facts, lists);
+    if (lists)
         mutex_release(&process->control);
-    } else {
-        fputs(",\"busy\":true", out);
-    }
-    cm_report(out, process);
-    fputs("}\n", out);
+    fputs("\n", out);
 }
 
 void report_write(void *context, const char *request, int fd)

@@ -11,7 +11,8 @@
 /* Of a request for a trace: ring/trace_control.h. */
 #define REPORT_TRACE "trace "
 
-/* Of a request for the story of a queue pair, "story NUMBER": verbs/ask/qp_story.h; null when it is not of this process. */
+/* Of a request for the story of a queue pair, "story NUMBER": verbs/ask/qp_story_report.h; null when it is not of this
+ * process. */
 #define REPORT_STORY "story "
 
 /* The process ends: keeps the stories of queue pairs that were not destroyed. Under process->progress; busy ones are

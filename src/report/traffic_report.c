@@ -13,28 +13,38 @@
 #include "diag/log.h"
 #include "diag/output.h"
 #include "events/call_counts.h"
+#include "facts/fill.h"
 #include "gsi/cm_report.h"
 #include "report/counts_report.h"
 #include "report/looked_at.h"
 #include "report/report_lock.h"
 #include "tap/traffic.h"
 
-/* Reports the accesses that peers made by themselves in this process's memory. They count it, but not for which device
- * or queue pair. */
-static void report_strays(FILE *out, const struct process *process)
+/* The source of the counts of devices. */
+struct traffic_told {
+    const struct process *process;
+    struct counts_total totals[DEVICES_MAX];
+};
+
+/* Writes also the accesses that peers made by themselves in this process's memory. They count it, but not for which
+ * device or queue pair. */
+static void write_strays(FILE *out, const void *of)
 {
+    const struct process *process = of;
     struct node_one_sided done;
     node_count_one_sided(process->node, &done);
     uint64_t by_peers[] = {
         [BY_PEERS_WRITES] = done.writes, [BY_PEERS_READS] = done.reads, [BY_PEERS_BYTES] = done.bytes};
+    fputs("{", out);
     counts_report(out, &process->traffic.strays, by_peers);
+    fputs("}", out);
 }
 
-void traffic_report_qp(FILE *out, const struct qp *qp)
+void traffic_write_qp(FILE *out, const void *qp)
 {
     struct counts_total total = {0};
-    traffic_add(&total, qp_flow(qp));
-    fputs(",\"traffic\":{", out);
+    traffic_add(&total, qp_flow((struct qp *)qp));
+    fputs("{", out);
     counts_report(out, &total, NULL);
     fputs("}", out);
 }
@@ -80,51 +90,65 @@ static void add_living(struct counts_total *totals, const struct process *proces
         }
 }
 
-/* Of a process that has shown some. */
-static void report_adverse(FILE *out)
+static void write_calls(FILE *out, const void *nothing)
 {
-    const char *before = ",\"adverse\":{", *after = "";
-    for (enum adverse each = 0; each < ADVERSE_BEHAVIOURS; each++)
-        if (adverse_count(each)) {
-            fprintf(out, "%s\"%s\":%llu", before, adverse_word(each), (unsigned long long)adverse_count(each));
-            before = ",";
-            after = "}";
-        }
-    fputs(after, out);
+    fputs("{", out);
+    counts_report_calls(out);
+    fputs("}", out);
 }
 
-void traffic_report(FILE *out, const struct process *process)
+/* The next behaviour from there on that was shown. */
+static enum adverse next_shown(enum adverse each)
+{
+    while (each < ADVERSE_BEHAVIOURS && !adverse_count(each))
+        each++;
+    return each;
+}
+
+static void write_adverse(FILE *out, const void *nothing)
+{
+    const char *separator = "{";
+    for (enum adverse each = next_shown(0); each < ADVERSE_BEHAVIOURS; each = next_shown(each + 1), separator = ",")
+        fprintf(out, "%s\"%s\":%llu", separator, adverse_word(each), (unsigned long long)adverse_count(each));
+    fputs("}", out);
+}
+
+static void write_traffic(FILE *out, const void *of)
 {
     unsigned count;
+    const struct traffic_told *told = of;
     const struct device *devices = config_devices(&count);
-    struct counts_total *totals = malloc(DEVICES_MAX * sizeof *totals);
-    if (!totals)
-        return;
-    memcpy(totals, process->traffic.totals, DEVICES_MAX * sizeof *totals);
-    add_living(totals, process);
-    fputs(",\"traffic\":[", out);
+    fputs("[", out);
     for (unsigned i = 0; i < count; i++) {
         fprintf(out, "%s{\"device\":", i ? "," : "");
         clean_json(out, devices[i].name);
         fputs(",", out);
-        counts_report(out, &totals[i], NULL);
+        counts_report(out, &told->totals[i], NULL);
         fputs("}", out);
     }
-    fputs("],\"strays\":{", out);
-    report_strays(out, process);
-    fputs("},\"calls\":{", out);
-    counts_report_calls(out);
-    fputs("}", out);
-    report_adverse(out);
-    free(totals);
+    fputs("]", out);
+}
+
+struct traffic_told *traffic_report_begin(struct facts_process *facts, const struct process *process)
+{
+    struct traffic_told *told = malloc(sizeof *told);
+    if (!told)
+        return NULL;
+    told->process = process;
+    memcpy(told->totals, process->traffic.totals, sizeof told->totals);
+    add_living(told->totals, process);
+    fact_put_inner(&facts->traffic, write_traffic, told);
+    fact_put_inner(&facts->strays, write_strays, process);
+    fact_put_inner(&facts->calls, write_calls, NULL);
+    if (next_shown(0) < ADVERSE_BEHAVIOURS)
+        fact_put_inner(&facts->adverse, write_adverse, NULL);
+    return told;
 }
 
 /* As add_flow, without waiting for ever. */
-static void report_messages(FILE *out, struct process *process)
+static void write_messages(FILE *out, const void *of)
 {
-    struct cm *cm = atomic_load(&process->cm);
-    if (!cm)
-        return;
+    struct cm *cm = (struct cm *)of;
     bool locked = report_lock(&cm->lock);
     cm_report_messages(out, cm);
     if (locked)
@@ -152,11 +176,14 @@ static void write_report(struct process *process)
     FILE *out = path && *path ? open_memstream(&text, &size) : NULL;
     if (!out)
         return;
-    fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
-    clean_json(out, program_invocation_short_name);
-    traffic_report(out, process);
-    report_messages(out, process);
-    fputs("}\n", out);
+    struct cm *cm = atomic_load(&process->cm);
+    struct facts_process facts = {.pid = {(uint64_t)getpid(), true}, .program = program_invocation_short_name};
+    struct traffic_told *traffic = traffic_report_begin(&facts, process);
+    if (cm)
+        fact_put_inner(&facts.messages, write_messages, cm);
+    facts_write(out, &facts_of_process, &facts);
+    fputs("\n", out);
+    free(traffic);
     fclose(out);
     append(path, text, size);
     free(text);

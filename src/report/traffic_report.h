@@ -4,14 +4,15 @@
 
 #include <stdio.h>
 
+#include "facts/facts.h"
 #include "verbs/qp/qp.h"
 
-/* ,"traffic":{...} of a queue pair, under its lock. */
-void traffic_report_qp(FILE *, const struct qp *);
+/* Writes the counts of a struct qp as an object of JSON. Under its lock. */
+void traffic_write_qp(FILE *, const void *qp);
 
-/* ,"traffic":[...] with an object for each device, and ,"strays":{...}: packets that were for no queue pair. Under
- * process->control and progress. */
-void traffic_report(FILE *, const struct process *);
+/* Adds the facts of what is counted: by device, of packets that were for no queue pair, of calls. Their source is the
+ * caller's, by free(3); NULL, without memory: nothing was added. Under process->control and progress. */
+struct traffic_told *traffic_report_begin(struct facts_process *, const struct process *);
 
 /* Appends the report of all devices to the file that SOFTVERBS_COUNTERS names, as one line. No thread sends or receives
  * any more. */

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -164,6 +165,19 @@ def no_symbols_are_needed():
             program.stdin.close()
         program.wait()
     _compare_part("without symbols", out, numbers, CAUSES["remote-key"], err)
+
+
+def a_library_of_another_version_is_named():
+    with open(debugger.SCRIPT, encoding="utf-8") as file:
+        text = file.read()
+    version = int(re.search(r'MAGIC, VERSION = b"softverbs layout ", (\d+)', text)[1])
+    path = f"{TEMPORARY}/newer-gdb.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(f'layout ", {version}', f'layout ", {version + 1}'))
+    with failed("remote-key") as (numbers, end):
+        err = debugger.gdb(f"attach {numbers[0]}", "softverbs objects", program=PROGRAM, script=path)[1]
+        assert f"has version {version}, and this script reads {version + 1}" in err, err
+        end()
 
 
 def what_has_no_softverbs_is_said_to_have_none():

@@ -9,12 +9,12 @@ SCRIPT = f"{BUILD}/lib/softverbs-gdb.py"
 os.environ["MALLOC_ARENA_MAX"] = "1"  # gdb writes what other arenas have only reserved, 64 MiB a thread
 
 
-def gdb(*commands, program, symbols="off"):
+def gdb(*commands, program, symbols="off", script=SCRIPT):
     """The output of gdb; the commands of softverbs are there."""
     if not shutil.which("gdb"):
         raise Skip("gdb is not installed")
     arguments = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-iex", f"set auto-solib-add {symbols}",
-                 "-x", SCRIPT, program]
+                 "-x", script, program]
     for command in commands:
         arguments += ["-ex", command]
     done = subprocess.run(arguments, capture_output=True, timeout=patience(120), check=False, stdin=subprocess.DEVNULL, env=environment())

@@ -69,7 +69,8 @@ static json_t *report(struct end *end, const struct end *peer)
             end->index + 1, end->flow.number, peer->flow.number);
     if (end->flow.service != SERVICE_UC)
         fputs(",\"timeout\":14,\"retry_cnt\":7,\"rnr_retry\":6", out);
-    last_events_report_counts(out, &end->flow.counts);
+    fputs(",", out);
+    last_events_write_counts(out, &end->flow.counts);
     report_error(out, end);
     fputs(",\"events\":", out);
     if (end->flow.story)

@@ -1,39 +1,30 @@
 #include "verbs/ask/cq_report.h"
 
 #include "events/last_events.h"
+#include "facts/fill.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq.h"
 
-static void report_events(FILE *out, struct cq *cq)
+static void fill_queue(struct facts_cq *facts, struct cq *from)
 {
-    const char *word = cq->channel && comp_channel_has(cq->channel, cq) ? "true" : "false";
-    if (cq->channel)
-        fprintf(out, ",\"event\":%s", word);
-    fprintf(out, ",\"asked\":%u,\"raised\":%u,\"lost\":%u", cq->told.asked, cq->told.raised, cq->told.lost);
-    if (cq->told.lost_last)
-        fputs(",\"lost_last\":true", out);
+    lock_assert_held(&from->lock);
+#define CQ FACT_FILL
+#include "facts/facts.def"
+    fact_put(&facts->waiting, true, cq_ring_count(&from->ring));
+    fact_put_flag(&facts->solicited, from->armed == CQ_ARMED_SOLICITED, true);
+    if (from->channel)
+        fact_put_flag(&facts->event, true, comp_channel_has(from->channel, from));
 }
 
-void cq_report(FILE *out, struct cq *cq, const int64_t *epoch)
+void cq_report(FILE *out, struct cq *cq, struct facts_cq *facts, const int64_t *epoch)
 {
     lock_take(&cq->lock);
-    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s", cq->object.handle,
-            cq->ring.capacity, cq_ring_count(&cq->ring), cq->armed ? "true" : "false",
-            cq->told.overrun ? "true" : "false");
-    if (cq->armed == CQ_ARMED_SOLICITED)
-        fputs(",\"solicited\":true", out);
-    report_events(out, cq);
-    if (epoch) {
-        fputs(",\"events\":", out);
-        last_events_report(out, cq->told.events, *epoch);
-    }
+    fill_queue(facts, cq);
+    struct last_events_told told = {cq->told.events, epoch ? *epoch : 0};
+    if (epoch)
+        fact_put_inner(&facts->events, last_events_write, &told);
+    facts_write(out, &facts_of_cq, facts);
     lock_release(&cq->lock);
-}
-
-void cq_report_object(FILE *out, const struct object *object, const int64_t *epoch)
-{
-    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), epoch);
-    fprintf(out, ",\"users\":%u", object->uses);
 }
 
 bool cq_report_waits(struct cq *cq, uint32_t qp_number)

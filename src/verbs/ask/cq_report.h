@@ -6,14 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct cq;
-struct object;
+#include "facts/facts.h"
 
-/* Writes fields of JSON, from `"handle"` on, without braces. With `epoch`, the number to add to a time for nanoseconds
- * since 1970, its last events, too. Takes cq->lock. */
-void cq_report(FILE *, struct cq *, const int64_t *epoch);
-/* The same of an object, and how many use it, which is guarded by process->control: the caller has it. */
-void cq_report_object(FILE *, const struct object *, const int64_t *epoch);
+struct cq;
+
+/* Writes an object of JSON. The caller has filled in what the queue does not know: the name of its device and its
+ * users. With `epoch`, the number to add to a time for nanoseconds since 1970, its last events, too. Takes cq->lock. */
+void cq_report(FILE *, struct cq *, struct facts_cq *, const int64_t *epoch);
 
 /* Returns true if completions of the queue pair lie in a queue for whose event the program can wait. NULL: none do.
  * Takes cq->lock. */

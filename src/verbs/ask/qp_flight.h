@@ -2,11 +2,11 @@
 #ifndef VERBS_ASK_QP_FLIGHT_H
 #define VERBS_ASK_QP_FLIGHT_H
 
-#include <stdio.h>
+#include "facts/facts.h"
 
 struct qp;
 
-/* `,"outstanding":N`, and on a network `,"window":N`; nothing of a queue pair that can't know. Under qp->lock. */
-void qp_flight_report(FILE *, const struct qp *);
+/* `outstanding`, and on a network `window`; nothing of a queue pair that can't know. Under qp->lock. */
+void qp_flight_fill(struct facts_qp *, const struct qp *);
 
 #endif

@@ -1,18 +1,9 @@
 #include "verbs/ask/qp_story.h"
 
-#include <errno.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "config/device.h"
-#include "diag/clean.h"
-#include "events/last_events.h"
-#include "events/lines.h"
-#include "script/meet.h"
 #include "transport/request.h"
-#include "verbs/ask/cq_report.h"
 #include "verbs/memory/mr.h"
-#include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"
@@ -20,21 +11,12 @@
 #include "verbs/queue/srq.h"
 #include "wire/op.h"
 
-typedef unsigned long long number;
-
-static int64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
-}
-
 nanos qp_story_now(void)
 {
-    return (nanos)read_clock(CLOCK_MONOTONIC);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
 }
-
-/* -- what is known when it happens */
 
 const struct traffic_flow *qp_story_settle(const struct qp *qp)
 {
@@ -190,8 +172,7 @@ static uint32_t limit_of(const struct qp *qp, enum reason reason)
     }
 }
 
-/* Its receives; NULL: it has none. */
-static struct receive_queue *queue_of(const struct qp *qp)
+struct receive_queue *qp_story_receives(const struct qp *qp)
 {
     struct srq *srq = qp->uses.srq ? qp->uses.srq : qp->xrc.selected;
     return srq ? &srq->queue : qp->receives.queue;
@@ -201,7 +182,7 @@ static struct receive_queue *queue_of(const struct qp *qp)
 static void note_too_short(struct qp *qp, uint32_t bytes)
 {
     struct story *story = traffic_story(qp_flow(qp));
-    struct receive_queue *queue = queue_of(qp);
+    struct receive_queue *queue = qp_story_receives(qp);
     struct story_short next = {.bytes = bytes, .known = true};
     if (story && queue && receive_queue_next(queue, &next.id, &next.room))
         story->too_short = next;
@@ -263,161 +244,4 @@ void qp_story_forget(struct qp *qp)
     story->error = (struct story_error){0};
     story->memory = (struct story_memory){0};
     story->too_short = (struct story_short){0};
-}
-
-/* -- the report */
-
-/* Returns the difference between nanoseconds since 1970 and times of our clock. */
-static int64_t since_1970(void)
-{
-    return read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
-}
-
-static void report_memory(FILE *out, const struct story_memory *memory)
-{
-    char words[WORDS_SIZE];
-    fprintf(out, ",\"memory\":{\"key\":%u,\"address\":%llu,\"length\":%u,\"access\":\"%s\"", memory->key,
-            (number)memory->address, memory->length, words_access(memory->access, words));
-    if (memory->known)
-        fprintf(out, ",\"base\":%llu,\"size\":%llu,\"has\":\"%s\"", (number)memory->base, (number)memory->size,
-                words_access(memory->has, words));
-    fputs(memory->window ? ",\"window\":true}" : "}", out);
-}
-
-const char *qp_story_subject(unsigned subject)
-{
-    static const char *const words[] = {"queue pair", "send", "receive", "packet"};
-    return words[subject];
-}
-
-static void report_error(FILE *out, const struct story_error *error, int64_t epoch)
-{
-    char words[WORDS_SIZE];
-    fprintf(out, ",\"error\":{\"reason\":%u,\"name\":\"%s\",\"subject\":\"%s\",\"time\":%lld", error->reason,
-            reason_name(error->reason), qp_story_subject(error->subject), (long long)error->time + epoch);
-    if (error->subject == STORY_SEND)
-        fprintf(out, ",\"wr_id\":%llu,\"posted\":%lld,\"opcode\":\"%s\",\"status\":\"%s\"", (number)error->id,
-                (long long)error->posted + epoch, words_opcode(error->opcode), words_status(error->status));
-    if (error->subject == STORY_PACKET && op_table[error->opcode].name)
-        fprintf(out, ",\"operation\":\"%s\"", op_table[error->opcode].name);
-    if (error->subject == STORY_SEND || error->subject == STORY_PACKET)
-        fprintf(out, ",\"length\":%u,\"psn\":%u,\"address\":%llu,\"key\":%u", error->length, error->psn,
-                (number)error->address, error->key);
-    if (error->receive_status)
-        fprintf(out, ",\"receive\":{\"wr_id\":%llu,\"status\":\"%s\",\"room\":%u}", (number)error->receive_id,
-                words_status(error->receive_status), error->limit);
-    else if (error->reason == REASON_QP_PERMISSION)
-        fprintf(out, ",\"flags\":\"%s\"", words_access(error->limit, words));
-    else if (error->limit)
-        fprintf(out, ",\"%s\":%u", error->subject == STORY_NOTHING ? "process" : "limit", error->limit);
-    if (error->memory.refused)
-        report_memory(out, &error->memory);
-    fputs("}", out);
-}
-
-/* Returns the process that it sends to, or sent to: of one that ended the event is left. 0: unknown. */
-static int find_peer_pid(const struct qp *qp)
-{
-    const struct traffic_flow *flow = qp_story_settle(qp);
-    if (qp->path.peer)
-        return (int)qp->path.peer->pid;
-    for (unsigned back = 1; flow->story && back <= STORY_RECORDS; back++) {
-        const struct story_record *record = story_record(flow->story, traffic_written(flow), back);
-        if (record->event == EVENT_PEER_ENDED && record->time)
-            return (int)record->a;
-    }
-    return 0;
-}
-
-static void report_peer(FILE *out, const struct qp *qp)
-{
-    int pid = find_peer_pid(qp);
-    if (!(qp->traits & QP_DATAGRAM) && qp->attr.dest_qp_num)
-        fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
-    if (pid)
-        fprintf(out, ",\"peer_pid\":%d", pid);
-    if (qp->path.remote)
-        fputs(",\"network\":true", out);
-    if (qp->path.peer_ended)
-        fputs(",\"peer_ended\":true", out);
-    if (qp->xrc.stands_in)
-        fputs(",\"stands_in\":true", out);
-}
-
-/* Reports the attributes that errors depend on. */
-static void report_attributes(FILE *out, const struct qp *qp)
-{
-    if (qp_is_reliable(qp))
-        fprintf(out, ",\"timeout\":%u,\"retry_cnt\":%u,\"rnr_retry\":%u", qp->attr.timeout, qp->attr.retry_cnt,
-                qp->attr.rnr_retry);
-    const struct srq *srq = qp->uses.srq ? qp->uses.srq : qp->xrc.selected;
-    struct receive_queue *queue = queue_of(qp);
-    fprintf(out, ",\"send_posted\":%u,\"recv_posted\":%u", qp->sends.posted - atomic_load(&qp->sends.retired),
-            queue ? receive_queue_look(queue).posted : 0);
-    if (srq)
-        fprintf(out, ",\"srq\":%u", srq->object.handle);
-}
-
-/* Where its completions lie, and what became of the events that a program may wait for. */
-static void report_cqs(FILE *out, const struct qp *qp, int64_t epoch)
-{
-    struct cq *send = qp->uses.send_cq, *receive = qp->uses.receive_cq;
-    const char *separator = "";
-    fputs(",\"cqs\":[", out);
-    for (int i = 0; i < 2; i++) {
-        struct cq *cq = i ? receive : send;
-        if (!cq || (i && receive == send))
-            continue;
-        fprintf(out, "%s{", separator);
-        cq_report(out, cq, &epoch);
-        fputs("}", out);
-        separator = ",";
-    }
-    fputs("]", out);
-}
-
-/* Those that the user's script has disturbed it by. */
-static void report_rules(FILE *out, const struct qp *qp)
-{
-    const struct script *script = meet_rules();
-    bool any = false;
-    for (unsigned i = 0; script && i < script->count; i++) {
-        if (!script_did(&script->rules[i], qp->number))
-            continue;
-        fputs(any ? "," : ",\"rules\":[", out);
-        clean_json(out, script->rules[i].text);
-        any = true;
-    }
-    if (any)
-        fputs("]", out);
-}
-
-void qp_story_report(FILE *out, const struct qp *qp)
-{
-    lock_assert_held(&qp->lock);
-    const struct traffic_flow *flow = qp_story_settle(qp);
-    const struct story *story = flow->story;
-    int64_t epoch = since_1970();
-    fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
-    clean_json(out, program_invocation_short_name);
-    fprintf(out, ",\"qp\":%u,\"type\":\"%s\",\"state\":\"%s\",\"time\":%lld,\"device\":", qp->number, qp->kind->name,
-            words_state(qp->state), (long long)read_clock(CLOCK_REALTIME));
-    clean_json(out, flow->device->name);
-    report_peer(out, qp);
-    report_attributes(out, qp);
-    last_events_report_counts(out, &flow->counts);
-    report_cqs(out, qp, epoch);
-    report_rules(out, qp);
-    if (story) {
-        fprintf(out, ",\"flushed_sends\":%u,\"flushed_receives\":%u", story->error.flushed_sends,
-                story->error.flushed_receives);
-        if (story->too_short.known)
-            fprintf(out, ",\"too_short\":{\"wr_id\":%llu,\"room\":%u,\"bytes\":%u}", (number)story->too_short.id,
-                    story->too_short.room, story->too_short.bytes);
-        if (story->error.reason)
-            report_error(out, &story->error, epoch);
-        fputs(",\"events\":", out);
-        last_events_report_ring(out, story->records, STORY_RECORDS, traffic_written(flow), epoch);
-    }
-    fputs("}", out);
 }

@@ -1,10 +1,7 @@
-/* The first error of a queue pair, as its story has it (events/story.h): the failed operation with its numbers, and the
- * report of all of it, as JSON for `softverbs why --qp`. All under qp->lock. An error that can't be kept for want of
- * memory changes nothing else. */
+/* The first error of a queue pair, as its story has it (events/story.h): the failed operation with its
+ * numbers. All under qp->lock. An error that can't be kept for want of memory changes nothing else. */
 #ifndef VERBS_ASK_QP_STORY_H
 #define VERBS_ASK_QP_STORY_H
-
-#include <stdio.h>
 
 #include "transport/owner.h"
 #include "verbs/qp/qp.h"
@@ -36,10 +33,7 @@ nanos qp_story_now(void);
 /* Puts all records into the story; without one nothing has happened. */
 const struct traffic_flow *qp_story_settle(const struct qp *);
 
-/* "send", of enum story_subject. */
-const char *qp_story_subject(unsigned subject);
-
-/* One JSON object. lib/softverbs-gdb.py writes the same from a core file. */
-void qp_story_report(FILE *, const struct qp *);
+/* The queue of its receives: its own, or the shared one; NULL: it has no receives. Under qp->lock. */
+struct receive_queue *qp_story_receives(const struct qp *);
 
 #endif

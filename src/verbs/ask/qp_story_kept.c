@@ -9,6 +9,7 @@
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_log.h"
+#include "verbs/ask/qp_story_report.h"
 #include "verbs/qp/qp_datapath.h"
 
 static uint32_t flushed(const struct story *story)

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "diag/log.h"
 #include "events/refusal.h"
+#include "facts/fill.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
@@ -371,21 +372,38 @@ const struct srq_kind srq_tags_kind = {
 
 /* -- report */
 
-void srq_tags_report(FILE *out, const struct srq *srq)
+static void write_masks(FILE *out, const void *of)
 {
-    struct srq_tags *of = srq->tags;
-    if (!of || !lock_try(&of->lock))
-        return;
-    const struct tags *tags = &of->tags;
+    const struct tag_list *list = of;
+    const char *separator = "[";
+    for (uint32_t mask = list->first_mask; mask; mask = list->masks[mask].next, separator = ",") {
+        struct facts_mask facts = {.mask = {list->masks[mask].mask, true}, .tags = {list->masks[mask].entries, true}};
+        fputs(separator, out);
+        facts_write(out, &facts_of_mask, &facts);
+    }
+    fputs(list->first_mask ? "]" : "[]", out);
+}
+
+static void fill_tags(struct facts_srq *facts, const struct tags *tags)
+{
     const struct tag_list *list = &tags->list;
-    fprintf(out, ",\"tags\":%u,\"tags_disabled\":%u,\"tags_busy\":%u,\"tags_size\":%u", list->count, tags->disabled,
-            list->allocated - list->count, list->capacity);
-    fprintf(out, ",\"unexpected\":%u,\"unexpected_reported\":%u,\"masks\":[", tags->delivered, tags->handled);
-    for (uint32_t mask = list->first_mask; mask; mask = list->masks[mask].next)
-        fprintf(out, "%s{\"mask\":\"0x%llx\",\"tags\":%u}", mask == list->first_mask ? "" : ",",
-                (unsigned long long)list->masks[mask].mask, list->masks[mask].entries);
-    fputs("]", out);
-    lock_release(&of->lock);
+    fact_put(&facts->tags, true, list->count);
+    fact_put(&facts->tags_disabled, true, tags->disabled);
+    fact_put(&facts->tags_busy, true, list->allocated - list->count);
+    fact_put(&facts->tags_size, true, list->capacity);
+    fact_put(&facts->unexpected, true, tags->delivered);
+    fact_put(&facts->unexpected_reported, true, tags->handled);
+    fact_put_inner(&facts->masks, write_masks, list);
+}
+
+void srq_tags_report(FILE *out, const struct srq *srq, struct facts_srq *facts)
+{
+    bool tells = srq->tags && lock_try(&srq->tags->lock);
+    if (tells)
+        fill_tags(facts, &srq->tags->tags);
+    facts_write(out, &facts_of_srq, facts);
+    if (tells)
+        lock_release(&srq->tags->lock);
 }
 
 enum { REPORTED = 64 };
@@ -416,13 +434,15 @@ const char *srq_tags_report_list(FILE *out, const struct srq *srq, const char *s
     uint32_t count = collect(&tags->list, oldest);
     for (uint32_t i = 0; i < count; i++) {
         const struct tag_entry *entry = &tags->list.entries[oldest[i]];
-        uint64_t id, bytes;
-        tags_describe(tags, oldest[i], &id, &bytes);
-        fprintf(out,
-                "%s{\"srq\":%u,\"tag\":\"0x%llx\",\"mask\":\"0x%llx\",\"wr_id\":%llu,\"bytes\":%llu,\"enabled\":%s}",
-                separator, srq->object.handle, (unsigned long long)entry->tag,
-                (unsigned long long)tags->list.masks[entry->mask].mask, (unsigned long long)id,
-                (unsigned long long)bytes, entry->sequence < tags->enabled_before ? "true" : "false");
+        struct facts_tag facts = {.srq = {srq->object.handle, true},
+                                  .tag = {entry->tag, true},
+                                  .mask = {tags->list.masks[entry->mask].mask, true},
+                                  .wr_id = {.known = true},
+                                  .bytes = {.known = true},
+                                  .enabled = {entry->sequence < tags->enabled_before, true}};
+        tags_describe(tags, oldest[i], &facts.wr_id.value, &facts.bytes.value);
+        fputs(separator, out);
+        facts_write(out, &facts_of_tag, &facts);
         separator = ",";
     }
     lock_release(&srq->tags->lock);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "facts/facts.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/srq.h"
 
@@ -19,8 +20,9 @@ enum {
 /* ibv_post_srq_ops(3). Thread-safe. */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
 
-/* Members of a JSON object about the list, each after a comma. */
-void srq_tags_report(FILE *, const struct srq *);
+/* Writes a shared receive queue as a JSON object: the caller's facts, and of one with tag matching those of its list.
+ */
+void srq_tags_report(FILE *, const struct srq *, struct facts_srq *);
 
 /* The oldest buffers on the list as JSON objects, with `separator` before the first; returns the one for the next. */
 const char *srq_tags_report_list(FILE *, const struct srq *, const char *separator);

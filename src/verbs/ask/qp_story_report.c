@@ -1,0 +1,225 @@
+#include "verbs/ask/qp_story_report.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/device.h"
+#include "diag/clean.h"
+#include "events/last_events.h"
+#include "facts/fill.h"
+#include "script/meet.h"
+#include "verbs/ask/cq_report.h"
+#include "verbs/ask/qp_story.h"
+#include "verbs/object/words.h"
+#include "verbs/qp/qp_datapath.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
+#include "wire/op.h"
+
+#define FACT_FROM_SUBJECT(member) true, qp_story_subject(from->member)
+
+static int64_t time_since_1970(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
+}
+
+const char *qp_story_subject(unsigned subject)
+{
+    static const char *const words[] = {"queue pair", "send", "receive", "packet"};
+    return words[subject];
+}
+
+static void write_memory(FILE *out, const void *of)
+{
+    const struct story_memory *from = of;
+    char asked[WORDS_SIZE], has[WORDS_SIZE];
+    struct facts_refused these = {.access = words_access(from->access, asked)}, *facts = &these;
+#define REFUSED FACT_FILL
+#include "facts/facts.def"
+    if (from->known)
+        facts->has = words_access(from->has, has);
+    else
+        facts->base = facts->size = (struct fact_number){0};
+    facts_write(out, &facts_of_refused, facts);
+}
+
+static void write_receive(FILE *out, const void *of)
+{
+    const struct story_error *from = of;
+    struct facts_receive these = {0}, *facts = &these;
+#define RECEIVE FACT_FILL
+#include "facts/facts.def"
+    facts_write(out, &facts_of_receive, facts);
+}
+
+static void write_short(FILE *out, const void *of)
+{
+    const struct story_short *from = of;
+    struct facts_short these = {0}, *facts = &these;
+#define SHORT FACT_FILL
+#include "facts/facts.def"
+    facts_write(out, &facts_of_short, facts);
+}
+
+/* An error and its time's epoch. */
+struct error_told {
+    const struct story_error *error;
+    int64_t epoch;
+};
+
+/* Leaves what the subject of the error has. */
+static void leave_subject(struct facts_error *facts, const struct story_error *from)
+{
+    bool send = from->subject == STORY_SEND, packet = from->subject == STORY_PACKET;
+    if (!send) {
+        facts->wr_id = facts->posted = (struct fact_number){0};
+        facts->opcode = facts->status = NULL;
+    }
+    if (packet)
+        facts->operation = op_table[from->opcode].name;
+    if (!send && !packet)
+        facts->length = facts->psn = facts->address = facts->key = (struct fact_number){0};
+}
+
+static void write_error(FILE *out, const void *of)
+{
+    const struct error_told *told = of;
+    const struct story_error *from = told->error;
+    const int64_t epoch = told->epoch;
+    char words[WORDS_SIZE];
+    struct facts_error these = {0}, *facts = &these;
+#define ERROR FACT_FILL
+#include "facts/facts.def"
+    leave_subject(facts, from);
+    if (from->receive_status)
+        fact_put_inner(&facts->receive, write_receive, from);
+    else if (from->reason == REASON_QP_PERMISSION)
+        facts->flags = words_access(from->limit, words);
+    else
+        fact_put(from->subject == STORY_NOTHING ? &facts->process : &facts->limit, from->limit, from->limit);
+    if (from->memory.refused)
+        fact_put_inner(&facts->memory, write_memory, &from->memory);
+    facts_write(out, &facts_of_error, facts);
+}
+
+/* Returns the process that it sends to, or sent to: of one that ended the event is left. 0: unknown. */
+static int find_peer_pid(const struct qp *qp)
+{
+    const struct traffic_flow *flow = qp_story_settle(qp);
+    if (qp->path.peer)
+        return (int)qp->path.peer->pid;
+    for (unsigned back = 1; flow->story && back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(flow->story, traffic_written(flow), back);
+        if (record->event == EVENT_PEER_ENDED && record->time)
+            return (int)record->a;
+    }
+    return 0;
+}
+
+/* The source of a story. */
+struct story_told {
+    const struct qp *qp;
+    const struct traffic_flow *flow;
+    struct error_told error;
+};
+
+/* Its completion queues. */
+static void write_cqs(FILE *out, const void *of)
+{
+    const struct story_told *told = of;
+    struct cq *send = told->qp->uses.send_cq, *receive = told->qp->uses.receive_cq;
+    fputs("[", out);
+    if (send)
+        cq_report(out, send, &(struct facts_cq){0}, &told->error.epoch);
+    if (receive && receive != send) {
+        fputs(send ? "," : "", out);
+        cq_report(out, receive, &(struct facts_cq){0}, &told->error.epoch);
+    }
+    fputs("]", out);
+}
+
+/* The next rule of the user's script that has disturbed it; NULL: there is none. */
+static const struct script_rule *next_rule(const struct qp *qp, unsigned *i)
+{
+    const struct script *script = meet_rules();
+    while (script && *i < script->count)
+        if (script_did(&script->rules[(*i)++], qp->number))
+            return &script->rules[*i - 1];
+    return NULL;
+}
+
+static void write_rules(FILE *out, const void *of)
+{
+    const struct script_rule *rule;
+    const char *separator = "[";
+    for (unsigned i = 0; (rule = next_rule(of, &i)); separator = ",") {
+        fputs(separator, out);
+        clean_json(out, rule->text);
+    }
+    fputs("]", out);
+}
+
+static void write_events(FILE *out, const void *of)
+{
+    const struct story_told *told = of;
+    last_events_report_ring(out, told->flow->story->records, STORY_RECORDS, traffic_written(told->flow),
+                            told->error.epoch);
+}
+
+static void fill_peer(struct facts_story *facts, const struct qp *qp)
+{
+    int pid = find_peer_pid(qp);
+    fact_put(&facts->peer_qp, !(qp->traits & QP_DATAGRAM) && qp->attr.dest_qp_num, qp->attr.dest_qp_num);
+    fact_put(&facts->peer_pid, pid, (uint64_t)pid);
+}
+
+static void fill_queues(struct facts_story *facts, const struct qp *qp)
+{
+    const struct srq *srq = qp->uses.srq ? qp->uses.srq : qp->xrc.selected;
+    struct receive_queue *queue = qp_story_receives(qp);
+    fact_put(&facts->send_posted, true, qp->sends.posted - atomic_load(&qp->sends.retired));
+    fact_put(&facts->recv_posted, true, queue ? receive_queue_look(queue).posted : 0);
+    if (srq)
+        fact_put(&facts->srq, true, srq->object.handle);
+    if (!qp_is_reliable(qp))
+        facts->timeout = facts->retry_cnt = facts->rnr_retry = (struct fact_number){0};
+}
+
+static void fill_story(struct facts_story *facts, const struct story *story, const struct story_told *told)
+{
+    fact_put(&facts->flushed_sends, true, story->error.flushed_sends);
+    fact_put(&facts->flushed_receives, true, story->error.flushed_receives);
+    if (story->too_short.known)
+        fact_put_inner(&facts->too_short, write_short, &story->too_short);
+    if (story->error.reason)
+        fact_put_inner(&facts->error, write_error, &told->error);
+    fact_put_inner(&facts->events, write_events, told);
+}
+
+void qp_story_report(FILE *out, const struct qp *from)
+{
+    lock_assert_held(&from->lock);
+    const struct traffic_flow *flow = qp_story_settle(from);
+    const struct story *story = flow->story;
+    const int64_t now = time_since_1970(), epoch = now - (int64_t)qp_story_now();
+    struct story_told told = {from, flow, {story ? &story->error : NULL, epoch}};
+    struct facts_story these = {
+        .program = program_invocation_short_name, .type = from->kind->name, .device = flow->device->name};
+    struct facts_story *facts = &these;
+#define STORY FACT_FILL
+#include "facts/facts.def"
+    fact_put(&facts->pid, true, (uint64_t)getpid());
+    fact_put(&facts->time, true, (uint64_t)now);
+    fill_peer(facts, from);
+    fill_queues(facts, from);
+    fact_put_inner(&facts->counts, last_events_write_counts, &flow->counts);
+    fact_put_inner(&facts->cqs, write_cqs, &told);
+    if (next_rule(from, &(unsigned){0}))
+        fact_put_inner(&facts->rules, write_rules, from);
+    if (story)
+        fill_story(facts, story, &told);
+    facts_write(out, &facts_of_story, facts);
+}

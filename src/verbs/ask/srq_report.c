@@ -1,0 +1,12 @@
+#include "verbs/ask/srq_report.h"
+
+#include "facts/fill.h"
+#include "verbs/queue/srq.h"
+
+void srq_report_fill(struct facts_srq *facts, struct srq *from)
+{
+    lock_take(&from->queue.lock);
+#define SRQ FACT_FILL
+#include "facts/facts.def"
+    lock_release(&from->queue.lock);
+}

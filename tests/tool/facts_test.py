@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""The reports of objects have the keys, in the order and with the values, of the files in golden/; prints TAP.
+
+Values that differ from run to run are "N" there, and lists of events and counts of packets are left out. facts_test.py --write
+makes the files anew, for a person to compare: what they hold is read by programs of others."""
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+import cases
+from cases import BUILD, SOFTVERBS, TEMPORARY, Skip, expect, softverbs
+from stories import failed
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
+VARY = {"pid", "number", "qp", "key", "address", "base", "time", "posted", "psn", "peer_qp", "peer_pid", "communication_id", "peer_communication_id", "id",
+        "local", "peer", "seconds", "repeats", "repeated", "timeouts", "naks_sent", "naks_received", "rnrs_sent", "rnrs_received", "cnps_sent", "cnps_received",
+        "asked", "raised", "outstanding", "handle", "pd", "send_cq", "recv_cq", "srq"}
+LEFT_OUT = {"traffic", "strays", "calls", "messages", "devices", "down"}
+STORIES = ("short-receive", "receive-permission", "send-range", "qp-permission", "remote-range", "remote-key", "reads-refused", "no-receive", "deaf", "dead",
+           "window", "empty-srq", "short-xrc", "empty-third", "uc-key", "hang", "server-waits")
+
+
+def _plain(said, key=""):
+    """The value without what differs from run to run."""
+    if isinstance(said, dict):
+        return {name: _plain(value, name) for name, value in said.items()}
+    if isinstance(said, list):
+        return ["..."] if key in LEFT_OUT or (key == "events" and said and isinstance(said[0], dict)) else [_plain(each) for each in said]
+    return "N" if key in VARY and not (key == "posted" and said < 10**9) else said  # receives, and a time
+
+
+def _without_counts(said):
+    if isinstance(said, dict):
+        return {name: "..." if name in LEFT_OUT else _without_counts(value) for name, value in said.items()}
+    return [_without_counts(each) for each in said] if isinstance(said, list) else said
+
+
+def _compare(name, objects):
+    """One object a line: the text in the file."""
+    text = "".join(json.dumps(_plain(_without_counts(each)), separators=(",", ":")) + "\n" for each in objects)
+    path = f"{GOLDEN}/{name}"
+    if "--write" in sys.argv:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    with open(path, encoding="utf-8") as file:
+        wanted = file.read()
+    assert text == wanted, f"{name}:\n{text}and not\n{wanted}"
+
+
+def _ask(*arguments):
+    return json.loads(expect(softverbs(*arguments, "--json")).stdout)
+
+
+def _happened(option, number, pid):
+    """Without the sentences, which have times."""
+    return [{key: value for key, value in each.items() if key != "sentences"} for each in _ask("why", option, str(number), str(pid))]
+
+
+@contextlib.contextmanager
+def _running(program, *arguments):
+    """The numbers of the program's first line."""
+    if not os.path.exists(f"{BUILD}/tests/tool/{program}"):
+        raise Skip(f"{program} is not built here")
+    command = [SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/{program}", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment()) as process:
+        try:
+            yield list(map(int, process.stdout.readline().split()))
+        finally:
+            process.stdin.close()
+            process.wait()
+
+
+def each_kind_of_object_is_reported_as_ever():
+    with _running("objects") as numbers:
+        process = next(each for each in _ask("show") if each["pid"] == numbers[0])
+        _compare("show", [process[name][i] for name in ("qps", "cqs", "srqs", "tags", "mrs", "pds") for i in range(len(process[name]))])
+        _compare("process", [{name: value if isinstance(value, (int, str)) else [] for name, value in process.items()}])
+        _compare("why-cq", [_happened("--cq", cq["handle"], numbers[0]) for cq in process["cqs"]])
+        _compare("why-srq", [_happened("--srq", srq["handle"], numbers[0]) for srq in process["srqs"]])
+        _compare("why-qp", [_ask("why", "--qp", str(qp["number"]), str(numbers[0]))["ends"] for qp in process["qps"]])
+
+
+def _without_events(story):
+    return {key: value for key, value in story.items() if key != "events"}
+
+
+def _kept(path, qp):
+    """The story of the queue pair, as far as the moment of its writing decides nothing; none where nothing failed."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        kept = [json.loads(line) for line in file]
+    return [_without_events(story) | {"flushed_sends": "N", "flushed_receives": "N", "send_posted": "N", "cqs": []} for story in kept if story.get("qp") == qp][:1]
+
+
+def stories_of_queue_pairs_are_reported_as_ever():
+    said, left = [], []
+    for name in STORIES:
+        path = f"{TEMPORARY}/kept-{name}"
+        with failed(name, "--story", path) as (numbers, end):
+            said += [{"case": name} | _without_events(story) for story in _ask("why", "--qp", str(numbers[1]))["ends"]]
+            end()
+        left += [{"case": name} | story for story in _kept(path, numbers[1])]
+    _compare("stories", said)
+    _compare("kept", left)
+
+
+def _identifiers(pid):
+    process = next((each for each in _ask("show", "connections") if each["pid"] == pid), {})
+    return sorted(process.get("connections", []), key=lambda each: each["state"])
+
+
+def identifiers_are_reported_as_ever():
+    listed, told = [], []
+    for name in ("connected", "not-accepted", "rejected", "datagram-rejected"):
+        with _running("connected", name) as numbers:
+            end, shown = cases.until(10), []
+            while len(shown) < 2 and time.monotonic() < end:
+                shown = [(pid, each) for pid in numbers[:2] for each in _identifiers(pid)]
+            listed += [{"case": name} | each for _, each in shown]
+            told += [{"case": name} | each for pid, one in shown for each in _happened("--id", one["id"], pid)]
+    _compare("connections", listed)
+    _compare("why-id", told)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Checks that the page of JSON agrees with src/facts/facts.def, and that no code knows a fact by another list; prints TAP.
+
+Usage: facts.py DIRECTORY [--write]
+
+The tables of docs/reference/json.md about the objects of a process are made of the list: --write makes them anew.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from events import lines
+from settings import entries, read
+from tree import report
+
+LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
+TYPES = {"FLAG": "boolean", "WORD": "string", "TEXT": "string", "HEX": "string"}
+NESTED = re.compile(r"(LIST|MAP|ONE)\((\w+)\)")
+PLURAL = {"LIST": "list of ", "MAP": "map of ", "ONE": ""}
+
+
+def chapters(top):
+    """By kind its chapter of the page, as the head of the list says."""
+    text = read(top, LIST)
+    said = text[text.index(" * KIND, chapter"):text.index("*/")]
+    return dict(re.findall(r"\b([A-Z]+) ([A-Z][A-Za-z]+) [\w-]+(?=[;\s])", said))
+
+
+def facts(top):
+    """(kind, name, form, source, when, meaning) of each line."""
+    for kind in chapters(top):
+        for row in entries(os.path.join(top, LIST), kind):
+            yield kind, *row
+
+
+def type_of(form):
+    found = NESTED.fullmatch(form)
+    return PLURAL[found[1]] + found[2] if found else TYPES.get(form, "integer")
+
+
+def rows(top, kind):
+    for _, name, form, _, when, meaning in (fact for fact in facts(top) if fact[0] == kind):
+        names = [name] if form != "MEMBERS" else [row[1] for macro, row in lines(top) if macro == "COUNTED" and not row[2]]
+        said = type_of(form) + (", optional" if when == "OPTIONAL" else "")
+        for each in names:
+            yield f"| `{each}` | {said} | {meaning} |\n".replace("|  |", "| |")
+
+
+def rewritten(top):
+    page = read(top, PAGE)
+    for kind, chapter in chapters(top).items():
+        head, found, rest = page.partition(f"\n## {chapter}\n")
+        here, behind, others = rest.partition("\n## ")
+        kept = [line for line in here.splitlines(True) if not line.startswith("| `")]
+        end = len(kept) - next((i for i, line in enumerate(reversed(kept)) if line.startswith("|")), 0)
+        page = head + found + "".join(kept[:end]) + "".join(rows(top, kind)) + "".join(kept[end:]) + behind + others if found else page
+    return page
+
+
+def judge_list(top):
+    """Each kind has its chapter, each name is there once, and each form and word is one that is known."""
+    page = read(top, PAGE)
+    for kind, chapter in chapters(top).items():
+        names = [name for of, name, *_ in facts(top) if of == kind]
+        if f"\n## {chapter}\n" not in page:
+            yield f"{kind}: {PAGE} has no chapter {chapter}"
+        for name in {name for name in names if names.count(name) > 1}:
+            yield f"{kind}: {name} is there twice"
+    for kind, name, _, source, when, _ in facts(top):
+        if when not in ("ALWAYS", "OPTIONAL"):
+            yield f"{kind} {name}: {when} is neither ALWAYS nor OPTIONAL"
+        if source.startswith("SOME(") and when == "ALWAYS":
+            yield f"{kind} {name}: SOME is not known for 0, so it is OPTIONAL"
+
+
+def main():
+    top = sys.argv[1]
+    if "--write" in sys.argv:
+        text = rewritten(top)
+        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
+            file.write(text)
+        return 0
+    wrong = list(judge_list(top))
+    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/facts.py . --write makes it anew"]
+    print("1..2")
+    report(1, f"each of {len(list(facts(top)))} facts is there once", wrong)
+    report(2, f"{PAGE} says what the list says", stale)
+    return 1 if wrong or stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

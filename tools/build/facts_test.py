@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""The check of facts finds what it is there for, in small made-up trees; prints TAP."""
+import sys
+
+sys.dont_write_bytecode = True
+import made_up
+
+LIST = """/* The list.
+ *
+ * KIND, chapter of the page, struct of the sources:
+ *   CQ CompletionQueue cq; STORY End qp */
+CQ(handle, NUMBER, AT(object.handle), ALWAYS, "")
+CQ(lost_last, FLAG, SOME(told.lost_last), OPTIONAL, "true: it was lost")
+STORY(state, WORD, STATE(state), ALWAYS, "at that time")
+STORY(cqs, LIST(CompletionQueue), MADE, ALWAYS, "its queues")
+STORY(counts, MEMBERS, MADE, ALWAYS, "as in Traffic")
+"""
+EVENTS = 'COUNTED(LOST, "lost", "", NONE, "", "", NONE, NONE, NONE,\n    "A packet was lost.")\n'
+PAGE = """# Page
+
+## CompletionQueue
+
+| field | type | meaning |
+|---|---|---|
+| `handle` | integer | |
+| `lost_last` | boolean, optional | true: it was lost |
+
+## End
+
+| field | type | meaning |
+|---|---|---|
+| `state` | string | at that time |
+| `cqs` | list of CompletionQueue | its queues |
+| `lost` | integer | as in Traffic |
+
+## Other
+
+| field | type | meaning |
+|---|---|---|
+| `handle` | string | |
+"""
+FINE = {"src/facts/facts.def": LIST, "src/events/events.def": EVENTS, "docs/reference/json.md": PAGE}
+
+
+def _list(old, new):
+    assert old in LIST, old
+    return {"src/facts/facts.def": LIST.replace(old, new)}
+
+
+TREES = {
+    "a page that says what the list says": ({}, 0, "ok 1 - each of 5 facts"),
+    "a fact that the page lacks": (_list("STORY(state", 'CQ(size, NUMBER, AT(size), ALWAYS, "")\nSTORY(state'), 1, "--write makes it anew"),
+    "a fact that only the page has": ({"docs/reference/json.md": PAGE.replace("| `lost_last`", "| `size` | integer | |\n| `lost_last`")}, 1, "not ok 2"),
+    "another meaning": (_list("at that time", "now"), 1, "not ok 2"),
+    "another form": (_list("STORY(state, WORD", "STORY(state, NUMBER"), 1, "not ok 2"),
+    "a fact that may be missing": (_list("STORY(state, WORD, STATE(state), ALWAYS", "STORY(state, WORD, STATE(state), OPTIONAL"), 1, "not ok 2"),
+    "a count that the events lack": ({"src/events/events.def": EVENTS.replace('"lost"', '"gone"')}, 1, "not ok 2"),
+    "facts in another order": (_list(LIST[LIST.index("STORY(state"):LIST.index("STORY(counts")],
+                                    "".join(reversed(LIST[LIST.index("STORY(state"):LIST.index("STORY(counts")].splitlines(True)))), 1, "not ok 2"),
+    "a fact that is there twice": (_list("CQ(lost_last", 'CQ(handle, NUMBER, MADE, ALWAYS, "")\nCQ(lost_last'), 1, "CQ: handle is there twice"),
+    "a kind without a chapter": ({"docs/reference/json.md": PAGE.replace("## End", "## Story")}, 1, "has no chapter End"),
+    "a word that is none": (_list("STATE(state), ALWAYS", "STATE(state), ALLWAYS"), 1, "neither ALWAYS nor OPTIONAL"),
+    "one that is always known and yet is not": (_list("SOME(told.lost_last), OPTIONAL", "SOME(told.lost_last), ALWAYS"), 1, "SOME is not known for 0"),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(made_up.run("facts.py", TREES, beside=FINE))
