@@ -78,7 +78,7 @@ class Layout:
     POINTERS = ("self", "process", "program", "directory", "members", "facts", *WORDS, "access_bits", "kept", "words", "with_sign", "events", "operations",
                 "reasons", "devices", "connect", "resolve")
     COUNTS = ("members", "facts", *WORDS, "reasons")
-    FORMS = ("NUMBER", "SIGNED", "QPN", "KEY", "ADDRESS", "ACCESS", "BYTES", "TIME", "SECONDS", "PID", "HEX", "FLAG")  # enum fact_form, in the order of it
+    FORMS = ("NUMBER", "SIGNED", "ID", "QPN", "KEY", "ADDRESS", "ACCESS", "BYTES", "TIME", "SECONDS", "PID", "HEX", "FLAG")  # enum fact_form, in the order of it
     SOURCES = ("AT", "SOME", "states", "statuses", "opcodes", "subjects", "reason", "MADE")  # enum layout_source: from a member, or a table of words
 
     def __init__(self):

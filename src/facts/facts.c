@@ -63,6 +63,12 @@ static const struct fact rows_of_identifier[] = {
 #include "facts/facts.def"
 };
 #undef OF
+#define OF facts_connected
+static const struct fact rows_of_connected[] = {
+#define CONNECTED ROW
+#include "facts/facts.def"
+};
+#undef OF
 #define OF facts_connection
 static const struct fact rows_of_connection[] = {
 #define CONNECTION ROW
@@ -113,6 +119,7 @@ KIND(tag)
 KIND(mr)
 KIND(pd)
 KIND(identifier)
+KIND(connected)
 KIND(connection)
 KIND(story)
 KIND(short)
@@ -125,7 +132,7 @@ const struct facts_kind *facts_kind(size_t i)
     static const struct facts_kind *const kinds[] = {
         &facts_of_process, &facts_of_missing,    &facts_of_qp,         &facts_of_cq,
         &facts_of_srq,     &facts_of_mask,       &facts_of_tag,        &facts_of_mr,
-        &facts_of_pd,      &facts_of_identifier, &facts_of_connection, &facts_of_story,
+        &facts_of_pd,      &facts_of_identifier, &facts_of_connected, &facts_of_connection, &facts_of_story,
         &facts_of_short,   &facts_of_error,      &facts_of_receive,    &facts_of_refused};
     return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
 }

@@ -27,8 +27,9 @@ struct fact_inner {
 
 /* The forms of facts, each with the type of its member. */
 enum fact_form {
-    FACT_NUMBER,
-    FACT_SIGNED,
+    FACT_NUMBER,  /* of 32 bits */
+    FACT_SIGNED,  /* of 32 bits */
+    FACT_ID,      /* wr_id: any 64 bits */
     FACT_QPN,     /* number of a queue pair */
     FACT_KEY,     /* lkey or rkey */
     FACT_ADDRESS, /* of memory */
@@ -47,6 +48,7 @@ enum fact_form {
 
 #define FACT_TYPE_NUMBER struct fact_number
 #define FACT_TYPE_SIGNED struct fact_number
+#define FACT_TYPE_ID struct fact_number
 #define FACT_TYPE_QPN struct fact_number
 #define FACT_TYPE_KEY struct fact_number
 #define FACT_TYPE_ADDRESS struct fact_number
@@ -110,6 +112,10 @@ struct facts_identifier {
 #define IDENTIFIER FACT_MEMBER
 #include "facts/facts.def"
 };
+struct facts_connected {
+#define CONNECTED FACT_MEMBER
+#include "facts/facts.def"
+};
 struct facts_connection {
 #define CONNECTION FACT_MEMBER
 #include "facts/facts.def"
@@ -160,6 +166,7 @@ extern const struct facts_kind facts_of_tag;
 extern const struct facts_kind facts_of_mr;
 extern const struct facts_kind facts_of_pd;
 extern const struct facts_kind facts_of_identifier;
+extern const struct facts_kind facts_of_connected;
 extern const struct facts_kind facts_of_connection;
 extern const struct facts_kind facts_of_story;
 extern const struct facts_kind facts_of_short;

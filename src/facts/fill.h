@@ -21,6 +21,7 @@
 
 #define FACT_PUT_NUMBER(...) fact_put(__VA_ARGS__)
 #define FACT_PUT_SIGNED(...) fact_put_signed(__VA_ARGS__)
+#define FACT_PUT_ID(...) fact_put(__VA_ARGS__)
 #define FACT_PUT_QPN(...) fact_put(__VA_ARGS__)
 #define FACT_PUT_KEY(...) fact_put(__VA_ARGS__)
 #define FACT_PUT_ADDRESS(...) fact_put(__VA_ARGS__)

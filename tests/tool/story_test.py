@@ -248,6 +248,17 @@ def each_of_three_processes_tells_the_same():
     assert plain(said, numbers)[1:] == CAUSES["short-third"][1:], said
 
 
+def a_wr_id_of_all_bits_is_told():
+    """As a pointer of -1, or a hash, may have them; the parser of the tools has no such numbers."""
+    for number in (2**63, 2**64 - 1):
+        with failed("remote-key", first=number) as (numbers, end):
+            live = expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode()
+            end()
+        last = expect(softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0]))).stdout.decode()
+        for text in (live, last):
+            assert f"posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id {number}, to address" in " ".join(text.split()), text
+
+
 def a_success_is_no_story():
     with failed("fine") as (numbers, end):
         compare("fine", plain(expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode(), numbers), [

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks that the page of JSON agrees with src/facts/facts.def, and that no code knows a fact by another list; prints TAP.
 
-Usage: facts.py DIRECTORY [--write]
+Usage: facts.py DIRECTORY [--write | --bare]
 
 The tables of docs/reference/json.md about the objects of a process are made of the list: --write makes them anew.
+--bare: without the numbers of this tree, for facts_test.py.
 """
 import os
 import re
@@ -12,10 +13,36 @@ import sys
 sys.dont_write_bytecode = True
 from events import lines
 from settings import entries, read
-from tree import report
+from tree import SUPPORT, report
 
 LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
 TYPES = {"FLAG": "boolean", "WORD": "string", "TEXT": "string", "HEX": "string"}
+# Reads of JSON by a key that the list has, which must go: tools/facts reads by the list. A file's number may only fall.
+KEYS = {
+    "tools/counters/port.c": 1,
+    "tools/counters/sysfs_command.c": 8,
+    "tools/demo/demo.c": 1,
+    "tools/event.c": 2,
+    "tools/explain/explain.c": 1,
+    "tools/rdma/answers.c": 4,
+    "tools/report/checks.c": 7,
+    "tools/report/inject.c": 1,
+    "tools/report/last.c": 5,
+    "tools/report/live_process.c": 1,
+    "tools/report/redact.c": 2,
+    "tools/report/stat.c": 23,
+    "tools/top/collector.c": 1,
+    "tools/top/page.c": 8,
+    "tools/top/rows.c": 20,
+    "tools/why/connection_story.c": 14,
+    "tools/why/happened.c": 12,
+    "tools/why/story.c": 28,
+    "tools/why/story_ci.c": 13,
+    "tools/why/story_words.c": 1,
+    "tools/why/why.c": 4,
+}
+CALLS = re.compile(r'\b\w+\((?:[^()";]|\((?:[^()]|\([^()]*\))*\))*,\s*"(\w+)"')
+WRITES = re.compile(r'json_object_set(?:_new)?\(|json_pack\(')
 NESTED = re.compile(r"(LIST|MAP|ONE)\((\w+)\)")
 PLURAL = {"LIST": "list of ", "MAP": "map of ", "ONE": ""}
 
@@ -74,6 +101,32 @@ def judge_list(top):
             yield f"{kind} {name}: SOME is not known for 0, so it is OPTIONAL"
 
 
+def reads(top):
+    """By file of the tools that knows of JSON, how often it reads by a key of the list."""
+    keys, found = {name for _, name, *_ in facts(top)}, {}
+    for folder, _, names in os.walk(os.path.join(top, "tools")):
+        place = os.path.relpath(folder, top)
+        for name in sorted(names):
+            path = os.path.join(place, name)
+            if not name.endswith((".c", ".h", ".def")) or SUPPORT.search(path) or place.startswith("tools/facts"):
+                continue
+            text = re.sub(r"/\*.*?\*/", "", read(top, path), flags=re.S)
+            count = sum(call[1] in keys and not WRITES.match(call[0]) for call in CALLS.finditer(text)) if "json" in text else 0
+            if count:
+                found[path] = count
+    return found
+
+
+def judge_keys(top, bare):
+    found = reads(top)
+    allowed = {} if bare else KEYS
+    for path in sorted(found.keys() | allowed.keys()):
+        if found.get(path, 0) > allowed.get(path, 0):
+            yield f"{path}: {found[path]} reads by a key of {LIST}, {allowed.get(path, 0)} allowed: tools/facts/read.h has structs"
+        elif found.get(path, 0) < allowed.get(path, 0):
+            yield f"{path}: {found.get(path, 0)} reads by a key; KEYS of tools/build/facts.py may say so"
+
+
 def main():
     top = sys.argv[1]
     if "--write" in sys.argv:
@@ -83,10 +136,12 @@ def main():
         return 0
     wrong = list(judge_list(top))
     stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/facts.py . --write makes it anew"]
-    print("1..2")
+    keys = list(judge_keys(top, "--bare" in sys.argv))
+    print("1..3")
     report(1, f"each of {len(list(facts(top)))} facts is there once", wrong)
     report(2, f"{PAGE} says what the list says", stale)
-    return 1 if wrong or stale else 0
+    report(3, "tools read facts by the list", keys)
+    return 1 if wrong or stale or keys else 0
 
 
 if __name__ == "__main__":

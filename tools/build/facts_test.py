@@ -60,9 +60,16 @@ TREES = {
     "a fact that is there twice": (_list("CQ(lost_last", 'CQ(handle, NUMBER, MADE, ALWAYS, "")\nCQ(lost_last'), 1, "CQ: handle is there twice"),
     "a kind without a chapter": ({"docs/reference/json.md": PAGE.replace("## End", "## Story")}, 1, "has no chapter End"),
     "a word that is none": (_list("STATE(state), ALWAYS", "STATE(state), ALLWAYS"), 1, "neither ALWAYS nor OPTIONAL"),
+    "a tool that reads by the list": ({"tools/why/why.c": "facts_read(&facts_of_cq, json, &cq);\n"}, 0, "ok 3"),
+    "a tool that reads by a key": ({"tools/why/why.c": 'x = json_object_get(cq, "handle");\n'}, 1, "tools/why/why.c: 1 reads by a key"),
+    "one that does so by a function of its own": ({"tools/why/why.c": 'json_t *x;\ny = number_of(first(list, 3), "handle") + text_of(\n    end, "state");\n'}, 1, "2 reads by a key"),
+    "one that compares": ({"tools/why/why.c": 'json_t *x;\nif (tale_has(end, "state", "ERR")) f();\n'}, 1, "1 reads by a key"),
+    "a tool that writes a key": ({"tools/why/why.c": 'json_object_set_new(x, "handle", json_integer(7));\nputs("handle");\n'}, 0, "ok 3"),
+    "a comment": ({"tools/why/why.c": '/* json_object_get(cq, "handle") */\n'}, 0, "ok 3"),
+    "the reader itself": ({"tools/facts/read.c": 'x = json_object_get(cq, "handle");\n'}, 0, "ok 3"),
     "one that is always known and yet is not": (_list("SOME(told.lost_last), OPTIONAL", "SOME(told.lost_last), ALWAYS"), 1, "SOME is not known for 0"),
 }
 
 
 if __name__ == "__main__":
-    sys.exit(made_up.run("facts.py", TREES, beside=FINE))
+    sys.exit(made_up.run("facts.py", TREES, "--bare", beside=FINE))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "events/lines.h"
+#include "facts/read.h"
 
 uint64_t port_total(const json_t *value)
 {
@@ -30,14 +31,19 @@ void port_add(json_t *to, const json_t *from)
     }
 }
 
+const char *port_device(const json_t *traffic)
+{
+    return facts_text(json_string_value(json_object_get(traffic, "device")));
+}
+
 json_t *port_sum(const json_t *reports, const char *device)
 {
-    json_t *total = json_object(), *report, *traffic;
+    json_t *total = json_object(), *traffic;
     size_t i, j;
-    json_array_foreach((json_t *)reports, i, report) json_array_foreach(json_object_get(report, "traffic"), j, traffic)
-    {
-        const char *name = json_string_value(json_object_get(traffic, "device"));
-        if (name && !strcmp(name, device))
+    for (i = 0; i < json_array_size(reports); i++) {
+        struct facts_process process;
+        facts_read(&facts_of_process, json_array_get(reports, i), &process);
+        json_array_foreach(facts_json(&process.traffic), j, traffic) if (!strcmp(port_device(traffic), device))
             port_add(total, traffic);
     }
     return total;

@@ -14,6 +14,9 @@ typedef void port_visit(void *context, bool hardware, const char *name, uint64_t
  * NULL: nothing was counted. */
 void port_describe(const json_t *traffic, port_visit *, void *context);
 
+/* The device of a process's counts; "": they are of none. */
+const char *port_device(const json_t *traffic);
+
 /* The sum of all processes' counts of the device. The caller's. */
 json_t *port_sum(const json_t *reports, const char *device);
 

@@ -6,6 +6,7 @@
 
 #include "counters/port.h"
 #include "events/lines.h"
+#include "facts/seen.h"
 
 /* The label of a counter's parts, by its form. */
 static const char *const part_labels[] = {
@@ -23,100 +24,94 @@ static void print_value(FILE *out, const char *text)
             fputc(*text >= ' ' && *text < 127 ? *text : '?', out);
 }
 
-static void print_process(FILE *out, const json_t *report)
+static void print_process(FILE *out, const struct seen_process *process)
 {
-    fprintf(out, "{pid=\"%" JSON_INTEGER_FORMAT "\",program=\"", json_integer_value(json_object_get(report, "pid")));
-    print_value(out, json_string_value(json_object_get(report, "program")));
+    fprintf(out, "{pid=\"%" PRIu64 "\",program=\"", process->own.pid.value);
+    print_value(out, process->own.program);
     fputc('"', out);
 }
 
 /* The lines of a counter of one device. "device" is "" for strays. */
-static void print_counter(FILE *out, const struct event_counter *counter, const json_t *report, const json_t *traffic)
+static void print_counter(FILE *out, const struct event_counter *counter, const struct seen_process *process,
+                          const json_t *traffic)
 {
     const json_t *value = json_object_get(traffic, counter->key);
-    const char *part, *device = json_string_value(json_object_get(traffic, "device"));
+    const char *part, *device = port_device(traffic);
     json_t *each;
     if (json_is_integer(value)) {
         fprintf(out, "softverbs_%s_total", counter->key);
-        print_process(out, report);
-        fprintf(out, ",device=\"%s\"} %" PRIu64 "\n", device ? device : "", port_total(value));
+        print_process(out, process);
+        fprintf(out, ",device=\"%s\"} %" PRIu64 "\n", device, port_total(value));
     }
     json_object_foreach((json_t *)value, part, each)
     {
         fprintf(out, "softverbs_%s_total", counter->key);
-        print_process(out, report);
-        fprintf(out, ",device=\"%s\",%s=\"", device ? device : "", part_labels[counter->form]);
+        print_process(out, process);
+        fprintf(out, ",device=\"%s\",%s=\"", device, part_labels[counter->form]);
         print_value(out, part);
         fprintf(out, "\"} %" PRIu64 "\n", port_total(each));
     }
 }
 
-static void print_counters(FILE *out, const struct event_counter *counter, const json_t *reports)
+static void print_counters(FILE *out, const struct event_counter *counter, const struct seen *seen)
 {
-    const json_t *report, *device;
-    size_t i, j;
+    json_t *device;
+    size_t k;
     fprintf(out, "# HELP softverbs_%s_total %s\n# TYPE softverbs_%s_total counter\n", counter->key, counter->meaning,
             counter->key);
-    json_array_foreach((json_t *)reports, i, report)
-    {
-        json_array_foreach(json_object_get(report, "traffic"), j, device) print_counter(out, counter, report, device);
-        print_counter(out, counter, report, json_object_get(report, "strays"));
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct seen_process *process = &seen->processes[i];
+        json_array_foreach(facts_json(&process->own.traffic), k, device) print_counter(out, counter, process, device);
+        print_counter(out, counter, process, facts_json(&process->own.strays));
     }
 }
 
 /* Queue pairs of one device in one state. */
-static unsigned count_pairs(const json_t *report, const char *device, const char *state)
+static unsigned count_pairs(const struct seen_process *process, const char *device, const char *state)
 {
-    const json_t *qp;
-    size_t i;
     unsigned count = 0;
-    json_array_foreach(json_object_get(report, "qps"), i, qp)
-    {
-        const char *of = json_string_value(json_object_get(qp, "device"));
-        const char *in = json_string_value(json_object_get(qp, "state"));
-        count += of && in && !strcmp(of, device) && !strcmp(in, state);
-    }
+    for (size_t i = 0; i < process->qp_count; i++)
+        count +=
+            !strcmp(facts_text(process->qps[i].device), device) && !strcmp(facts_text(process->qps[i].state), state);
     return count;
 }
 
-static void print_pairs(FILE *out, const json_t *report, const char *device)
+static void print_pairs(FILE *out, const struct seen_process *process, const char *device)
 {
     for (unsigned state = 0; strcmp(event_state_word(state), "?"); state++) {
-        unsigned count = count_pairs(report, device, event_state_word(state));
+        unsigned count = count_pairs(process, device, event_state_word(state));
         if (!count)
             continue;
         fputs("softverbs_queue_pairs", out);
-        print_process(out, report);
+        print_process(out, process);
         fprintf(out, ",device=\"%s\",state=\"%s\"} %u\n", device, event_state_word(state), count);
     }
 }
 
-static void print_gauges(FILE *out, const json_t *reports)
+static void print_gauges(FILE *out, const struct seen *seen)
 {
-    const json_t *report, *device;
-    size_t i, j;
+    json_t *device;
+    size_t k;
     fputs("# HELP softverbs_process_answers Whether the process could be asked.\n# TYPE softverbs_process_answers "
           "gauge\n",
           out);
-    json_array_foreach((json_t *)reports, i, report)
-    {
+    for (size_t i = 0; i < seen->count; i++) {
         fputs("softverbs_process_answers", out);
-        print_process(out, report);
-        fprintf(out, "} %d\n", json_is_true(json_object_get(report, "answers")));
+        print_process(out, &seen->processes[i]);
+        fprintf(out, "} %d\n", facts_is(&seen->processes[i].own.answers));
     }
     fputs("# HELP softverbs_queue_pairs Queue pairs by their state.\n# TYPE softverbs_queue_pairs gauge\n", out);
-    json_array_foreach((json_t *)reports, i, report) json_array_foreach(json_object_get(report, "traffic"), j, device)
-    {
-        const char *name = json_string_value(json_object_get(device, "device"));
-        if (name)
-            print_pairs(out, report, name);
-    }
+    for (size_t i = 0; i < seen->count; i++)
+        json_array_foreach(facts_json(&seen->processes[i].own.traffic), k, device)
+            print_pairs(out, &seen->processes[i], port_device(device));
 }
 
 void prometheus_print(FILE *out, const json_t *reports)
 {
+    struct seen seen = seen_begin(reports);
     for (unsigned at = 0; at < event_counters_count; at++)
         if (event_counter_begins(at))
-            print_counters(out, &event_counters[at], reports);
-    print_gauges(out, reports);
+            print_counters(out, &event_counters[at], &seen);
+    print_gauges(out, &seen);
+    seen_end(&seen);
 }

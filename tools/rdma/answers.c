@@ -7,27 +7,45 @@
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "config/link_layer.h"
+#include "counters/port.h"
 #include "events/lines.h"
+#include "facts/read.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "rdma/connections.h"
 #include "report/reports.h"
 
-/* A kind of objects: its name for iproute2, the list of a report, and the keys, ours behind theirs. */
+/* A kind of objects: its name for iproute2, its list among the facts of a process, and its keys, each with the offset
+ * of our fact. */
 struct kind {
-    const char *name, *list;
+    const char *name;
+    const struct facts_kind *facts;
+    size_t list;
     struct {
-        const char *theirs, *ours;
+        const char *theirs;
+        size_t ours;
     } keys[6];
 };
 
+#define LIST(kind, name) &facts_of_##kind, offsetof(struct facts_process, name)
+#define KEY(kind, theirs, name)                                                                                        \
+    {                                                                                                                  \
+        theirs, offsetof(struct facts_##kind, name)                                                                    \
+    }
+
 static const struct kind kinds[] = {
-    {"pd", "pds", {{"pdn", "handle"}, {"users", "users"}}},
-    {"cq", "cqs", {{"cqn", "handle"}, {"cqe", "size"}, {"users", "users"}}},
-    {"qp", "qps", {{"lqpn", "number"}, {"rqpn", "peer_qp"}, {"type", "type"}, {"state", "state"}, {"pdn", "pd"}}},
-    {"cm_id", "connections", {{NULL}}}, /* connections.h has its keys */
-    {"mr", "mrs", {{"rkey", "key"}, {"lkey", "key"}, {"iova", "address"}, {"mrlen", "length"}, {"pdn", "pd"}}},
-    {"srq", "srqs", {{"srqn", "handle"}}},
+    {"pd", LIST(pd, pds), {KEY(pd, "pdn", handle), KEY(pd, "users", users)}},
+    {"cq", LIST(cq, cqs), {KEY(cq, "cqn", handle), KEY(cq, "cqe", size), KEY(cq, "users", users)}},
+    {"qp",
+     LIST(qp, qps),
+     {KEY(qp, "lqpn", number), KEY(qp, "rqpn", peer_qp), KEY(qp, "type", type), KEY(qp, "state", state),
+      KEY(qp, "pdn", pd)}},
+    {"cm_id", LIST(identifier, connections), {{NULL, 0}}}, /* connections.h has its keys */
+    {"mr",
+     LIST(mr, mrs),
+     {KEY(mr, "rkey", key), KEY(mr, "lkey", key), KEY(mr, "iova", address), KEY(mr, "mrlen", length),
+      KEY(mr, "pdn", pd)}},
+    {"srq", LIST(srq, srqs), {KEY(srq, "srqn", handle)}},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -97,26 +115,39 @@ static json_t *device_row(const struct device *device)
     return row;
 }
 
-static bool is_connections(const char *list)
+static bool is_connections(const struct kind *kind)
 {
-    return !strcmp(list, "connections");
+    return kind->facts == &facts_of_identifier;
 }
 
-static bool is_of(const json_t *object, const char *list, const struct device *device)
+/* Every other kind begins with its device. */
+static bool is_of(const union facts_any *object, const struct kind *kind, const struct device *device)
 {
-    if (is_connections(list))
-        return connection_is_of(object, device->name);
-    const char *name = json_string_value(json_object_get(object, "device"));
-    return name && !strcmp(name, device->name);
+    return is_connections(kind) ? connection_is_of(&object->identifier, device->name)
+                                : !strcmp(facts_text(object->pd.device), device->name);
 }
 
-static json_int_t count_objects(const json_t *reports, const char *list, const struct device *device)
+typedef json_t *row_maker(const struct device *, const struct kind *, const union facts_any *,
+                          const struct facts_process *);
+
+/* Adds a row for each object of the kind on the device; `rows` NULL: none. Returns the number of objects. */
+static json_int_t add_objects(json_t *rows, const struct device *device, const struct kind *kind, const json_t *reports,
+                              row_maker *make)
 {
-    size_t i, j;
-    json_t *report, *object;
     json_int_t count = 0;
-    json_array_foreach(reports, i, report) json_array_foreach(json_object_get(report, list), j, object) count +=
-        is_of(object, list, device);
+    for (size_t i = 0; i < json_array_size(reports); i++) {
+        struct facts_process process;
+        union facts_any object;
+        facts_read(&facts_of_process, json_array_get(reports, i), &process);
+        const struct fact_inner *list = (const struct fact_inner *)((const char *)&process + kind->list);
+        for (size_t k = 0; k < facts_count(list); k++) {
+            if (!facts_read_at(kind->facts, list, k, &object) || !is_of(&object, kind, device))
+                continue;
+            count++;
+            if (rows)
+                json_array_append_new(rows, make(device, kind, &object, &process));
+        }
+    }
     return count;
 }
 
@@ -124,62 +155,51 @@ static json_t *summary_row(const struct device *device, const json_t *reports)
 {
     json_t *row = row_begin(device, false);
     for (int i = 0; i < KINDS; i++)
-        json_object_set_new(row, kinds[i].name, json_integer(count_objects(reports, kinds[i].list, device)));
+        json_object_set_new(row, kinds[i].name, json_integer(add_objects(NULL, device, &kinds[i], reports, NULL)));
     return row;
 }
 
 static bool is_of_port(const struct kind *kind)
 {
-    return !strcmp(kind->name, "qp") || is_connections(kind->list);
+    return kind->facts == &facts_of_qp || is_connections(kind);
 }
 
-static json_t *object_row(const struct device *device, const struct kind *kind, const json_t *object,
-                          const json_t *report)
+/* A fact that is not known has no key. */
+static void add_key(json_t *row, const char *key, enum fact_form form, const void *value)
+{
+    const struct fact_number *number = value;
+    const char *const *text = value;
+    if (form == FACT_WORD)
+        json_object_set_new(row, key, *text ? json_string(*text) : NULL);
+    else if (number->known)
+        json_object_set_new(row, key, json_integer((json_int_t)number->value));
+}
+
+static json_t *object_row(const struct device *device, const struct kind *kind, const union facts_any *object,
+                          const struct facts_process *process)
 {
     json_t *row = row_begin(device, is_of_port(kind));
-    if (is_connections(kind->list)) {
-        connection_describe(row, object, report);
+    if (is_connections(kind)) {
+        connection_describe(row, &object->identifier, process);
         return row;
     }
     for (int i = 0; kind->keys[i].theirs; i++)
-        json_object_set(row, kind->keys[i].theirs, json_object_get(object, kind->keys[i].ours));
-    json_object_set(row, "pid", json_object_get(report, "pid"));
-    json_object_set(row, "comm", json_object_get(report, "program"));
+        add_key(row, kind->keys[i].theirs, facts_at(kind->facts, kind->keys[i].ours)->form,
+                (const char *)object + kind->keys[i].ours);
+    json_object_set_new(row, "pid", json_integer((json_int_t)process->pid.value));
+    json_object_set_new(row, "comm", json_string(facts_text(process->program)));
     return row;
-}
-
-static void add_objects(json_t *rows, const struct device *device, const struct kind *kind, const json_t *reports)
-{
-    size_t i, j;
-    json_t *report, *object;
-    json_array_foreach(reports, i, report)
-        json_array_foreach(json_object_get(report, kind->list), j, object) if (is_of(object, kind->list, device))
-            json_array_append_new(rows, object_row(device, kind, object, report));
-}
-
-/* A number, or the sum of an object's: packets by operation. */
-static json_int_t total(const json_t *value)
-{
-    const char *name;
-    json_t *one;
-    json_int_t sum = json_integer_value(value);
-    json_object_foreach((json_t *)value, name, one) sum += json_integer_value(one);
-    return sum;
 }
 
 /* By iproute2's names of the kernel's rxe. */
 static json_t *statistic_row(const struct device *device, const json_t *reports)
 {
-    size_t i, j;
-    json_t *row = row_begin(device, true), *report, *traffic;
-    for (unsigned k = 0; k < event_counters_count; k++) {
-        json_int_t sum = 0;
-        if (!*event_counters[k].rdma)
-            continue;
-        json_array_foreach(reports, i, report) json_array_foreach(json_object_get(report, "traffic"), j, traffic) sum +=
-            is_of(traffic, "traffic", device) ? total(json_object_get(traffic, event_counters[k].key)) : 0;
-        json_object_set_new(row, event_counters[k].rdma, json_integer(sum));
-    }
+    json_t *row = row_begin(device, true), *traffic = port_sum(reports, device->name);
+    for (unsigned k = 0; k < event_counters_count; k++)
+        if (*event_counters[k].rdma)
+            json_object_set_new(row, event_counters[k].rdma,
+                                json_integer((json_int_t)port_total(json_object_get(traffic, event_counters[k].key))));
+    json_decref(traffic);
     return row;
 }
 
@@ -193,7 +213,7 @@ static void add_rows(json_t *rows, const char *object, const struct kind *kind, 
     else if (!strcmp(object, "statistic"))
         json_array_append_new(rows, statistic_row(device, reports));
     else if (kind)
-        add_objects(rows, device, kind, reports);
+        add_objects(rows, device, kind, reports, object_row);
     else
         json_array_append_new(rows, summary_row(device, reports));
 }

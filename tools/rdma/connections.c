@@ -20,16 +20,10 @@ static const struct {
     {"timewait", "DISCONNECT"},
 };
 
-static const char *text_of(const json_t *connection, const char *key)
-{
-    const char *text = json_string_value(json_object_get(connection, key));
-    return text ? text : "";
-}
-
-static const char *state_of(const json_t *connection)
+static const char *state_of(const struct facts_identifier *identifier)
 {
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (!strcmp(states[i].ours, text_of(connection, "state")))
+        if (!strcmp(states[i].ours, facts_text(identifier->state)))
             return states[i].theirs;
     return "CONNECT";
 }
@@ -54,25 +48,24 @@ static void add_place(json_t *row, const char *name, const char *place)
     json_object_set_new(row, name, json_string(text));
 }
 
-bool connection_is_of(const json_t *connection, const char *device)
+bool connection_is_of(const struct facts_identifier *identifier, const char *device)
 {
-    const char *own = json_string_value(json_object_get(connection, "device"));
-    return own ? !strcmp(own, device) : !strcmp(text_of(connection, "state"), "listen");
+    const char *own = identifier->device;
+    return own ? !strcmp(own, device) : !strcmp(facts_text(identifier->state), "listen");
 }
 
-void connection_describe(json_t *row, const json_t *connection, const json_t *report)
+void connection_describe(json_t *row, const struct facts_identifier *identifier, const struct facts_process *process)
 {
-    const char *space = text_of(connection, "space"), *type = type_of(space);
-    json_t *qp = json_object_get(connection, "qp");
-    json_object_set(row, "cm-idn", json_object_get(connection, "id"));
-    if (qp)
-        json_object_set(row, "lqpn", qp);
-    if (qp && type)
+    const char *space = facts_text(identifier->space), *type = type_of(space);
+    json_object_set_new(row, "cm-idn", json_integer((json_int_t)identifier->id.value));
+    if (identifier->qp.known)
+        json_object_set_new(row, "lqpn", json_integer((json_int_t)identifier->qp.value));
+    if (identifier->qp.known && type)
         json_object_set_new(row, "qp-type", json_string(type));
-    json_object_set_new(row, "state", json_string(state_of(connection)));
+    json_object_set_new(row, "state", json_string(state_of(identifier)));
     json_object_set_new(row, "ps", json_string(strcmp(space, "IPOIB") ? space : "IPoIB"));
-    json_object_set(row, "pid", json_object_get(report, "pid"));
-    json_object_set(row, "comm", json_object_get(report, "program"));
-    add_place(row, "src-addr", text_of(connection, "local"));
-    add_place(row, "dst-addr", text_of(connection, "peer"));
+    json_object_set_new(row, "pid", json_integer((json_int_t)process->pid.value));
+    json_object_set_new(row, "comm", json_string(facts_text(process->program)));
+    add_place(row, "src-addr", facts_text(identifier->local));
+    add_place(row, "dst-addr", facts_text(identifier->peer));
 }

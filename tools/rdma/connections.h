@@ -5,11 +5,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Returns whether this Connection of a report (docs/reference/json.md) is of the device. One that listens at
+#include "facts/read.h"
+
+/* Returns whether this identifier is of the device. One that listens at
  * all devices is of each; another one that has no device yet is of none. */
-bool connection_is_of(const json_t *connection, const char *device);
+bool connection_is_of(const struct facts_identifier *, const char *device);
 
 /* Adds what is known of it to the row. */
-void connection_describe(json_t *row, const json_t *connection, const json_t *report);
+void connection_describe(json_t *row, const struct facts_identifier *, const struct facts_process *);
 
 #endif

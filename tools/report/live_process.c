@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "facts/read.h"
 #include "ipc/node.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
@@ -46,8 +47,8 @@ static json_t *ask_once(const char *directory, unsigned slot, const char *reques
     int fd = memfd_create("answer", MFD_CLOEXEC);
     if (fd < 0)
         return NULL;
-    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
-        answer = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
+    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS))
+        answer = facts_parse_descriptor(fd);
     close(fd);
     return answer;
 }

@@ -1,66 +1,55 @@
 #include "lost_event.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 
-static uint64_t number_of(const json_t *cq, const char *key)
+static bool is_waiting(const struct facts_cq *cq)
 {
-    return (uint64_t)json_integer_value(json_object_get(cq, key));
+    return facts_is(&cq->event);
 }
 
-static bool is(const json_t *cq, const char *key)
+static bool is_lost(const struct facts_cq *cq)
 {
-    return json_is_true(json_object_get(cq, key));
+    return facts_is(&cq->lost_last) && facts_is_some(&cq->lost);
 }
 
-static bool is_waiting(const json_t *cq)
+static bool is_late(const struct facts_cq *cq)
 {
-    return is(cq, "event");
+    return facts_is(&cq->lost_last);
 }
 
-static bool is_lost(const json_t *cq)
+static bool has_no_channel(const struct facts_cq *cq)
 {
-    return is(cq, "lost_last") && number_of(cq, "lost");
+    return facts_is_some(&cq->asked) && !cq->event.known;
 }
 
-static bool is_late(const json_t *cq)
+static bool is_of_solicited(const struct facts_cq *cq)
 {
-    return is(cq, "lost_last");
+    return facts_is(&cq->solicited);
 }
 
-static bool has_no_channel(const json_t *cq)
+static bool is_armed(const struct facts_cq *cq)
 {
-    return number_of(cq, "asked") && !json_object_get(cq, "event");
+    return facts_is(&cq->armed);
 }
 
-static bool is_of_solicited(const json_t *cq)
+static bool was_never_armed(const struct facts_cq *cq)
 {
-    return is(cq, "solicited");
+    return facts_is_zero(&cq->asked);
 }
 
-static bool is_armed(const json_t *cq)
+static bool was_fetched(const struct facts_cq *cq)
 {
-    return is(cq, "armed");
+    return facts_is_some(&cq->raised);
 }
 
-static bool was_never_armed(const json_t *cq)
+static bool always(const struct facts_cq *cq)
 {
-    return !number_of(cq, "asked");
-}
-
-static bool was_fetched(const json_t *cq)
-{
-    return number_of(cq, "raised");
-}
-
-static bool always(const json_t *cq)
-{
-    return json_is_object(cq);
+    return true;
 }
 
 /* The first that holds: what is said of a live queue, and of one that is no more. */
 static const struct {
-    bool (*holds)(const json_t *cq);
+    bool (*holds)(const struct facts_cq *cq);
     const char *words, *ended;
 } causes[] = {
     {is_waiting, "an event waits that ibv_get_cq_event does not fetch",
@@ -85,7 +74,7 @@ static const struct {
     {always, "no event is asked for (ibv_req_notify_cq)", "no event was asked for (ibv_req_notify_cq)"},
 };
 
-static size_t cause_of(const json_t *cq)
+static size_t cause_of(const struct facts_cq *cq)
 {
     size_t cause = 0;
     while (!causes[cause].holds(cq) && cause + 1 < sizeof causes / sizeof *causes)
@@ -93,12 +82,12 @@ static size_t cause_of(const json_t *cq)
     return cause;
 }
 
-const char *lost_event_words(const json_t *cq)
+const char *lost_event_words(const struct facts_cq *cq)
 {
     return causes[cause_of(cq)].words;
 }
 
-const char *lost_event_words_ended(const json_t *cq)
+const char *lost_event_words_ended(const struct facts_cq *cq)
 {
     return causes[cause_of(cq)].ended;
 }

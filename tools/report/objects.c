@@ -6,108 +6,114 @@
 
 #include <infiniband/verbs.h>
 
+#include "facts/read.h"
 #include "print/emit.h"
 #include "print/table.h"
 
-/* How a column shows the value of its key. */
-enum form {
-    FORM_PLAIN,
-    FORM_HEX,
-    FORM_ACCESS,
-    FORM_COUNT, /* the size of a list */
-    FORM_OF,    /* "value of second value" */
-    FORM_MAP,   /* "name 5, other name 3" */
-};
-
+/* A column: the offset of a fact, whose form says how it is shown. */
 struct column {
-    const char *title, *key;
-    enum form form;
-    const char *second;
+    const char *title;
+    size_t at, of; /* `of`: the offset of a second number, as in "3 of 8"; 0: there is none */
 };
 
+/* A table: of the process itself, or of the objects in one of its lists. */
 struct view {
-    const char *name;  /* also the key of the list in a report; "processes" has none */
     const char *title; /* in "no ..." */
+    const struct facts_kind *kind;
+    size_t list; /* the offset of the list in struct facts_process */
     struct column columns[11];
 };
 
+#define PROCESS(title, name)                                                                                           \
+    {                                                                                                                  \
+        title, offsetof(struct facts_process, name)                                                                    \
+    }
+#define QP(title, name)                                                                                                \
+    {                                                                                                                  \
+        title, offsetof(struct facts_qp, name)                                                                         \
+    }
+#define CQ(title, name)                                                                                                \
+    {                                                                                                                  \
+        title, offsetof(struct facts_cq, name)                                                                         \
+    }
+#define SRQ(title, name)                                                                                               \
+    {                                                                                                                  \
+        title, offsetof(struct facts_srq, name)                                                                        \
+    }
+#define TAG(title, name)                                                                                               \
+    {                                                                                                                  \
+        title, offsetof(struct facts_tag, name)                                                                        \
+    }
+#define MR(title, name)                                                                                                \
+    {                                                                                                                  \
+        title, offsetof(struct facts_mr, name)                                                                         \
+    }
+#define PD(title, name)                                                                                                \
+    {                                                                                                                  \
+        title, offsetof(struct facts_pd, name)                                                                         \
+    }
+#define ID(title, name)                                                                                                \
+    {                                                                                                                  \
+        title, offsetof(struct facts_identifier, name)                                                                 \
+    }
+#define OF(kind, title, name, second)                                                                                  \
+    {                                                                                                                  \
+        title, offsetof(struct facts_##kind, name), offsetof(struct facts_##kind, second)                              \
+    }
+
 static const struct view views[] = {
     {"processes",
-     "processes",
-     {{"QPS", "qps", FORM_COUNT},
-      {"CQS", "cqs", FORM_COUNT},
-      {"SRQS", "srqs", FORM_COUNT},
-      {"MRS", "mrs", FORM_COUNT},
-      {"PDS", "pds", FORM_COUNT},
-      {"ADVERSE", "adverse", FORM_MAP}}},
-    {"qps",
-     "queue pairs",
-     {{"QP", "number", FORM_HEX},
-      {"TYPE", "type"},
-      {"STATE", "state"},
-      {"FIRST ERROR", "first_error_name"},
-      {"PEER QP", "peer_qp", FORM_HEX},
-      {"PEER PID", "peer_pid"},
-      {"SENDS", "send_posted", FORM_OF, "send_wr"},
-      {"RECEIVES", "recv_posted", FORM_OF, "recv_wr"},
-      {"SEND CQ", "send_cq"},
-      {"RECV CQ", "recv_cq"},
-      {"PD", "pd"}}},
-    {"cqs",
-     "completion queues",
-     {{"CQ", "handle"},
-      {"WAITING", "waiting", FORM_OF, "size"},
-      {"ARMED", "armed"},
-      {"OVERRUN", "overrun"},
-      {"USERS", "users"}}},
-    {"srqs",
-     "shared receive queues",
-     {{"SRQ", "handle"},
-      {"RECEIVES", "posted", FORM_OF, "size"},
-      {"LIMIT", "limit"},
-      {"USERS", "users"},
-      {"TAGS", "tags", FORM_OF, "tags_size"},
-      {"DISABLED", "tags_disabled"},
-      {"IN MESSAGES", "tags_busy"},
-      {"HANDLED", "unexpected_reported", FORM_OF, "unexpected"},
-      {"MASKS", "masks", FORM_COUNT}}},
-    {"tags",
-     "tagged buffers",
-     {{"SRQ", "srq"},
-      {"TAG", "tag"},
-      {"MASK", "mask"},
-      {"WR ID", "wr_id"},
-      {"BYTES", "bytes"},
-      {"ENABLED", "enabled"}}},
-    {"mrs",
-     "memory regions",
-     {{"KEY", "key", FORM_HEX},
-      {"ADDRESS", "address", FORM_HEX},
-      {"BYTES", "length"},
-      {"PD", "pd"},
-      {"ACCESS", "access", FORM_ACCESS}}},
-    {"pds", "protection domains", {{"PD", "handle"}, {"USERS", "users"}}},
+     &facts_of_process,
+     0,
+     {PROCESS("QPS", qps), PROCESS("CQS", cqs), PROCESS("SRQS", srqs), PROCESS("MRS", mrs), PROCESS("PDS", pds),
+      PROCESS("ADVERSE", adverse)}},
+    {"queue pairs",
+     &facts_of_qp,
+     offsetof(struct facts_process, qps),
+     {QP("QP", number), QP("TYPE", type), QP("STATE", state), QP("FIRST ERROR", first_error_name),
+      QP("PEER QP", peer_qp), QP("PEER PID", peer_pid), OF(qp, "SENDS", send_posted, send_wr),
+      OF(qp, "RECEIVES", recv_posted, recv_wr), QP("SEND CQ", send_cq), QP("RECV CQ", recv_cq), QP("PD", pd)}},
+    {"completion queues",
+     &facts_of_cq,
+     offsetof(struct facts_process, cqs),
+     {CQ("CQ", handle), OF(cq, "WAITING", waiting, size), CQ("ARMED", armed), CQ("OVERRUN", overrun),
+      CQ("USERS", users)}},
+    {"shared receive queues",
+     &facts_of_srq,
+     offsetof(struct facts_process, srqs),
+     {SRQ("SRQ", handle), OF(srq, "RECEIVES", posted, size), SRQ("LIMIT", limit), SRQ("USERS", users),
+      OF(srq, "TAGS", tags, tags_size), SRQ("DISABLED", tags_disabled), SRQ("IN MESSAGES", tags_busy),
+      OF(srq, "HANDLED", unexpected_reported, unexpected), SRQ("MASKS", masks)}},
+    {"tagged buffers",
+     &facts_of_tag,
+     offsetof(struct facts_process, tags),
+     {TAG("SRQ", srq), TAG("TAG", tag), TAG("MASK", mask), TAG("WR ID", wr_id), TAG("BYTES", bytes),
+      TAG("ENABLED", enabled)}},
+    {"memory regions",
+     &facts_of_mr,
+     offsetof(struct facts_process, mrs),
+     {MR("KEY", key), MR("ADDRESS", address), MR("BYTES", length), MR("PD", pd), MR("ACCESS", access)}},
+    {"protection domains", &facts_of_pd, offsetof(struct facts_process, pds), {PD("PD", handle), PD("USERS", users)}},
     {"connections",
-     "connections",
-     {{"ID", "id"},
-      {"SPACE", "space"},
-      {"STATE", "state"},
-      {"SECONDS", "seconds"},
-      {"LOCAL", "local"},
-      {"PEER", "peer"},
-      {"QP", "qp"},
-      {"PEER QP", "peer_qp"},
-      {"PEER PID", "peer_pid"},
-      {"REPEATS", "repeats"},
-      {"EVENTS", "events"}}},
+     &facts_of_identifier,
+     offsetof(struct facts_process, connections),
+     {ID("ID", id), ID("SPACE", space), ID("STATE", state), ID("SECONDS", seconds), ID("LOCAL", local),
+      ID("PEER", peer), ID("QP", qp), ID("PEER QP", peer_qp), ID("PEER PID", peer_pid), ID("REPEATS", repeats),
+      ID("EVENTS", events)}},
 };
 
 enum { VIEWS = sizeof views / sizeof *views, COLUMNS = sizeof views->columns / sizeof *views->columns };
 
+/* The name of a view is the key of its list in a report; "processes" has none. */
+static const char *name_of(const struct view *view)
+{
+    return view == views ? view->title : facts_at(&facts_of_process, view->list)->name;
+}
+
 static const struct view *find_view(const char *name)
 {
     for (int i = 0; i < VIEWS; i++)
-        if (!strcmp(views[i].name, name))
+        if (!strcmp(name_of(&views[i]), name))
             return &views[i];
     return NULL;
 }
@@ -122,7 +128,7 @@ const char *objects_known(void)
     return "processes, qps, cqs, srqs, tags, mrs, pds or connections";
 }
 
-static void add_access(struct table *table, json_int_t flags)
+static void add_access(struct table *table, uint64_t flags)
 {
     static const struct {
         unsigned flag;
@@ -143,71 +149,77 @@ static void add_access(struct table *table, json_int_t flags)
     table_add(table, "%s", *text ? text : "local-read");
 }
 
-static void add_plain(struct table *table, const json_t *value)
-{
-    if (json_is_integer(value))
-        table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_boolean(value))
-        table_add(table, "%s", json_is_true(value) ? "yes" : "no");
-    else
-        table_add(table, "%s", json_is_string(value) ? json_string_value(value) : "-");
-}
-
-static void add_map(struct table *table, const json_t *map)
+/* "name 5, other name 3" of a map, and the size of a list. */
+static void add_inner(struct table *table, const json_t *value)
 {
     char text[512] = "-";
     const char *key;
     json_t *each;
     size_t used = 0;
-    json_object_foreach((json_t *)map, key, each) if (used < sizeof text) used += (size_t)snprintf(
+    if (json_is_array(value))
+        snprintf(text, sizeof text, "%zu", json_array_size(value));
+    json_object_foreach((json_t *)value, key, each) if (used < sizeof text) used += (size_t)snprintf(
         text + used, sizeof text - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
     table_add(table, "%s", text);
 }
 
-static void add_value(struct table *table, const struct column *column, const json_t *object)
+static void add_number(struct table *table, enum fact_form form, const struct fact_number *number,
+                       const struct fact_number *of)
 {
-    const json_t *value = json_object_get(object, column->key);
-    bool whole = json_is_integer(value);
-    if (column->form == FORM_COUNT && json_is_array(value))
-        table_add(table, "%zu", json_array_size(value));
-    else if (column->form == FORM_HEX && whole)
-        table_add(table, "0x%" PRIx64, (uint64_t)json_integer_value(value));
-    else if (column->form == FORM_ACCESS && whole)
-        add_access(table, json_integer_value(value));
-    else if (column->form == FORM_MAP)
-        add_map(table, value);
-    else if (column->form == FORM_OF && whole)
-        table_add(table, "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT, json_integer_value(value),
-                  json_integer_value(json_object_get(object, column->second)));
+    if (!number->known)
+        table_add(table, "-");
+    else if (form == FACT_ACCESS)
+        add_access(table, number->value);
+    else if (form == FACT_QPN || form == FACT_KEY || form == FACT_ADDRESS || form == FACT_HEX)
+        table_add(table, "0x%" PRIx64, number->value);
+    else if (of)
+        table_add(table, "%" PRIu64 " of %" PRIu64, number->value, of->value);
     else
-        add_plain(table, value);
+        table_add(table, "%" PRIu64, number->value);
 }
 
-void objects_add_process(struct table *table, const json_t *report)
+static void add_value(struct table *table, const struct view *view, const struct column *column, const char *facts)
 {
-    const char *program = json_string_value(json_object_get(report, "program"));
-    table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(report, "pid")));
-    table_add(table, "%s%s%s", program ? program : "-",
-              json_is_true(json_object_get(report, "answers")) ? "" : " (does not answer)",
-              json_is_true(json_object_get(report, "busy")) ? " (busy)" : "");
+    const void *value = facts + column->at;
+    enum fact_form form = facts_at(view->kind, column->at)->form;
+    if (form == FACT_FLAG)
+        table_add(table, "%s", !((const struct fact_flag *)value)->known ? "-" : facts_is(value) ? "yes" : "no");
+    else if (form == FACT_WORD || form == FACT_TEXT)
+        table_add(table, "%s", *(const char *const *)value ? *(const char *const *)value : "-");
+    else if (form == FACT_INNER)
+        add_inner(table, facts_json(value));
+    else
+        add_number(table, form, value, column->of ? (const struct fact_number *)(facts + column->of) : NULL);
 }
 
-static void add_row(struct table *table, const struct view *view, const json_t *report, const json_t *object)
+void objects_add_process(struct table *table, const struct facts_process *process)
 {
-    objects_add_process(table, report);
+    table_add(table, "%" PRIu64, process->pid.value);
+    table_add(table, "%s%s%s", process->program ? process->program : "-",
+              facts_is(&process->answers) ? "" : " (does not answer)", facts_is(&process->busy) ? " (busy)" : "");
+}
+
+static void add_row(struct table *table, const struct view *view, const struct facts_process *process,
+                    const void *facts)
+{
+    objects_add_process(table, process);
     for (int i = 0; i < COLUMNS && view->columns[i].title; i++)
-        add_value(table, &view->columns[i], object);
+        add_value(table, view, &view->columns[i], facts);
 }
 
 /* One row for each object, or for a process that did not answer. */
 static void add_report(struct table *table, const struct view *view, const json_t *report)
 {
-    const json_t *list = json_object_get(report, view->name), *object;
-    size_t i;
-    if (view == views || !json_is_array(list))
-        add_row(table, view, report, report);
-    else
-        json_array_foreach(list, i, object) add_row(table, view, report, object);
+    struct facts_process process;
+    union facts_any any = {0};
+    const struct fact_inner *list = (const struct fact_inner *)((const char *)&process + view->list);
+    if (!facts_read(&facts_of_process, report, &process))
+        return;
+    if (view == views || !list->of)
+        add_row(table, view, &process, view == views ? (const void *)&process : &any);
+    for (size_t i = 0; view != views && i < facts_count(list); i++)
+        if (facts_read_at(view->kind, list, i, &any))
+            add_row(table, view, &process, &any);
 }
 
 static void print_view(const json_t *reports, const struct view *view)
@@ -234,7 +246,14 @@ void objects_print(const json_t *reports, const char *name)
     if (name)
         return;
     puts("");
-    print_view(reports, find_view("qps"));
+    print_view(reports, &views[1]);
+}
+
+/* Copies a member of a report, if it has it. */
+static void pick_fact(json_t *to, const json_t *report, size_t at)
+{
+    const char *name = facts_at(&facts_of_process, at)->name;
+    json_object_set(to, name, json_object_get(report, name));
 }
 
 /* How many objects of each kind there are. */
@@ -242,9 +261,10 @@ static json_t *count_objects(const json_t *report)
 {
     json_t *counts = json_object();
     for (int i = 0; i < COLUMNS && views->columns[i].title; i++) {
-        const json_t *list = json_object_get(report, views->columns[i].key);
+        const char *name = facts_at(&facts_of_process, views->columns[i].at)->name;
+        const json_t *list = json_object_get(report, name);
         if (json_is_array(list))
-            json_object_set_new(counts, views->columns[i].key, json_integer((json_int_t)json_array_size(list)));
+            json_object_set_new(counts, name, json_integer((json_int_t)json_array_size(list)));
     }
     return counts;
 }
@@ -252,14 +272,17 @@ static json_t *count_objects(const json_t *report)
 /* The members that identify the process and its answer, and one list. */
 static json_t *pick(const json_t *report, const struct view *view)
 {
-    static const char *const always[] = {"pid", "program", "answers", "busy", "devices"};
+    static const size_t always[] = {offsetof(struct facts_process, pid), offsetof(struct facts_process, program),
+                                    offsetof(struct facts_process, answers), offsetof(struct facts_process, busy),
+                                    offsetof(struct facts_process, devices)};
     json_t *picked = json_object();
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        json_object_set(picked, always[i], json_object_get(report, always[i]));
+        pick_fact(picked, report, always[i]);
     if (view == views)
-        json_object_set_new(picked, "objects", count_objects(report));
+        json_object_set_new(picked, facts_at(&facts_of_process, offsetof(struct facts_process, objects))->name,
+                            count_objects(report));
     else
-        json_object_set(picked, view->name, json_object_get(report, view->name));
+        pick_fact(picked, report, view->list);
     return picked;
 }
 

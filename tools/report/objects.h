@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "facts/facts.h"
+
 /* Returns whether there is a table of this name. */
 bool objects_exist(const char *name);
 
@@ -14,10 +16,10 @@ const char *objects_known(void);
 struct table;
 
 /* The first two cells of a row: number and program, and whether the process did not answer. */
-void objects_add_process(struct table *, const json_t *report);
+void objects_add_process(struct table *, const struct facts_process *);
 
-/* Prints the table of this name (NULL: processes, then queue pairs) over an array of reports. Nothing in a report is
- * trusted: what is missing or of another type is shown as "-". */
+/* Prints the table of this name (NULL: processes, then queue pairs) over an array of reports. Facts that are not known
+ * are shown as "-". */
 void objects_print(const json_t *reports, const char *name);
 
 /* Prints the reports as JSON, of each process only the list of this name; NULL: all of the report. */

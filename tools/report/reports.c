@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "facts/read.h"
 #include "ipc/node.h"
 
 enum { ANSWER_MILLISECONDS = 1000 };
@@ -22,8 +23,8 @@ static json_t *ask(const char *directory, unsigned slot, const char *request)
     int fd = memfd_create("report", MFD_CLOEXEC);
     if (fd < 0)
         return NULL;
-    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
-        report = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
+    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS))
+        report = facts_parse_descriptor(fd);
     close(fd);
     if (json_is_object(report))
         return report;
@@ -36,10 +37,13 @@ static void add_process(const struct node_entry *entry, void *context)
     struct found *found = context;
     if (!entry->alive)
         return;
+    struct facts_process facts;
     json_t *report = ask(found->directory, entry->slot, "");
-    bool answers = report;
-    if (!report)
+    bool answers = facts_read(&facts_of_process, report, &facts);
+    if (!answers) {
+        json_decref(report);
         report = json_object();
+    }
     json_object_set_new(report, "pid", json_integer(entry->pid));
     json_object_set_new(report, "program", json_string(entry->program));
     json_object_set_new(report, "answers", json_boolean(answers));

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "counters/prometheus.h"
 #include "events/lines.h"
+#include "facts/read.h"
 #include "meeting.h"
 #include "objects.h"
 #include "print/table.h"
@@ -96,6 +97,13 @@ static struct sample difference(const json_t *before, const json_t *now)
 
 /* --- a table of totals */
 
+static void add_process_cells(struct table *table, const json_t *report)
+{
+    struct facts_process process;
+    facts_read(&facts_of_process, report, &process);
+    objects_add_process(table, &process);
+}
+
 /* "RC SEND_ONLY 5, RC ACKNOWLEDGE 5"; reasons likewise */
 static void describe(const json_t *packets, char text[TEXT])
 {
@@ -134,7 +142,7 @@ static void add_row(struct table *table, const json_t *report, const char *what,
 {
     char text[TEXT];
     const struct event_counter *counter;
-    objects_add_process(table, report);
+    add_process_cells(table, report);
     table_add(table, "%s", what);
     for (unsigned at = 0; (counter = next_column(&at, false));)
         table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counter->key)));
@@ -158,7 +166,7 @@ static size_t count_columns(void)
 static void add_line(struct table *table, const json_t *report, const char *what, const char *counter, const char *part,
                      json_int_t value)
 {
-    objects_add_process(table, report);
+    add_process_cells(table, report);
     table_add(table, "%s", what);
     table_add(table, "%" JSON_INTEGER_FORMAT, value);
     table_add(table, "%s%s%s", counter, part ? " " : "", part ? part : "");
@@ -213,7 +221,7 @@ static void add_queue_pairs(struct table *table, const json_t *report, counts_ad
 /* A process that is stopped, of another user or making objects right now: without a row it would look idle. */
 static void add_untold(struct table *table, const json_t *report)
 {
-    objects_add_process(table, report);
+    add_process_cells(table, report);
     for (size_t column = 2; column < table->columns; column++)
         table_add(table, "-");
 }

@@ -35,28 +35,34 @@ static void add(json_t *list, char text[SENTENCE])
 
 /* -- the object as it is now */
 
-static void tell_cq(json_t *list, const json_t *cq)
+static void tell_cq(json_t *list, const json_t *json)
 {
     char text[SENTENCE];
-    uint64_t waiting = (uint64_t)number_of(cq, "waiting");
+    struct facts_cq cq;
+    if (!facts_read(&facts_of_cq, json, &cq))
+        return;
+    uint64_t waiting = cq.waiting.value;
     snprintf(text, sizeof text, "It has %" PRIu64 " completion%s that %s not polled%s%s.", waiting,
              waiting == 1 ? "" : "s", waiting == 1 ? "was" : "were", waiting ? ", and " : "",
-             waiting ? lost_event_words(cq) : "");
+             waiting ? lost_event_words(&cq) : "");
     add(list, text);
-    if (json_is_true(json_object_get(cq, "overrun"))) {
+    if (facts_is(&cq.overrun)) {
         snprintf(text, sizeof text, "It overran: a completion found no room among its %" PRIu64 " entries.",
-                 (uint64_t)number_of(cq, "size"));
+                 cq.size.value);
         add(list, text);
     }
 }
 
-static void tell_srq(json_t *list, const json_t *srq)
+static void tell_srq(json_t *list, const json_t *json)
 {
     char text[SENTENCE], limit[64] = "no limit is armed";
-    if (number_of(srq, "limit"))
-        snprintf(limit, sizeof limit, "a limit of %" PRIu64 " is armed", (uint64_t)number_of(srq, "limit"));
-    snprintf(text, sizeof text, "It has %" PRIu64 " of %" PRIu64 " receives posted, and %s.",
-             (uint64_t)number_of(srq, "posted"), (uint64_t)number_of(srq, "size"), limit);
+    struct facts_srq srq;
+    if (!facts_read(&facts_of_srq, json, &srq))
+        return;
+    if (srq.limit.value)
+        snprintf(limit, sizeof limit, "a limit of %" PRIu64 " is armed", srq.limit.value);
+    snprintf(text, sizeof text, "It has %" PRIu64 " of %" PRIu64 " receives posted, and %s.", srq.posted.value,
+             srq.size.value, limit);
     add(list, text);
 }
 

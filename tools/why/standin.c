@@ -2,51 +2,54 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "facts/record.h"
 
 enum { PASSED_ON = 50000000 }; /* ns, until the process that passes on a stand-in's answer has noted it, too */
 
-bool standin_is(const json_t *end)
+bool standin_is(const struct story_end *end)
 {
-    return json_is_true(json_object_get(end, "stands_in"));
+    return facts_is(&end->story.stands_in);
 }
 
-bool standin_is_better(const json_t *one, const json_t *other)
+bool standin_is_better(const struct story_end *one, const struct story_end *other)
 {
-    bool failed = tale_reason(one), other_failed = tale_reason(other);
-    return failed != other_failed ? failed : tale_number(one, "time") >= tale_number(other, "time");
+    bool failed = story_end_reason(one), other_failed = story_end_reason(other);
+    return failed != other_failed ? failed : one->story.time.value >= other->story.time.value;
 }
 
 /* When it last answered that it has no receive; 0: never. */
-static json_int_t last_empty(const json_t *end)
+static json_int_t last_empty(const struct story_end *end)
 {
-    return tale_number(tale_event(end, "RNR_SENT"), "time");
+    return record_time(story_end_event(end, EVENT_RNR_SENT));
 }
 
 /* Returns whether it was the last without a receive. The other is not, if no message has named a queue of its own. */
-static bool is_empty(const json_t *standin, const json_t *receiver)
+static bool is_empty(const struct story_end *standin, const struct story_end *receiver)
 {
     json_int_t when = last_empty(standin);
-    return when && (!json_object_get(receiver, "srq") || when + PASSED_ON > last_empty(receiver));
+    return when && (!(receiver && receiver->story.srq.known) || when + PASSED_ON > last_empty(receiver));
 }
 
-bool standin_act(const json_t **own, const json_t **peer, const json_t *standin)
+bool standin_act(const struct story_end **own, const struct story_end **peer, const struct story_end *standin)
 {
-    const json_t **receiver = tale_has(*own, "type", "XRC_RECV") ? own : peer;
-    bool acts = standin && (tale_reason(standin) || is_empty(standin, *receiver));
+    const struct story_end **receiver = !strcmp(facts_text((*own)->story.type), "XRC_RECV") ? own : peer;
+    bool acts = standin && (story_end_reason(standin) || is_empty(standin, *receiver));
     if (acts)
         *receiver = standin;
     return acts;
 }
 
-void standin_tell(struct tale *tale, const json_t *standin, const json_t *end)
+void standin_tell(struct tale *tale, const struct story_end *standin, const struct story_end *end)
 {
     char name[TALE_NAME], other[TALE_NAME], queue[TALE_NAME] = "a shared receive queue";
-    if (json_object_get(standin, "srq"))
-        snprintf(queue, sizeof queue, "shared receive queue %u", (unsigned)tale_number(standin, "srq"));
+    if (standin->story.srq.known)
+        snprintf(queue, sizeof queue, "shared receive queue %u", (unsigned)standin->story.srq.value);
     if (end)
         tale_name(end, other);
     else
-        snprintf(other, sizeof other, "process %d", (int)tale_number(standin, "peer_pid"));
+        snprintf(other, sizeof other, "process %d", (int)standin->story.peer_pid.value);
     tale_say(tale, "%s has %s of XRC and takes the messages that name it, in place of %s.", tale_name(standin, name),
              queue, other);
 }

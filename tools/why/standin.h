@@ -8,16 +8,16 @@
 #include "why/tale.h"
 
 /* Returns whether this is the end of a stand-in. */
-bool standin_is(const json_t *end);
+bool standin_is(const struct story_end *end);
 
 /* The better of two stand-ins: one that failed, otherwise the latest. */
-bool standin_is_better(const json_t *one, const json_t *other);
+bool standin_is_better(const struct story_end *one, const struct story_end *other);
 
 /* Puts the stand-in in the place of the one of the two ends that receives, if it knows more: it failed, or was the last
  * without a receive. The peer may be NULL, and so may the stand-in. Returns true if it did. */
-bool standin_act(const json_t **own, const json_t **peer, const json_t *standin);
+bool standin_act(const struct story_end **own, const struct story_end **peer, const struct story_end *standin);
 
 /* Says that it executes messages for this end, which may be NULL. */
-void standin_tell(struct tale *, const json_t *standin, const json_t *end);
+void standin_tell(struct tale *, const struct story_end *standin, const struct story_end *end);
 
 #endif

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "diag/kept_story.h"
 #include "diag/last_lines.h"
+#include "facts/read.h"
 #include "print/emit.h"
 #include "print/screen.h"
 #include "report/reports.h"
@@ -22,6 +23,19 @@
 static json_int_t number_of(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
+}
+
+/* Whether this is the end of a stand-in (standin.h). */
+static bool is_standin(const json_t *story)
+{
+    return json_is_true(json_object_get(story, "stands_in"));
+}
+
+static bool is_better(const json_t *one, const json_t *other)
+{
+    struct story_end rooms[2];
+    const struct story_end *first = story_end_read(&rooms[0], one), *second = story_end_read(&rooms[1], other);
+    return first && (!second || standin_is_better(first, second));
 }
 
 /* -- where stories are */
@@ -53,7 +67,7 @@ static void add_file(json_t *list, FILE *file)
     size_t room = 0;
     ssize_t length;
     while ((length = getline(&line, &room, file)) > 0) {
-        json_t *story = json_loadb(line, (size_t)length, 0, NULL);
+        json_t *story = facts_parse(line, (size_t)length);
         if (json_is_object(story)) {
             if (!json_object_get(story, "ended")) /* false: a debugger has seen it before its end */
                 json_object_set_new(story, "ended", json_true());
@@ -120,7 +134,7 @@ struct wanted {
 
 static bool is_wanted(const json_t *story, const struct wanted *wanted)
 {
-    return number_of(story, "qp") == wanted->qp && !standin_is(story) &&
+    return number_of(story, "qp") == wanted->qp && !is_standin(story) &&
            (!wanted->pid || number_of(story, "pid") == wanted->pid) &&
            (!wanted->peer || !number_of(story, "peer_qp") || number_of(story, "peer_qp") == wanted->peer);
 }
@@ -188,8 +202,8 @@ static json_t *choose_standin(const json_t *list, json_int_t qp, json_int_t pid,
     json_t *story;
     json_array_foreach((json_t *)list, i, story)
     {
-        bool fits = standin_is(story) && number_of(story, "qp") == qp && (!pid || number_of(story, "peer_pid") == pid);
-        if (fits && (!best || standin_is_better(story, best)))
+        bool fits = is_standin(story) && number_of(story, "qp") == qp && (!pid || number_of(story, "peer_pid") == pid);
+        if (fits && (!best || is_better(story, best)))
             best = story;
     }
     return best;
@@ -203,7 +217,7 @@ static json_t *find_standin(const struct sources *sources, const json_t *own, co
     bool receives = type && !strcmp(type, "XRC_RECV");
     json_int_t qp = number_of(own, receives ? "qp" : "peer_qp");
     json_int_t pid = peer && !receives ? number_of(peer, "pid") : number_of(own, receives ? "pid" : "peer_pid");
-    if (!type || strncmp(type, "XRC", 3) != 0 || standin_is(own))
+    if (!type || strncmp(type, "XRC", 3) != 0 || is_standin(own))
         return NULL;
     json_t *answers = ask_live(sources, qp);
     json_t *best = choose_standin(sources->kept, qp, pid, choose_standin(sources->named, qp, pid, NULL));
@@ -263,12 +277,12 @@ static void join_all(const struct sources *sources, int pid, json_t *stories)
     json_array_foreach(list, i, line)
     {
         struct wanted wanted = {number_of(line, "qp"), number_of(line, "pid"), 0};
-        if ((!pid || wanted.pid == pid) && wanted.qp && !standin_is(line) && !is_told(stories, line))
+        if ((!pid || wanted.pid == pid) && wanted.qp && !is_standin(line) && !is_told(stories, line))
             json_array_append_new(stories, join(sources, choose(list, &wanted), false));
     }
     json_array_foreach(list, i, line) /* the ends of which nothing is left */
     {
-        if ((!pid || number_of(line, "pid") == pid) && standin_is(line) && !is_told(stories, line))
+        if ((!pid || number_of(line, "pid") == pid) && is_standin(line) && !is_told(stories, line))
             json_array_append_new(stories, join(sources, line, false));
     }
 }
@@ -284,7 +298,7 @@ static void add_of_peer(const struct sources *sources, const struct wanted *want
     json_array_extend(list, sources->kept);
     json_array_foreach(list, i, line) if (number_of(line, "peer_qp") == wanted->qp &&
                                           (!wanted->pid || number_of(line, "peer_pid") == wanted->pid) &&
-                                          (!best || !standin_is(line))) best = line;
+                                          (!best || !is_standin(line))) best = line;
     if (best) {
         json_t *story = join(sources, best, false);
         snprintf(text, sizeof text, "Of queue pair 0x%x itself nothing is left: this is the story of its peer.",

@@ -10,17 +10,6 @@
 
 enum { SENTENCE = 1024 };
 
-json_int_t tale_number(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-const char *tale_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 void tale_say(struct tale *tale, const char *format, ...)
 {
     char text[SENTENCE];
@@ -32,37 +21,20 @@ void tale_say(struct tale *tale, const char *format, ...)
     json_array_append_new(tale->list, emit_text(text));
 }
 
-const char *tale_name(const json_t *end, char name[TALE_NAME])
+const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME])
 {
-    snprintf(name, TALE_NAME, "%.40s (%d)", tale_text(end, "program"), (int)tale_number(end, "pid"));
+    snprintf(name, TALE_NAME, "%.40s (%d)", facts_text(program), (int)pid);
     return name;
 }
 
-bool tale_has(const json_t *object, const char *key, const char *word)
+const char *tale_name(const struct story_end *end, char name[TALE_NAME])
 {
-    return !strcmp(tale_text(object, key), word);
+    return tale_name_process(end->story.program, end->story.pid.value, name);
 }
 
-unsigned tale_reason(const json_t *end)
+const struct seen_process *tale_process(const struct tale *tale, uint64_t pid)
 {
-    return (unsigned)tale_number(json_object_get(end, "error"), "reason");
-}
-
-const json_t *tale_event(const json_t *end, const char *event)
-{
-    const json_t *events = json_object_get(end, "events");
-    for (size_t i = json_array_size(events); i--;)
-        if (tale_has(json_array_get(events, i), "event", event))
-            return json_array_get(events, i);
-    return NULL;
-}
-
-const json_t *tale_process(const struct tale *tale, json_int_t pid)
-{
-    size_t i;
-    json_t *process;
-    json_array_foreach((json_t *)tale->processes, i, process) if (tale_number(process, "pid") == pid) return process;
-    return NULL;
+    return tale->processes ? seen_find(tale->processes, pid) : NULL;
 }
 
 const char *tale_time(json_int_t nanoseconds, char text[TALE_NAME])
@@ -78,7 +50,7 @@ const char *tale_time(json_int_t nanoseconds, char text[TALE_NAME])
     return text;
 }
 
-const char *tale_plural(json_int_t count)
+const char *tale_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }

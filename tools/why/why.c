@@ -45,27 +45,28 @@ static void print(const json_t *list)
     }
 }
 
-static const json_t *process_in(const json_t *list, json_int_t pid)
+/* An object for each process; pid 0: for all. */
+static json_t *judge_all(const struct seen *before, const struct seen *now, int pid)
 {
-    size_t i;
-    json_t *process;
-    json_array_foreach((json_t *)list, i, process) if (number_of(process, "pid") == pid) return process;
-    return NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; i < now->count; i++) {
+        const struct seen_process *process = &now->processes[i];
+        uint64_t number = process->own.pid.value;
+        if (pid && number != (uint64_t)pid)
+            continue;
+        json_t *said = judge(now, process, seen_find(before, number));
+        json_array_append_new(list, json_pack("{s:I, s:o, s:o}", "pid", (json_int_t)number, "program",
+                                              emit_text(facts_text(process->own.program)), "waits", said));
+    }
+    return list;
 }
 
-/* An object for each process; pid 0: for all. */
-static json_t *judge_all(const json_t *before, const json_t *now, int pid)
+static json_t *judge_reports(const json_t *before, const json_t *now, int pid)
 {
-    size_t i;
-    json_t *process, *list = json_array();
-    json_array_foreach(now, i, process)
-    {
-        if (pid && number_of(process, "pid") != pid)
-            continue;
-        json_t *said = judge(now, process, process_in(before, number_of(process, "pid")));
-        json_array_append_new(list, json_pack("{s:O, s:O, s:o}", "pid", json_object_get(process, "pid"), "program",
-                                              json_object_get(process, "program"), "waits", said));
-    }
+    struct seen first = seen_begin(before), second = seen_begin(now);
+    json_t *list = judge_all(&first, &second, pid);
+    seen_end(&first);
+    seen_end(&second);
     return list;
 }
 
@@ -88,7 +89,7 @@ static json_t *look(const char *directory, int pid, char *why, size_t size)
         nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
         json_t *now = reports_collect(directory, why, size);
         json_decref(list);
-        list = now ? judge_all(before, now, pid) : NULL;
+        list = now ? judge_reports(before, now, pid) : NULL;
         json_decref(before);
         before = now;
     }

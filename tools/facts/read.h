@@ -1,0 +1,76 @@
+/* Reads the facts that processes write (src/facts/facts.h) back into structs. Nothing in it is trusted: it may come
+ * from another version, from a file, or from a process that was overwritten. */
+#ifndef TOOLS_FACTS_READ_H
+#define TOOLS_FACTS_READ_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "facts/facts.h"
+
+enum { FACTS_DEPTH = 16 }; /* of lists and objects in one another */
+
+/* The value of JSON in the text; NULL: the text is no JSON, or is deeper than FACTS_DEPTH. A number from 2^63 on
+ * becomes its complement of two, as jansson has no others. */
+json_t *facts_parse(const char *text, size_t size);
+
+/* The same of all that a descriptor has from its beginning on. */
+json_t *facts_parse_descriptor(int fd);
+
+/* Fills the struct of the kind. A key that the kind does not have is left, and one that is missing is not known. False:
+ * a value has another type, or is a number that its form can't have; then nothing is known. Texts and inner values are
+ * the object's. */
+bool facts_read(const struct facts_kind *, const json_t *object, void *facts);
+
+/* The i-th object of a list, read; false: there is none, or it was refused. */
+bool facts_read_at(const struct facts_kind *, const struct fact_inner *list, size_t i, void *facts);
+
+/* The line of the list about the member at this offset of the kind's struct. */
+const struct fact *facts_at(const struct facts_kind *, size_t at);
+
+/* Room for the facts of any kind. */
+union facts_any {
+    struct facts_process process;
+    struct facts_qp qp;
+    struct facts_cq cq;
+    struct facts_srq srq;
+    struct facts_tag tag;
+    struct facts_mr mr;
+    struct facts_pd pd;
+    struct facts_identifier identifier;
+    struct facts_story story;
+};
+
+/* How many a list has; 0: it is not known. */
+size_t facts_count(const struct fact_inner *list);
+
+/* The value of an inner fact; NULL: it is not known. */
+static inline const json_t *facts_json(const struct fact_inner *inner)
+{
+    return (const json_t *)inner->of;
+}
+
+static inline bool facts_is(const struct fact_flag *flag)
+{
+    return flag->known && flag->value;
+}
+
+/* Whether it is known to be 0, or above it. */
+static inline bool facts_is_zero(const struct fact_number *number)
+{
+    return number->known && !number->value;
+}
+
+static inline bool facts_is_some(const struct fact_number *number)
+{
+    return number->known && number->value;
+}
+
+/* The text, or "". */
+static inline const char *facts_text(const char *text)
+{
+    return text ? text : "";
+}
+
+#endif

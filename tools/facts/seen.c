@@ -1,0 +1,103 @@
+#include "facts/seen.h"
+
+#include <stdlib.h>
+
+#include "counters/port.h"
+#include "events/lines.h"
+
+/* The objects of a list: the caller's, by free(3). */
+static void *read_list(const struct facts_kind *kind, const struct fact_inner *list, size_t *count)
+{
+    size_t all = facts_count(list);
+    char *objects = all ? malloc(all * kind->size) : NULL;
+    *count = 0;
+    for (size_t i = 0; objects && i < all; i++)
+        *count += facts_read_at(kind, list, i, objects + *count * kind->size);
+    return objects;
+}
+
+static bool read_process(struct seen_process *process, const json_t *report)
+{
+    if (!facts_read(&facts_of_process, report, &process->own))
+        return false;
+    process->qps = read_list(&facts_of_qp, &process->own.qps, &process->qp_count);
+    process->cqs = read_list(&facts_of_cq, &process->own.cqs, &process->cq_count);
+    process->srqs = read_list(&facts_of_srq, &process->own.srqs, &process->srq_count);
+    process->identifiers = read_list(&facts_of_identifier, &process->own.connections, &process->identifier_count);
+    return true;
+}
+
+struct seen seen_begin(const json_t *reports)
+{
+    struct seen seen = {.processes = calloc(json_array_size(reports) + 1, sizeof *seen.processes)};
+    for (size_t i = 0; seen.processes && i < json_array_size(reports); i++)
+        seen.count += read_process(&seen.processes[seen.count], json_array_get(reports, i));
+    return seen;
+}
+
+void seen_end(struct seen *seen)
+{
+    for (size_t i = 0; i < seen->count; i++) {
+        free(seen->processes[i].qps);
+        free(seen->processes[i].cqs);
+        free(seen->processes[i].srqs);
+        free(seen->processes[i].identifiers);
+    }
+    free(seen->processes);
+    *seen = (struct seen){0};
+}
+
+/* The object whose number is that; `at` is where its struct has it. */
+static const void *find(const void *objects, size_t count, size_t size, size_t at, uint64_t number)
+{
+    for (const char *object = objects; count--; object += size) {
+        const struct fact_number *of = (const struct fact_number *)(object + at);
+        if (of->known && of->value == number)
+            return object;
+    }
+    return NULL;
+}
+
+const struct seen_process *seen_find(const struct seen *seen, uint64_t pid)
+{
+    return find(seen->processes, seen->count, sizeof *seen->processes, offsetof(struct seen_process, own.pid), pid);
+}
+
+const struct facts_qp *seen_qp(const struct seen_process *process, uint64_t number)
+{
+    return process
+               ? find(process->qps, process->qp_count, sizeof *process->qps, offsetof(struct facts_qp, number), number)
+               : NULL;
+}
+
+const struct facts_cq *seen_cq(const struct seen_process *process, uint64_t handle)
+{
+    return process
+               ? find(process->cqs, process->cq_count, sizeof *process->cqs, offsetof(struct facts_cq, handle), handle)
+               : NULL;
+}
+
+const struct facts_srq *seen_srq(const struct seen_process *process, uint64_t handle)
+{
+    return process ? find(process->srqs, process->srq_count, sizeof *process->srqs, offsetof(struct facts_srq, handle),
+                          handle)
+                   : NULL;
+}
+
+const struct facts_identifier *seen_identifier(const struct seen_process *process, uint64_t number)
+{
+    return process ? find(process->identifiers, process->identifier_count, sizeof *process->identifiers,
+                          offsetof(struct facts_identifier, id), number)
+                   : NULL;
+}
+
+uint64_t seen_count(const struct fact_inner *traffic, enum event event)
+{
+    return port_total(json_object_get(facts_json(traffic), event_lines[event].key));
+}
+
+uint64_t seen_part(const struct fact_inner *traffic, enum event event)
+{
+    const json_t *parts = json_object_get(facts_json(traffic), event_lines[event].key);
+    return port_total(json_object_get(parts, event_lines[event].part));
+}

@@ -1,0 +1,41 @@
+/* The processes of a directory as they were at one look: their reports (report/reports.h), read. */
+#ifndef TOOLS_FACTS_SEEN_H
+#define TOOLS_FACTS_SEEN_H
+
+#include "events/events.h"
+#include "facts/read.h"
+
+/* A process and its objects. One that does not answer has no objects. Refused ones are left out. */
+struct seen_process {
+    struct facts_process own;
+    struct facts_qp *qps;
+    struct facts_cq *cqs;
+    struct facts_srq *srqs;
+    struct facts_identifier *identifiers;
+    size_t qp_count, cq_count, srq_count, identifier_count;
+};
+
+struct seen {
+    struct seen_process *processes;
+    size_t count;
+};
+
+/* Reads the list of reports, which lives at least as long. Given back by seen_end; without memory it has nothing. */
+struct seen seen_begin(const json_t *reports);
+void seen_end(struct seen *);
+
+/* NULL: no object has this number or handle, or the process is NULL. */
+const struct seen_process *seen_find(const struct seen *, uint64_t pid);
+const struct facts_qp *seen_qp(const struct seen_process *, uint64_t number);
+const struct facts_cq *seen_cq(const struct seen_process *, uint64_t handle);
+const struct facts_srq *seen_srq(const struct seen_process *, uint64_t handle);
+const struct facts_identifier *seen_identifier(const struct seen_process *, uint64_t number);
+
+/* How often the event is counted in this `traffic`, or among the members of a story; its parts together. 0: not known.
+ */
+uint64_t seen_count(const struct fact_inner *traffic, enum event event);
+
+/* The same of one part. */
+uint64_t seen_part(const struct fact_inner *traffic, enum event event);
+
+#endif

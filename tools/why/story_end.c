@@ -1,0 +1,42 @@
+#include "why/story_end.h"
+
+#include <string.h>
+
+#include "facts/record.h"
+
+const struct story_end *story_end_read(struct story_end *room, const json_t *json)
+{
+    memset(room, 0, sizeof *room);
+    if (!facts_read(&facts_of_story, json, &room->story))
+        return NULL;
+    facts_read(&facts_of_error, facts_json(&room->story.error), &room->error);
+    facts_read(&facts_of_receive, facts_json(&room->error.receive), &room->receive);
+    facts_read(&facts_of_refused, facts_json(&room->error.memory), &room->memory);
+    facts_read(&facts_of_short, facts_json(&room->story.too_short), &room->too_short);
+    return room;
+}
+
+unsigned story_end_reason(const struct story_end *end)
+{
+    return end ? (unsigned)end->error.reason.value : 0;
+}
+
+const json_t *story_end_events(const struct story_end *end)
+{
+    return end ? facts_json(&end->story.events) : NULL;
+}
+
+const json_t *story_end_event(const struct story_end *end, enum event event)
+{
+    return record_last(story_end_events(end), event);
+}
+
+bool story_end_is_in(const struct story_end *end, const char *state)
+{
+    return !strcmp(facts_text(end->story.state), state);
+}
+
+uint64_t story_end_count(const struct story_end *end, enum event event)
+{
+    return end ? seen_count(&end->story.counts, event) : 0;
+}

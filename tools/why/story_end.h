@@ -1,0 +1,33 @@
+/* One end of a story, read: a queue pair, and the first error that it had. */
+#ifndef TOOLS_WHY_STORY_END_H
+#define TOOLS_WHY_STORY_END_H
+
+#include "facts/seen.h"
+
+/* The parts of an error that are not known have no fact. */
+struct story_end {
+    struct facts_story story;
+    struct facts_error error;
+    struct facts_receive receive;
+    struct facts_refused memory;
+    struct facts_short too_short;
+};
+
+/* Reads an end (End of docs/reference/json.md), which lives at least as long. NULL: there is none, or it is refused. */
+const struct story_end *story_end_read(struct story_end *room, const json_t *json);
+
+/* The reason of its first error; 0: it had none. `end` may be NULL. */
+unsigned story_end_reason(const struct story_end *end);
+
+/* Its last record of the event; NULL: none is left. `end` may be NULL. */
+const json_t *story_end_event(const struct story_end *end, enum event event);
+
+/* Its records. `end` may be NULL. */
+const json_t *story_end_events(const struct story_end *end);
+
+bool story_end_is_in(const struct story_end *end, const char *state);
+
+/* How often the event was counted; 0 of an end that is NULL. */
+uint64_t story_end_count(const struct story_end *end, enum event event);
+
+#endif
