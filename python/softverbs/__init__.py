@@ -65,6 +65,16 @@ class Program:
         self.process = process
         self.pid = process.pid
         self._directory = directory
+        self.hang: List[str] = []  #: what `why` said when it did not end in time and was killed
+
+    def why(self) -> List[str]:
+        """What it waits for, as `softverbs why` sees it now, in a second or two; nothing of one that has no device open."""
+        if self.process.poll() is not None:
+            return []
+        try:
+            return self.session.softverbs("why", str(self.pid), seconds=20).splitlines()
+        except (SoftverbsError, subprocess.TimeoutExpired):
+            return []
 
     def story(self) -> List[str]:
         """The lines of the log until now."""
@@ -136,10 +146,11 @@ class Program:
         self.until(lambda: any(process.get("pid") == self.pid for process in self.session.show()), seconds)
 
     def wait(self, seconds: float = 60) -> Result:
-        """Waits for its end. One that does not end in time is killed; subprocess.TimeoutExpired then."""
+        """Waits for its end. One that does not end in time is asked why (`hang`) and killed; subprocess.TimeoutExpired then."""
         try:
             self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
+            self.hang = self.why()
             self.kill()
             raise
         counters = [json.loads(line) for line in _lines(os.path.join(self._directory, "counters"))]
@@ -221,10 +232,10 @@ class Session:
         processes: List[Dict[str, Any]] = json.loads(self.softverbs("show", "--json"))
         return processes
 
-    def softverbs(self, *arguments: str) -> str:
-        """What a command of softverbs prints; SoftverbsError with what it complains of."""
+    def softverbs(self, *arguments: str, seconds: Optional[float] = None) -> str:
+        """What a command of softverbs prints; SoftverbsError with what it complains of; subprocess.TimeoutExpired after so many seconds."""
         os.makedirs(self._meeting, mode=0o700, exist_ok=True)
-        done = subprocess.run([self._command, *arguments], capture_output=True, text=True, check=False, env=self.environment())
+        done = subprocess.run([self._command, *arguments], capture_output=True, text=True, check=False, env=self.environment(), timeout=seconds)
         if done.returncode:
             raise SoftverbsError(done.stderr.strip())
         return done.stdout

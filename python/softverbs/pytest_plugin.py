@@ -4,7 +4,8 @@
     def test_it(softverbs):
         assert softverbs.run("program").status == 1
 
-The fixture `softverbs` is a Session of the test's own. The report of a failed test has the story of each of its programs.
+The fixture `softverbs` is a Session of the test's own. The report of a failed test has the story of each of its programs, and what one that hangs
+waits for.
 """
 from __future__ import annotations
 
@@ -45,13 +46,15 @@ def softverbs_hosts() -> Generator[Callable[..., List[Host]], None, None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None]:
-    """Adds the stories to the report of a test that failed."""
+    """Adds to the report of a test that failed the stories of its programs, and what `softverbs why` says of those that hang."""
     outcome = yield
     report = outcome.get_result()
     session = getattr(item, "softverbs_session", None)
     if session is None or report.when != "call" or not report.failed:
         return
     for program in session.programs:
-        lines: List[str] = program.story()
-        title = f"softverbs story of {' '.join(map(str, program.process.args[program.process.args.index('--') + 1:]))}"
-        report.sections.append((title, "\n".join(lines) or "nothing was reported"))
+        name = " ".join(map(str, program.process.args[program.process.args.index("--") + 1:]))
+        hang: List[str] = program.hang or program.why()
+        report.sections.append((f"softverbs story of {name}", "\n".join(program.story()) or "nothing was reported"))
+        if hang:
+            report.sections.append((f"softverbs why of {name}", "\n".join(hang)))

@@ -168,6 +168,29 @@ def the_plugin_shows_stories_of_failed_tests():
     assert "1 failed, 1 passed" in done.stdout and "story of" in done.stdout and "fails with ENOMEM by line 1" in done.stdout, done.stdout
 
 
+def the_plugin_says_what_a_program_that_hangs_waits_for():
+    """Of one that is killed as its time is over, and of one that still runs when the test fails."""
+    if _python("-c", "import pytest").returncode:
+        raise Skip("python3-pytest is not installed")
+    path = f"{TEMPORARY}/test_hangs.py"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"HANGS = {BUILD!r} + '/tests/tool/hangs'\n\n\n"
+                   "def test_late(softverbs):\n    program = softverbs.start(HANGS, 'message')\n    program.until_open()\n    program.wait(seconds=2)\n\n\n"
+                   "def test_wrong(softverbs):\n    program = softverbs.start(HANGS, 'message')\n    program.until_open()\n    program.until(lambda: False, seconds=2)\n")
+    done = _python("-m", "pytest", "-p", "softverbs.pytest_plugin", "-q", path)
+    assert "2 failed" in done.stdout and done.stdout.count(f"softverbs why of {BUILD}/tests/tool/hangs message") == 2, done.stdout
+    assert len(re.findall(r"^\d+ hangs$\n    Queue pair 0x", done.stdout, re.MULTILINE)) == 2, done.stdout
+
+
+def what_the_package_has_is_on_the_page():
+    with open(f"{TOP}/docs/how-to/testing.md", encoding="utf-8") as page:
+        chapter = page.read().split("\n## In Python\n")[1].split("\n## ")[0]
+    for owner in (package.Session, package.Program, package.Result):
+        for name in (name for name in vars(owner) if not name.startswith("_") and name not in ("close", "environment", "softverbs")):
+            assert re.search(rf"\b{name}\b", chapter), f"{owner.__name__}.{name}"
+    assert "seconds=" in chapter
+
+
 def the_plugin_has_hosts_of_a_lab():
     if _python("-c", "import pytest").returncode:
         raise Skip("python3-pytest is not installed")
