@@ -79,6 +79,7 @@ counter=$!
 status=0
 ninja -C "$directory" "$target" >"$log" 2>&1 || status=$?
 kill "$counter" 2>/dev/null || true
+wait "$counter" 2>/dev/null || true # it may be in the middle of a line
 counter=
 # shellcheck disable=SC2059
 printf "$wipe"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests of build.sh with commands that are made up; prints TAP."""
+import contextlib
 import os
 import pty
 import shutil
@@ -12,9 +13,9 @@ sys.dont_write_bytecode = True
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "build.sh")
 MESON = """[ "$1 $2" = "setup --reconfigure" ] && shift
 mkdir -p "$2" && touch "$2/build.ninja" && echo "$@" >>asked"""
-# What it would do, and then what it does: in steps, the second of which takes longer than the count waits.
+# What it would do, and then what it does: in steps, the second of which lasts until the file $NINJA_WAITS is there.
 NINJA = """[ "$3" = -n ] && { echo "[1/3] one"; echo "[3/3] three"; exit; }
-echo "ninja $3" >>asked; echo "[1/3] one"; echo "[2/3] two"; sleep ${NINJA_SECONDS:-0}; echo "wrong"; exit ${NINJA_STATUS:-0}"""
+echo "ninja $3" >>asked; echo "[1/3] one"; echo "[2/3] two"; until [ -z "$NINJA_WAITS" ] || [ -e "$NINJA_WAITS" ]; do sleep 0.1; done; echo "wrong"; exit ${NINJA_STATUS:-0}"""
 TOOLS = {"meson": MESON, "ninja": NINJA, "cc": "echo Free Software Foundation"}
 
 
@@ -35,14 +36,17 @@ class Tree:
             file.write(f"#!/bin/sh\n{text}\n")
         os.chmod(file.name, 0o755)
 
-    def build(self, *arguments, out=subprocess.PIPE, **environment):
+    def start(self, *arguments, out=subprocess.PIPE, **environment):
+        open(f"{self.top}/asked", "w", encoding="utf-8").close()  # pylint: disable=consider-using-with
+        return subprocess.Popen([f"{self.top}/tools/build/build.sh", *arguments], stdout=out, stderr=subprocess.STDOUT,
+                                env={**os.environ, "PATH": f"{self.top}/bin:{os.environ['PATH']}", "CC": "cc", **environment})
+
+    def build(self, *arguments, **environment):
         """Exit status, output, and what was asked of meson and ninja."""
-        asked = f"{self.top}/asked"
-        open(asked, "w", encoding="utf-8").close()  # pylint: disable=consider-using-with
-        done = subprocess.run([f"{self.top}/tools/build/build.sh", *arguments], stdout=out, stderr=subprocess.STDOUT, check=False,
-                              env={**os.environ, "PATH": f"{self.top}/bin:{os.environ['PATH']}", "CC": "cc", **environment})
-        with open(asked, encoding="utf-8") as file:
-            return done.returncode, (done.stdout or b"").decode(), file.read().splitlines()
+        with self.start(*arguments, **environment) as process:
+            out = process.communicate()[0].decode()
+        with open(f"{self.top}/asked", encoding="utf-8") as file:
+            return process.returncode, out, file.read().splitlines()
 
 
 def a_quick_build_is_configured_anew_by_the_next_other(tree):
@@ -77,13 +81,18 @@ def a_build_that_fails_shows_what_the_compiler_said(tree):
 
 
 def a_terminal_sees_the_count(tree):
-    """The made-up build lasts two seconds, since the count is shown once in a second."""
     ours, theirs = pty.openpty()
-    status = tree.build("build", out=theirs, NINJA_SECONDS="2")[0]
+    text = ""
+    with tree.start("build", out=theirs, NINJA_WAITS=f"{tree.top}/go") as process:
+        while "2 of 3" not in text:
+            text += os.read(ours, 65536).decode()
+        open(f"{tree.top}/go", "w", encoding="utf-8").close()  # pylint: disable=consider-using-with
     os.close(theirs)
-    text = os.read(ours, 65536).decode()
+    with contextlib.suppress(OSError):  # the last one has closed it
+        while part := os.read(ours, 65536):
+            text += part.decode()
     os.close(ours)
-    assert status == 0 and "\r  2 of 3" in text and text.endswith("\r\x1b[K"), text
+    assert process.returncode == 0 and "\r  2 of 3" in text and text.endswith("\r\x1b[K"), repr(text)
 
 
 def main():
