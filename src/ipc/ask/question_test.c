@@ -194,10 +194,13 @@ static void its_program_has_a_name(void **state)
 static unsigned opened;
 FILE *__real_fopen64(const char *, const char *);
 FILE *__wrap_fopen64(const char *, const char *);
+static const char *made_up; /* the lines of the kernel's list; NULL: as they are */
 FILE *__wrap_fopen64(const char *name, const char *mode)
 {
-    opened += !strcmp(name, "/proc/net/unix");
-    return __real_fopen64(name, mode);
+    if (strcmp(name, "/proc/net/unix"))
+        return __real_fopen64(name, mode);
+    opened++;
+    return made_up ? fmemopen((void *)(uintptr_t)made_up, strlen(made_up), "r") : __real_fopen64(name, mode);
 }
 
 static void the_list_of_the_kernel_is_read_once_in_a_second(void **state)
@@ -208,6 +211,42 @@ static void the_list_of_the_kernel_is_read_once_in_a_second(void **state)
     for (unsigned i = 0; i < 100; i++)
         strangers_find("/softverbs-nowhere", words, sizeof words);
     assert_in_range(opened, 1, time(NULL) - begin + 2);
+}
+
+#define TESTS                                                                                                          \
+    "0: 2 0 0 1 1 7 /dev/shm/softverbs-tool-x1/node/0.sock\n0: 2 0 0 1 1 7 /dev/shm/softverbs-tool-x1/node/1.sock\n"
+#define OTHERS "0: 2 0 0 1 1 7 /dev/shm/softverbs-%u-4026531840-4026531837/3.sock\n"
+
+/* The words for a list of these lines; the directory makes each question a new one. */
+static const char *said_with(const char *lines)
+{
+    static char words[256], directory[32];
+    static unsigned asked;
+    snprintf(directory, sizeof directory, "/softverbs-asks-%u", asked++);
+    made_up = lines;
+    bool found = strangers_find(directory, words, sizeof words);
+    made_up = NULL;
+    return found ? words : "";
+}
+
+static void another_user_is_named_before_directories_of_a_third(void **state)
+{
+    char lines[512];
+    snprintf(lines, sizeof lines, TESTS OTHERS, geteuid() + 1234);
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "user %u runs softverbs", geteuid() + 1234);
+    assert_non_null(strstr(said_with(lines), wanted));
+    snprintf(lines, sizeof lines, TESTS OTHERS, geteuid());
+    snprintf(wanted, sizeof wanted, "processes meet in /dev/shm/softverbs-%u-", geteuid());
+    assert_non_null(strstr(said_with(lines), wanted));
+}
+
+static void one_directory_of_several_is_an_example(void **state)
+{
+    assert_non_null(strstr(said_with(TESTS), "processes meet in /dev/shm/softverbs-tool-x1/node, too"));
+    assert_non_null(strstr(said_with(TESTS "0: 2 0 0 1 1 7 /tmp/softverbs-test-2/0.sock\n"),
+                           "processes meet in other directories, such as /dev/shm/softverbs-tool-x1/node, too"));
+    assert_string_equal(said_with("0: 2 0 0 1 1 7 /run/other/0.sock\n"), "");
 }
 
 static void who_meets_elsewhere_is_found(void **state)
@@ -232,6 +271,8 @@ int main(void)
         cmocka_unit_test(who_ends_meanwhile_is_noticed),
         cmocka_unit_test(its_program_has_a_name),
         cmocka_unit_test(the_list_of_the_kernel_is_read_once_in_a_second),
+        cmocka_unit_test(another_user_is_named_before_directories_of_a_third),
+        cmocka_unit_test(one_directory_of_several_is_an_example),
         cmocka_unit_test(who_meets_elsewhere_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

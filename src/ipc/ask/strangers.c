@@ -34,33 +34,71 @@ static long long user_of(const char *name)
     return digits && digits < 11 && name[digits] == '-' ? strtoll(name, NULL, 10) : -1;
 }
 
+/* The kinds of paths in the list, the likeliest place of its peer last. Two programs without options miss
+ * each other as their users differ, or as one has a directory that was named for it; what a third party (a test, say)
+ * does in a directory of its own explains nothing. */
+enum kind { NO_PLACE, NAMED, OWN_STANDARD, OTHER_USER };
+
+struct place {
+    enum kind kind;
+    bool several; /* other directories are of this kind, too */
+    long long user;
+    char path[LINE];
+};
+
 /* By the name alone: looking at a path that another user chose can take as long as that user likes. */
-static bool name_place(const char *own, char *path, char *to, size_t size)
+static enum kind kind_of(const char *path, long long *user)
 {
     static const char mark[] = "/softverbs-";
-    if (!cut_name(path) || !strcmp(path, own) || !strstr(path, mark))
-        return false;
-    long long user = user_of(strstr(path, mark) + strlen(mark));
-    clean_text(path);
-    if (user >= 0 && !user_has_own_number((uid_t)user))
+    const char *name = strstr(path, mark);
+    *user = name ? user_of(name + strlen(mark)) : -1;
+    if (!name)
+        return NO_PLACE;
+    return *user < 0 ? NAMED : user_has_own_number((uid_t)*user) ? OWN_STANDARD : OTHER_USER;
+}
+
+static void consider(const char *path, struct place *best)
+{
+    long long user;
+    enum kind kind = kind_of(path, &user);
+    if (kind == best->kind && kind != NO_PLACE)
+        best->several |= strcmp(path, best->path) != 0;
+    if (kind <= best->kind)
+        return;
+    *best = (struct place){.kind = kind, .user = user};
+    snprintf(best->path, sizeof best->path, "%s", path);
+}
+
+static bool say_whose(struct place *place, char *to, size_t size)
+{
+    clean_text(place->path);
+    if (place->kind == OTHER_USER)
         snprintf(to, size,
                  "user %lld runs softverbs on this host, too, and processes of two users do not reach each other",
-                 user);
-    else
-        snprintf(to, size, "processes meet in %s, too, and those of two directories do not reach each other", path);
-    return true;
+                 place->user);
+    else if (place->kind != NO_PLACE && place->several)
+        snprintf(
+            to, size,
+            "processes meet in other directories, such as %.107s, too, and those of two directories do not reach each "
+            "other",
+            place->path);
+    else if (place->kind != NO_PLACE)
+        snprintf(to, size, "processes meet in %.107s, too, and those of two directories do not reach each other",
+                 place->path);
+    return place->kind != NO_PLACE;
 }
 
 static bool search(FILE *list, const char *own, char *to, size_t size)
 {
     char line[LINE];
-    bool found = false;
-    for (unsigned i = 0; !found && i < LINES_MOST && fgets(line, sizeof line, list); i++) {
+    struct place best = {.kind = NO_PLACE};
+    for (unsigned i = 0; i < LINES_MOST && fgets(line, sizeof line, list); i++) {
         line[strcspn(line, "\n")] = 0;
         char *path = strstr(line, " /");
-        found = path && name_place(own, path + 1, to, size);
+        if (path && cut_name(path + 1) && strcmp(path + 1, own))
+            consider(path + 1, &best);
     }
-    return found;
+    return say_whose(&best, to, size);
 }
 
 static bool read_list(const char *directory, char *to, size_t size)

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes whose they are, of the first that is found: "user 1000 runs softverbs on this host, too" or "processes meet in
- * /tmp/softverbs-2, too". False: none is found in this network namespace, or there is no /proc. Only names that contain
+/* Writes whose they are: "user 1000 runs softverbs on this host, too" where one does in the directory that is used
+ * without options, else "processes meet in /tmp/softverbs-2, too", this user's first. False: none is found in this
+ * network namespace, or there is no /proc. Only names that contain
  * "/softverbs-" are known, and only the first 2000 lines of the kernel's list are read, once in a second at most. Any
  * user can make that list say so of himself, so nothing is decided by it. errno stays as it is. Thread-safe. */
 bool strangers_find(const char *directory, char *to, size_t size);
