@@ -91,9 +91,8 @@ static int find_in(const char *directory, const char *below, char *to)
     return 0;
 }
 
-/* The path of this command, read once: under qemu-user a command that was started by a relative path has none any more
- * when it has changed its directory. 0, or errno and "". */
-static int find_self(char to[PLACE_PATH_MAX])
+/* Under qemu-user a command that was started by a relative path has none any more when it has changed its directory. */
+int place_self(char *to)
 {
     static char self[PLACE_PATH_MAX];
     ssize_t length = *self ? 0 : readlink("/proc/self/exe", self, sizeof self - 1);
@@ -104,7 +103,7 @@ static int find_self(char to[PLACE_PATH_MAX])
 int place_libraries(char *to, char *why, size_t why_size)
 {
     char self[PLACE_PATH_MAX];
-    int error = find_self(self);
+    int error = place_self(self);
     if (error) {
         snprintf(why, why_size,
                  "/proc can't be read here (%s), so this command does not find its own libraries: mount it (in a "
@@ -133,7 +132,7 @@ bool place_profiles(char *to)
 {
     static const char *const below[] = {"profiles", "../" PROFILE_DIRECTORY};
     char self[PLACE_PATH_MAX], path[PLACE_PATH_MAX + 64];
-    if (find_self(self))
+    if (place_self(self))
         return false;
     *strrchr(self, '/') = 0;
     for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
@@ -147,7 +146,7 @@ bool place_profiles(char *to)
 int place_execute(char *const *arguments)
 {
     char self[PLACE_PATH_MAX];
-    if (!find_self(self))
+    if (!place_self(self))
         execv(self, arguments);
     execv("/proc/self/exe", arguments);
     return errno;

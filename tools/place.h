@@ -7,6 +7,10 @@
 
 enum { PLACE_PATH_MAX = 4096 };
 
+/* Writes the path of this command to `to` (PLACE_PATH_MAX bytes), as it was when this was first called: in another
+ * mount namespace or chroot the kernel shows another, or none. 0, or errno and "". Not thread-safe. */
+int place_self(char *to);
+
 /* Writes the directory of libsoftverbs-paths.so and libibverbs.so.1 to `to` (PLACE_PATH_MAX bytes): `lib` beside the
  * executable (the build tree) or ../lib/softverbs from it (installed). 0, or errno and a sentence: neither holds them,
  * or there is no /proc to say where the executable is, or (EPERM) those that are there could be another user's than

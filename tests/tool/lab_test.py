@@ -14,6 +14,7 @@ from cases import Skip, expect, softverbs, told
 from patience import until
 
 USER = "nobody"
+TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 PINGPONG = "softverbs on {there} -- ibv_{program} -g 1 -n 50 & sleep 0.1; for i in 1 2 3 4 5 6 7 8 9; do " \
            "ibv_{program} -g 1 -n 50 {there} && break; sleep 0.3; done; status=$?; wait && exit $status"
 # A system that has no user namespaces, and where root may not make others.
@@ -89,6 +90,8 @@ CHROOT = ["unshare", "--mount", "--propagation", "private", "sh", "-c", """
     set -e; root=$1; shift
     mkdir $root
     mount --make-rshared /
+    [ -z "$MOUNTED" ] || mount --bind $root $root
+    mkdir $root/only-here
     for name in $(ls -A /); do
         if [ -L /$name ]; then cp -P /$name $root; elif [ -d /$name ]; then mkdir $root/$name && mount --rbind /$name $root/$name; fi
     done
@@ -99,13 +102,14 @@ CHROOT = ["unshare", "--mount", "--propagation", "private", "sh", "-c", """
     """, "sh"]
 
 
-def _in_chroot(*command):
-    """The command run in a chroot, in its directory TEMPORARY."""
+def _in_chroot(*command, mounted=""):
+    """The command run in a chroot, whose directory is a mount point if it shall be."""
     if os.geteuid():
         raise Skip("only root can make a chroot")
     place = tempfile.mkdtemp(prefix="softverbs-chroot-")
     try:
-        done = subprocess.run([*CHROOT, f"{place}/root", *command], capture_output=True, check=False, env=cases.environment(SOFTVERBS_DIR=None), timeout=cases.patience(60))
+        done = subprocess.run([*CHROOT, f"{place}/root", *command], capture_output=True, check=False, env=cases.environment(SOFTVERBS_DIR=None, MOUNTED=mounted),
+                              timeout=cases.patience(60))
     finally:
         # The namespace in which the mounts were has ended; rmdir would not remove them if they were still there.
         subprocess.run(["find", place, "-xdev", "-depth", "(", "-type", "d", "-exec", "rmdir", "{}", ";", "-o", "-type", "l", "-delete", ")"], check=False)
@@ -115,10 +119,11 @@ def _in_chroot(*command):
 
 
 def in_a_chroot_root_has_a_lab():
-    """sbuild and its kin: / is no mount point. Nothing that the lab mounts is seen outside."""
-    script = "pwd; ls -d /usr; for h in h1 h2; do softverbs on $h -- sh -c 'hostname; ls -d /usr; touch /dev/shm/of-$(hostname); ls /dev/shm/of-*'; done"
-    done = _in_chroot("sh", "-c", f'cd /tmp; exec {cases.SOFTVERBS} lab --hosts 2 -- sh -c "$0"', script)
-    expect(done, 0, b"/tmp\n/usr\nh1\n/usr\n/dev/shm/of-h1\nh2\n/usr\n/dev/shm/of-h2\n", b"")
+    """sbuild and its kin: / is no mount point, or one below the namespace's root. Nothing that the lab mounts is seen outside."""
+    script = "pwd; ls -d /only-here; for h in h1 h2; do softverbs on $h -- sh -c 'hostname; ls -d /only-here; touch /dev/shm/of-$(hostname); ls /dev/shm/of-*'; done"
+    for mounted in ("", "1"):
+        done = _in_chroot("sh", "-c", f'cd /tmp; exec {cases.SOFTVERBS} lab --hosts 2 -- sh -c "$0"', script, mounted=mounted)
+        expect(done, 0, b"/tmp\n/only-here\nh1\n/only-here\n/dev/shm/of-h1\nh2\n/only-here\n/dev/shm/of-h2\n", b"")
 
 
 def in_a_chroot_others_hear_why_there_is_none():
@@ -364,6 +369,15 @@ def mpi_starts_its_ranks_on_the_hosts():
         # Hydra gives its ranks the variables of h1, whose tree of /sys/class/infiniband the other hosts do not have.
         done = expect(_lab("--hosts", "3", "--", program, *launchers[program], "sh", "-c", "echo $(ls /sys/class/infiniband)"), 0, None, None)
         assert done.stdout.split() == 3 * [b"soft0"], told(done)
+
+
+def the_examples_of_open_mpi_take_the_devices():
+    """It uses TCP between hosts and shared memory within one unless its pml is named."""
+    for folder, _, names in os.walk(f"{TREE}/docs/how-to"):
+        for name in (each for each in names if each.endswith(".md")):
+            with open(f"{folder}/{name}", encoding="utf-8") as page:
+                for line in re.findall(r"^    .*\bmpirun .*$", page.read(), re.M):
+                    assert "--mca pml ucx" in line, f"{name}: {line}"
 
 
 def pdsh_starts_on_the_hosts():

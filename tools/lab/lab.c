@@ -18,6 +18,7 @@
 #include "lab/plan.h"
 #include "lab/reach.h"
 #include "lab/rights.h"
+#include "place.h"
 #include "prepare.h"
 
 /* --- namespaces */
@@ -48,6 +49,8 @@ static bool leave_system(void)
 static int start(struct network *network, char **command)
 {
     int alive[2];
+    char self[PLACE_PATH_MAX];
+    (void)place_self(self);
     if (!leave_system() || pipe2(alive, O_CLOEXEC))
         return EXIT_SELF;
     pid_t keeper = fork();

@@ -7,45 +7,54 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
+
+int own_root_of(pid_t process)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/root", (int)process);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool own_root_enter(int root)
+{
+    struct stat wanted, now;
+    if (!fstat(root, &wanted) && !stat("/", &now) && wanted.st_dev == now.st_dev && wanted.st_ino == now.st_ino)
+        return true;
+    return !fchdir(root) && !chroot(".");
+}
 
 static bool make_private(void)
 {
     return !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
-/* Leaves the chroot for the namespace's root, as setns(2) does; the working directory is the chroot's. */
-static bool leave_chroot(void)
+/* Where a chroot has led, setns(2) leads to the namespace's root; of that all mounts are within reach. */
+static bool make_private_from_above(int root)
 {
-    int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int space = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    bool left = root >= 0 && space >= 0 && !setns(space, CLONE_NEWNS) && !fchdir(root);
+    bool above = space >= 0 && !setns(space, CLONE_NEWNS), done = make_private();
     int error = errno;
-    close(root);
     close(space);
+    if (above && !own_root_enter(root))
+        return false;
     errno = error;
-    return left;
-}
-
-/* Makes a mount of the working directory, and that mount the root of the namespace. */
-static bool make_root(void)
-{
-    char path[PATH_MAX];
-    return getcwd(path, sizeof path) && *path == '/' && !mount(path, path, NULL, MS_BIND | MS_REC, NULL) &&
-           !chdir(path) && !syscall(SYS_pivot_root, ".", ".") && !umount2(".", MNT_DETACH);
+    return done;
 }
 
 bool own_root_make(void)
 {
     char here[PATH_MAX];
     bool known = getcwd(here, sizeof here) && *here == '/';
-    if (make_private())
-        return true;
-    if (errno == EINVAL && leave_chroot() && make_private() && make_root())
-        return !chdir(known ? here : "/") || !chdir("/");
+    int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool done = root < 0 ? make_private() : make_private_from_above(root);
+    if (root >= 0)
+        close(root);
+    if (done)
+        return (known && !chdir(here)) || !chdir("/");
     complain("lab: The mounts of this system can't be made private: %s.%s", strerror(errno),
              own_root_is_chroot()
                  ? " The root directory is no mount point here; \"mount --bind DIRECTORY DIRECTORY\" before "

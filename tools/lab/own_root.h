@@ -3,11 +3,19 @@
 #define TOOLS_LAB_OWN_ROOT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
-/* Keeps later mounts within this process's mount namespace, which no other process outside of the lab may use. Only a
- * mount can be made private, so the directory of a chroot, where "/" is no mount point, becomes the namespace's root;
- * then setns(2) leads there, too. False after a sentence. mount_namespaces(7), pivot_root(2). */
+/* Keeps later mounts within this process's mount namespace, which no other process outside of the lab may use, also in
+ * a chroot, where "/" need not be a mount and only a mount can be made private. False after a sentence.
+ * mount_namespaces(7). */
 bool own_root_make(void);
+
+/* The root directory of a process, as a descriptor that the caller closes; negative: errno. */
+int own_root_of(pid_t);
+
+/* Makes this directory the root of the process, which is the namespace's after setns(2), unless it is that. False:
+ * errno; chroot(2). The working directory may be the root afterwards. */
+bool own_root_enter(int root);
 
 /* Whether "/" is a directory that no mount begins at, as in a chroot: the kernel makes no user namespaces there
  * (user_namespaces(7), EPERM). False if /proc does not say. */

@@ -18,7 +18,9 @@
 #include "base/user.h"
 #include "command.h"
 #include "lab/follow_child.h"
+#include "lab/own_root.h"
 #include "lab/rights.h"
+#include "place.h"
 
 /* The address of a socket that the kernel takes back when its process ends. */
 static socklen_t name_address(struct sockaddr_un *address, const char *name)
@@ -96,8 +98,11 @@ static bool enter_spaces(pid_t keeper)
     static const char *const names[] = {"user", "pid", "mnt"};
     enum { SPACES = sizeof names / sizeof *names };
     int spaces[SPACES];
-    char path[64], here[PATH_MAX];
+    char path[64], here[PATH_MAX], self[PLACE_PATH_MAX];
     const char *directory = getcwd(here, sizeof here);
+    int root = own_root_of(keeper);
+    if (root < 0 || place_self(self))
+        return false;
     for (int i = 0; i < SPACES; i++) {
         snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)keeper, names[i]);
         spaces[i] = open(path, O_RDONLY | O_CLOEXEC);
@@ -107,6 +112,8 @@ static bool enter_spaces(pid_t keeper)
     for (int i = 0; i < SPACES; i++)
         if (!is_own(spaces[i], names[i]) && setns(spaces[i], 0))
             return false;
+    if (!own_root_enter(root) || close(root))
+        return false;
     if (directory)
         (void)!chdir(directory);
     return true;

@@ -61,10 +61,8 @@ static bool write_launchers(void)
         const char *name, *arguments;
     } launchers[] = {{"ssh", " on --as-ssh"}, {"rsh", " on --as-ssh"}, {"softverbs", ""}};
     char self[PLACE_PATH_MAX], path[64];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
+    if (place_self(self))
         return fail("/proc/self/exe");
-    self[length] = 0;
     if (mkdir(LAB_STATE "/bin", 0755))
         return fail(LAB_STATE "/bin");
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
@@ -226,7 +224,10 @@ bool virtual_host_enter(pid_t holder)
 {
     static const char *const spaces[] = {"ipc", "uts", "net", "mnt"};
     int files[sizeof spaces / sizeof *spaces];
-    char path[64];
+    char path[64], self[PLACE_PATH_MAX];
+    int root = own_root_of(holder);
+    if (root < 0 || place_self(self))
+        return false;
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
         snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)holder, spaces[i]);
         files[i] = open(path, O_RDONLY | O_CLOEXEC);
@@ -236,7 +237,7 @@ bool virtual_host_enter(pid_t holder)
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
         if (setns(files[i], 0) || close(files[i]))
             return false;
-    return true;
+    return own_root_enter(root) && !close(root);
 }
 
 pid_t virtual_host_find(const char *name)
