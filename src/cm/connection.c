@@ -192,8 +192,8 @@ int connection_reject(struct connection *connection, uint16_t reason, const void
     if (connection->state < CONNECTION_REQ_SENT || connection->state > CONNECTION_REP_RCVD)
         return EINVAL;
     bool sent = connection->state == CONNECTION_REP_SENT;
-    connection->reason = reason;
-    connection->rejected = (uint8_t)about(connection);
+    connection->rejection.reason = reason;
+    connection->rejection.about = (uint8_t)about(connection);
     connection->parameters.private_length = length;
     if (length)
         memcpy(connection->parameters.private_data, private_data, length);
@@ -394,6 +394,7 @@ static void receive_dreq(struct connection *connection, const struct cm_message 
 
 static void receive_drep(struct connection *connection, const struct cm_message *message, nanos now)
 {
+    connection->answered |= connection->state >= CONNECTION_DREQ_SENT;
     if (connection->state != CONNECTION_DREQ_SENT && connection->state != CONNECTION_DREQ_RCVD)
         return;
     bool waited = connection->state == CONNECTION_DREQ_SENT;
@@ -444,7 +445,8 @@ bool connection_receive(struct connection *connection, const struct cm_message *
 {
     enum connection_state state = connection->state;
     unsigned pending = connection->pending;
-    bool mra_came = connection->mra_came;
+    bool mra_came = connection->mra_came, answered = connection->answered;
     take_message(connection, message, now);
-    return connection->state != state || connection->pending != pending || connection->mra_came != mra_came;
+    return connection->state != state || connection->pending != pending || connection->mra_came != mra_came ||
+           connection->answered != answered;
 }

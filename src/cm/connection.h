@@ -70,6 +70,7 @@ struct connection {
     bool abandoned;   /* outcomes are not reported any more */
     bool mra_came;    /* for the message that is out; others don't count */
     uint16_t pending; /* messages to send: bits of enum pending in connection.c */
+    bool answered;    /* the peer has sent a DREP, so it asks for no answer any more */
     uint8_t repeats;  /* of the message that is out, that are left */
     uint8_t max_repeats;
     struct connection_end local, remote;
@@ -81,8 +82,10 @@ struct connection {
     struct cm_parameters parameters; /* of CONNECT, or of ACCEPT */
     struct cm_ece ece;
     uint8_t target_ack_delay; /* ours */
-    uint8_t rejected;         /* enum cm_about */
-    uint16_t reason;
+    struct {
+        uint8_t about; /* enum cm_about */
+        uint16_t reason;
+    } rejection;           /* ours */
     uint16_t peers_reason; /* of the peer's REJ, by which the connection ended; 0: none came */
     /* the values that both have agreed on */
     uint8_t responder_resources, initiator_depth;

@@ -45,8 +45,8 @@ static void write_rep(const struct connection *connection, struct cm_message *me
 /* The peer of a REQ that was never answered knows it by our GUID and communication ID only. */
 static void write_rej(const struct connection *connection, struct cm_message *message)
 {
-    message->rej = (struct cm_rej){.about = connection->rejected, .reason = connection->reason};
-    if (connection->reason == CM_REJECT_TIMEOUT) {
+    message->rej = (struct cm_rej){.about = connection->rejection.about, .reason = connection->rejection.reason};
+    if (connection->rejection.reason == CM_REJECT_TIMEOUT) {
         message->rej.information_length = sizeof(uint64_t);
         for (unsigned i = 0; i < sizeof(uint64_t); i++)
             message->rej.information[i] = (uint8_t)(connection->local.guid >> (56 - 8 * i));

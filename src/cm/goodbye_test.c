@@ -210,6 +210,8 @@ static void a_dreq_that_is_not_answered_is_owed_again_and_behind_it_nothing(void
     rig_event(&rig->a, CM_DISCONNECTED);
     assert_false(connection_goodbye(connect_of(all.active->session), &owed));
     assert_false(connection_goodbye(connect_of(all.passive->session), &owed));
+    assert_true(connect_of(all.active->session)->answered);
+    assert_false(connect_of(all.passive->session)->answered); /* its DREP may be lost, and the peer ask again */
     rig_end(rig, &all);
 }
 

@@ -149,7 +149,10 @@ static void check_port(const struct network *network)
             "The kernel has UDP port 4791 itself: a device of its soft RoCE (rxe). rdma link delete frees it.");
     else if (!user_has_own_number(user))
         say(network, VERDICT_PROBLEM, "port 4791",
-            "The user with number %u has UDP port 4791. Only processes of one user share it.", user);
+            "The user with number %u has UDP port 4791. Only processes of one user share it; the last of them gives it "
+            "up "
+            "within 5 s of its end.",
+            user);
     else if (share_try(network->name) == EADDRINUSE)
         say(network, VERDICT_PROBLEM, "port 4791",
             "%s has UDP port 4791 for itself%s: \"ss -uanp 'sport = :%d'\" shows which.",

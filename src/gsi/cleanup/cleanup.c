@@ -207,11 +207,12 @@ static bool read_goodbye(const struct session *session, uint8_t mad[MAD_BYTES])
     return has_zeros_behind(mad);
 }
 
-/* One in its timewait may get a DREQ that asks for an answer. */
+/* One in its timewait may get a DREQ that asks for an answer, if the peer has not answered ours. */
 static bool may_be_asked(const struct session *session)
 {
     const struct connection *connection = connect_of(session);
-    return connection && connection->state != CONNECTION_IDLE && connection->remote.communication_id;
+    return connection && connection->state != CONNECTION_IDLE && connection->remote.communication_id &&
+           !connection->answered;
 }
 
 /* A program that is killed in the midst of this leaves a record without message. */

@@ -18,21 +18,23 @@ static const nanos sends_at[] = {0,
                                  NANOS_SECOND,
                                  2 * NANOS_SECOND,
                                  4 * NANOS_SECOND}; /* behind the end of the program; of a DREQ */
-enum { SENDS = sizeof sends_at / sizeof *sends_at };
+enum { SENDS = sizeof sends_at / sizeof *sends_at, DREP_SENDS = 3 /* of which two may be lost */ };
 
 /* A session that the program had at its end. */
 struct left {
     const struct cleanup_record *record;
-    struct cm_message goodbye;
-    unsigned sends;
-    bool owes, over; /* over: there is nothing to say and nothing to wait for */
+    struct cm_message message; /* that is sent */
+    unsigned sends, most;      /* how often it was sent, and is */
+    nanos begun;               /* when it was sent first, after the end of the program */
+    bool listens;              /* for the answer to a DREQ, or for the peer's */
 };
 
 struct farewell {
     struct left *left;
     unsigned count;
-    struct udp_port *receiving;
-    struct { /* by the interface that they send through */
+    nanos now;                  /* since the end of the program */
+    struct udp_port *receiving; /* NULL: nothing can come any more */
+    struct {                    /* by the interface that they send through */
         unsigned interface;
         struct udp_port *port;
     } ports[PORTS];
@@ -82,16 +84,30 @@ static void send_to(struct farewell *farewell, const struct cleanup_record *reco
     send_on(link, &made);
 }
 
-/* Only a DREQ is answered; others are sent once, as kernels do. */
+/* A DREQ is sent until it is answered. A DREP is sent again at once, as no process is there any more when the peer
+ * repeats its question; others are sent once, as kernels do. */
+static void begin_sending(struct left *left, nanos since_end)
+{
+    uint16_t attribute = left->message.attribute;
+    left->sends = 0;
+    left->most = attribute == CM_DREQ ? SENDS : attribute == CM_DREP ? DREP_SENDS : 1;
+    left->listens = attribute == CM_DREQ;
+    left->begun = since_end;
+}
+
+static bool is_over(const struct left *left)
+{
+    return !left->listens && left->sends == left->most;
+}
+
 static void send_what_is_due(struct farewell *farewell, nanos since_end)
 {
     for (unsigned i = 0; i < farewell->count; i++) {
         struct left *left = &farewell->left[i];
-        if (left->over || !left->owes || left->sends == SENDS || since_end < sends_at[left->sends])
+        if (left->sends == left->most || since_end - left->begun < sends_at[left->sends])
             continue;
-        send_to(farewell, left->record, &left->goodbye);
+        send_to(farewell, left->record, &left->message);
         left->sends++;
-        left->over = left->goodbye.attribute != CM_DREQ;
     }
 }
 
@@ -124,13 +140,15 @@ static bool cleanup_take(void *context, const struct udp_arrival *arrival)
     struct left *left = find_left(farewell, arrival, &message);
     if (!left)
         return false;
-    if (message.attribute == CM_DREQ)
-        send_to(farewell, left->record,
-                &(struct cm_message){.attribute = CM_DREP,
-                                     .transaction = message.transaction,
-                                     .local_id = message.remote_id,
-                                     .remote_id = message.local_id});
-    left->over = true;
+    left->sends = left->most;
+    left->listens = false;
+    if (message.attribute == CM_DREP)
+        return false;
+    left->message = (struct cm_message){.attribute = CM_DREP,
+                                        .transaction = message.transaction,
+                                        .local_id = message.remote_id,
+                                        .remote_id = message.local_id};
+    begin_sending(left, farewell->now);
     return false;
 }
 
@@ -145,9 +163,10 @@ static bool read_record(struct left *left, const struct cleanup_record *record)
     uint8_t mad[MAD_BYTES] = {0};
     uint32_t state = atomic_load(&record->state);
     memcpy(mad, record->goodbye, sizeof record->goodbye);
-    left->record = record;
-    left->owes = state == CLEANUP_GOODBYES && cm_decode(mad, sizeof mad, &left->goodbye) == CM_FINE;
-    return left->owes || (state == CLEANUP_SILENT && record->remote_id);
+    *left = (struct left){.record = record, .listens = state == CLEANUP_SILENT && record->remote_id};
+    if (state == CLEANUP_GOODBYES && cm_decode(mad, sizeof mad, &left->message) == CM_FINE)
+        begin_sending(left, 0);
+    return !is_over(left);
 }
 
 static void read_all(struct farewell *farewell, const struct cleanup_shared *shared)
@@ -166,7 +185,15 @@ static bool is_told_to_end(void)
 static bool has_left(const struct farewell *farewell, bool owing)
 {
     for (unsigned i = 0; i < farewell->count; i++)
-        if (!farewell->left[i].over && (farewell->left[i].owes || !owing))
+        if (!is_over(&farewell->left[i]) && (farewell->left[i].most || !owing))
+            return true;
+    return false;
+}
+
+static bool has_listeners(const struct farewell *farewell)
+{
+    for (unsigned i = 0; i < farewell->count; i++)
+        if (farewell->left[i].listens)
             return true;
     return false;
 }
@@ -177,12 +204,24 @@ static bool may_end(const struct farewell *farewell, nanos since_end)
     return since_end >= CLEANUP_PATIENCE * NANOS_SECOND || !has_left(farewell, told) || (told && since_end >= hurried);
 }
 
+/* Another user may want the port, so it is given up when no message can come. Sending needs none. */
+static void listen_for_answers(struct farewell *farewell)
+{
+    if (has_listeners(farewell))
+        udp_listen_last(farewell->receiving);
+    else if (farewell->receiving) {
+        udp_close(farewell->receiving);
+        farewell->receiving = NULL;
+    }
+}
+
 static void look_for_answers(struct farewell *farewell)
 {
-    struct pollfd socket = {.fd = udp_fd(farewell->receiving), .events = POLLIN};
+    struct pollfd socket = {.fd = farewell->receiving ? udp_fd(farewell->receiving) : -1, .events = POLLIN};
     if (poll(&socket, 1, NAP_MILLISECONDS) > 0)
         udp_woken(farewell->receiving);
-    udp_receive(farewell->receiving, cleanup_take, cleanup_drop, farewell, BUDGET);
+    if (farewell->receiving)
+        udp_receive(farewell->receiving, cleanup_take, cleanup_drop, farewell, BUDGET);
 }
 
 void cleanup_say_goodbye(const struct cleanup_shared *shared, nanos (*clock)(void))
@@ -193,8 +232,9 @@ void cleanup_say_goodbye(const struct cleanup_shared *shared, nanos (*clock)(voi
         return;
     read_all(&farewell, shared);
     for (nanos now = end; !may_end(&farewell, now - end); now = clock()) {
-        udp_listen_last(farewell.receiving);
-        send_what_is_due(&farewell, now - end);
+        farewell.now = now - end;
+        listen_for_answers(&farewell);
+        send_what_is_due(&farewell, farewell.now);
         look_for_answers(&farewell);
     }
 }
