@@ -35,8 +35,8 @@ struct device {
     struct limits limits;
 };
 
-/* The device's state now, which stays valid and unchanged for ever: a reader that needs two parts of it asks once, so
- * that both belong together. Thread-safe. */
+/* The device's state now, which stays unchanged for a minute and hundreds of changes at least (device_state.c): a
+ * reader that needs two parts of it asks once, so that both belong together, and keeps no pointer. Thread-safe. */
 static inline const struct device_state *device_now(const struct device *device)
 {
     const struct device_state *latest = atomic_load_explicit(&device->latest, memory_order_acquire);

@@ -2,18 +2,25 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "config/gid.h"
 
-/* All states that a device has had. A reader needs no lock and may hold one for ever, so none is freed; and none is
- * kept twice, so that an interface that goes down and up for a year costs the memory of two. */
+/* The states that devices have had. A reader needs no lock and has one for some instructions, so none is freed, and the
+ * memory of one is used again when that was long ago: hosts of the network can make addresses come and go (router
+ * advertisements) and must not make a program grow. None is kept twice. */
 struct kept_state {
     struct device_state state;
     struct kept_state *next;
     const struct device *device;
+    uint64_t order;  /* in which others took their places */
+    time_t replaced; /* when */
 };
 
+enum { FEW = 256, MOST = 4096, LONG_AGO = 60 /* seconds */ };
+
 static struct kept_state *kept;
+static unsigned kept_count;
 
 int device_state_find(const struct device_state *state, const union ibv_gid *gid)
 {
@@ -108,19 +115,78 @@ struct device_state device_state_follow(const struct device_state *before, const
 
 /* --- publishing */
 
-static const struct kept_state *keep(const struct device *device, const struct device_state *state)
+static time_t now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static bool is_current(const struct kept_state *one)
+{
+    return atomic_load_explicit(&one->device->latest, memory_order_relaxed) == &one->state;
+}
+
+static struct kept_state *find_kept(const struct device *device, const struct device_state *state)
 {
     struct kept_state *each = kept;
     while (each && (each->device != device || !device_state_equals(&each->state, state)))
         each = each->next;
-    if (each)
-        return each;
-    each = malloc(sizeof *each);
-    if (!each)
-        return NULL;
-    *each = (struct kept_state){.state = *state, .next = kept, .device = device};
-    kept = each;
     return each;
+}
+
+/* The one that was replaced first; NULL: all are current. */
+static struct kept_state *find_oldest(void)
+{
+    struct kept_state *oldest = NULL;
+    for (struct kept_state *each = kept; each; each = each->next)
+        if (!is_current(each) && (!oldest || each->order < oldest->order))
+            oldest = each;
+    return oldest;
+}
+
+/* A thread that reads it would have to stand still between two instructions for a minute and hundreds of changes, or
+ * for thousands. */
+static struct kept_state *find_unused(void)
+{
+    struct kept_state *oldest = kept_count < FEW ? NULL : find_oldest();
+    return oldest && (kept_count >= MOST || now_seconds() - oldest->replaced > LONG_AGO) ? oldest : NULL;
+}
+
+static struct kept_state *make_kept(void)
+{
+    struct kept_state *made = malloc(sizeof *made);
+    if (!made)
+        return NULL;
+    made->next = kept;
+    kept = made;
+    kept_count++;
+    return made;
+}
+
+static struct kept_state *keep(const struct device *device, const struct device_state *state)
+{
+    struct kept_state *place = find_kept(device, state);
+    if (place)
+        return place;
+    place = find_unused();
+    if (!place)
+        place = make_kept();
+    if (place) {
+        place->state = *state;
+        place->device = device;
+    }
+    return place;
+}
+
+static void note_replaced(const struct device *device)
+{
+    static uint64_t count;
+    for (struct kept_state *each = kept; each; each = each->next)
+        if (each->device == device && is_current(each)) {
+            each->order = ++count;
+            each->replaced = now_seconds();
+        }
 }
 
 bool device_state_publish(struct device *device, const struct device_state *state)
@@ -128,6 +194,7 @@ bool device_state_publish(struct device *device, const struct device_state *stat
     const struct kept_state *place = keep(device, state);
     if (!place)
         return false;
+    note_replaced(device);
     atomic_store_explicit(&device->latest, &place->state, memory_order_release);
     return true;
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <string.h>
+#include <time.h>
 
 #include "config/gid.h"
 
@@ -155,6 +156,55 @@ static void a_state_stays_valid_and_the_same_one_is_kept_once(void **unused)
     assert_ptr_equal(device_now(&device), first);
 }
 
+static long clock_seconds;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+    *time = (struct timespec){.tv_sec = clock_seconds};
+    return 0;
+}
+
+/* Publishes states that differ, each so many seconds after the other; returns how many places of memory they had. */
+static unsigned count_places(struct device *device, unsigned states, unsigned seconds)
+{
+    enum { SEEN_MOST = 8192 };
+    static const struct device_state *seen[SEEN_MOST];
+    unsigned count = 0;
+    struct device_state state = {.gid_count = 1};
+    for (unsigned i = 0; i < states; i++, clock_seconds += seconds) {
+        state.mtu++;
+        assert_true(device_state_publish(device, &state));
+        const struct device_state *now = device_now(device);
+        assert_true(device_state_equals(now, &state));
+        unsigned k = 0;
+        while (k < count && seen[k] != now)
+            k++;
+        if (k == count && count < SEEN_MOST)
+            seen[count++] = now;
+    }
+    return count;
+}
+
+/* Hosts of the network can have the kernel make addresses, as many as they like. */
+static void changes_for_ever_take_no_more_memory(void **unused)
+{
+    static struct device device;
+    assert_in_range(count_places(&device, 2000, 61), 200, 256);
+    assert_in_range(count_places(&device, 6000, 0), 256, 4096);
+}
+
+/* Until then it is as it was, for a reader that has it. */
+static void a_state_is_not_overwritten_soon(void **unused)
+{
+    static struct device device;
+    struct device_state state = {.gid_count = 1, .interface = 5};
+    assert_true(device_state_publish(&device, &state));
+    const struct device_state *first = device_now(&device);
+    assert_in_range(count_places(&device, 4000, 0), 1, 4096);
+    assert_int_equal(first->interface, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +217,8 @@ int main(void)
         cmocka_unit_test(without_an_interface_there_are_no_addresses_and_the_port_is_down),
         cmocka_unit_test(the_gid_of_zeros_is_nowhere),
         cmocka_unit_test(a_state_stays_valid_and_the_same_one_is_kept_once),
+        cmocka_unit_test(changes_for_ever_take_no_more_memory),
+        cmocka_unit_test(a_state_is_not_overwritten_soon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@ nothing from the environment of the user who starts it."""
 import json
 import os
 import pwd
+import re
 import shutil
 import struct
 import subprocess
@@ -14,6 +15,7 @@ import cases
 from cases import Skip, TEMPORARY, softverbs, told
 
 USER = "nobody"
+LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/base/settings.def")
 SOURCE = r"""
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -25,7 +27,10 @@ int main(void)
     struct ibv_context *context = count ? ibv_open_device(devices[0]) : NULL;
     struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
     char name[16];
-    printf("%u %d %s\n", (unsigned)geteuid(), count, pd ? "opened" : "refused");
+    struct ibv_device_attr device = {.max_qp = 0};
+    if (context)
+        ibv_query_device(context, &device);
+    printf("%u %d %d %s\n", (unsigned)geteuid(), count, device.max_qp, pd ? "opened" : "refused");
     fflush(stdout);
     int end = scanf("%15s", name); /* until the test has looked */
     if (pd)
@@ -41,19 +46,19 @@ int main(void)
 class _Started:
     """The program, started by another user than root with this environment; the line that it says first."""
 
-    def __init__(self, program, **environment):
-        self.process = subprocess.Popen([*cases.identity(USER), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, program, ends_as="opened", **environment):
+        self.process = subprocess.Popen([*cases.identity(USER), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True, env={"PATH": os.environ["PATH"], **environment})
         self.said = self.process.stdout.readline().split()
-        assert len(self.said) == 3 and self.said[2] == "opened", f"{self.said}"
+        assert len(self.said) == 4 and self.said[3] == ends_as, f"{self.said}"
 
     def udp_ports(self):
         with open(f"/proc/{self.process.pid}/net/udp", encoding="ascii") as lines:
             return [line.split()[1].rsplit(":", 1)[1] for line in list(lines)[1:]]
 
     def end(self):
-        self.process.communicate("end\n")
-        assert self.process.returncode == 0, self.process.returncode
+        _, errors = self.process.communicate("end\n")
+        assert (self.process.returncode, errors) == (0, ""), (self.process.returncode, errors)
 
 
 def _program(setuid):
@@ -82,33 +87,66 @@ def _victims_place():
     return place
 
 
+RULE = "when ibv_alloc_pd: error ENOMEM"
+CONTENTS = {"CONFIGURATION": "counters = {}/counted-by-config\nnet = lo\ndevices = 3\n", "SCRIPT": RULE + "\n",
+            "PROFILE": "name = small\nmax_qp = 3\n", "READ": "* * *\n"}
+# A value of each type of settings that does something.
+VALUES = {"NUMBER": "1", "FRACTION": "0.5", "TEXT": "7", "DEVICES": "2", "PCI": "0000:18:00.0", "LIMITS": "max_qp=2", "INTERFACES": "lo",
+          "FAULTS": "drop=50%", "CHECKS": "error", "ADVERSE": "seed=1", "SCHEDULE": "seed=1", "RULES": RULE}
+WRITTEN = ("FILE", "CAPTURE", "RECORDING", "DIRECTORY")
+
+
+def _value(variable, kind, words, standard, place):
+    path = f"{place}/{variable}"
+    if kind in CONTENTS:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(CONTENTS[kind].format(place))
+        os.chmod(path, 0o644)
+    if kind in CONTENTS or kind in WRITTEN:
+        return path
+    return next(word for word in ("debug", *words.split()) if word != standard and word in words.split()) if kind == "CHOICE" else VALUES[kind]
+
+
 def _settings(place):
-    with open(f"{place}/config", "w", encoding="ascii") as config:
-        config.write(f"counters = {place}/counted-by-config\nnet = lo\ndevices = 3\n")
-    os.chmod(f"{place}/config", 0o644)
-    return {"SOFTVERBS_LOG": "debug", "SOFTVERBS_LOG_FILE": f"{place}/log", "SOFTVERBS_COUNTERS": f"{place}/counters",
-            "SOFTVERBS_CAPTURE": f"{place}/capture", "SOFTVERBS_DIR": f"{place}/meeting", "SOFTVERBS_CONFIG": f"{place}/config",
-            "SOFTVERBS_DEVICES": "2", "SOFTVERBS_NET": "lo"}
+    """Each setting that there is, with a value that does something; of a type that is new and has none here, KeyError."""
+    with open(LIST, encoding="utf-8") as file:
+        found = re.findall(r'^SETTING\((\w+), "\w*", (\w+), "([^"]*)", "([^"]*)",', file.read(), re.M)
+    assert len(found) > 30, found
+    return {f"SOFTVERBS_{variable}": _value(variable, *rest, place) for variable, *rest in found}
+
+
+def _inputs(settings, place):
+    """The names of the files that are there for the program to read."""
+    return sorted(name for name in os.listdir(place) if f"{place}/{name}" in settings.values())
 
 
 def the_same_program_without_the_bit_obeys_its_user():
     _require_set_uid()
     place = _victims_place()
-    program = _Started(_program(False), **_settings(place))
-    assert program.said[:2] == [str(pwd.getpwnam(USER).pw_uid), "2"], program.said
+    settings = _settings(place)
+    some = {name: settings[f"SOFTVERBS_{name}"] for name in ("LOG", "LOG_FILE", "COUNTERS", "CAPTURE", "RECORD", "DIR", "DEVICES", "NET", "LIMITS")}
+    program = _Started(_program(False), **{f"SOFTVERBS_{name}": value for name, value in some.items()})
+    assert program.said[:3] == [str(pwd.getpwnam(USER).pw_uid), "2", "2"], program.said
     assert "12B7" in program.udp_ports()
     program.end()
-    assert {"log", "counters", "capture", "meeting"} <= set(os.listdir(place)), os.listdir(place)
+    assert {"LOG_FILE", "COUNTERS", "CAPTURE", "RECORD", "DIR"} <= set(os.listdir(place)), os.listdir(place)
+    for name in ("INJECT", "SCRIPT"):
+        program = _Started(_program(False), ends_as="refused", **{f"SOFTVERBS_{name}": settings[f"SOFTVERBS_{name}"]})
+        program.end()
 
 
 def a_set_uid_program_writes_no_file_and_opens_no_port_for_its_user():
     _require_set_uid()
     place = _victims_place()
-    program = _Started(_program(True), **_settings(place))
-    assert program.said[:2] == ["0", "1"], program.said
+    settings = _settings(place)
+    there = _inputs(settings, place)
+    without = _Started(_program(True))
+    without.end()
+    program = _Started(_program(True), **settings)
+    assert program.said == without.said and program.said[:2] == ["0", "1"], (program.said, without.said)
     assert "12B7" not in program.udp_ports()
     program.end()
-    assert os.listdir(place) == ["config"], os.listdir(place)
+    assert sorted(os.listdir(place)) == there, os.listdir(place)
 
 
 def _with_capabilities():
