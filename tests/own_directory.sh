@@ -1,0 +1,15 @@
+#!/bin/sh
+# A test's processes meet in a new directory that no other test has: tools/build/own_directory.sh, by the default set-up of meson.build. Prints TAP.
+echo 1..2
+wrapper=$(dirname "$0")/../tools/build/own_directory.sh
+if [ -d "$SOFTVERBS_DIR" ] && [ -O "$SOFTVERBS_DIR" ] && [ -z "$(ls -A "$SOFTVERBS_DIR")" ]; then
+    echo "ok 1 - the directory is there, empty and this user's"
+else
+    echo "not ok 1 - the directory is there, empty and this user's: \"$SOFTVERBS_DIR\""
+fi
+left=$("$wrapper" sh -c 'touch "$SOFTVERBS_DIR/table"; echo "$SOFTVERBS_DIR"; exit 7')
+if [ $? = 7 ] && [ "$left" != "$SOFTVERBS_DIR" ] && [ ! -e "$left" ]; then
+    echo "ok 2 - it goes with its test, whose status stays"
+else
+    echo "not ok 2 - it goes with its test, whose status stays: $left"
+fi

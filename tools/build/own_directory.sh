@@ -1,0 +1,9 @@
+#!/bin/sh
+# own_directory.sh COMMAND...: runs a test whose processes meet in a new directory, which goes with it. meson.build makes it the wrapper of
+# all tests, so that none meets the processes of another test or of the user's own directory, perhaps of another layout.
+SOFTVERBS_DIR=$(mktemp -d /dev/shm/softverbs-test-XXXXXX 2>/dev/null) || SOFTVERBS_DIR=$(mktemp -d) || exit 99
+export SOFTVERBS_DIR
+trap 'rm -rf "$SOFTVERBS_DIR"' EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+"$@"
