@@ -54,15 +54,13 @@ def run_test(test, limit):
         return happened
 
 
-def measure(tests):
-    """Seconds of each test without a mutant. One that fails so is left out, and named."""
-    took, failing = {}, []
+def measure(tests, known):
+    """Adds the tests that are not known yet: their seconds without a mutant, or None where they fail without one."""
     for test in tests:
-        begin = time.monotonic()
-        if run_test(test, test["timeout"]):
-            failing.append(test["name"])
-        took[test["name"]] = time.monotonic() - begin
-    return took, failing
+        if test["name"] not in known:
+            begin = time.monotonic()
+            fails = run_test(test, test["timeout"])
+            known[test["name"]] = None if fails else time.monotonic() - begin
 
 
 def judge(copy, tests, path, took):

@@ -70,6 +70,22 @@ def judge_one(copy, one, tests, took):
     print("%3d %-45s %-22s %s" % (one.number, "%s:%d" % (one.path, one.line), one.kind, "%s %s" % (test, how) if test else "SURVIVES"), flush=True)
 
 
+def measured(layer, tests):
+    """Kept in a file, so that a run that was stopped goes on at once."""
+    path = os.path.join(PLACE, "took-" + layer)
+    took = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            took = json.load(file)
+    judge.measure(tests, took)
+    for test in tests:
+        if took[test["name"]] is None:
+            print("%s fails without a mutant, and judges nothing" % test["name"])
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(took, file)
+    return took
+
+
 def judge_layer(copy, layer, mutants):
     if not mutants:
         return
@@ -77,11 +93,9 @@ def judge_layer(copy, layer, mutants):
     wrong = copy.ninja(sorted({target for test in tests for target in test["targets"]}))
     if wrong:
         sys.exit(wrong)
-    took, failing = judge.measure(tests)
-    for name in failing:
-        print("%s fails without a mutant, and judges nothing" % name)
-    tests = [test for test in tests if test["name"] not in failing]
-    print("%s: %d tests, %.0f s without a mutant" % (layer, len(tests), sum(took.values())), flush=True)
+    took = measured(layer, tests)
+    tests = [test for test in tests if took[test["name"]] is not None]
+    print("%s: %d tests, %.0f s without a mutant" % (layer, len(tests), sum(took[test["name"]] for test in tests)), flush=True)
     for one in mutants:
         judge_one(copy, one, tests, took)
 

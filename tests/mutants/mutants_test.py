@@ -116,6 +116,19 @@ def a_test_that_fails_ends_by_a_signal_or_hangs_kills():
     assert judge.run_test(dict(of_tests("x")[0], cmd=["sleep", "60"]), 0.1) == "hangs"
 
 
+def a_test_is_measured_once():
+    tests, known = of_tests("x"), {"y": 3}
+    tests[0]["cmd"], tests[0]["timeout"] = ["true"], 5
+    judge.measure(tests, known)
+    first = known["x"]
+    assert 0 < first < 5, first
+    tests[0]["cmd"] = ["false"]
+    judge.measure(tests, known)
+    assert known == {"x": first, "y": 3}, known
+    judge.measure(tests, known := {})
+    assert known == {"x": None}, known
+
+
 def each_mutant_has_one_fate():
     one = mutant.Mutant(3, "cm", "src/cm/x.c", 2, "comparison changed", "  if (a || b < c)", "  if (a || b <= c)")
     assert page.fate_of(one, {"3": ("cm x", "fails")}, {})[0] == "killed"

@@ -172,6 +172,26 @@ static void c9_4_5_atomics_change_memory_and_answer_what_was_there(void **state)
     assert_int_equal(rig->memory[0x40], 9);
 }
 
+/* The peer's address is a multiple of eight and the memory's is not: the verbs are atomic even so. */
+static void atomics_change_memory_that_is_not_aligned(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t value = 40;
+    uint8_t *word = rig->memory + RIG_SHIFT + 0x40;
+    memcpy(word, &value, 8);
+    struct packet to = {.address = 0x40, .rkey = KEY_SHIFTED, .swap_or_add = 2};
+    arrives(rig, FETCH_ADD, first, .packet = to);
+    assert_int_equal(sends(rig, ATOMIC_ACKNOWLEDGE, first)->original, 40);
+    to.swap_or_add = 9;
+    for (to.compare = 41; to.compare <= 42; to.compare++) {
+        uint32_t psn = first + 1 + (to.compare == 42);
+        arrives(rig, COMPARE_SWAP, psn, .packet = to);
+        assert_int_equal(sends(rig, ATOMIC_ACKNOWLEDGE, psn)->original, 42);
+        memcpy(&value, word, 8);
+        assert_int_equal(value, to.compare == 42 ? 9 : 42);
+    }
+}
+
 static void a19_an_atomic_write_stores_eight_bytes(void **state)
 {
     struct rig *rig = *state;
@@ -398,6 +418,7 @@ int main(void)
         script(c9_7_5_1_answers_keep_the_order_of_requests),
         script(c9_7_5_1_2_a_read_response_stands_for_the_acks_before_it),
         script(c9_4_5_atomics_change_memory_and_answer_what_was_there),
+        script(atomics_change_memory_that_is_not_aligned),
         script(a19_an_atomic_write_stores_eight_bytes),
         script(a19_a_flush_is_answered_like_a_read_of_nothing),
         script(a19_a_flush_of_a_region_asks_only_for_its_key),

@@ -53,14 +53,15 @@ static enum reason find_memory(struct rig *rig, uint32_t key, uint64_t address, 
                                struct iovec *memory, enum reason unknown)
 {
     rig->looked_up++;
-    if (rig->deregistered || (key != KEY_ALL && key != KEY_NOTHING))
+    uint32_t shift = key == KEY_SHIFTED ? RIG_SHIFT : 0, size = RIG_MEMORY - shift;
+    if (rig->deregistered || (key != KEY_ALL && key != KEY_NOTHING && key != KEY_SHIFTED))
         return unknown;
-    if (length && (address > RIG_MEMORY || length > RIG_MEMORY - address))
+    if (length && (address > size || length > size - address))
         return unknown + (REASON_LOCAL_RANGE - REASON_LOCAL_KEY_UNKNOWN);
     if (access && key == KEY_NOTHING)
         return unknown + (REASON_LOCAL_PERMISSION - REASON_LOCAL_KEY_UNKNOWN);
     if (length)
-        *memory = (struct iovec){rig->memory + address, length};
+        *memory = (struct iovec){rig->memory + shift + address, length};
     return REASON_NONE;
 }
 

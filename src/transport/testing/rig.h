@@ -17,11 +17,13 @@ enum {
     RIG_TIMEOUT = 14,
     RIG_ACK_TIMER = 4096 << RIG_TIMEOUT, /* nanoseconds */
     RIG_NO_SRQ = 0x99,                   /* the number of an SRQ that isn't there */
+    RIG_SHIFT = 4,
 };
 
 enum rig_key {
     KEY_ALL = 0x100,     /* the whole memory, for every access */
     KEY_NOTHING = 0x200, /* the whole memory, to be read locally only */
+    KEY_SHIFTED = 0x300, /* for every access; its address 0 is byte RIG_SHIFT of the memory (ibv_reg_mr_iova) */
 };
 
 struct rig_receive {

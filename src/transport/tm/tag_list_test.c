@@ -51,6 +51,16 @@ static uint32_t take(struct tag_list *list, uint64_t tag)
     return entry;
 }
 
+/* 13 entries in each group of places, and a power of two of groups. */
+static void a_table_is_as_large_as_its_entries_need(void **state)
+{
+    static const struct {
+        uint32_t capacity, groups;
+    } rows[] = {{0, 1}, {1, 1}, {13, 1}, {14, 2}, {26, 2}, {27, 4}, {52, 4}, {53, 8}, {13 << 20, 1 << 20}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(tag_table_size(rows[i].capacity), rows[i].groups * sizeof(struct tag_group));
+}
+
 static void the_oldest_of_equal_tags_is_found(void **state)
 {
     struct fixture *fixture = make(8);
@@ -238,6 +248,7 @@ static void a_full_table_finds_what_a_search_of_all_entries_finds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_is_as_large_as_its_entries_need),
         cmocka_unit_test(the_oldest_of_equal_tags_is_found),
         cmocka_unit_test(the_order_of_posting_holds_across_masks),
         cmocka_unit_test(a_tag_with_bits_outside_its_mask_is_never_found),

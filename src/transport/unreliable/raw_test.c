@@ -217,6 +217,28 @@ static void a_header_that_cannot_be_segmented_is_refused(void **state)
     ends(rig, 7, IBV_WC_LOC_QP_OP_ERR);
 }
 
+/* The inner headers would have to be repeated, too. */
+static void a_tunnel_cannot_be_segmented(void **state)
+{
+    struct rig *rig = *state;
+    for (int tunnel = 0; tunnel < 2; tunnel++) {
+        struct frame_maker header = {0}, inner = {0};
+        frame_ethernet(&header, 1, 2, ETHER_TYPE_IPV4);
+        frame_ipv4(&header, UDP, 3, 4);
+        frame_udp(&header, 5, tunnel ? 4789 : 4788); /* VXLAN's port */
+        frame_word(&inner, 0x08000000);
+        frame_word(&inner, 0x123456 << 8);
+        frame_ethernet(&inner, 3, 4, ETHER_TYPE_IPV4);
+        frame_ipv4(&inner, TCP, 3, 4);
+        frame_tcp(&inner, 7, 8);
+        memcpy(rig->memory, inner.bytes, inner.length);
+        post_tso(1, &header, 200, 200);
+        assert_int_equal(sends_next(), !tunnel);
+        ends(rig, 1, tunnel ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_SUCCESS);
+        engine_resume(&engine);
+    }
+}
+
 static void what_has_begun_is_finished_while_draining(void **state)
 {
     struct rig *rig = *state;
@@ -331,6 +353,7 @@ int main(void)
         raw_script(draining_lets_work_wait),
         raw_script(large_data_goes_out_in_segments),
         raw_script(a_header_that_cannot_be_segmented_is_refused),
+        raw_script(a_tunnel_cannot_be_segmented),
         raw_script(what_has_begun_is_finished_while_draining),
         raw_script(a_frame_arrives_whole),
         raw_script(a_tag_is_stripped_into_the_completion),
