@@ -181,6 +181,21 @@ static void ipv4_fields(void **state)
     assert_true(matches(&specs, &maker));
 }
 
+/* Reserved, don't fragment, more fragments, from the header's most significant bit on. */
+static void each_flag_of_ipv4_is_its_bit(void **state)
+{
+    for (unsigned set = 0; set < 3; set++)
+        for (unsigned asked = 0; asked < 3; asked++) {
+            struct frame_maker maker = {0};
+            struct specs specs = {0};
+            frame_ethernet(&maker, 1, 2, ETHER_TYPE_IPV4);
+            frame_ipv4(&maker, UDP, 1, 2)[6] = (uint8_t)(0x80 >> set);
+            ADD(&specs, ipv4_ext, IBV_FLOW_SPEC_IPV4_EXT, .val.flags = (uint8_t)(1 << asked),
+                .mask.flags = (uint8_t)(1 << asked));
+            assert_int_equal(matches(&specs, &maker), set == asked);
+        }
+}
+
 static void ipv6_fields(void **state)
 {
     static const struct {
@@ -423,7 +438,7 @@ static void sizes_and_masks_that_no_header_has_are_refused(void **state)
     struct specs drop = {0}, tag = {0}, count = {0}, nobody = {0}, flags = {0}, inner = {0};
     struct ibv_counters counters;
     ADD(&drop, action_drop, IBV_FLOW_SPEC_ACTION_DROP, );
-    drop.bytes[offsetof(struct ibv_flow_spec_action_drop, size)] += 8;
+    drop.bytes[offsetof(struct ibv_flow_spec_action_drop, size)] -= 4;
     assert_int_equal(refusal(&drop), REASON_FLOW_SPEC);
     ADD(&tag, action_tag, IBV_FLOW_SPEC_ACTION_TAG, .tag_id = 1);
     tag.bytes[offsetof(struct ibv_flow_spec_action_tag, size)] -= 4;
@@ -460,6 +475,7 @@ int main(void)
         cmocka_unit_test(ethernet_fields),
         cmocka_unit_test(an_untagged_frame_has_no_tag_of_zero),
         cmocka_unit_test(ipv4_fields),
+        cmocka_unit_test(each_flag_of_ipv4_is_its_bit),
         cmocka_unit_test(ipv6_fields),
         cmocka_unit_test(ports_belong_to_their_protocol),
         cmocka_unit_test(all_headers_of_a_rule_must_match),
