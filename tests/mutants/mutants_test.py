@@ -6,9 +6,11 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
 import judge
 import mutant
 import page
+from patience import patience
 from sites import sites_of
 
 MADE_UP = """#define LIMIT 7 /* no place */
@@ -105,7 +107,7 @@ def the_test_of_the_same_name_comes_first():
 
 
 def run(script, **more):
-    return judge.run_test(dict(of_tests("x", **more)[0], cmd=["sh", "-c", script]), 5)
+    return judge.run_test(dict(of_tests("x", **more)[0], cmd=["sh", "-c", script]), patience(60))
 
 
 def a_test_that_fails_ends_by_a_signal_or_hangs_kills():
@@ -118,10 +120,10 @@ def a_test_that_fails_ends_by_a_signal_or_hangs_kills():
 
 def a_test_is_measured_once():
     tests, known = of_tests("x"), {"y": 3}
-    tests[0]["cmd"], tests[0]["timeout"] = ["true"], 5
+    tests[0]["cmd"], tests[0]["timeout"] = ["true"], patience(60)
     judge.measure(tests, known)
     first = known["x"]
-    assert 0 < first < 5, first
+    assert first > 0, first
     tests[0]["cmd"] = ["false"]
     judge.measure(tests, known)
     assert known == {"x": first, "y": 3}, known
