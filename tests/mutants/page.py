@@ -13,7 +13,7 @@ warns of it, or if the machine code is the same.
 Only the layer's own suites count (`SUITES` in `tests/mutants/copied.py`). A mutant that others would notice, such as `clients` or the
 builds with sanitizers, is not killed by that.
 
-- **killed**: a test fails, ends by a signal, or takes more than ten times as long as without the mutant. A test that has threads or processes must fail twice.
+- **killed**: a test fails, ends by a signal, or takes more than ten times as long as without the mutant. A test that has threads or processes must do so twice.
 - **equivalent**: no program can see a difference; the reason is given.
 - **left**: no test of the layer's suites sees it; the reason is given where there is one.
 
