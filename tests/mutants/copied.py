@@ -42,7 +42,9 @@ class Copy:
 
     def ninja(self, targets):
         """The output of a build that fails, or None."""
-        done = subprocess.run(["ninja", "-j", "1", "-C", self.build, *targets], capture_output=True, text=True)
+        # A compiler's cache would keep what nobody needs again; and a file that changes while it is read enters it with the wrong name.
+        environment = dict(os.environ, CCACHE_DISABLE="1")
+        done = subprocess.run(["ninja", "-j", "1", "-C", self.build, *targets], capture_output=True, text=True, env=environment)
         return done.stdout if done.returncode else None
 
     def introspect(self, what):

@@ -16,6 +16,7 @@ builds with sanitizers, is not killed by that.
 - **killed**: a test fails, ends by a signal, or takes more than ten times as long as without the mutant. A test that has threads or processes must do so twice.
 - **equivalent**: no program can see a difference; the reason is given.
 - **left**: no test of the layer's suites sees it; the reason is given where there is one.
+- **not judged**: the run was stopped before. `make mutants` goes on there, and writes this page anew.
 
 %(sum)s
 
