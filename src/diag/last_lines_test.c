@@ -97,10 +97,10 @@ static void leave_line(unsigned slot, const char *text, uid_t user)
 static int read_own_alone(void *context)
 {
     const pid_t *process = context;
-    char line[LAST_LINES_TEXT];
-    if (!last_lines_find(directory, *process, 5, "of its own", line))
+    struct last_lines_found found;
+    if (!last_lines_find(directory, *process, 5, "of its own", &found))
         return 1;
-    return last_lines_find(directory, *process, 6, "of another", line) ? 2 : 0;
+    return last_lines_find(directory, *process, 6, "of another", &found) ? 2 : 0;
 }
 
 /* In a user namespace that shows both by one number. */
