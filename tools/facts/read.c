@@ -184,6 +184,21 @@ const struct fact *facts_at(const struct facts_kind *kind, size_t at)
     return fact;
 }
 
+const json_t *facts_member(const struct facts_kind *kind, const json_t *object, size_t at)
+{
+    return json_object_get(object, facts_at(kind, at)->name);
+}
+
+json_t *facts_pick(const struct facts_kind *kind, const json_t *object, const size_t *at, size_t count)
+{
+    json_t *picked = json_object();
+    for (size_t i = 0; i < count; i++) {
+        const char *name = facts_at(kind, at[i])->name;
+        json_object_set(picked, name, json_object_get(object, name));
+    }
+    return picked;
+}
+
 size_t facts_count(const struct fact_inner *list)
 {
     return json_array_size(facts_json(list));

@@ -29,6 +29,12 @@ bool facts_read_at(const struct facts_kind *, const struct fact_inner *list, siz
 /* The line of the list about the member at this offset of the kind's struct. */
 const struct fact *facts_at(const struct facts_kind *, size_t at);
 
+/* The member of an object for the fact at this offset, as it is; NULL: there is none. */
+const json_t *facts_member(const struct facts_kind *, const json_t *object, size_t at);
+
+/* A copy of the object with these members only. */
+json_t *facts_pick(const struct facts_kind *, const json_t *object, const size_t *at, size_t count);
+
 /* Room for the facts of any kind. */
 union facts_any {
     struct facts_process process;

@@ -101,3 +101,12 @@ uint64_t seen_part(const struct fact_inner *traffic, enum event event)
     const json_t *parts = json_object_get(facts_json(traffic), event_lines[event].key);
     return port_total(json_object_get(parts, event_lines[event].part));
 }
+
+uint64_t seen_sum(const struct fact_inner *traffic, enum event_sum sum)
+{
+    unsigned at = 0;
+    while (at + 1 < event_counters_count &&
+           (event_counters[at].form != COUNTER_SUM || event_counters[at].index != (unsigned)sum))
+        at++;
+    return port_total(json_object_get(facts_json(traffic), event_counters[at].key));
+}

@@ -35,6 +35,8 @@ const struct facts_identifier *seen_identifier(const struct seen_process *, uint
  */
 uint64_t seen_count(const struct fact_inner *traffic, enum event event);
 
+uint64_t seen_sum(const struct fact_inner *traffic, enum event_sum sum);
+
 /* The same of one part. */
 uint64_t seen_part(const struct fact_inner *traffic, enum event event);
 

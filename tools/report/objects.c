@@ -249,20 +249,13 @@ void objects_print(const json_t *reports, const char *name)
     print_view(reports, &views[1]);
 }
 
-/* Copies a member of a report, if it has it. */
-static void pick_fact(json_t *to, const json_t *report, size_t at)
-{
-    const char *name = facts_at(&facts_of_process, at)->name;
-    json_object_set(to, name, json_object_get(report, name));
-}
-
 /* How many objects of each kind there are. */
 static json_t *count_objects(const json_t *report)
 {
     json_t *counts = json_object();
     for (int i = 0; i < COLUMNS && views->columns[i].title; i++) {
         const char *name = facts_at(&facts_of_process, views->columns[i].at)->name;
-        const json_t *list = json_object_get(report, name);
+        const json_t *list = facts_member(&facts_of_process, report, views->columns[i].at);
         if (json_is_array(list))
             json_object_set_new(counts, name, json_integer((json_int_t)json_array_size(list)));
     }
@@ -272,17 +265,13 @@ static json_t *count_objects(const json_t *report)
 /* The members that identify the process and its answer, and one list. */
 static json_t *pick(const json_t *report, const struct view *view)
 {
-    static const size_t always[] = {offsetof(struct facts_process, pid), offsetof(struct facts_process, program),
-                                    offsetof(struct facts_process, answers), offsetof(struct facts_process, busy),
-                                    offsetof(struct facts_process, devices)};
-    json_t *picked = json_object();
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        pick_fact(picked, report, always[i]);
+    const size_t members[] = {offsetof(struct facts_process, pid),     offsetof(struct facts_process, program),
+                              offsetof(struct facts_process, answers), offsetof(struct facts_process, busy),
+                              offsetof(struct facts_process, devices), view->list};
+    json_t *picked = facts_pick(&facts_of_process, report, members, 6);
     if (view == views)
         json_object_set_new(picked, facts_at(&facts_of_process, offsetof(struct facts_process, objects))->name,
                             count_objects(report));
-    else
-        pick_fact(picked, report, view->list);
     return picked;
 }
 

@@ -8,9 +8,10 @@
 #include <time.h>
 
 #include "command.h"
+#include "counters/port.h"
 #include "counters/prometheus.h"
 #include "events/lines.h"
-#include "facts/read.h"
+#include "facts/seen.h"
 #include "meeting.h"
 #include "objects.h"
 #include "print/table.h"
@@ -18,77 +19,57 @@
 
 enum { LINES_A_PAGE = 20, TEXT = 512 };
 
-/* The columns of the line each second: keys of events.def, with their widths. */
+/* The columns of the line each second: events, or sums in millions, with their widths. */
 static const struct rate {
-    const char *title, *key;
+    const char *title;
     int width;
-    bool millions;
+    enum event event;
+    enum event_sum sum; /* EVENT_SUM_NONE: it counts the event */
 } rates[] = {
-    {"sent/s", "sent", 7},
-    {"rcvd/s", "received", 7},
-    {"MBout/s", "bytes_sent", 7, true},
-    {"MBin/s", "bytes_received", 7, true},
-    {"repeat", "repeated", 6},
-    {"tmouts", "timeouts", 6},
-    {"naks", "naks_received", 5},
-    {"rnrs", "rnrs_received", 5},
-    {"cnps", "cnps_received", 4},
-    {"drops", "dropped", 5},
-    {"fault", "faults", 5},
+    {"sent/s", 7, EVENT_PACKET_SENT, EVENT_SUM_NONE},
+    {"rcvd/s", 7, EVENT_PACKET_RECEIVED, EVENT_SUM_NONE},
+    {"MBout/s", 7, 0, EVENT_SUM_BYTES_SENT},
+    {"MBin/s", 7, 0, EVENT_SUM_BYTES_RECEIVED},
+    {"repeat", 6, EVENT_RETRANSMITTED, EVENT_SUM_NONE},
+    {"tmouts", 6, EVENT_ACK_TIMEOUT, EVENT_SUM_NONE},
+    {"naks", 5, EVENT_NAK_RECEIVED, EVENT_SUM_NONE},
+    {"rnrs", 5, EVENT_RNR_RECEIVED, EVENT_SUM_NONE},
+    {"cnps", 4, EVENT_CNP_RECEIVED, EVENT_SUM_NONE},
+    {"drops", 5, EVENT_PACKET_DROPPED, EVENT_SUM_NONE},
+    {"fault", 5, EVENT_FRAME_LOST, EVENT_SUM_NONE},
 };
 
 enum { RATES = sizeof rates / sizeof *rates };
 
 struct sample {
-    json_int_t count[RATES];
+    int64_t count[RATES];
 };
-
-/* A number, or the sum of an object of numbers. Nothing in a report is trusted. */
-static json_int_t sum(const json_t *value)
-{
-    json_int_t total = json_integer_value(value);
-    const char *key;
-    json_t *each;
-    json_object_foreach((json_t *)value, key, each) total += json_integer_value(each);
-    return total;
-}
 
 static void add(struct sample *sample, const json_t *traffic, int sign)
 {
+    const struct fact_inner counts = {.of = traffic};
     for (int i = 0; i < RATES; i++)
-        sample->count[i] += sign * sum(json_object_get(traffic, rates[i].key));
+        sample->count[i] += sign * (int64_t)(rates[i].sum == EVENT_SUM_NONE ? seen_count(&counts, rates[i].event)
+                                                                            : seen_sum(&counts, rates[i].sum));
 }
 
-static void add_process(struct sample *sample, const json_t *report, int sign)
+static void add_process(struct sample *sample, const struct seen_process *process, int sign)
 {
-    const json_t *device;
-    size_t i;
-    json_array_foreach(json_object_get(report, "traffic"), i, device) add(sample, device, sign);
-    add(sample, json_object_get(report, "strays"), sign);
-}
-
-/* The report of the same process; NULL: there was none. */
-static const json_t *find(const json_t *reports, const json_t *wanted)
-{
-    const json_t *report;
-    size_t i;
-    json_array_foreach(reports, i, report) if (json_equal(json_object_get(report, "pid"),
-                                                          json_object_get(wanted, "pid"))) return report;
-    return NULL;
+    const json_t *devices = facts_json(&process->own.traffic);
+    for (size_t i = 0; i < json_array_size(devices); i++)
+        add(sample, json_array_get(devices, i), sign);
+    add(sample, facts_json(&process->own.strays), sign);
 }
 
 /* The counts that have been added since. A process that did not answer this time, or the time before, adds nothing. */
-static struct sample difference(const json_t *before, const json_t *now)
+static struct sample difference(const struct seen *before, const struct seen *now)
 {
     struct sample sample = {0};
-    const json_t *report;
-    size_t i;
-    json_array_foreach(now, i, report)
-    {
-        const json_t *old = find(before, report);
-        if (!json_object_get(report, "traffic") || (old && !json_object_get(old, "traffic")))
+    for (size_t i = 0; i < now->count; i++) {
+        const struct seen_process *process = &now->processes[i], *old = seen_find(before, process->own.pid.value);
+        if (!process->own.traffic.of || (old && !old->own.traffic.of))
             continue;
-        add_process(&sample, report, 1);
+        add_process(&sample, process, 1);
         if (old)
             add_process(&sample, old, -1);
     }
@@ -96,13 +77,6 @@ static struct sample difference(const json_t *before, const json_t *now)
 }
 
 /* --- a table of totals */
-
-static void add_process_cells(struct table *table, const json_t *report)
-{
-    struct facts_process process;
-    facts_read(&facts_of_process, report, &process);
-    objects_add_process(table, &process);
-}
 
 /* "RC SEND_ONLY 5, RC ACKNOWLEDGE 5"; reasons likewise */
 static void describe(const json_t *packets, char text[TEXT])
@@ -138,14 +112,14 @@ static void add_titles(struct table *table)
             table_add(table, "%s", counter->column);
 }
 
-static void add_row(struct table *table, const json_t *report, const char *what, const json_t *traffic)
+static void add_row(struct table *table, const struct facts_process *process, const char *what, const json_t *traffic)
 {
     char text[TEXT];
     const struct event_counter *counter;
-    add_process_cells(table, report);
+    objects_add_process(table, process);
     table_add(table, "%s", what);
     for (unsigned at = 0; (counter = next_column(&at, false));)
-        table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counter->key)));
+        table_add(table, "%" JSON_INTEGER_FORMAT, (json_int_t)port_total(json_object_get(traffic, counter->key)));
     for (unsigned at = 0; (counter = next_column(&at, true));) {
         describe(json_object_get(traffic, counter->key), text);
         table_add(table, "%s", text);
@@ -163,109 +137,97 @@ static size_t count_columns(void)
 
 /* --- one counter a line */
 
-static void add_line(struct table *table, const json_t *report, const char *what, const char *counter, const char *part,
-                     json_int_t value)
+static void add_line(struct table *table, const struct facts_process *process, const char *what, const char *counter,
+                     const char *part, json_int_t value)
 {
-    add_process_cells(table, report);
+    objects_add_process(table, process);
     table_add(table, "%s", what);
     table_add(table, "%" JSON_INTEGER_FORMAT, value);
     table_add(table, "%s%s%s", counter, part ? " " : "", part ? part : "");
 }
 
 /* All that is a number, and each part of what is counted by operation, by kind or by the name of a reason. */
-static void add_lines(struct table *table, const json_t *report, const char *what, const json_t *traffic)
+static void add_lines(struct table *table, const struct facts_process *process, const char *what, const json_t *traffic)
 {
     const char *counter, *part;
     json_t *value, *each;
     json_object_foreach((json_t *)traffic, counter, value)
     {
         if (json_is_integer(value))
-            add_line(table, report, what, counter, NULL, json_integer_value(value));
+            add_line(table, process, what, counter, NULL, json_integer_value(value));
         else if (strcmp(counter, "dropped") != 0) /* which stand by name among the reasons */
             json_object_foreach(value, part, each)
-                add_line(table, report, what, counter, part, json_integer_value(each));
+                add_line(table, process, what, counter, part, json_integer_value(each));
     }
 }
 
 /* --- of each device or queue pair */
 
 /* One of add_row and add_lines. */
-typedef void counts_adder(struct table *, const json_t *report, const char *what, const json_t *traffic);
+typedef void counts_adder(struct table *, const struct facts_process *process, const char *what, const json_t *traffic);
 
-static void add_devices(struct table *table, const json_t *report, counts_adder *add_counts)
+static void add_devices(struct table *table, const struct facts_process *process, counts_adder *add_counts)
 {
-    const json_t *device;
-    size_t i;
-    json_array_foreach(json_object_get(report, "traffic"), i, device)
-    {
-        const char *name = json_string_value(json_object_get(device, "device"));
-        add_counts(table, report, name ? name : "-", device);
-    }
-    const json_t *strays = json_object_get(report, "strays");
-    if (sum(json_object_get(strays, "received")) || sum(json_object_get(strays, "dropped")))
-        add_counts(table, report, "strays", strays);
+    const json_t *devices = facts_json(&process->traffic), *strays = facts_json(&process->strays);
+    for (size_t i = 0; i < json_array_size(devices); i++)
+        add_counts(table, process, port_device(json_array_get(devices, i)), json_array_get(devices, i));
+    if (seen_count(&process->strays, EVENT_PACKET_RECEIVED) || seen_count(&process->strays, EVENT_PACKET_DROPPED))
+        add_counts(table, process, "strays", strays);
 }
 
-static void add_queue_pairs(struct table *table, const json_t *report, counts_adder *add_counts)
+static void add_queue_pairs(struct table *table, const struct seen_process *process, counts_adder *add_counts)
 {
-    const json_t *qp;
-    size_t i;
-    json_array_foreach(json_object_get(report, "qps"), i, qp)
-    {
+    for (size_t i = 0; i < process->qp_count; i++) {
         char name[32];
-        snprintf(name, sizeof name, "0x%llx", (unsigned long long)json_integer_value(json_object_get(qp, "number")));
-        add_counts(table, report, name, json_object_get(qp, "traffic"));
+        snprintf(name, sizeof name, "0x%llx", (unsigned long long)process->qps[i].number.value);
+        add_counts(table, &process->own, name, facts_json(&process->qps[i].traffic));
     }
 }
 
 /* A process that is stopped, of another user or making objects right now: without a row it would look idle. */
-static void add_untold(struct table *table, const json_t *report)
+static void add_untold(struct table *table, const struct facts_process *process)
 {
-    add_process_cells(table, report);
+    objects_add_process(table, process);
     for (size_t column = 2; column < table->columns; column++)
         table_add(table, "-");
 }
 
-static void add_processes(struct table *table, const json_t *reports, bool queue_pairs, counts_adder *add_counts)
+static void add_processes(struct table *table, const struct seen *seen, bool queue_pairs, counts_adder *add_counts)
 {
-    const json_t *report;
-    size_t i;
-    json_array_foreach(reports, i, report)
-    {
-        if (!json_object_get(report, "traffic"))
-            add_untold(table, report);
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct seen_process *process = &seen->processes[i];
+        if (!process->own.traffic.of)
+            add_untold(table, &process->own);
         else if (queue_pairs)
-            add_queue_pairs(table, report, add_counts);
+            add_queue_pairs(table, process, add_counts);
         else
-            add_devices(table, report, add_counts);
+            add_devices(table, &process->own, add_counts);
     }
 }
 
-static void print_totals(const json_t *reports, bool queue_pairs)
+static void print_totals(const struct seen *seen, bool queue_pairs)
 {
     struct table table = {.columns = count_columns() + 3, .wraps = true};
     table_add(&table, "PID");
     table_add(&table, "PROGRAM");
     table_add(&table, queue_pairs ? "QP" : "DEVICE");
     add_titles(&table);
-    add_processes(&table, reports, queue_pairs, add_row);
+    add_processes(&table, seen, queue_pairs, add_row);
     table_print(&table, stdout);
 }
 
 /* Those of calls, of adverse behaviours and of librdmacm are no device's. */
-static void add_of_processes(struct table *table, const json_t *reports)
+static void add_of_processes(struct table *table, const struct seen *seen)
 {
-    const json_t *report;
-    size_t i;
-    json_array_foreach(reports, i, report)
-    {
-        add_lines(table, report, "calls", json_object_get(report, "calls"));
-        add_lines(table, report, "adverse", json_object_get(report, "adverse"));
-        add_lines(table, report, "connections", json_object_get(report, "messages"));
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct facts_process *process = &seen->processes[i].own;
+        add_lines(table, process, "calls", facts_json(&process->calls));
+        add_lines(table, process, "adverse", facts_json(&process->adverse));
+        add_lines(table, process, "connections", facts_json(&process->messages));
     }
 }
 
-static void print_lines(const json_t *reports, bool queue_pairs)
+static void print_lines(const struct seen *seen, bool queue_pairs)
 {
     struct table table = {.columns = 5};
     table_add(&table, "PID");
@@ -273,32 +235,40 @@ static void print_lines(const json_t *reports, bool queue_pairs)
     table_add(&table, queue_pairs ? "QP" : "DEVICE");
     table_add(&table, "COUNT");
     table_add(&table, "COUNTER");
-    add_processes(&table, reports, queue_pairs, add_lines);
+    add_processes(&table, seen, queue_pairs, add_lines);
     if (!queue_pairs)
-        add_of_processes(&table, reports);
+        add_of_processes(&table, seen);
     table_print(&table, stdout);
 }
 
 /* --- as it changes */
 
+#define AT(kind, name) offsetof(struct facts_##kind, name)
+
+/* The traffic is null where the queue pair was busy. */
+static json_t *pick_pair(const json_t *qp)
+{
+    const struct facts_kind *kind = &facts_of_qp;
+    return json_pack("{s:O?, s:O?}", facts_at(kind, AT(qp, number))->name, facts_member(kind, qp, AT(qp, number)),
+                     facts_at(kind, AT(qp, traffic))->name, facts_member(kind, qp, AT(qp, traffic)));
+}
+
 /* All that is counted of a process, without its objects. */
 static void print_json(const json_t *reports)
 {
-    static const char *const keys[] = {"pid",    "program", "answers", "busy",    "traffic",
-                                       "strays", "calls",   "adverse", "messages"};
-    json_t *all = json_array(), *report, *qp;
-    size_t i, j;
-    json_array_foreach((json_t *)reports, i, report)
-    {
-        json_t *process = json_object(), *list = json_object_get(report, "qps"), *qps = json_array();
-        for (size_t key = 0; key < sizeof keys / sizeof *keys; key++)
-            json_object_set(process, keys[key], json_object_get(report, keys[key]));
-        json_array_foreach(list, j, qp)
-            json_array_append_new(qps, json_pack("{s:O?, s:O?}", "number", json_object_get(qp, "number"), "traffic",
-                                                 json_object_get(qp, "traffic")));
-        if (list)
-            json_object_set(process, "qps", qps);
-        json_decref(qps);
+    static const size_t facts[] = {AT(process, pid),   AT(process, program), AT(process, answers),
+                                   AT(process, busy),  AT(process, traffic), AT(process, strays),
+                                   AT(process, calls), AT(process, adverse), AT(process, messages)};
+    json_t *all = json_array();
+    for (size_t i = 0; i < json_array_size(reports); i++) {
+        const json_t *report = json_array_get(reports, i);
+        json_t *process = facts_pick(&facts_of_process, report, facts, sizeof facts / sizeof *facts);
+        const json_t *list = facts_member(&facts_of_process, report, AT(process, qps));
+        json_t *qps = list ? json_array() : NULL;
+        for (size_t k = 0; k < json_array_size(list); k++)
+            json_array_append_new(qps, pick_pair(json_array_get(list, k)));
+        if (qps)
+            json_object_set_new(process, facts_at(&facts_of_process, AT(process, qps))->name, qps);
         json_array_append_new(all, process);
     }
     json_dumpf(all, stdout, JSON_COMPACT);
@@ -308,7 +278,10 @@ static void print_json(const json_t *reports)
 
 static void print_rates(const json_t *before, const json_t *now, unsigned long number)
 {
-    struct sample sample = difference(before, now);
+    struct seen first = seen_begin(before), second = seen_begin(now);
+    struct sample sample = difference(&first, &second);
+    seen_end(&first);
+    seen_end(&second);
     if (number % LINES_A_PAGE == 0) {
         fputs("procs", stdout);
         for (int i = 0; i < RATES; i++)
@@ -317,7 +290,7 @@ static void print_rates(const json_t *before, const json_t *now, unsigned long n
     }
     printf("%5zu", json_array_size(now));
     for (int i = 0; i < RATES; i++)
-        if (rates[i].millions)
+        if (rates[i].sum != EVENT_SUM_NONE)
             printf(" %*.1f", rates[i].width, (double)sample.count[i] / 1e6);
         else
             printf(" %*lld", rates[i].width, (long long)sample.count[i]);
@@ -376,8 +349,11 @@ static int once(const char *directory, bool as_json, bool queue_pairs, bool line
         print_json(reports);
     else if (!json_array_size(reports))
         puts(MEETING_NONE);
-    else
-        (lines ? print_lines : print_totals)(reports, queue_pairs);
+    else {
+        struct seen seen = seen_begin(reports);
+        (lines ? print_lines : print_totals)(&seen, queue_pairs);
+        seen_end(&seen);
+    }
     json_decref(reports);
     return reports ? EXIT_OK : EXIT_NEGATIVE;
 }

@@ -1,74 +1,84 @@
 #include "why/connection_story.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "facts/read.h"
 #include "report/reports.h"
 #include "why/connection_words.h"
 #include "why/story.h"
 
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
+/* An end, read: its process, and its record of the identifier. */
+struct partner {
+    struct facts_connected end;
+    struct facts_connection record;
+};
 
-static const json_t *id_of(const json_t *end)
+static struct partner read_partner(const json_t *json)
 {
-    return json_object_get(end, "id");
+    struct partner partner;
+    facts_read(&facts_of_connected, json, &partner.end);
+    facts_read(&facts_of_connection, facts_json(&partner.end.id), &partner.record);
+    return partner;
 }
 
 /* -- what is known: lines that processes have left, and answers of live ones */
 
-static bool is_wanted(const json_t *end, const struct connection_question *question)
+static bool is_wanted(const json_t *json, const struct connection_question *question)
 {
-    return json_is_object(id_of(end)) &&
-           (question->all || (unsigned long)number_of(id_of(end), "number") == question->number) &&
-           (!question->pid || number_of(end, "pid") == question->pid);
+    struct partner end = read_partner(json);
+    return end.end.id.of && (question->all || end.record.number.value == question->number) &&
+           (!question->pid || end.end.pid.value == (uint64_t)question->pid);
 }
 
-static json_t *ask(const char *directory, const char *what, json_int_t number)
+static json_t *ask(const char *directory, const char *what, uint64_t number)
 {
     char request[48];
-    snprintf(request, sizeof request, "events %s %" JSON_INTEGER_FORMAT, what, number);
+    snprintf(request, sizeof request, "events %s %" PRIu64, what, number);
     return directory ? reports_ask_all(directory, request) : json_array();
 }
 
-/* Returns whether this is the story of one that is in the list already, where the later one stands. */
-static bool is_same(const json_t *one, const json_t *other)
+/* Returns whether both are stories of one identifier. */
+static bool is_same(const struct partner *one, const struct partner *other)
 {
-    return number_of(one, "pid") == number_of(other, "pid") &&
-           number_of(id_of(one), "number") == number_of(id_of(other), "number");
+    return one->end.pid.value == other->end.pid.value && one->record.number.value == other->record.number.value;
 }
 
+/* A later story of the same identifier is in the list. */
 static bool is_later_in(const json_t *list, size_t at)
 {
-    const json_t *end = json_array_get(list, at);
-    for (size_t i = at + 1; i < json_array_size(list); i++)
-        if (is_same(end, json_array_get(list, i)))
+    struct partner end = read_partner(json_array_get(list, at));
+    for (size_t i = at + 1; i < json_array_size(list); i++) {
+        struct partner later = read_partner(json_array_get(list, i));
+        if (is_same(&end, &later))
             return true;
+    }
     return false;
 }
 
 /* -- the other end: one that was rejected has not learned its peer's communication ID */
 
-static bool are_partners(const json_t *own, const json_t *other)
+static bool are_partners(const struct partner *own, const json_t *json)
 {
-    json_int_t here = number_of(id_of(own), "communication_id"), there = number_of(id_of(own), "peer_communication_id");
-    return !is_same(own, other) && ((here && number_of(id_of(other), "peer_communication_id") == here) ||
-                                    (there && number_of(id_of(other), "communication_id") == there));
+    struct partner other = read_partner(json);
+    uint64_t here = own->record.communication_id.value, there = own->record.peer_communication_id.value;
+    return !is_same(own, &other) && ((here && other.record.peer_communication_id.value == here) ||
+                                     (there && other.record.communication_id.value == there));
 }
 
-static json_t *find_partner(const char *directory, const json_t *own, const json_t *lines)
+static json_t *find_partner(const char *directory, const json_t *json, const json_t *lines)
 {
-    json_int_t here = number_of(id_of(own), "communication_id"), there = number_of(id_of(own), "peer_communication_id");
+    struct partner own = read_partner(json);
+    uint64_t here = own.record.communication_id.value, there = own.record.peer_communication_id.value;
     json_t *answers = here ? ask(directory, "partner", here) : json_array(), *answer, *found = NULL;
     json_t *more = there ? ask(directory, "communication", there) : json_array();
     json_array_extend(answers, more);
     json_decref(more);
     size_t i;
-    json_array_foreach(answers, i, answer) if (are_partners(own, answer)) found = answer;
+    json_array_foreach(answers, i, answer) if (are_partners(&own, answer)) found = answer;
     for (i = json_array_size(lines); i-- && !found;)
-        if (are_partners(own, json_array_get(lines, i)))
+        if (are_partners(&own, json_array_get(lines, i)))
             found = json_array_get(lines, i);
     json_incref(found);
     json_decref(answers);
@@ -94,7 +104,7 @@ static json_t *find_all(const struct connection_question *question, const json_t
     size_t i;
     json_t *end, *found = json_array();
     if (!question->all && !question->last && !question->from) {
-        json_t *answers = ask(question->directory, "id", (json_int_t)question->number);
+        json_t *answers = ask(question->directory, "id", question->number);
         json_array_foreach(answers, i, end) if (is_wanted(end, question)) json_array_append(found, end);
         json_decref(answers);
     }

@@ -9,6 +9,7 @@
 #include "diag/clean.h"
 #include "diag/diag.h"
 #include "events/lines.h"
+#include "facts/record.h"
 #include "print/emit.h"
 #include "print/screen.h"
 #include "report/lost_event.h"
@@ -68,11 +69,11 @@ static void tell_srq(json_t *list, const json_t *json)
 
 /* -- what happened to it */
 
-static const char *meaning_of(const char *event)
+static const char *meaning_of(const json_t *record)
 {
-    for (unsigned i = 0; i < EVENT_KINDS; i++)
-        if (!strcmp(event_lines[i].name, event))
-            return event_lines[i].meaning;
+    for (enum event event = 0; event < EVENT_KINDS; event++)
+        if (record_is(record, event))
+            return event_lines[event].meaning;
     return "";
 }
 
@@ -111,10 +112,10 @@ static void write_fields(const json_t *event, char *text, size_t size)
 void happened_tell(json_t *list, const json_t *event)
 {
     char text[SENTENCE], fields[256];
-    const char *meaning = meaning_of(text_of(event, "event"));
-    const json_t *reason = json_object_get(event, "reason");
-    const char *sentence = json_integer_value(reason) ? reason_sentence((unsigned)json_integer_value(reason)) : NULL;
-    size_t length = happened_time(number_of(event, "time"), text, sizeof text);
+    const char *meaning = meaning_of(event);
+    unsigned reason = (unsigned)record_number(event, EVENT_FIELD_REASON);
+    const char *sentence = reason ? reason_sentence(reason) : NULL;
+    size_t length = happened_time(record_time(event), text, sizeof text);
     write_fields(event, fields, sizeof fields);
     snprintf(text + length, sizeof text - length, "%.*s%s%s%s", (int)strcspn(meaning, "."), meaning, fields,
              sentence ? ": " : ".", sentence ? sentence : "");
