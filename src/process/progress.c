@@ -130,6 +130,15 @@ static inline bool take_packet(struct round *round, struct endpoint_arrival *arr
     return true;
 }
 
+/* Packets for a queue pair that was destroyed are usual. For a number that was never given out they show a mistake of
+ * the peer's, and come once only where its timeout is 0. */
+cold static void note_number(struct process *process, uint32_t number)
+{
+    if (log_wanted(LOG_WARN) && !log_shown(LOG_INFO) && qpns_is_strange(process->numbers, number))
+        log_reason(LOG_WARN, REASON_PACKET_NO_QP, "qp 0x%x, a number that this process never gave a queue pair",
+                   number);
+}
+
 /* Datagrams of a connection come from one port, those for no queue pair of a connection from any. */
 static bool take_datagram(void *context, const struct udp_arrival *from)
 {
@@ -137,9 +146,11 @@ static bool take_datagram(void *context, const struct udp_arrival *from)
     const struct packet *packet = from->packet;
     if (take_packet(round, &(struct endpoint_arrival){.from = *from}))
         return op_service(packet->opcode) != SERVICE_UD;
-    if (!forward_datagram(round->process, from, packet->destination))
-        traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP, "qp 0x%x from the network",
-                      packet->destination);
+    if (forward_datagram(round->process, from, packet->destination))
+        return false;
+    traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP, "qp 0x%x from the network",
+                  packet->destination);
+    note_number(round->process, packet->destination);
     return false;
 }
 
@@ -187,6 +198,7 @@ cold static void take_packet_slow(struct round *round, struct endpoint_arrival *
         return;
     traffic_stray(&round->process->traffic, packet, NULL, REASON_PACKET_NO_QP, "qp 0x%x from process %d",
                   packet->destination, (int)arrival->peer->pid);
+    note_number(round->process, packet->destination);
 }
 
 /* A decoded packet from either way. If it came from the network through another process, `forwarded` is not NULL. */

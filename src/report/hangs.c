@@ -6,6 +6,7 @@
 #include "diag/log_room.h"
 #include "process/process.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/ask/qp_waits.h"
 #include "verbs/context/context.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/comp_channel.h"
@@ -30,6 +31,7 @@ struct hangs {
     struct hang list[HANGS_MOST];
     unsigned count;
     bool untold;                     /* something waits that was not logged */
+    bool asked;                      /* a peer's process, in this look */
     uint32_t waiting[HANGS_STORIES]; /* numbers of queue pairs whose completions wait */
     unsigned waiting_count;
 };
@@ -54,13 +56,6 @@ static bool add(struct hangs *hangs, struct hang now)
     return old && !old->told;
 }
 
-/* Of none that was posted since its last reset a completion came or will come, and all have ended. */
-static bool is_mute(const struct qp *qp)
-{
-    return (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) && qp->sends.posted && !qp->sends.signal_all &&
-           qp->sends.unsignalled == qp->sends.posted && !atomic_load(&qp->sends.retired);
-}
-
 /* An object that is busy stays what it was. */
 static void keep_busy(struct hangs *hangs, uint32_t handle, enum reason reason)
 {
@@ -78,20 +73,44 @@ static void keep_story_of_missing_receive(struct hangs *hangs, uint32_t handle, 
         qp_story_wait(qp);
 }
 
+static void look_for_completion(struct hangs *hangs, uint32_t handle, struct qp *qp)
+{
+    struct hang now = {handle, qp->sends.posted, REASON_NO_COMPLETION, false};
+    if (!qp_waits_for_completion(qp) || !add(hangs, now))
+        return;
+    qp_story_wait(qp);
+    qp_waits_tell_completion(qp);
+}
+
+/* The peer's process is asked at the first look, one process in each, and the second has its answer. */
+static void look_for_response(struct hangs *hangs, uint32_t handle, struct qp *qp)
+{
+    struct hang now = {handle, 0, REASON_RETRY_EXCEEDED, false};
+    if (!qp_waits_for_response(qp, &now.value))
+        return;
+    bool again = find_before(&now);
+    if (add(hangs, now)) {
+        qp_story_wait(qp);
+        qp_waits_tell_response(qp);
+    } else if (!again && !hangs->asked) {
+        hangs->asked = true;
+        qp_waits_ask(qp);
+    }
+}
+
 static void look_at_qp(struct hangs *hangs, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
     if (!lock_try(&qp->lock)) {
         keep_busy(hangs, object->handle, REASON_NO_COMPLETION);
         keep_busy(hangs, object->handle, REASON_RECEIVER_NOT_READY);
+        keep_busy(hangs, object->handle, REASON_RETRY_EXCEEDED);
         return;
     }
-    struct hang now = {object->handle, qp->sends.posted, REASON_NO_COMPLETION, false};
-    bool mute = is_mute(qp);
+    look_for_completion(hangs, object->handle, qp);
+    look_for_response(hangs, object->handle, qp);
     keep_story_of_missing_receive(hangs, object->handle, qp);
     lock_release(&qp->lock);
-    if (mute && add(hangs, now))
-        log_reason(LOG_WARN, REASON_NO_COMPLETION, "qp 0x%x: %u work requests, none signalled", qp->number, now.value);
 }
 
 static void look_at_cq(struct hangs *hangs, const struct object *object)

@@ -18,6 +18,7 @@ struct number_block {
     unsigned cursor; /* where the search for a free number begins: at random, then behind the last one given */
     TAILQ_ENTRY(number_block) next;
     _Atomic(void *) objects[NODE_BLOCK];
+    atomic_bool known[NODE_BLOCK]; /* an object had the number, or it was asked for */
 };
 
 typedef _Atomic(struct number_block *) block_slot;
@@ -92,6 +93,7 @@ int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_
     while (atomic_load(&block->objects[block->cursor % NODE_BLOCK]))
         block->cursor++;
     *number = block->first + block->cursor % NODE_BLOCK;
+    atomic_store(&block->known[block->cursor % NODE_BLOCK], true);
     atomic_store(&block->objects[block->cursor++ % NODE_BLOCK], object);
     if (++block->used == NODE_BLOCK) {
         TAILQ_REMOVE(&table->free, block, next);
@@ -117,6 +119,13 @@ void *qpns_find(const struct qpn_table *table, uint32_t number)
         return NULL;
     struct number_block *block = atomic_load_explicit(&blocks[(number & 0xffffff) / NODE_BLOCK], memory_order_acquire);
     return block ? atomic_load_explicit(&block->objects[number % NODE_BLOCK], memory_order_acquire) : NULL;
+}
+
+bool qpns_is_strange(struct qpn_table *table, uint32_t number)
+{
+    block_slot *blocks = atomic_load_explicit(&table->blocks, memory_order_acquire);
+    struct number_block *block = blocks ? atomic_load(&blocks[(number & 0xffffff) / NODE_BLOCK]) : NULL;
+    return block && !atomic_exchange(&block->known[number % NODE_BLOCK], true);
 }
 
 static void visit_block(struct number_block *block, void (*visit)(void *, void *), void *context)

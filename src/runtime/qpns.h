@@ -20,6 +20,9 @@ void qpns_remove(struct qpn_table *, uint32_t number);
 /* Calls visit for every object. Under process->progress. */
 void qpns_each(const struct qpn_table *, void (*visit)(void *object, void *context), void *context);
 
+/* Returns true if the number is one of this process's blocks, and no object ever had it: once for each number. */
+bool qpns_is_strange(struct qpn_table *, uint32_t number);
+
 /* NULL when nothing here has the number. Under process->progress, or what else keeps the object from being freed. */
 void *qpns_find(const struct qpn_table *, uint32_t number);
 

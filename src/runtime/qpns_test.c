@@ -65,6 +65,21 @@ static void a_number_is_not_given_again_at_once(void **state)
     qpns_destroy(table);
 }
 
+/* A packet for the number of a queue pair that was destroyed is usual, as its peer goes on for a while. */
+static void a_number_that_was_never_given_is_strange_once(void **state)
+{
+    struct qpn_table *table = begin();
+    assert_false(qpns_is_strange(table, FIRST));
+    uint32_t given = enter(table, &objects[0]), other = given == FIRST ? FIRST + 1 : FIRST;
+    assert_false(qpns_is_strange(table, given));
+    qpns_remove(table, given);
+    assert_false(qpns_is_strange(table, given));
+    assert_true(qpns_is_strange(table, other));
+    assert_false(qpns_is_strange(table, other));
+    assert_false(qpns_is_strange(table, FIRST + NODE_BLOCK)); /* of another process */
+    qpns_destroy(table);
+}
+
 static void count(void *object, void *context)
 {
     ++*(unsigned *)context;
@@ -111,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_entered_is_found_by_its_number),
         cmocka_unit_test(a_number_is_not_given_again_at_once),
+        cmocka_unit_test(a_number_that_was_never_given_is_strange_once),
         cmocka_unit_test(a_full_block_is_followed_by_another_until_there_is_none),
         cmocka_unit_test(without_a_node_no_block_is_claimed),
         cmocka_unit_test(nothing_gets_a_number_of_a_closed_table),

@@ -57,6 +57,19 @@ def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
     assert b"(ended)" in said and b"destroying the completion queue with handle" in said and b"waits for 1 events" in said and b"ibv_ack_cq_events" in said, said
 
 
+def what_was_given_up_leaves_its_line_and_its_story():
+    """The program polls for two seconds, as textbooks do, and ends."""
+    for mistake, end in ("unsignalled-given-up", r"\(reason 120\)"), ("psn-given-up", "timeout is 0, so none is sent again soon"):
+        with subprocess.Popen([SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/newcomer", mistake], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, env=cases.environment()) as process:
+            client = re.search(r"client (\d+)", process.communicate(timeout=cases.patience(60))[0].decode())[1]
+        said = " ".join(expect(softverbs("why", "--last", client)).stdout.decode().split())
+        found = re.search(rf"qp (0x\w+): 1 (?:work requests|packets)\b.*{end}", said)
+        assert found, said
+        story = expect(softverbs("why", "--last", "--qp", found[1], client)).stdout.decode()
+        assert "is RC in RTS" in story and "It had no error." in story, story
+
+
 def a_program_without_mistakes_leaves_no_file():
     for _ in range(5):
         _anew()

@@ -108,6 +108,8 @@ static const struct mistake {
     {"reads-0", CLIENT, AT(reads), 0},
     /* 4 */
     {"psn", SERVER, AT(add_psn), 100},
+    {"psn-timeout-0", SERVER, AT(add_psn), 100},
+    {"psn-given-up", SERVER, AT(add_psn), 100},
     /* 5 */
     {"gid-index", CLIENT, AT(gid_index), 7},
     {"gid-index-255", CLIENT, AT(gid_index), 255},
@@ -126,6 +128,7 @@ static const struct mistake {
     {"no-poll", CLIENT, AT(posts), 100},
     /* 10 */
     {"unsignalled", CLIENT, AT(signals), 0},
+    {"unsignalled-given-up", CLIENT, AT(signals), 0},
     /* 11 */
     {"inline", CLIENT, AT(flags), IBV_SEND_INLINE},
     /* 12 */
@@ -161,6 +164,7 @@ static const struct mistake {
     /* the rows below the twenty */
     {"qpn-swapped", CLIENT, AT(swaps_qpn), YES},
     {"qpn-own", CLIENT, AT(own_qpn), YES},
+    {"qpn-timeout-0", CLIENT, AT(add_qpn), 77},
     {"other-directory", SERVER, AT(directory), YES},
     {"not-armed", SERVER, AT(arms), 0},
     {"gid-zero", CLIENT, AT(zero_gid), YES},

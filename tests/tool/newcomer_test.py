@@ -53,6 +53,10 @@ ROWS = {
     "reads-0": [(CLIENT, ENDS + "LOC_QP_OP_ERR: ", "max_rd_atomic is 0. (reason 114)")],
     "psn": [(SERVER, "RC SEND_ONLY from qp 0x%, psn %, rq_psn is %: ", "(reason 31)"),
             (CLIENT, ENDS + "RETRY_EXC_ERR: queue pair 0x% of process % (newcomer) has rq_psn % and this one sq_psn %: ", "(reason 105)")],
+    "psn-timeout-0": [(SERVER, "RC SEND_ONLY from qp 0x%, psn %, rq_psn is %: ", "(reason 31)"),
+                      (CLIENT, "qp 0x%: 1 packets to qp 0x% have no answer, timeout is 0, so none is sent again soon: queue pair 0x% of process % (newcomer) "
+                       "has rq_psn % and this one sq_psn %: ")],
+    "psn-given-up": [(CLIENT, "qp 0x%: 1 packets to qp 0x% have no answer, timeout is 0, so none is sent again soon")],
     "gid-index": [(CLIENT, MODIFY + "INIT to RTR: sgid_index is 7, the indices that are used are 0 to %: ", "(reason 323)")],
     "gid-index-255": [(CLIENT, MODIFY + "INIT to RTR: sgid_index is 255, the indices that are used are 0 to %: ", "(reason 323)")],
     "query-gid": [(CLIENT, "ibv_query_gid: index is 77, and the table of GIDs has the indices 0 to % (reason 323)")],
@@ -69,6 +73,7 @@ ROWS = {
     "cq-small": [(SERVER, "cq of 1 entries (handle %): ", "(reason 312)")],
     "no-poll": [(CLIENT, "ibv_post_send of wr_id 2: max_send_wr is 8: ", "(reason 327)"), (CLIENT, "% more lines of reason 327 were left out")],
     "unsignalled": [(CLIENT, "qp 0x%: 1 work requests, none signalled: ", "no completion will come for any. (reason 120)")],
+    "unsignalled-given-up": [(CLIENT, "qp 0x%: 1 work requests, none signalled: ", "no completion will come for any. (reason 120)")],
     "inline": [(CLIENT, "ibv_post_send of wr_id 2: max_inline_data is %, and the data has 64 bytes: ", "cap.max_inline_data", "(reason 328)")],
     "send-in-init": [(CLIENT, "ibv_post_send of wr_id 2: the queue pair is in INIT: ", "(reason 329)")],
     "send-in-rtr": [(CLIENT, "ibv_post_send of wr_id 2: the queue pair is in RTR: ", "(reason 329)")],
@@ -100,6 +105,9 @@ ROWS = {
                      (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "element 0: 4096 bytes at 0x% with lkey 0x%: ", "(its reason 201) (reason 109)")],
     "qpn-swapped": [(CLIENT, MODIFY + "INIT to RTR: dest_qp_num is 0x%: ", "24 bits", "ntohl. (reason 394)")],
     "qpn-own": [(CLIENT, ENDS + "RETRY_EXC_ERR: dest_qp_num is 0x%, the queue pair's own number", "(reason 105)")],
+    "qpn-timeout-0": [(SERVER, "qp 0x%, a number that this process never gave a queue pair: ", "(reason 7)"),
+                      (CLIENT, "qp 0x%: 1 packets to qp 0x% have no answer, timeout is 0, so none is sent again soon: process % (newcomer) "
+                       "has no queue pair 0x%: it has 0x%")],
     "other-directory": [(CLIENT, ENDS + "RETRY_EXC_ERR: no process of ", " has a queue pair 0x%; processes meet in ", "(reason 105)")],
     "not-armed": [(SERVER, "cq", "armed", "(reason 121)")],
     "gid-zero": [(CLIENT, MODIFY + "INIT to RTR: ", "grh.dgid is all zero. ", "(reason 395)")],

@@ -10,6 +10,7 @@
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_log.h"
 #include "verbs/ask/qp_story_report.h"
+#include "verbs/ask/qp_waits.h"
 #include "verbs/qp/qp_datapath.h"
 
 static uint32_t flushed(const struct story *story)
@@ -112,10 +113,11 @@ void qp_story_end(struct qp *qp)
     struct story *story = qp_story_settle(qp)->story;
     if (!story)
         return;
+    bool told = !story->kept && qp_waits_end(qp, story, traffic_written(qp_flow(qp)));
     if (is_outdated(story)) {
         keep_story(qp, kept_story_renew);
         story->kept_waiting = false; /* it is destroyed, and then its process ends */
-    } else if (!story->kept && is_worth_keeping(qp, story) && kept_story_may(true))
+    } else if (!story->kept && (told || is_worth_keeping(qp, story)) && kept_story_may(true))
         keep_story(qp, kept_story_add);
 }
 

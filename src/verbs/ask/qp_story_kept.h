@@ -13,11 +13,12 @@ struct qp;
 void qp_story_keep(struct qp *);
 
 /* It is destroyed, or its process ends: likewise, where it had no error and its last message was refused for want of a
- * receive, posted work has not ended, or completions of it lay for a while in a queue with a channel, unpolled. */
+ * receive, posted work has not ended, completions of it lay for a while in a queue with a channel, unpolled, or it had
+ * waited in vain (qp_waits.h), which the log says then. */
 void qp_story_end(struct qp *);
 
-/* Completions of it have lain unpolled for some seconds in a queue with a channel, or its messages have found no
- * receive for so long: likewise, as the process may be killed while it hangs. */
+/* Completions of it have lain unpolled for some seconds in a queue with a channel, its messages have found no receive
+ * for so long, or it waits in vain (qp_waits.h): likewise, as the process may be killed while it hangs. */
 void qp_story_wait(struct qp *);
 
 /* Returns whether its last message, or its peer's, found no receive. `moved` changes when one has found one. */

@@ -1,0 +1,101 @@
+#include "verbs/ask/qp_waits.h"
+
+#include <stdio.h>
+
+#include "diag/log.h"
+#include "transport/engine/flight.h"
+#include "verbs/ask/qp_inquiry.h"
+#include "verbs/ask/qp_story.h"
+#include "verbs/qp/qp_datapath.h"
+
+static const nanos waited_least = NANOS_SECOND; /* textbook programs wait for two */
+
+static bool may_send(const struct qp *qp)
+{
+    return qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD;
+}
+
+bool qp_waits_for_completion(const struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    return may_send(qp) && qp->sends.posted && !qp->sends.signal_all && qp->sends.unsignalled == qp->sends.posted &&
+           !atomic_load(&qp->sends.retired);
+}
+
+/* Within the time that programs and their users wait. */
+static bool retransmits_soon(const struct qp *qp)
+{
+    enum { LONG = 21 }; /* 8.6 seconds, and up to four times as much */
+    return qp->attr.timeout && qp->attr.timeout < LONG;
+}
+
+bool qp_waits_for_response(const struct qp *qp, uint32_t *moved)
+{
+    lock_assert_held(&qp->lock);
+    const struct engine *engine = qp_engine(qp);
+    if (!may_send(qp) || !qp_is_reliable(qp) || retransmits_soon(qp) || engine_waits_for_receive(engine))
+        return false;
+    uint32_t outstanding = flight_outstanding(engine);
+    *moved = psn_add(engine_next_psn(engine), -outstanding);
+    return outstanding;
+}
+
+void qp_waits_ask(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    qp_inquire_silence(qp, qp_story_now());
+}
+
+void qp_waits_tell_completion(const struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    log_reason(LOG_WARN, REASON_NO_COMPLETION, "qp 0x%x: %u work requests, none signalled", qp->number,
+               qp->sends.posted);
+}
+
+void qp_waits_tell_response(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    char text[128];
+    if (qp_inquiry_waits(qp))
+        qp_inquire_silence(qp, qp_story_now());
+    const char *known = qp->told.inquiry && !qp_inquiry_is_of_refusal(qp) && qp->told.known ? qp->told.known : "";
+    snprintf(text, sizeof text, "qp 0x%x: %u packets to qp 0x%x have no answer, timeout is %u", qp->number,
+             flight_outstanding(qp_engine(qp)), qp->attr.dest_qp_num, qp->attr.timeout);
+    log_write(LOG_WARN, "%s, so none is sent again soon%s%s", text, *known ? ": " : "", known);
+}
+
+/* Nothing has ended since long ago: a program that goes on without completions does not end so. */
+static bool was_given_up(const struct story *story, uint32_t at, nanos now)
+{
+    for (unsigned back = 1; back <= STORY_RECORDS; back++) {
+        const struct story_record *record = story_record(story, at, back);
+        if (record->time && (record->event == EVENT_SEND_ENDED || record->event == EVENT_RECEIVE_ENDED))
+            return nanos_since(record->time, now) > waited_least;
+    }
+    return false;
+}
+
+static nanos waits_since(const struct qp *qp, nanos now)
+{
+    const struct send_queue *queue = engine_queue((struct engine *)qp_engine(qp));
+    uint32_t since = queue->head == queue->tail ? 0 : send_queue_when(now) - send_queue_at(queue, queue->head)->posted;
+    return since > INT32_MAX ? 0 : (nanos)since << 20;
+}
+
+bool qp_waits_end(struct qp *qp, const struct story *story, uint32_t at)
+{
+    lock_assert_held(&qp->lock);
+    uint32_t moved;
+    nanos now = qp_story_now();
+    if (!log_wanted(LOG_WARN))
+        return false;
+    if (qp_waits_for_response(qp, &moved) && waits_since(qp, now) > waited_least) {
+        qp_waits_tell_response(qp);
+        return true;
+    }
+    bool given_up = qp_waits_for_completion(qp) && was_given_up(story, at, now);
+    if (given_up)
+        qp_waits_tell_completion(qp);
+    return given_up;
+}
