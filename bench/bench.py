@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/clients"))
 sys.dont_write_bytecode = True
 
-from clients import Failure, Skip, free_port, need, serve  # noqa: E402
+from clients import Failure, Skip, free_port, need, rounds as share, serve  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 SOFTVERBS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
@@ -54,7 +54,7 @@ def perftest(directory, program, size, count, *options, direct="1", pin=True, ch
     """A row of perftest's table: size, iterations, and what the program measures. `direct`: SOFTVERBS_DIRECT; `pin`: each side to its processors;
     `check`: SOFTVERBS_CHECK."""
     port = free_port()
-    command = [SOFTVERBS, "run", "--", need(program), "-F", "-s", str(size), "-n", str(count), "-p", str(port), *options]
+    command = [SOFTVERBS, "run", "--", need(program), "-F", "-s", str(size), "-n", str(max(share(count), 16)), "-p", str(port), *options]
     return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory, "SOFTVERBS_DIRECT": direct, "SOFTVERBS_CHECK": check, "SOFTVERBS_LOG": "none" if check else ""}, pin), 5)
 
 
@@ -73,7 +73,7 @@ def perftest_rate(*arguments, **how):
 def ucx(test, size, count):
     """ucx_perftest's last line: iterations, latency (median, average, overall), MiB/s (2), messages each second (2)."""
     port, program = free_port(), need("ucx_perftest")
-    command = [program, "-p", str(port), "-f", "-t", test, "-s", str(size), "-n", str(count)]
+    command = [program, "-p", str(port), "-f", "-t", test, "-s", str(size), "-n", str(share(count)), "-w", str(share(10000))]
     return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"UCX_TLS": "shm"}), 8)
 
 
@@ -92,7 +92,7 @@ def ucx_rate(*arguments):
 def libfabric(size, count):
     """fi_pingpong's latency, half of a round trip, over libfabric's shm provider."""
     port, program = free_port(), need("fi_pingpong")
-    command = [program, "-p", "shm", "-e", "rdm", "-m", "tagged", "-I", str(count), "-S", str(size)]
+    command = [program, "-p", "shm", "-e", "rdm", "-m", "tagged", "-I", str(share(count)), "-S", str(size)]
     done = run_pair([*command, "-B", str(port)], [*command, "-P", str(port), "127.0.0.1"], port)
     return float(done.out.splitlines()[-1].split()[-2])
 
@@ -114,7 +114,7 @@ def datagrams(count):
     with subprocess.Popen(pinned(0, [program, "serve", port])) as server:
         try:
             time.sleep(0.2)
-            done = subprocess.run(pinned(1, [program, "127.0.0.1", port, str(count)]), check=True, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(pinned(1, [program, "127.0.0.1", port, str(share(count))]), check=True, capture_output=True, text=True, timeout=60)
         finally:
             server.kill()
     return float(done.stdout.split()[1])
@@ -146,7 +146,7 @@ def connections(directory, what, count=5000):
     program = os.path.join(os.path.dirname(SOFTVERBS), "bench/connections")
     if not os.path.exists(program):
         raise Skip("built without librdmacm")
-    command = [program, what, str(count)]
+    command = [program, what, str(share(count))]
     done = subprocess.run(command if what == "tcp" else [SOFTVERBS, "run", "--", *command], check=True, capture_output=True, text=True,
                           env={**os.environ, "SOFTVERBS_DIR": directory})
     return [float(field) for field in done.stdout.split()]

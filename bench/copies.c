@@ -17,7 +17,7 @@
 #include "endpoint.h"
 #include "measure.h"
 
-enum { TURNS = 101, TURN_BYTES = 1 << 26, DEPTH = 16, PAGE = 4096 };
+enum { TURNS_MOST = 101, TURN_BYTES = 1 << 26, DEPTH = 16, PAGE = 4096 };
 
 struct side {
     struct endpoint endpoint;
@@ -113,15 +113,16 @@ static double turn_of_calls(struct side *side, pid_t target, bool reads, size_t 
 /* The first turn of each warms up. */
 static void measure(struct side *side, pid_t target, bool reads, size_t size)
 {
-    static double verbs[TURNS], plain[TURNS], pieces[TURNS];
-    for (int turn = -1; turn < TURNS; turn++) {
+    static double verbs[TURNS_MOST], plain[TURNS_MOST], pieces[TURNS_MOST];
+    int turns = (int)measure_rounds(TURNS_MOST);
+    for (int turn = -1; turn < turns; turn++) {
         int at = turn < 0 ? 0 : turn;
         verbs[at] = TURN_BYTES / turn_of_verbs(side, reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, size) / 1e9;
         plain[at] = TURN_BYTES / turn_of_calls(side, target, reads, size, copy_plainly) / 1e9;
         pieces[at] = TURN_BYTES / turn_of_calls(side, target, reads, size, copy_in_pieces) / 1e9;
     }
-    printf("%.4f %.4f %.4f\n", measure_median(verbs, TURNS), measure_median(plain, TURNS),
-           measure_median(pieces, TURNS));
+    printf("%.4f %.4f %.4f\n", measure_median(verbs, (size_t)turns), measure_median(plain, (size_t)turns),
+           measure_median(pieces, (size_t)turns));
 }
 
 int main(int argc, char **argv)

@@ -28,7 +28,17 @@
 
 #include "measure.h"
 
-enum { LINE = 64, SLOTS = 1024, ROUNDS = 1000000, MESSAGES = 20000000, WORDS = 100000 };
+enum { LINE = 64, SLOTS = 1024, WORDS_MOST = 100000 };
+
+static unsigned rounds, messages, word_count, calls; /* of what is measured */
+
+static void count_rounds(void)
+{
+    rounds = measure_rounds(1000000);
+    messages = measure_rounds(20000000);
+    word_count = measure_rounds(WORDS_MOST);
+    calls = measure_rounds(200000);
+}
 
 struct slot {
     _Atomic uint64_t turn;
@@ -59,7 +69,7 @@ static pid_t start_other(void (*run)(void))
 
 static void pass_line(uint64_t parity)
 {
-    for (uint64_t turn = parity; turn < 2 * ROUNDS; turn += 2) {
+    for (uint64_t turn = parity; turn < 2 * (uint64_t)rounds; turn += 2) {
         while (atomic_load_explicit(&shared->turn, memory_order_acquire) != turn)
             relax();
         atomic_store_explicit(&shared->turn, turn + 1, memory_order_release);
@@ -77,13 +87,13 @@ static double measure_line(void)
     double start = measure_seconds();
     pass_line(0);
     waitpid(other, NULL, 0);
-    return (measure_seconds() - start) / (2.0 * ROUNDS) * 1e6;
+    return (measure_seconds() - start) / (2.0 * rounds) * 1e6;
 }
 
 static void produce(void)
 {
     uint64_t room = SLOTS;
-    for (uint64_t i = 0; i < MESSAGES; i++) {
+    for (uint64_t i = 0; i < messages; i++) {
         while (i >= room)
             room = atomic_load_explicit(&shared[SLOTS].turn, memory_order_acquire) + SLOTS;
         struct slot *slot = &shared[i % SLOTS];
@@ -97,7 +107,7 @@ static double measure_ring(void)
     uint64_t sum = 0;
     pid_t other = start_other(produce);
     double start = measure_seconds();
-    for (uint64_t i = 0; i < MESSAGES; i++) {
+    for (uint64_t i = 0; i < messages; i++) {
         struct slot *slot = &shared[i % SLOTS];
         while (atomic_load_explicit(&slot->turn, memory_order_acquire) != i + 1)
             relax();
@@ -108,7 +118,7 @@ static double measure_ring(void)
     double seconds = measure_seconds() - start;
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
-    return sum == (uint64_t)MESSAGES * (MESSAGES - 1) / 2 ? MESSAGES / seconds / 1e6 : 0;
+    return sum == (uint64_t)messages * (messages - 1) / 2 ? messages / seconds / 1e6 : 0;
 }
 
 static void sleep_on(void)
@@ -121,7 +131,7 @@ static void sleep_on(void)
 static void pass_word(pid_t other, uint64_t parity, double *samples)
 {
     struct iovec local = {&(uint64_t){0}, 8}, remote = {&shared[parity].turn, 8};
-    for (uint64_t turn = 0; turn < WORDS; turn++) {
+    for (uint64_t turn = 0; turn < word_count; turn++) {
         double start = measure_seconds();
         for (int half = 0; half < 2; half++)
             if (half == (int)parity) {
@@ -135,7 +145,7 @@ static void pass_word(pid_t other, uint64_t parity, double *samples)
     }
 }
 
-static double samples[WORDS];
+static double samples[WORDS_MOST];
 
 static void answer_word(void)
 {
@@ -148,7 +158,7 @@ static double measure_word(void)
     pid_t other = start_other(answer_word);
     pass_word(other, 0, samples);
     waitpid(other, NULL, 0);
-    return measure_median(samples, WORDS) * 1e6;
+    return measure_median(samples, word_count) * 1e6;
 }
 
 static void stay(void)
@@ -167,7 +177,7 @@ static double measure_look_behind(void (*before)(void))
     uint64_t word;
     struct iovec local = {&word, sizeof word}, remote = {&shared->turn, sizeof word};
     pid_t other = start_other(sleep_on);
-    for (int i = 0; i < WORDS; i++) {
+    for (unsigned i = 0; i < word_count; i++) {
         before();
         double start = measure_seconds();
         if (process_vm_readv(other, &local, 1, &remote, 1, 0) != sizeof word)
@@ -176,7 +186,7 @@ static double measure_look_behind(void (*before)(void))
     }
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
-    return measure_median(samples, WORDS) * 1e6;
+    return measure_median(samples, word_count) * 1e6;
 }
 
 typedef ssize_t transferrer(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
@@ -192,7 +202,7 @@ static ssize_t write_pieces(pid_t other, const struct iovec *local, unsigned lon
 
 static double measure_words(void)
 {
-    enum { TOGETHER = 16, CALLS = 200000 };
+    enum { TOGETHER = 16 };
     uint64_t words[TOGETHER] = {0};
     struct iovec local[TOGETHER], remote[TOGETHER];
     for (int i = 0; i < TOGETHER; i++) {
@@ -201,19 +211,19 @@ static double measure_words(void)
     }
     pid_t other = start_other(sleep_on);
     double start = measure_seconds();
-    for (int i = 0; i < CALLS; i++)
+    for (unsigned i = 0; i < calls; i++)
         if (process_vm_writev(other, local, TOGETHER, remote, TOGETHER, 0) != TOGETHER * sizeof *words)
             return 0;
     double seconds = measure_seconds() - start;
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
-    return (double)TOGETHER * CALLS / seconds / 1e6;
+    return (double)TOGETHER * calls / seconds / 1e6;
 }
 
 /* Between `to` of this process and `from` of the other, whichever way; with no other, a copy here. */
 static double rate(size_t size, pid_t other, char *to, char *from, transferrer *transfer)
 {
-    size_t count = ((size_t)4 << 30) / size;
+    size_t count = measure_rounds((unsigned)(((size_t)4 << 30) / size));
     double start = 0;
     for (size_t i = 0; i < count + count / 10; i++) {
         if (i == count / 10) /* the first tenth warms up */
@@ -252,6 +262,7 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     size_t size = argc > 2 ? (size_t)atol(argv[2]) : 0;
     double result = 0;
+    count_rounds();
     shared = mmap(NULL, (SLOTS + 1) * sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 1;

@@ -40,4 +40,13 @@ static inline double measure_median(double *samples, size_t count)
     return samples[count / 2];
 }
 
+/* Of `count`, which is 10 at least, the share that TEST_ROUNDS has (tests/clients/clients.py), so that a test may run
+ * what measures. */
+static inline unsigned measure_rounds(unsigned count)
+{
+    const char *share = getenv("TEST_ROUNDS");
+    double rounds = share && *share ? count * atof(share) : count;
+    return rounds >= count ? count : rounds < 10 ? 10 : (unsigned)rounds;
+}
+
 #endif

@@ -13,9 +13,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/clients"))
 sys.dont_write_bytecode = True
 
-from clients import free_port, need, serve  # noqa: E402
+from clients import free_port, need, rounds as share, serve  # noqa: E402
 
-ITERATIONS = 5000
+ITERATIONS = share(5000)
 
 
 def measure(softverbs, directory, options):

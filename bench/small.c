@@ -35,7 +35,7 @@ enum {
     KEYS = 16,
     BATCH = 16,
     STRETCH = 64, /* messages that are timed together */
-    STRETCHES = 4000,
+    STRETCHES_MOST = 4000,
     STREAM_EACH = 100,
     YIELDS_EACH = 1 << 14
 };
@@ -413,9 +413,11 @@ static void end_some(struct side *side)
     side->ended += wait_for(side, true, BATCH) * side->each;
 }
 
+static unsigned stretches;
+
 static void run_round_trips(struct side *side, int nth, double *spent)
 {
-    for (uint32_t stretch = 0; stretch < STRETCHES; stretch++) {
+    for (uint32_t stretch = 0; stretch < stretches; stretch++) {
         double start = measure_seconds();
         for (uint32_t i = 0; i < STRETCH; i++) {
             if (nth)
@@ -432,7 +434,7 @@ static void run_round_trips(struct side *side, int nth, double *spent)
 
 static void run_stream(struct side *side, int nth, double *spent)
 {
-    for (uint32_t stretch = 0; stretch < STRETCHES; stretch++) {
+    for (uint32_t stretch = 0; stretch < stretches; stretch++) {
         double start = measure_seconds();
         uint64_t end = (uint64_t)(stretch + 1) * STRETCH;
         while (nth && side->received < end)
@@ -449,8 +451,9 @@ static void run_stream(struct side *side, int nth, double *spent)
 /* The second process is the one that receives; of the stream its time counts. */
 static double run(struct side *side, int nth, int to_other, bool stream, struct channel *channels)
 {
-    static double spent[STRETCHES];
+    static double spent[STRETCHES_MOST];
     char ready = 0;
+    stretches = measure_rounds(STRETCHES_MOST);
     side->context = side->way->open(nth, to_other, &side->key);
     measure_pin(nth);
     if (side->way == &ways[0]) {
@@ -466,7 +469,7 @@ static double run(struct side *side, int nth, int to_other, bool stream, struct 
         (void)!read(to_other, &ready, 1); /* until the other has received all */
     else if (write(to_other, &ready, 1) != 1)
         die("the other side is gone");
-    return measure_median(spent, STRETCHES);
+    return measure_median(spent, stretches);
 }
 
 static const struct way *find_way(const char *name)

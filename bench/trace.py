@@ -17,11 +17,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/clients"))
 sys.dont_write_bytecode = True
 
-from clients import free_port, need, serve  # noqa: E402
+from clients import free_port, need, rounds as share, serve  # noqa: E402
 
 PAIRS = {  # name: the program with its options, calls, and what finds its rate
-    "ib_send_bw -s 8": (["ib_send_bw", "-s", "8", "-n", "400000", "-F"], 400000, lambda out: float(re.findall(r"^ *8 .* ([0-9.]+)\s*$", out, re.M)[-1])),
-    "ibv_rc_pingpong": (["ibv_rc_pingpong", "-g", "0", "-s", "8", "-n", "80000"], 80000,
+    "ib_send_bw -s 8": (["ib_send_bw", "-s", "8", "-n", str(share(400000)), "-F"], share(400000), lambda out: float(re.findall(r"^ *8 .* ([0-9.]+)\s*$", out, re.M)[-1])),
+    "ibv_rc_pingpong": (["ibv_rc_pingpong", "-g", "0", "-s", "8", "-n", str(share(80000))], share(80000),
                         lambda out: 1 / float(re.findall(r"= ([0-9.]+) usec/iter", out)[-1])),
 }
 

@@ -21,7 +21,7 @@
 
 enum {
     TURNS = 7,
-    OPS = 20000,
+    OPS_MOST = 20000,
     DEPTH = 128,
     SIGNALLED_EACH = 16,
     SIZE = 4096,
@@ -185,12 +185,13 @@ static void await(struct side *side, const struct mode *mode, uint32_t number, u
             look(side, polls);
 }
 
-static double samples[OPS];
+static double samples[OPS_MOST];
+static unsigned ops; /* of each turn */
 
 /* Each message is answered by the other side with the same. */
 static void ping_pong(struct side *side, const struct mode *mode)
 {
-    for (uint32_t number = 0; number < OPS; number++) {
+    for (uint32_t number = 0; number < ops; number++) {
         double start = measure_seconds();
         do_one(side, mode, number + 1);
         await(side, mode, number, number + 1);
@@ -200,7 +201,7 @@ static void ping_pong(struct side *side, const struct mode *mode)
 
 static void answer(struct side *side, const struct mode *mode)
 {
-    for (uint32_t number = 0; number < OPS; number++) {
+    for (uint32_t number = 0; number < ops; number++) {
         await(side, mode, number, number + 1);
         do_one(side, mode, number + 1);
     }
@@ -210,7 +211,7 @@ static void be_read(struct side *side, const struct mode *mode)
 {
     for (;;) {
         uint32_t done = atomic_load_explicit(&shared->done, memory_order_relaxed);
-        if (done >= OPS)
+        if (done >= ops)
             return;
         look(side, polls_now(mode, done));
     }
@@ -220,15 +221,15 @@ static void be_read(struct side *side, const struct mode *mode)
  * measured. */
 static void read_all(struct side *side, const struct mode *mode)
 {
-    uint32_t each = mode->alternates ? mode->alternates : OPS;
-    for (uint32_t done = 0; done < OPS; done++) {
+    uint32_t each = mode->alternates ? mode->alternates : ops;
+    for (uint32_t done = 0; done < ops; done++) {
         if (done % each == 0)
             atomic_store(&shared->done, done);
         double start = measure_seconds();
         do_one(side, mode, 0);
         samples[done] = measure_seconds() - start;
     }
-    atomic_store(&shared->done, OPS);
+    atomic_store(&shared->done, ops);
 }
 
 static void be_target(const struct mode *mode, int to_other)
@@ -251,9 +252,9 @@ static void be_requester(const struct mode *mode, int to_other)
         read_all(&side, mode);
     else
         ping_pong(&side, mode);
-    double mean = (measure_seconds() - start) / OPS / (reads ? 1 : 2);
+    double mean = (measure_seconds() - start) / ops / (reads ? 1 : 2);
     shared->mean = mean * 1e6;
-    shared->median = measure_median(samples, OPS) * 1e6;
+    shared->median = measure_median(samples, ops) * 1e6;
 }
 
 typedef void role(const struct mode *, int to_other);
@@ -298,6 +299,7 @@ static bool is_wanted(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static double medians[MODES][TURNS], means[MODES][TURNS];
+    ops = measure_rounds(OPS_MOST);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         die("no memory");

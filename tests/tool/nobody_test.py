@@ -5,11 +5,9 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import cases
 from cases import LIBRARY, Skip, TEMPORARY, expect, told
