@@ -12,6 +12,7 @@
 #include "base/container.h"
 #include "base/descriptor.h"
 #include "base/file_limit.h"
+#include "base/mapping.h"
 #include "base/start.h"
 #include "base/static_lock.h"
 #include "ipc/directory.h"
@@ -48,7 +49,7 @@ static int table_open_fill(int descriptor)
     int error = posix_fallocate(descriptor, 0, sizeof(struct table_file));
     if (error)
         return error;
-    struct table_file *file = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    struct table_file *file = mapping_make(sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (file == MAP_FAILED)
         return errno;
     file->layout = TABLE_LAYOUT;
@@ -181,7 +182,7 @@ static int keep(struct table **result, const char *directory, int descriptor)
         free(table);
         return ENOMEM;
     }
-    table->file = mmap(NULL, sizeof *table->file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    table->file = mapping_make(sizeof *table->file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (table->file == MAP_FAILED) {
         free(table);
         return errno;

@@ -11,6 +11,7 @@
 
 #include "base/descriptor.h"
 #include "base/file_limit.h"
+#include "base/mapping.h"
 
 enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 3 };
 
@@ -32,7 +33,7 @@ static const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_S
 
 static int published_map_as(struct published *published, int descriptor, int protection)
 {
-    void *at = mmap(NULL, sizeof(struct published_file), protection, MAP_SHARED, descriptor, 0);
+    void *at = mapping_make(sizeof(struct published_file), protection, MAP_SHARED, descriptor, 0);
     if (at == MAP_FAILED)
         return errno;
     published->file = at;

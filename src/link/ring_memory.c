@@ -10,6 +10,7 @@
 #include "link/ring_layout.h"
 
 #include "base/file_limit.h"
+#include "base/mapping.h"
 
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW; /* that a reader needs */
 
@@ -27,7 +28,7 @@ static bool is_size(uint64_t size)
 static int map(struct ring *ring, int fd, uint32_t size, int data_protection)
 {
     const int both = PROT_READ | PROT_WRITE, fixed = MAP_SHARED | MAP_FIXED;
-    uint8_t *base = mmap(NULL, span(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *base = mapping_make(span(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return errno;
     if (mmap(base, RING_DATA, both, fixed, fd, 0) == MAP_FAILED ||

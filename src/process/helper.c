@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -358,8 +360,20 @@ static void leave_host(struct process *process)
     lock_release(&process->progress);
 }
 
+/* malloc maps an arena for a thread with its first call. Now the program has no region yet, in whose hole it could be
+ * (base/mapping.h). It is 64 MiB of addresses, which a program with a limit of them can't spare. */
+static void take_arena(void)
+{
+    struct rlimit addresses;
+    if (getrlimit(RLIMIT_AS, &addresses) || addresses.rlim_cur != RLIM_INFINITY)
+        return;
+    void *volatile taken = malloc(1); /* so that the compiler does not leave it out */
+    free(taken);
+}
+
 static void *help(void *argument)
 {
+    take_arena();
     restraints_be_helper();
     struct duty duty = {.process = argument, .linger = linger_least};
     pthread_setname_np(pthread_self(), "softverbs");

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mapping.h"
 #include "base/nanos.h"
 
 static struct trace_ring *_Atomic open_ring;
@@ -163,7 +164,7 @@ static const char *map_ring(int fd, struct trace_ring **ring)
     int seals = fcntl(fd, F_GET_SEALS);
     if (fstat(fd, &status) || status.st_size != sizeof(struct trace_ring) || seals < 0 || !(seals & F_SEAL_SHRINK))
         return "it is no ring of a trace, or one of another version of softverbs";
-    *ring = mmap(NULL, sizeof **ring, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    *ring = mapping_make(sizeof **ring, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (*ring == MAP_FAILED) {
         snprintf(why, sizeof why, "it can't be mapped: %s", strerror(errno));
         return why;
@@ -220,7 +221,7 @@ int trace_ring_create(struct trace_reader *reader)
     if (reader->fd < 0)
         return errno;
     if (!ftruncate(reader->fd, sizeof *ring) && !fcntl(reader->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
-        ring = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
+        ring = mapping_make(sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
     if (ring == MAP_FAILED) {
         int error = errno;
         close(reader->fd);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 /* Before their names are replaced. */
+#include "base/mapping.h"
 #include "base/user.h"
 #include "wire/guarded.h"
 #include "wire/payload.h"
@@ -151,6 +152,7 @@ bool model_user_has_own_number(uid_t);
 #define ftruncate model_ftruncate
 #define mmap model_mmap
 #define munmap model_munmap
+#define mapping_make(length, ...) model_mmap(NULL, length, __VA_ARGS__)
 #define madvise model_madvise
 #define fcntl model_fcntl
 #define fstat model_fstat

@@ -6,7 +6,8 @@ Usage: shape.py DIRECTORY
 No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers or
 the floors of a layer's folders (src/layers) or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
-more than three files has the same name. Files over 500 lines are listed; they fail
+more than three files has the same name. No mmap() of the library chooses its place (src/base/mapping.c does, and never where a memory
+region is), but for programs that have no regions. Files over 500 lines are listed; they fail
 only above 700.
 """
 import os
@@ -17,6 +18,7 @@ sys.dont_write_bytecode = True
 from tree import SUPPORT, read_floors, read_layers, report
 
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
+MAPPERS = ("src/base/mapping.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")  # the latter two run in processes of ours
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
 
 
@@ -98,6 +100,14 @@ def plain_getenv(name, lines):
                 yield number, "getenv, where it must be secure_getenv"
 
 
+def free_maps(name, lines):
+    """Maps for which the kernel may choose the hole that a program has left in a region of its."""
+    if name.startswith("src/") and not is_test(name) and name not in MAPPERS:
+        for number, line in enumerate(lines, 1):
+            if re.search(r"\b(?:mmap(?:64)?\s*\(\s*(?:NULL|0)\b|mremap\s*\(|shmat\s*\()", line):
+                yield number, "a map, where it must be mapping_make"
+
+
 def namesakes(statics):
     """Static functions that stand in too many files: a backtrace, a profile or grep says nothing by such a name."""
     for title, where in sorted(statics.items()):
@@ -108,7 +118,7 @@ def namesakes(statics):
 def main():
     top = sys.argv[1]
     layers, floors = read_layers(top)[0], read_floors(top)
-    functions, includes, stairs, environment, huge, long_files = [], [], list(wrong_order(floors)), [], [], []
+    functions, includes, stairs, environment, maps, huge, long_files = [], [], list(wrong_order(floors)), [], [], [], []
     statics = {}
     for name in sources(top):
         with open(os.path.join(top, name), encoding="utf-8") as file:
@@ -117,22 +127,24 @@ def main():
         includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines, layers)]
         stairs += [f"{name}:{line}: {what}" for line, what in wrong_floors(name, lines, floors)]
         environment += [f"{name}:{line}: {what}" for line, what in plain_getenv(name, lines)]
+        maps += [f"{name}:{line}: {what}" for line, what in free_maps(name, lines)]
         if name.startswith("src/") and name.endswith(".c") and not SUPPORT.search(name):
             for title in STATIC.findall("\n".join(lines)):
                 statics.setdefault(title, set()).add(name)
         if len(lines) > FILE_LISTED:
             (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
     alike = list(namesakes(statics))
-    print("1..6")
+    print("1..7")
     report(1, f"no function has more than {FUNCTION_LIMIT} lines", functions)
     report(2, "every include follows the layers", includes)
     report(3, f"no file has more than {FILE_LIMIT} lines", huge)
     report(4, "the library never obeys the environment of a program with more rights than its user", environment)
     report(5, f"no name is that of static functions in more than {NAMESAKES} files of the library", alike)
     report(6, f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs)
+    report(7, "the library maps memory where no region is", maps)
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
-    return 1 if functions or includes or stairs or huge or environment or alike else 0
+    return 1 if functions or includes or stairs or huge or environment or alike or maps else 0
 
 
 if __name__ == "__main__":

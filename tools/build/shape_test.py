@@ -26,6 +26,9 @@ CASES = {
     "a layer without floors has none": (includes("flat/shed/a.c", "flat/hut/a.h"), 0, "ok 6"),
     "folders may not stand above each other": (
         {"src/layers": "base*:\n    one: two\n    two: one\n"}, 1, "base/one names two, which does not stand above its line"),
+    "a map chooses no place": (
+        {"src/middle/a.c": "void f(void)\n{\n    mmap(NULL, 1, 0, 0, 0, 0);\n}\n"}, 1, "src/middle/a.c:3: a map, where it must be mapping_make"),
+    "a map over memory of our own is fine": ({"src/middle/a.c": "void f(void)\n{\n    mmap(at, 1, 0, 0, 0, 0);\n}\n"}, 0, "ok 7"),
     "nobody climbs out": (includes("flat/a.c", "../middle/top.h"), 1, "climbs out"),
 }
 

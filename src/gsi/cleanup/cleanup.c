@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
+#include "base/mapping.h"
 #include "base/uncancelled.h"
 #include "cm/connect.h"
 #include "config/config.h"
@@ -52,7 +53,7 @@ static int map_memory(struct cleanup_shared **to, int *fd)
     int error = make_memory(fd);
     if (error)
         return error;
-    void *memory = mmap(NULL, sizeof(struct cleanup_shared), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    void *memory = mapping_make(sizeof(struct cleanup_shared), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
     if (memory == MAP_FAILED) {
         error = errno;
         close(*fd);

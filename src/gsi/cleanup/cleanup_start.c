@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/mapping.h"
 #include "gsi/cleanup/cleanup_layout.h"
 #include "gsi/cleanup/cleanup_process.h"
 
@@ -177,7 +178,7 @@ static int run_steps(struct start *start)
 static int with_stacks(struct start *start)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK;
-    void *stacks = mmap(NULL, (size_t)2 * STACK, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void *stacks = mapping_make((size_t)2 * STACK, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (stacks == MAP_FAILED)
         return errno;
     start->stacks = stacks;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/likely.h"
+#include "base/mapping.h"
 #include "base/result.h"
 #include "diag/log.h"
 #include "events/refusal.h"
@@ -42,7 +43,7 @@ static int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
         return ENOMEM;
     lock_set_rank(&tags->lock, LOCK_TAGS);
     tags->size = tags_size(cap->max_num_tags, SRQ_TAGS_SGES);
-    void *memory = mmap(NULL, tags->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mapping_make(tags->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         free(tags);
         return ENOMEM;

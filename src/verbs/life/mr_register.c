@@ -187,6 +187,7 @@ static int memory_enter(struct context *context, struct mr *mr)
         foreign_regions_remove(context->process, &mr->foreign);
         return error;
     }
+    mapping_avoid(&mr->avoided, mr->region.memory, mr->region.length);
     if (mr->dm)
         mr->dm->object.uses++;
     if (mr->dmah)
@@ -294,6 +295,7 @@ int mr_deregister(struct ibv_mr *ibv)
         if (mr->dmah)
             mr->dmah->uses--;
         foreign_regions_remove(context->process, &mr->foreign);
+        mapping_allow(&mr->avoided);
         if (mr->mapped)
             munmap(mr->mapped, mr->mapped_length);
         object_release(&((struct mr *)ibv)->object);
@@ -365,6 +367,8 @@ static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, s
         mr->ibv.addr = region->memory = address;
         mr->ibv.length = region->length = length;
         region->base = (uintptr_t)address;
+        mapping_allow(&mr->avoided);
+        mapping_avoid(&mr->avoided, address, length);
     }
     if (region->access & IBV_ACCESS_ZERO_BASED)
         region->base = 0;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/mapping.h"
 #include "events/refusal.h"
 #include "verbs/life/mr_register.h"
 #include "verbs/memory/cuda.h"
@@ -70,7 +71,7 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), within = offset & (page - 1);
     source->mapped_length = length + within;
-    source->mapped = mmap(NULL, source->mapped_length, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
+    source->mapped = mapping_make(source->mapped_length, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
                           (off_t)(offset - within));
     if (source->mapped == MAP_FAILED)
         return errno == ENOMEM || errno == EAGAIN ? ENOMEM

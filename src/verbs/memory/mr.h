@@ -4,6 +4,7 @@
 
 #include <sys/uio.h>
 
+#include "base/mapping.h"
 #include "diag/diag.h"
 #include "verbs/memory/foreign_regions.h"
 #include "verbs/memory/rkeys.h"
@@ -20,6 +21,7 @@ struct mr {
     struct foreign_region foreign; /* where the processor can't reach it */
     void *mapped;                  /* of a file, for this region; NULL: nothing */
     size_t mapped_length;
+    struct mapping_avoided avoided; /* its memory, which the program may unmap before the region goes */
     _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
+#include "base/mapping.h"
 #include "wire/guarded.h"
 
 /* Of Linux 5.14 and 6.11; older headers don't have them. */
@@ -136,7 +137,7 @@ static char *map_sink(void)
     int file = file_limit_forbids(SINK) ? -1 : memfd_create("softverbs null region", MFD_CLOEXEC);
     if (file < 0)
         return NULL;
-    char *range = mmap(NULL, NOTHING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *range = mapping_make(NOTHING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     bool mapped = range != MAP_FAILED && !ftruncate(file, SINK);
     for (size_t at = 0; mapped && at < NOTHING; at += SINK)
         mapped = mmap(range + at, SINK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
@@ -148,7 +149,7 @@ static char *map_sink(void)
 
 static void map_nothing(void)
 {
-    char *zeros = mmap(NULL, NOTHING, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *zeros = mapping_make(NOTHING, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (zeros == MAP_FAILED)
         return;
     nothing_to_write = map_sink();

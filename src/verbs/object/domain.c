@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/mapping.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -132,8 +133,8 @@ int domain_deallocate(struct ibv_pd *ibv)
 
 static int take_default(size_t size, struct domain_block *block)
 {
-    size_t whole = (size + DOMAIN_ALIGNMENT - 1) & ~(size_t)(DOMAIN_ALIGNMENT - 1);
-    block->memory = aligned_alloc(DOMAIN_ALIGNMENT, whole ? whole : DOMAIN_ALIGNMENT);
+    block->size = size;
+    block->memory = mapping_allocate(DOMAIN_ALIGNMENT, size);
     return block->memory ? 0 : ENOMEM;
 }
 
@@ -160,7 +161,7 @@ void domain_give_back(struct domain_block *block)
 {
     struct parent_domain *owner = block->owner;
     if (!owner)
-        free(block->memory);
+        mapping_free(block->memory, block->size);
     else if (!owner->abandoned)
         owner->release(&owner->pd.ibv, owner->context, block->memory, block->resource);
     if (owner)

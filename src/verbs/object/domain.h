@@ -38,8 +38,9 @@ struct parent_domain {
 /* Memory of a queue; domain.h. */
 struct domain_block {
     void *memory;
-    struct parent_domain *owner; /* whose allocator gave it; NULL: malloc */
+    struct parent_domain *owner; /* whose allocator gave it; NULL: base/mapping.h */
     uint64_t resource;
+    size_t size;
 };
 
 /* The protection domain that any of its names stands for: an imported one, or a parent domain around it. */

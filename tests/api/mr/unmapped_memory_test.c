@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -243,6 +245,78 @@ static void so_are_copies_to_and_from_device_memory(const void *row)
     fixture_close(&fixture);
 }
 
+/* --- what the library maps later */
+
+enum { HOLES = 7 };
+
+static struct hole {
+    char *begin;
+    size_t length;
+    struct ibv_mr *mr;
+} holes[HOLES];
+
+static struct ibv_mr *register_at(struct fixture *fixture, char *begin, size_t length, bool moved)
+{
+    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    struct ibv_mr *mr = ibv_reg_mr(fixture->pd, moved ? fixture->memory : begin, moved ? PAGE : length, access);
+    EXPECT_TRUE(mr);
+    if (moved)
+        EXPECT(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, begin, length, 0), ==, 0);
+    return mr;
+}
+
+/* Regions of 1 to 64 MiB where the kernel puts them, unmapped while they are registered: the next map gets the
+ * place. `moved`: the regions were made of other memory. */
+static void dig(struct fixture *fixture, bool moved)
+{
+    for (unsigned i = 0; i < HOLES; i++) {
+        size_t length = (size_t)1 << (20 + i);
+        char *begin = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        EXPECT_TRUE(begin != MAP_FAILED);
+        holes[i] = (struct hole){begin, length, register_at(fixture, begin, length, moved)};
+    }
+    for (unsigned i = 0; i < HOLES; i++)
+        EXPECT(munmap(holes[i].begin, holes[i].length), ==, 0);
+}
+
+/* Our files: rings, tables, what is published. */
+static unsigned count_ours_within_holes(void)
+{
+    char line[512];
+    unsigned long begin, end;
+    unsigned count = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    EXPECT_TRUE(maps);
+    while (fgets(line, sizeof line, maps)) {
+        if (!strstr(line, "softverbs") || sscanf(line, "%lx-%lx", &begin, &end) != 2)
+            continue;
+        for (unsigned i = 0; i < HOLES; i++)
+            count += begin < (uintptr_t)holes[i].begin + holes[i].length && (uintptr_t)holes[i].begin < end;
+    }
+    fclose(maps);
+    return count;
+}
+
+static void fill_up(void)
+{
+    for (unsigned i = 0; i < HOLES; i++)
+        EXPECT(ibv_dereg_mr(holes[i].mr), ==, 0);
+}
+
+/* The first messages of peers make rings. */
+static void what_the_library_maps_later_is_in_no_region(const void *row)
+{
+    struct fixture fixture = fixture_open();
+    dig(&fixture, row);
+    struct pair pair = open_pair();
+    pair_ping(&pair, &pair.far, &pair.near);
+    EXPECT(count_ours_within_holes(), ==, 0);
+    remote_clear(pair.near.remote);
+    remote_clear(pair.far.remote);
+    fill_up();
+    fixture_close(&fixture);
+}
+
 static void each_loss(const char *name, void (*body)(const void *))
 {
     char full[128];
@@ -259,6 +333,9 @@ static void all(void)
     CASE_OF_EACH_LOSS(memory_that_an_answer_is_stored_in_is_gone);
     CASE_OF_EACH_LOSS(memory_that_a_peer_names_is_gone);
     CASE_OF_EACH_LOSS(memory_of_a_receive_is_gone);
+    CASE(what_the_library_maps_later_is_in_no_region);
+    harness_run("what_the_library_maps_later_is_in_no_region (that moved)", what_the_library_maps_later_is_in_no_region,
+                "");
     CASE(work_before_it_ends_in_its_turn);
     CASE(without_retries_it_is_the_same);
     CASE(without_a_time_out_it_is_the_same);
