@@ -1,6 +1,7 @@
 #include "top/collector.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -56,29 +57,32 @@ static double seconds_of_thread(long pid, const char *thread)
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-static void add_helper(json_t *report)
+/* NAN: the process has ended. */
+static double seconds_of_helper(long pid)
 {
     char path[64];
     double seconds = 0;
-    long pid = (long)json_integer_value(json_object_get(report, "pid"));
     snprintf(path, sizeof path, "/proc/%ld/task", pid);
     DIR *threads = opendir(path);
     for (struct dirent *thread; threads && (thread = readdir(threads));)
         seconds += *thread->d_name == '.' ? 0 : seconds_of_thread(pid, thread->d_name);
     if (!threads)
-        return;
+        return NAN;
     closedir(threads);
-    json_object_set_new(report, "helper", json_real(seconds));
+    return seconds;
 }
 
 bool collector_look(const char *directory, struct top_look *look, char why[COLLECTOR_WHY])
 {
-    json_t *report;
-    size_t i;
     *why = 0;
     look->reports = reports_collect(directory, why, COLLECTOR_WHY);
     look->seconds = now();
-    json_array_foreach(look->reports, i, report) add_helper(report);
+    look->seen = seen_begin(look->reports);
+    look->helpers = calloc(look->seen.count + 1, sizeof *look->helpers);
+    if (!look->helpers)
+        seen_end(&look->seen);
+    for (size_t i = 0; i < look->seen.count; i++)
+        look->helpers[i] = seconds_of_helper((long)look->seen.processes[i].own.pid.value);
     return look->reports;
 }
 
@@ -96,11 +100,11 @@ static void wait_until(double time)
 static void keep(struct collector *collector, struct top_look *look, const char *why)
 {
     pthread_mutex_lock(&collector->lock);
-    json_t *old = collector->latest.reports;
+    struct top_look old = collector->latest;
     collector->latest = *look;
     memcpy(collector->why, why, COLLECTOR_WHY);
     pthread_mutex_unlock(&collector->lock);
-    json_decref(old);
+    top_look_end(&old);
     eventfd_write(collector->event, 1);
 }
 
@@ -161,7 +165,7 @@ bool collector_take(struct collector *collector, struct top_look *look, char why
     eventfd_read(collector->event, &times);
     pthread_mutex_lock(&collector->lock);
     *look = collector->latest;
-    collector->latest.reports = NULL;
+    collector->latest = (struct top_look){0};
     memcpy(why, collector->why, COLLECTOR_WHY);
     pthread_mutex_unlock(&collector->lock);
     return look->reports;

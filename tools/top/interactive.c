@@ -124,7 +124,7 @@ static void show_list(struct top *top)
     size_t shown = count - top->from < page.most ? count - top->from : page.most;
     if (!count)
         terminal_line(TERMINAL_PLAIN,
-                      json_array_size(top->now.reports) ? "No row has these letters, or there is none." : MEETING_NONE);
+                      top->now.seen.count ? "No row has these letters, or there is none." : MEETING_NONE);
     for (size_t i = count ? shown : 1; i < page.most; i++)
         terminal_line(TERMINAL_PLAIN, "");
     show_foot(top, page_hidden(&page));
@@ -331,10 +331,10 @@ static void take_look(struct top *top, struct collector *collector)
     bool taken = collector_take(collector, &look, why);
     top->why = *why ? why : NULL;
     if (!taken || top->held) {
-        json_decref(look.reports);
+        top_look_end(&look);
         return;
     }
-    json_decref(top->before.reports);
+    top_look_end(&top->before);
     top->before = top->now;
     top->now = look;
     if (top->showing == SHOWING_PAIR)
@@ -361,7 +361,7 @@ int interactive_run(const char *directory, const struct top_choice *choice, doub
     }
     terminal_end();
     empty(&top.page);
-    json_decref(top.before.reports);
-    json_decref(top.now.reports);
+    top_look_end(&top.before);
+    top_look_end(&top.now);
     return EXIT_OK;
 }

@@ -91,28 +91,33 @@ size_t page_hidden(const struct page *page)
 
 /* --- the sum */
 
-static double counted(const json_t *reports, const char *key)
+/* How much the devices have sent, and how many packets were sent again. */
+static void count_all(const struct seen *seen, double *bytes, double *repeated)
 {
-    const json_t *report, *device;
-    double sum = 0;
-    size_t i, j;
-    json_array_foreach(reports, i, report) json_array_foreach(json_object_get(report, "traffic"), j, device) sum +=
-        (double)port_total(json_object_get(device, key));
-    return sum;
+    *bytes = *repeated = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        const json_t *devices = facts_json(&seen->processes[i].own.traffic);
+        for (size_t k = 0; k < json_array_size(devices); k++) {
+            const struct fact_inner traffic = {.of = json_array_get(devices, k)};
+            *bytes += (double)seen_sum(&traffic, EVENT_SUM_BYTES_SENT);
+            *repeated += (double)seen_count(&traffic, EVENT_RETRANSMITTED);
+        }
+    }
 }
 
 void page_sum(const struct top_look *before, const struct top_look *now, char *text, size_t size)
 {
-    size_t processes = json_array_size(now->reports), pairs = 0, i;
-    const json_t *report;
-    double seconds = before->reports ? now->seconds - before->seconds : 0;
-    json_array_foreach(now->reports, i, report) pairs += json_array_size(json_object_get(report, "qps"));
+    size_t processes = now->seen.count, pairs = 0;
+    double bytes, repeated, old_bytes, old_repeated, seconds = before->reports ? now->seconds - before->seconds : 0;
+    for (size_t i = 0; i < processes; i++)
+        pairs += facts_count(&now->seen.processes[i].own.qps);
     size_t used = (size_t)snprintf(text, size, "%zu process%s, %zu queue pair%s", processes, processes == 1 ? "" : "es",
                                    pairs, pairs == 1 ? "" : "s");
-    double grown = counted(now->reports, "bytes_sent") - counted(before->reports, "bytes_sent");
-    double repeated = counted(now->reports, "repeated") - counted(before->reports, "repeated");
-    if (seconds > 0 && grown >= 0 && repeated >= 0 && used < size)
-        snprintf(text + used, size - used, ", %.1f MB/s, %.0f sent again", grown / seconds / 1e6, repeated);
+    count_all(&now->seen, &bytes, &repeated);
+    count_all(&before->seen, &old_bytes, &old_repeated);
+    if (seconds > 0 && bytes >= old_bytes && repeated >= old_repeated && used < size)
+        snprintf(text + used, size - used, ", %.1f MB/s, %.0f sent again", (bytes - old_bytes) / seconds / 1e6,
+                 repeated - old_repeated);
 }
 
 /* --- a queue pair */
@@ -134,14 +139,12 @@ static void show_wrapped(page_line *show, void *context, size_t columns, const c
 
 static const json_t *find_pair(const struct top_look *look, long pid, long qp)
 {
-    const json_t *report, *pair;
-    size_t i, j;
-    json_array_foreach(look->reports, i, report)
-    {
-        if (pid && json_integer_value(json_object_get(report, "pid")) != pid)
-            continue;
-        json_array_foreach(json_object_get(report, "qps"), j,
-                           pair) if (json_integer_value(json_object_get(pair, "number")) == qp) return pair;
+    struct facts_qp pair;
+    for (size_t i = 0; i < look->seen.count; i++) {
+        const struct facts_process *process = &look->seen.processes[i].own;
+        for (size_t k = 0; (!pid || process->pid.value == (uint64_t)pid) && k < facts_count(&process->qps); k++)
+            if (facts_read_at(&facts_of_qp, &process->qps, k, &pair) && pair.number.value == (uint64_t)qp)
+                return json_array_get(facts_json(&process->qps), k);
     }
     return NULL;
 }
@@ -178,7 +181,7 @@ static void show_fields(const json_t *pair, page_line *show, void *context, size
         show_wrapped(show, context, columns, line);
     }
     char numbers[2048], counted_line[2100];
-    write_numbers(json_object_get(pair, "traffic"), numbers, sizeof numbers);
+    write_numbers(facts_member(&facts_of_qp, pair, offsetof(struct facts_qp, traffic)), numbers, sizeof numbers);
     snprintf(counted_line, sizeof counted_line, "counted: %s", *numbers ? numbers : "nothing");
     show_wrapped(show, context, columns, counted_line);
 }

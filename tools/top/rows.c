@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters/port.h"
+enum { OF_qp, OF_process };
 
-#define TEXT(title, width, key, form, meaning) {TOP_TEXT, title, width, key, form, meaning},
-#define LEVEL(title, width, key, meaning) {TOP_LEVEL, title, width, key, TOP_NUMBER, meaning},
-#define RATE(title, width, key, meaning) {TOP_RATE, title, width, key, TOP_NUMBER, meaning},
-#define HELPER(title, width, meaning) {TOP_HELPER, title, width, "helper", TOP_NUMBER, meaning},
+#define TEXT(title, width, kind, fact, form, meaning)                                                                  \
+    {TOP_TEXT, title, width, form, meaning, offsetof(struct facts_##kind, fact), .of_process = OF_##kind},
+#define PAIRS(title, width, meaning) {TOP_PAIRS, title, width, TOP_NUMBER, meaning},
+#define LEVEL(title, width, fact, meaning)                                                                             \
+    {TOP_LEVEL, title, width, TOP_NUMBER, meaning, .at = offsetof(struct facts_qp, fact)},
+#define RATE(title, width, name, meaning) {TOP_RATE, title, width, TOP_NUMBER, meaning, .event = EVENT_##name},
+#define RATE_OF_SUM(title, width, name, meaning) {TOP_RATE, title, width, TOP_NUMBER, meaning, .sum = EVENT_SUM_##name},
+#define HELPER(title, width, meaning) {TOP_HELPER, title, width, TOP_NUMBER, meaning},
 static const struct top_column of_processes[] = {
 #define LIST_PROCESSES
 #include "top/columns.def"
@@ -23,7 +27,9 @@ static const struct top_column of_pairs[] = {
 
 #undef TEXT
 #undef LEVEL
+#undef PAIRS
 #undef RATE
+#undef RATE_OF_SUM
 #undef HELPER
 
 const struct top_list top_processes = {of_processes, sizeof of_processes / sizeof *of_processes, 2, false};
@@ -31,57 +37,57 @@ const struct top_list top_pairs = {of_pairs, sizeof of_pairs / sizeof *of_pairs,
 _Static_assert(sizeof of_processes / sizeof *of_processes <= TOP_COLUMNS_MOST, "room in a row");
 _Static_assert(sizeof of_pairs / sizeof *of_pairs <= TOP_COLUMNS_MOST, "room in a row");
 
-/* The source of rows: the objects of now and of the look before, which is NULL where there is none. */
+/* The source of a row: a process, or one of its queue pairs, now and at the look before; NULL: there was none, or the
+ * row is of the process. */
 struct source {
     const struct top_choice *choice;
-    const json_t *report, *old_report; /* of the process */
-    const json_t *object, *old;        /* of the row: the process, too, or one of its queue pairs */
-    double seconds;                    /* between them */
+    const struct seen_process *process, *old_process;
+    const struct facts_qp *qp, *old_qp;
+    double helper, old_helper;
+    double seconds; /* between them */
 };
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
 
 /* --- values */
 
+static double counted_in(const struct fact_inner *traffic, const struct top_column *column)
+{
+    return (double)(column->sum == EVENT_SUM_NONE ? seen_count(traffic, column->event)
+                                                  : seen_sum(traffic, column->sum));
+}
+
 /* The sum of a counter over the devices of a process and the packets that were for no queue pair; NAN: it did not
  * answer. */
-static double counted_by_process(const json_t *report, const char *key)
+static double counted_by_process(const struct seen_process *process, const struct top_column *column)
 {
-    const json_t *traffic = json_object_get(report, "traffic"), *device;
-    double sum = (double)port_total(json_object_get(json_object_get(report, "strays"), key));
-    size_t i;
-    json_array_foreach(traffic, i, device) sum += (double)port_total(json_object_get(device, key));
-    return traffic ? sum : NAN;
+    const json_t *devices = facts_json(&process->own.traffic);
+    double sum = counted_in(&process->own.strays, column);
+    for (size_t i = 0; i < json_array_size(devices); i++)
+        sum += counted_in(&(struct fact_inner){.of = json_array_get(devices, i)}, column);
+    return devices ? sum : NAN;
 }
 
-static double counted(const struct source *source, const json_t *object, const char *key)
+static double counted(const struct seen_process *process, const struct facts_qp *qp, const struct top_column *column)
 {
-    if (!source->choice->list->pairs)
-        return counted_by_process(object, key);
-    const json_t *traffic = json_object_get(object, "traffic");
-    return traffic ? (double)port_total(json_object_get(traffic, key)) : NAN;
+    if (!qp)
+        return process ? counted_by_process(process, column) : NAN;
+    return qp->traffic.of ? counted_in(&qp->traffic, column) : NAN;
 }
 
-static double level_of_pairs(const json_t *report, const char *key)
+static const struct fact_number *number_at(const void *facts, const struct top_column *column)
 {
-    const json_t *pairs = json_object_get(report, "qps"), *qp;
+    return (const struct fact_number *)((const char *)facts + column->at);
+}
+
+/* Of a queue pair, or the sum of all. */
+static double level(const struct source *source, const struct top_column *column)
+{
+    const struct seen_process *process = source->process;
     double sum = 0;
-    size_t i;
-    if (json_is_array(json_object_get(report, key)))
-        return (double)json_array_size(json_object_get(report, key));
-    json_array_foreach(pairs, i, qp) sum += (double)number_of(qp, key);
-    return pairs ? sum : NAN;
-}
-
-static double level(const struct source *source, const char *key)
-{
-    if (!source->choice->list->pairs)
-        return level_of_pairs(source->object, key);
-    const json_t *value = json_object_get(source->object, key);
-    return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
+    if (source->choice->list->pairs)
+        return source->qp && number_at(source->qp, column)->known ? (double)number_at(source->qp, column)->value : NAN;
+    for (size_t i = 0; i < process->qp_count; i++)
+        sum += (double)number_at(&process->qps[i], column)->value;
+    return process->own.qps.of ? sum : NAN;
 }
 
 /* A counter that has become smaller is another's: the number of a process or queue pair was given again. */
@@ -93,79 +99,91 @@ static double rate(const struct source *source, double now, double before)
 
 static double helper(const struct source *source)
 {
-    const json_t *now = json_object_get(source->report, "helper");
-    const json_t *before = json_object_get(source->old_report, "helper");
-    if (!now || (!before && !source->choice->totals))
+    return source->choice->totals ? source->helper : 100 * rate(source, source->helper, source->old_helper);
+}
+
+static double rate_of(const struct source *source, const struct top_column *column)
+{
+    bool pairs = source->choice->list->pairs;
+    if (pairs && !source->qp)
         return NAN;
-    double seconds = json_real_value(now);
-    return source->choice->totals ? seconds : 100 * rate(source, seconds, json_real_value(before));
+    double now = counted(source->process, source->qp, column);
+    if (source->choice->totals)
+        return now;
+    return rate(source, now, pairs && !source->old_qp ? NAN : counted(source->old_process, source->old_qp, column));
+}
+
+/* The struct that the column's fact is in; NULL: the row has none. */
+static const void *facts_for(const struct source *source, const struct top_column *column)
+{
+    return column->of_process ? (const void *)&source->process->own : (const void *)source->qp;
 }
 
 static double value_of(const struct source *source, const struct top_column *column)
 {
-    if (column->kind == TOP_HELPER)
+    const void *facts = facts_for(source, column);
+    switch (column->kind) {
+    case TOP_HELPER:
         return helper(source);
-    if (column->kind == TOP_RATE) {
-        double now = counted(source, source->object, column->key);
-        return source->choice->totals ? now
-               : source->old          ? rate(source, now, counted(source, source->old, column->key))
-                                      : NAN;
+    case TOP_RATE:
+        return rate_of(source, column);
+    case TOP_LEVEL:
+        return level(source, column);
+    case TOP_PAIRS:
+        return source->process->own.qps.of ? (double)facts_count(&source->process->own.qps) : NAN;
+    default:
+        return facts && column->form != TOP_WORD && number_at(facts, column)->known
+                   ? (double)number_at(facts, column)->value
+                   : NAN;
     }
-    const json_t *value = json_object_get(source->object, column->key);
-    return column->kind == TOP_LEVEL ? level(source, column->key)
-           : json_is_integer(value)  ? (double)json_integer_value(value)
-                                     : NAN;
 }
 
 /* --- texts */
 
 /* "0x1a2b3c/4711", "0x1a2b3c/net", "0x1a2b3c" */
-static void write_peer(const json_t *qp, char text[TOP_CELL])
+static void write_peer(const struct facts_qp *qp, char text[TOP_CELL])
 {
-    int length = snprintf(text, TOP_CELL, "0x%llx", (unsigned long long)number_of(qp, "peer_qp") & 0xffffff);
-    if (json_is_integer(json_object_get(qp, "peer_pid")))
-        snprintf(text + length, TOP_CELL - (size_t)length, "/%lld", (long long)number_of(qp, "peer_pid"));
-    else if (json_is_true(json_object_get(qp, "network")))
+    int length = snprintf(text, TOP_CELL, "0x%llx", (unsigned long long)qp->peer_qp.value & 0xffffff);
+    if (qp->peer_pid.known)
+        snprintf(text + length, TOP_CELL - (size_t)length, "/%d", (int)qp->peer_pid.value);
+    else if (facts_is(&qp->network))
         snprintf(text + length, TOP_CELL - (size_t)length, "/net");
 }
 
 /* Before the name of a process that did not answer stands why. */
-static void write_word(const json_t *object, const char *key, char text[TOP_CELL])
+static const char *why_silent(const struct facts_process *process)
 {
-    const char *word = json_string_value(json_object_get(object, key));
-    const char *why = strcmp(key, "program")                              ? ""
-                      : !json_is_true(json_object_get(object, "answers")) ? "silent:"
-                      : json_is_true(json_object_get(object, "busy"))     ? "busy:"
-                                                                          : "";
-    if (word)
-        snprintf(text, TOP_CELL, "%s%.*s", why, TOP_CELL - 8, word);
+    return !facts_is(&process->answers) ? "silent:" : facts_is(&process->busy) ? "busy:" : "";
 }
 
 static void write_text(const struct source *source, const struct top_column *column, char text[TOP_CELL])
 {
-    const json_t *object =
-        !strcmp(column->key, "pid") || !strcmp(column->key, "program") ? source->report : source->object;
-    const json_t *value = json_object_get(object, column->key);
-    if (column->form == TOP_WORD)
-        write_word(object, column->key, text);
-    else if (column->form == TOP_PEER && json_is_integer(value))
-        write_peer(object, text);
-    else if (json_is_integer(value))
-        snprintf(text, TOP_CELL, column->form == TOP_HEX ? "0x%llx" : "%lld", (long long)json_integer_value(value));
+    const void *facts = facts_for(source, column);
+    const char *const *word = (const char *const *)((const char *)facts + column->at);
+    if (!facts)
+        return;
+    if (column->form == TOP_WORD && *word)
+        snprintf(text, TOP_CELL, "%s%.*s", column->of_process ? why_silent(&source->process->own) : "", TOP_CELL - 8,
+                 *word);
+    else if (column->form == TOP_WORD || !number_at(facts, column)->known)
+        return;
+    else if (column->form == TOP_PEER)
+        write_peer(facts, text);
+    else
+        snprintf(text, TOP_CELL, column->form == TOP_HEX ? "0x%llx" : "%llu",
+                 (unsigned long long)number_at(facts, column)->value);
 }
 
 static void fill(struct top_row *row, const struct source *source)
 {
     const struct top_list *list = source->choice->list;
-    row->pid = (long)number_of(source->report, "pid");
-    row->qp = list->pairs ? (long)number_of(source->object, "number") : -1;
+    row->pid = (long)source->process->own.pid.value;
+    row->qp = !list->pairs ? -1 : source->qp ? (long)source->qp->number.value : 0;
     for (size_t i = 0; i < list->count; i++) {
         row->values[i] = value_of(source, &list->columns[i]);
         if (list->columns[i].kind == TOP_TEXT)
             write_text(source, &list->columns[i], row->texts[i]);
     }
-    if (!strcmp(list->columns[0].key, "pid"))
-        row->values[0] = (double)row->pid;
 }
 
 /* --- which */
@@ -176,15 +194,6 @@ static bool is_wanted(const struct top_row *row, const struct top_choice *choice
     for (size_t i = 0; i < choice->list->count && !found; i++)
         found = choice->list->columns[i].kind == TOP_TEXT && strcasestr(row->texts[i], choice->filter);
     return found;
-}
-
-static const json_t *find(const json_t *list, const char *key, const json_t *wanted)
-{
-    const json_t *each;
-    size_t i;
-    json_array_foreach(list, i,
-                       each) if (json_equal(json_object_get(each, key), json_object_get(wanted, key))) return each;
-    return NULL;
 }
 
 /* Rows as they are made. */
@@ -211,14 +220,11 @@ static void add(struct rows *rows, const struct source *source)
 
 static void add_pairs(struct rows *rows, struct source *source)
 {
-    const json_t *old = json_object_get(source->old_report, "qps"), *list = json_object_get(source->report, "qps");
-    size_t i;
-    source->object = source->old = NULL;
-    if (!list)
+    if (!source->process->own.qps.of)
         add(rows, source);
-    json_array_foreach(list, i, source->object)
-    {
-        source->old = find(old, "number", source->object);
+    for (size_t i = 0; i < source->process->qp_count; i++) {
+        source->qp = &source->process->qps[i];
+        source->old_qp = seen_qp(source->old_process, source->qp->number.value);
         add(rows, source);
     }
 }
@@ -253,13 +259,15 @@ struct top_row *top_rows(const struct top_look *before, const struct top_look *n
                          size_t *count)
 {
     struct rows rows = {0};
-    struct source source = {.choice = choice, .seconds = before->reports ? now->seconds - before->seconds : 0};
-    size_t i;
-    json_array_foreach(now->reports, i, source.report)
-    {
-        source.old_report = find(before->reports, "pid", source.report);
-        source.object = source.report;
-        source.old = source.old_report;
+    for (size_t i = 0; i < now->seen.count; i++) {
+        const struct seen_process *process = &now->seen.processes[i];
+        const struct seen_process *old = seen_find(&before->seen, process->own.pid.value);
+        struct source source = {.choice = choice,
+                                .process = process,
+                                .old_process = old,
+                                .helper = now->helpers[i],
+                                .old_helper = old ? before->helpers[old - before->seen.processes] : NAN,
+                                .seconds = before->reports ? now->seconds - before->seconds : 0};
         if (choice->list->pairs)
             add_pairs(&rows, &source);
         else
@@ -319,4 +327,12 @@ void top_cell(const struct top_row *row, const struct top_list *list, size_t col
         write_scaled(row->values[column], text);
     if (kind->width < TOP_CELL)
         text[kind->width] = 0;
+}
+
+void top_look_end(struct top_look *look)
+{
+    seen_end(&look->seen);
+    free(look->helpers);
+    json_decref(look->reports);
+    *look = (struct top_look){0};
 }

@@ -6,20 +6,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "facts/seen.h"
+
 enum { TOP_COLUMNS_MOST = 20, TOP_CELL = 20 };
 
 /* How a column's text is made of its value. */
 enum top_form { TOP_WORD, TOP_NUMBER, TOP_HEX, TOP_PEER };
 
-enum top_kind { TOP_TEXT, TOP_LEVEL, TOP_RATE, TOP_HELPER };
+enum top_kind { TOP_TEXT, TOP_PAIRS, TOP_LEVEL, TOP_RATE, TOP_HELPER };
 
 struct top_column {
     enum top_kind kind;
     const char *title;
     size_t width;
-    const char *key;
     enum top_form form;
     const char *meaning;
+    size_t at;       /* the offset of its fact */
+    bool of_process; /* the fact is the process's, in every list */
+    enum event event;
+    enum event_sum sum; /* EVENT_SUM_NONE: the event is counted */
 };
 
 /* The columns of one list. */
@@ -40,9 +45,14 @@ struct top_row {
 
 /* A look, and when it was. */
 struct top_look {
-    json_t *reports; /* with "helper", the seconds of processor time of the library's thread, where it is known */
+    json_t *reports;  /* NULL: there was none */
+    struct seen seen; /* the reports, read */
+    double *helpers;  /* of each process the seconds of processor time of the library's thread; NAN: not known */
     double seconds;
 };
+
+/* Gives back what a look has. */
+void top_look_end(struct top_look *);
 
 /* Which rows are wanted, and in which order. */
 struct top_choice {

@@ -68,12 +68,12 @@ static int print_tables(const struct options *options)
         if (!found)
             break;
         print_table(options, &before, &now);
-        json_decref(before.reports);
+        top_look_end(&before);
         before = now;
         if (i + 1 != options->count && !output_flush()) /* the last is flushed, and judged, at the end */
             break;
     }
-    json_decref(before.reports);
+    top_look_end(&before);
     if (!found)
         complain("%s", why);
     return found ? EXIT_OK : EXIT_NEGATIVE;
