@@ -85,7 +85,7 @@ static void look_for_completion(struct hangs *hangs, uint32_t handle, struct qp 
 /* The peer's process is asked at the first look, one process in each, and the second has its answer. */
 static void look_for_response(struct hangs *hangs, uint32_t handle, struct qp *qp)
 {
-    struct hang now = {handle, 0, REASON_RETRY_EXCEEDED, false};
+    struct hang now = {handle, 0, REASON_NO_ANSWER, false};
     if (!qp_waits_for_response(qp, &now.value))
         return;
     bool again = find_before(&now);
@@ -104,7 +104,7 @@ static void look_at_qp(struct hangs *hangs, const struct object *object)
     if (!lock_try(&qp->lock)) {
         keep_busy(hangs, object->handle, REASON_NO_COMPLETION);
         keep_busy(hangs, object->handle, REASON_RECEIVER_NOT_READY);
-        keep_busy(hangs, object->handle, REASON_RETRY_EXCEEDED);
+        keep_busy(hangs, object->handle, REASON_NO_ANSWER);
         return;
     }
     look_for_completion(hangs, object->handle, qp);

@@ -55,8 +55,8 @@ ROWS = {
             (CLIENT, ENDS + "RETRY_EXC_ERR: queue pair 0x% of process % (newcomer) has rq_psn % and this one sq_psn %: ", "(reason 105)")],
     "psn-timeout-0": [(SERVER, "RC SEND_ONLY from qp 0x%, psn %, rq_psn is %: ", "(reason 31)"),
                       (CLIENT, "qp 0x%: 1 packets to qp 0x% have no answer, timeout is 0, so none is sent again soon: queue pair 0x% of process % (newcomer) "
-                       "has rq_psn % and this one sq_psn %: ")],
-    "psn-given-up": [(CLIENT, "qp 0x%: 1 packets to qp 0x% have no answer, timeout is 0, so none is sent again soon")],
+                       "has rq_psn % and this one sq_psn %: ", "(reason 122)")],
+    "psn-given-up": [(CLIENT, "qp 0x%: 1 packets to qp 0x% have no answer, timeout is 0: ", "(reason 122)")],
     "gid-index": [(CLIENT, MODIFY + "INIT to RTR: sgid_index is 7, the indices that are used are 0 to %: ", "(reason 323)")],
     "gid-index-255": [(CLIENT, MODIFY + "INIT to RTR: sgid_index is 255, the indices that are used are 0 to %: ", "(reason 323)")],
     "query-gid": [(CLIENT, "ibv_query_gid: index is 77, and the table of GIDs has the indices 0 to % (reason 323)")],
@@ -107,7 +107,7 @@ ROWS = {
     "qpn-own": [(CLIENT, ENDS + "RETRY_EXC_ERR: dest_qp_num is 0x%, the queue pair's own number", "(reason 105)")],
     "qpn-timeout-0": [(SERVER, "qp 0x%, a number that this process never gave a queue pair: ", "(reason 7)"),
                       (CLIENT, "qp 0x%: 1 packets to qp 0x% have no answer, timeout is 0, so none is sent again soon: process % (newcomer) "
-                       "has no queue pair 0x%: it has 0x%")],
+                       "has no queue pair 0x%: it has 0x%", "(reason 122)")],
     "other-directory": [(CLIENT, ENDS + "RETRY_EXC_ERR: no process of ", " has a queue pair 0x%; processes meet in ", "(reason 105)")],
     "not-armed": [(SERVER, "cq", "armed", "(reason 121)")],
     "gid-zero": [(CLIENT, MODIFY + "INIT to RTR: ", "grh.dgid is all zero. ", "(reason 395)")],

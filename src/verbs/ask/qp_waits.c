@@ -62,7 +62,10 @@ void qp_waits_tell_response(struct qp *qp)
     const char *known = qp->told.inquiry && !qp_inquiry_is_of_refusal(qp) && qp->told.known ? qp->told.known : "";
     snprintf(text, sizeof text, "qp 0x%x: %u packets to qp 0x%x have no answer, timeout is %u", qp->number,
              flight_outstanding(qp_engine(qp)), qp->attr.dest_qp_num, qp->attr.timeout);
-    log_write(LOG_WARN, "%s, so none is sent again soon%s%s", text, *known ? ": " : "", known);
+    if (*known)
+        log_cause(LOG_WARN, REASON_NO_ANSWER, "%s, so none is sent again soon: %s", text, known);
+    else
+        log_reason(LOG_WARN, REASON_NO_ANSWER, "%s", text);
 }
 
 /* Nothing has ended since long ago: a program that goes on without completions does not end so. */
