@@ -396,9 +396,9 @@ static bool take_datagram(struct cm *cm, const struct dispatch_datagram *datagra
         verdict = meet_event((struct script_event){.call = SCRIPT_request});
     if (verdict_has(&verdict, SCRIPT_DROP))
         return false;
-    const struct script_rule *by = verdict.rejection;
-    return by ? dispatch_reject(datagram, reply, by->rejection.reason, by->rejection.data, strlen(by->rejection.data))
-              : dispatch_receive(&cm->manager, datagram, reply, now);
+    const struct script_rejection *by = &verdict.rejection;
+    return by->wanted ? dispatch_reject(datagram, reply, by->reason, by->data, strlen(by->data))
+                      : dispatch_receive(&cm->manager, datagram, reply, now);
 }
 
 void cm_receive(struct process *process, struct peer *peer, const struct packet *packet)

@@ -124,7 +124,7 @@ static void build_work(enum script_call, struct ibv_qp_ex *);
             refuse;                                                                                                    \
         type answer = calls_get(&layer.below, name) arguments;                                                         \
         for (unsigned i = 0; i < verdict.changing && !(failed); i++)                                                   \
-            field_change(verdict.changes[i], SCRIPT_##name, where, size);                                              \
+            field_change(&verdict.changes[i], SCRIPT_##name, where, size);                                             \
         return answer;                                                                                                 \
     }
 
@@ -158,10 +158,10 @@ static struct ibv_device **list_devices(int *count)
     if (error)
         REFUSE_pointer;
     struct ibv_device **list = calls_get(&layer.below, ibv_get_device_list)(count);
-    if (!list || !verdict.hiding)
+    if (!list || !*verdict.hidden)
         return list;
     for (struct ibv_device **each = list; *each; each++)
-        if (fnmatch(verdict.hiding->hidden, (*each)->name, 0) != 0)
+        if (fnmatch(verdict.hidden, (*each)->name, 0) != 0)
             list[kept++] = *each;
     list[kept] = NULL;
     if (count)

@@ -81,6 +81,8 @@ static void meet_open(struct process *process, unsigned from)
 
 /* --- requests */
 
+static const char no_memory[] = "There is no memory for the rules.";
+
 static void refuse_rules(FILE *out, const char *why)
 {
     fputs("{\"wrong\":", out);
@@ -113,23 +115,26 @@ static void add_rules(struct process *process, struct script *more, FILE *out)
         fputs("{\"busy\":true}\n", out);
         return;
     }
-    unsigned place = meet_rules() ? script_next_place(meet_rules()) : 1;
-    bool added = meet_add(more);
-    if (added) {
+    unsigned place = meet_next_place();
+    int error = meet_add(more);
+    if (!error) {
         prepare(process);
         meet_open(process, place);
     }
     mutex_release(&process->control);
-    if (added)
+    if (!error)
         list_rules(out);
+    else if (error == EBUSY)
+        fputs("{\"busy\":true}\n", out);
     else
-        refuse_rules(out, "There is no room for so many rules.");
+        refuse_rules(out, error == ENOMEM ? no_memory : "There is no room for so many rules.");
 }
 
 static void read_rules(struct process *process, const char *text, FILE *out)
 {
     struct script_fault fault;
-    char why[320] = "There is no memory for the rules.";
+    char why[320];
+    snprintf(why, sizeof why, "%s", no_memory);
     struct script *more = calloc(1, sizeof *more);
     if (more && script_parse(text, more, &fault)) {
         add_rules(process, more, out);

@@ -129,6 +129,22 @@ static void add_packet(struct script_verdict *verdict, const struct script_rule 
     verdict->cut |= rule->packet.cut;
 }
 
+static void add_changes(struct script_verdict *verdict, const struct script_rule *rule)
+{
+    for (unsigned n = 0; n < rule->changes.count && verdict->changing < SCRIPT_CHANGING_MOST; n++)
+        verdict->changes[verdict->changing++] = rule->changes.list[n];
+}
+
+/* Of several the first counts. */
+static void add_copies(struct script_verdict *verdict, const struct script_rule *rule)
+{
+    if (!*verdict->hidden)
+        memcpy(verdict->hidden, rule->hidden, sizeof verdict->hidden);
+    if (!verdict->rejection.wanted)
+        verdict->rejection = rule->rejection;
+    add_changes(verdict, rule);
+}
+
 /* Returns the rule for the log: the first that is no share of all packets. */
 static const struct script_rule *choose_rule(const struct script_rule *before, const struct script_rule *rule)
 {
@@ -144,19 +160,17 @@ struct script_verdict script_decide(struct script *script, const struct script_e
             continue;
         remember(rule, event);
         verdict.rule = choose_rule(verdict.rule, rule);
+        verdict.line = verdict.rule->line;
         verdict.delay += draw_delay(rule, event) + take_bandwidth(rule, event);
         verdict.stop += rule->process.stop;
         verdict.freeze = verdict.freeze > rule->process.freeze ? verdict.freeze : rule->process.freeze;
-        verdict.hiding = verdict.hiding ? verdict.hiding : *rule->hidden ? rule : NULL;
+        add_copies(&verdict, rule);
         add_packet(&verdict, rule);
         verdict.error = verdict.error ? verdict.error : rule->error;
         verdict.signal = verdict.signal ? verdict.signal : rule->signal;
         verdict.raised = verdict.raised ? verdict.raised : rule->raised;
         verdict.fates |= rule->fates & ~(unsigned)SCRIPT_NOTE;
         verdict.faults |= rule->draw.fault ? 1u << (rule->draw.fault - 1) : 0;
-        verdict.rejection = verdict.rejection ? verdict.rejection : rule->rejection.wanted ? rule : NULL;
-        for (unsigned n = 0; n < rule->changes.count && verdict.changing < SCRIPT_CHANGING_MOST; n++)
-            verdict.changes[verdict.changing++] = &rule->changes.list[n];
         if (rule->end.wanted && !verdict.completes) {
             verdict.completes = true;
             verdict.status = rule->end.status;

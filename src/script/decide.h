@@ -28,10 +28,13 @@ struct script_event {
     uint64_t seed;
 };
 
+/* All that it has of rules is copied, as their places may be used again (script/meet.h). */
 struct script_verdict {
-    const struct script_rule *rule;      /* that acts, the first of several, of SOFTVERBS_FAULT the last; NULL: none */
-    const struct script_raised *raised;  /* asynchronous event; NULL: none */
-    const struct script_rule *rejection; /* that has its reason and data; NULL: none */
+    const struct script_rule *rule; /* that acts, the first of several, of SOFTVERBS_FAULT the last; NULL: none. To be
+                                     * read by a thread that reads the rules; others have: */
+    unsigned line;                  /* of that rule */
+    const struct script_raised *raised; /* asynchronous event; NULL: none */
+    struct script_rejection rejection;
     nanos delay, stop, freeze;
     int error, signal;
     bool completes;
@@ -39,12 +42,12 @@ struct script_verdict {
     unsigned faults; /* of the short form: a bit for each enum fault_kind */
     uint8_t status;
     uint16_t vendor;
-    const struct script_rule *hiding; /* devices that match its pattern; NULL: none */
+    char hidden[SCRIPT_WORD]; /* pattern for the names of devices; "": none */
     bool cut;
     uint8_t forged;    /* enum script_forged */
     uint32_t length;   /* cut: at most so long */
     unsigned changing; /* how many of */
-    const struct script_change *changes[SCRIPT_CHANGING_MOST];
+    struct script_change changes[SCRIPT_CHANGING_MOST];
 };
 
 static inline bool verdict_has(const struct script_verdict *verdict, unsigned fate)

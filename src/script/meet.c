@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,12 @@ static struct {
     struct script *_Atomic script; /* NULL: there never were rules */
     uint64_t seed;
     nanos began;
-    pid_t owner; /* the process that began the rules, or, of a child of its fork, its parent */
+    pid_t owner;   /* the process that began the rules, or, of a child of its fork, its parent */
+    unsigned last; /* number of the rule that was added last */
     atomic_bool used;
+    struct {
+        atomic_uint side, inside[2];
+    } readers;
 } meeting;
 
 _Atomic unsigned meet_wanted;
@@ -38,6 +43,52 @@ static nanos now(void)
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
 }
+
+/* --- threads that read */
+
+unsigned meet_read(void)
+{
+    unsigned side = atomic_load(&meeting.readers.side);
+    atomic_fetch_add(&meeting.readers.inside[side], 1);
+    return side;
+}
+
+void meet_read_end(unsigned read)
+{
+    atomic_fetch_sub(&meeting.readers.inside[read], 1);
+}
+
+/* False: some thread that got no processor for long is still on this side. */
+static bool is_left_by_all(unsigned side)
+{
+    enum { TRIES = 200 };
+    for (unsigned i = 0; atomic_load(&meeting.readers.inside[side]); i++) {
+        if (i == TRIES)
+            return false;
+        meet_wait(NANOS_MILLISECOND / 10);
+    }
+    return true;
+}
+
+/* After this no thread reads that had begun before. New ones are counted on the other side, so it ends however many
+ * come. A thread that has loaded the side and not yet counted itself may do so on a side that is being left, or come
+ * back to one that was: therefore both sides are left once. */
+static bool readers_have_left(void)
+{
+    for (unsigned turn = 0; turn < 2; turn++)
+        if (!is_left_by_all(atomic_fetch_xor(&meeting.readers.side, 1)))
+            return false;
+    return true;
+}
+
+/* Other threads of the parent never come to their end. */
+static void forget_readers(void)
+{
+    atomic_store(&meeting.readers.inside[0], 0);
+    atomic_store(&meeting.readers.inside[1], 0);
+}
+
+/* --- the rules */
 
 bool meet_is_for(enum script_call call)
 {
@@ -67,29 +118,64 @@ void meet_begin(struct script *script, uint64_t seed)
     meeting.seed = seed;
     meeting.began = now();
     meeting.owner = getpid();
+    meeting.last = script_next_place(script) - 1;
+    pthread_atfork(NULL, NULL, forget_readers);
     meeting.script = script;
     look_anew();
 }
 
-bool meet_add(const struct script *more)
+unsigned meet_next_place(void)
+{
+    return meeting.last + 1;
+}
+
+/* Rules end all at once. */
+static bool have_ended(const struct script *script)
+{
+    return script->count && atomic_load(&script->rules[0].so_far.ended);
+}
+
+/* Threads that come now find none, and those that came before are waited for. 0 or EBUSY. */
+static int forget_ended(struct script *script)
+{
+    unsigned count = atomic_exchange(&script->count, 0);
+    if (readers_have_left())
+        return 0;
+    atomic_store(&script->count, count);
+    return EBUSY;
+}
+
+/* Behind those that there are, or in the places of those that have ended. */
+static int put_rules(struct script *script, const struct script *more)
+{
+    bool again = have_ended(script);
+    unsigned first = again ? 0 : script->count;
+    if (more->count > SCRIPT_RULES_MOST - first)
+        return ENOSPC;
+    int error = again ? forget_ended(script) : 0;
+    if (error)
+        return error;
+    for (unsigned i = 0; i < more->count; i++) {
+        struct script_rule *to = &script->rules[first + i];
+        memcpy(to, &more->rules[i], sizeof *to);
+        to->place = ++meeting.last;
+    }
+    atomic_store(&script->count, first + more->count);
+    return 0;
+}
+
+int meet_add(const struct script *more)
 {
     if (!meeting.script) {
         struct script *none = calloc(1, sizeof *none);
         if (!none)
-            return false;
+            return ENOMEM;
         meet_begin(none, start_draw("script", 0));
     }
-    struct script *script = meeting.script;
-    unsigned count = script->count, place = script_next_place(script);
-    if (more->count > SCRIPT_RULES_MOST - count)
-        return false;
-    for (unsigned i = 0; i < more->count; i++) {
-        memcpy(&script->rules[count + i], &more->rules[i], sizeof more->rules[i]);
-        script->rules[count + i].place = place + i;
-    }
-    atomic_store(&script->count, count + more->count);
-    look_anew();
-    return true;
+    int error = put_rules(meeting.script, more);
+    if (!error)
+        look_anew();
+    return error;
 }
 
 void meet_clear(void)
@@ -149,12 +235,12 @@ static const char *name_deed(const struct script_verdict *verdict)
         return " ends in ";
     if (verdict->raised)
         return " raises ";
-    if (verdict->rejection)
+    if (verdict->rejection.wanted)
         return " is rejected";
     for (unsigned fate = 0; fate < SCRIPT_FATES; fate++)
         if (verdict->fates >> fate & 1)
             return fates[fate].done;
-    if (verdict->hiding)
+    if (*verdict->hidden)
         return " hides a device";
     if (verdict->forged)
         return " comes behind a forged packet";
@@ -167,7 +253,7 @@ static const char *name_deed(const struct script_verdict *verdict)
  * others. */
 static bool is_quiet(const struct script_verdict *verdict)
 {
-    return !verdict->rule->line;
+    return !verdict->line;
 }
 
 static void log_verdict(const struct script_event *event, const struct script_verdict *verdict)
@@ -186,7 +272,7 @@ static void log_verdict(const struct script_event *event, const struct script_ve
     if (verdict->signal)
         snprintf(signal, sizeof signal, " signal %d is sent,", verdict->signal);
     if (!quiet)
-        snprintf(by, sizeof by, "line %u of the script", verdict->rule->line);
+        snprintf(by, sizeof by, "line %u of the script", verdict->line);
     log_cause(quiet ? LOG_INFO : (enum log_level)event_level(EVENT_SCRIPTED_ERROR), REASON_SCRIPTED,
               "%s:%s%s%s%s by %s", name, late, signal, name_deed(verdict), value, by);
     if (verdict->error)
@@ -220,7 +306,7 @@ static void note_verdict(const struct script_event *event, const struct script_v
         note_deed(event, verdict, EVENT_SCRIPTED_STOP);
     if (verdict->freeze)
         note_deed(event, verdict, EVENT_SCRIPTED_FREEZE);
-    if (verdict->hiding)
+    if (*verdict->hidden)
         note_deed(event, verdict, EVENT_SCRIPTED_HIDE);
     if (verdict->cut)
         note_deed(event, verdict, EVENT_SCRIPTED_CUT);
@@ -228,7 +314,7 @@ static void note_verdict(const struct script_event *event, const struct script_v
         note_deed(event, verdict, EVENT_SCRIPTED_FORGE);
     if (verdict->raised)
         note_deed(event, verdict, EVENT_SCRIPTED_RAISE);
-    if (verdict->rejection)
+    if (verdict->rejection.wanted)
         note_deed(event, verdict, EVENT_SCRIPTED_REJECT);
     log_verdict(event, verdict);
 }
@@ -267,7 +353,9 @@ struct script_verdict meet_event(struct script_event event)
     atomic_store_explicit(&meeting.used, true, memory_order_relaxed);
     event.age = now() - meeting.began;
     event.seed = meeting.seed;
+    unsigned read = meet_read();
     struct script_verdict verdict = script_decide(meeting.script, &event);
+    meet_read_end(read);
     if (verdict.rule)
         note_verdict(&event, &verdict);
     if (verdict.signal)

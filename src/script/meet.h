@@ -17,22 +17,30 @@ static inline bool meet_wants(enum script_call happening)
     return unlikely(wanted != 0) && wanted >> (happening - SCRIPT_CALLS) & 1;
 }
 
-/* From here on the process obeys these rules, which live for ever. Once in a process, before others may meet them. */
+/* From here on the process obeys these rules, whose memory is kept. Once in a process, before others may meet them. */
 void meet_begin(struct script *, uint64_t seed);
 
 /* Called after each change of the rules of a process that runs; NULL: not reported. Written before any change. */
 extern void (*meet_changed)(void);
 
-/* Adds rules to those of the process, which need not have any; they live for ever. False: there is no room for so many,
- * or no memory. The layers above put themselves around the calls for that (meet_changed, and the caller of this). One
- * thread at a time, as below. */
-bool meet_add(const struct script *);
+/* Adds rules to those of the process, which need not have any. Where all of those were taken back, these are put in
+ * their places. 0; ENOSPC: there is no room for so many; ENOMEM; EBUSY: some thread still reads those that were taken
+ * back. The layers above put themselves around the calls for that (meet_changed, and the caller of this). One thread at
+ * a time, as below. */
+int meet_add(const struct script *);
 
-/* Takes all rules back. Their numbers stay. */
+/* Takes all rules back. Their numbers are not used again. */
 void meet_clear(void);
 
-/* The rules of the process; NULL: it never had any. Those that ended are among them. */
+/* The number of the rule that is added next. */
+unsigned meet_next_place(void);
+
+/* The rules of the process; NULL: it never had any. Those that ended are among them. The thread that adds rules may
+ * read them at any time; others between the two calls below, which take no lock and wait for nothing. In between a
+ * thread waits for nothing, either. */
 const struct script *meet_rules(void);
+unsigned meet_read(void);
+void meet_read_end(unsigned read); /* what meet_read returned */
 
 /* Returns true if there is a rule for this call or happening. */
 bool meet_is_for(enum script_call);

@@ -34,6 +34,13 @@ struct script_change {
 
 enum { SCRIPT_CHANGES_MOST = 4, SCRIPT_QPS = 16 };
 
+/* A request for a connection is rejected with this. */
+struct script_rejection {
+    bool wanted;
+    uint16_t reason;
+    char data[SCRIPT_WORD];
+};
+
 /* A packet that is made up. */
 enum script_forged {
     SCRIPT_FORGED_NOTHING,
@@ -99,11 +106,7 @@ struct script_rule {
         uint32_t length;    /* cut: of its payload at most */
         uint64_t bandwidth; /* bits a second that all of them share; 0: no limit */
     } packet;
-    struct {
-        bool wanted;
-        uint16_t reason;
-        char data[SCRIPT_WORD];
-    } rejection; /* of the request */
+    struct script_rejection rejection;
 
     /* In this process. */
     struct {

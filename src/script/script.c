@@ -15,7 +15,7 @@
 #include "script/meet.h"
 #include "script/parse.h"
 
-static unsigned begun; /* so many rules has the script with which the process began; those behind them came later */
+static unsigned begun; /* number of the last rule with which the process began; those after it came later */
 
 /* --- reading */
 
@@ -99,14 +99,17 @@ static void report_unmet(const struct script *script)
 {
     for (unsigned i = 0; i < script->count; i++)
         if (!atomic_load(&script->rules[i].so_far.met) && !atomic_load(&script->rules[i].so_far.ended))
-            report_rule(&script->rules[i], i < begun);
+            report_rule(&script->rules[i], script->rules[i].place <= begun);
 }
 
 /* A child of a fork reports nothing. */
 __attribute__((destructor)) static void end(void)
 {
-    if (meet_is_own() && meet_is_used())
-        report_unmet(meet_rules());
+    if (!meet_is_own() || !meet_is_used())
+        return;
+    unsigned read = meet_read();
+    report_unmet(meet_rules());
+    meet_read_end(read);
 }
 
 static bool is_set(const char *text)
@@ -137,7 +140,7 @@ bool script_start(void)
     if (!script)
         return false;
     script_choose(script, program_invocation_short_name);
-    begun = script->count;
+    begun = script_next_place(script) - 1;
     if (script->count)
         meet_begin(script, start_draw("script", 0));
     return script->count;

@@ -62,7 +62,7 @@ static void change_packet(const struct script_verdict *verdict, struct packet *p
 {
     uint8_t opcode = packet->opcode;
     for (unsigned i = 0; i < verdict->changing; i++)
-        field_change(verdict->changes[i], SCRIPT_packet, packet, sizeof *packet);
+        field_change(&verdict->changes[i], SCRIPT_packet, packet, sizeof *packet);
     if (!op_find(packet->opcode))
         packet->opcode = opcode;
 }

@@ -30,7 +30,7 @@ static void run_seeds(const char *faults)
     memset(&story_totals, 0, sizeof story_totals);
     meet_clear();
     if (faults)
-        assert_true(fault_parse(faults, script, why, sizeof why) && meet_add(script));
+        assert_true(fault_parse(faults, script, why, sizeof why) && !meet_add(script));
     free(script);
     for (uint64_t seed = first; seed < first + seeds; seed++)
         failed += !story_run(seed, faults != NULL);

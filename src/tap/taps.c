@@ -40,7 +40,7 @@ static struct capture *open_capture(const char *name)
 static void add_faults(const char *text, struct script *script)
 {
     char why[512] = "there is no memory for its rules, or they are too many.";
-    if (!script || !fault_parse(text, script, why, sizeof why) || (script->count && !meet_add(script)))
+    if (!script || !fault_parse(text, script, why, sizeof why) || (script->count && meet_add(script)))
         log_always("SOFTVERBS_FAULT ignored: %s", why);
 }
 

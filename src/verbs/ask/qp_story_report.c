@@ -141,7 +141,8 @@ static void write_cqs(FILE *out, const void *of)
     fputs("]", out);
 }
 
-/* The next rule of the user's script that has disturbed it; NULL: there is none. */
+/* The next rule of the user's script that has disturbed it; NULL: there is none. Between meet_read and meet_read_end.
+ */
 static const struct script_rule *next_rule(const struct qp *qp, unsigned *i)
 {
     const struct script *script = meet_rules();
@@ -151,14 +152,24 @@ static const struct script_rule *next_rule(const struct qp *qp, unsigned *i)
     return NULL;
 }
 
+static bool has_rules(const struct qp *qp)
+{
+    unsigned read = meet_read();
+    bool has = next_rule(qp, &(unsigned){0});
+    meet_read_end(read);
+    return has;
+}
+
 static void write_rules(FILE *out, const void *of)
 {
     const struct script_rule *rule;
-    const char *separator = "[";
-    for (unsigned i = 0; (rule = next_rule(of, &i)); separator = ",") {
-        fputs(separator, out);
+    unsigned read = meet_read(), count = 0;
+    fputs("[", out);
+    for (unsigned i = 0; (rule = next_rule(of, &i)); count++) {
+        fputs(count ? "," : "", out);
         clean_json(out, rule->text);
     }
+    meet_read_end(read);
     fputs("]", out);
 }
 
@@ -217,7 +228,7 @@ void qp_story_report(FILE *out, const struct qp *from)
     fill_queues(facts, from);
     fact_put_inner(&facts->counts, last_events_write_counts, &flow->counts);
     fact_put_inner(&facts->cqs, write_cqs, &told);
-    if (next_rule(from, &(unsigned){0}))
+    if (has_rules(from))
         fact_put_inner(&facts->rules, write_rules, from);
     if (story)
         fill_story(facts, story, &told);
