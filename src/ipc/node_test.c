@@ -6,12 +6,15 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "diag/log.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 
@@ -194,29 +197,104 @@ static int break_own_ring(const char *directory, void *unused)
     if (!rig_send(end.node, pair.number[0], bytes, pair.length, false, check_frame, &end))
         return 2;
     atomic_store(&own->reader->broken, true);
-    node_hold(&own->peer);
     for (unsigned i = 0; i < 3; i++)
         rig_turn(end.node, check_frame, &end);
-    if (!own->peer.gone || own->reader || end.received)
+    if (own->peer.gone || atomic_load(&own->reader->broken) || end.received || !atomic_load(&own->peer.link->lossy))
         return 3;
-    struct link *link = own->peer.link;
-    struct frame frame = {.kind = FRAME_ROCE, .headers_length = 0};
-    bool swallowed = true;
-    link->operations->begin(link);
-    for (unsigned i = 0; i < 10000; i++) /* more than a ring holds */
-        swallowed = swallowed && link->operations->ready(link) && link->operations->send(link, &frame) == FRAME_SENT;
-    link->operations->end(link);
-    node_put(end.node, &own->peer);
+    if (!rig_send(end.node, pair.number[0], bytes, pair.length, false, check_frame, &end))
+        return 4;
+    while (!end.received)
+        rig_turn(end.node, check_frame, &end);
     node_close(end.node);
-    return swallowed ? 0 : 4;
+    return end.bad ? 5 : 0;
 }
 
-static void a_process_whose_own_ring_breaks_is_a_peer_that_is_gone(void **state)
+static void a_process_mends_its_own_ring(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
     rig_directory(directory);
     assert_int_equal(rig_wait(rig_start(break_own_ring, directory, NULL), 20), 0);
     rig_remove(directory);
+}
+
+/* Frames of a writer that goes on, whatever is lost; in their order. */
+struct seen {
+    unsigned count, bad;
+    uint32_t next;
+};
+
+static void see_frame(void *context, struct peer *peer, const struct frame *frame)
+{
+    struct seen *seen = context;
+    uint32_t number = 0;
+    struct iovec to = {&number, sizeof number};
+    bool fine = frame->payload.length == sizeof number && payload_copy(&frame->payload, 0, &to, 1);
+    seen->bad += !fine || number < seen->next;
+    seen->next = number + 1;
+    seen->count++;
+}
+
+static int write_on(const char *directory, void *context)
+{
+    struct pair *pair = context;
+    struct end end;
+    struct seen nothing = {0};
+    if (open_end(&end, directory, pair, 0))
+        return 1;
+    uint32_t other = await(&pair->number[1]);
+    for (uint32_t number = 0; !atomic_load(&pair->done); number++) {
+        if (!rig_send(end.node, other, &number, sizeof number, false, see_frame, &nothing))
+            return 2;
+        rig_turn(end.node, see_frame, &nothing);
+    }
+    node_close(end.node);
+    return 0;
+}
+
+static int read_on(const char *directory, void *context)
+{
+    enum { BREAKS = 8, BETWEEN = 100 };
+    struct pair *pair = context;
+    struct end end;
+    struct seen seen = {0};
+    char path[NODE_DIRECTORY_MAX + 8], text[512] = "";
+    snprintf(path, sizeof path, "%s.log", directory);
+    setenv("SOFTVERBS_LOG", "warn", 1);
+    setenv("SOFTVERBS_LOG_FILE", path, 1);
+    log_start();
+    if (open_end(&end, directory, pair, 1))
+        return 1;
+    uint32_t other = await(&pair->number[0]);
+    for (unsigned i = 0; i < BREAKS; i++) {
+        while (seen.count < (i + 1) * BETWEEN)
+            rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
+        struct peer *peer = node_find(end.node, other);
+        if (!peer)
+            return 2;
+        atomic_store(&((struct record *)peer)->reader->broken, true);
+        node_put(end.node, peer);
+    }
+    while (seen.count < (BREAKS + 1) * BETWEEN)
+        rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
+    atomic_store(&pair->done, 1);
+    node_close(end.node);
+    int log = open(path, O_RDONLY);
+    unlink(path);
+    bool told = read(log, text, sizeof text - 1) > 0 && strstr(text, "(reason 504)");
+    return seen.bad ? 3 : told ? 0 : 4;
+}
+
+static void a_ring_that_breaks_again_and_again_is_mended(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct pair *pair = rig_share(sizeof *pair);
+    rig_directory(directory);
+    *pair = (struct pair){.length = 4};
+    pid_t writer = rig_start(write_on, directory, pair), reader = rig_start(read_on, directory, pair);
+    assert_int_equal(rig_wait(reader, 60), 0);
+    assert_int_equal(rig_wait(writer, 60), 0);
+    rig_remove(directory);
+    rig_unshare(pair, sizeof *pair);
 }
 
 /* Each fence interrupts the processors of all processes of the host. */
@@ -239,7 +317,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_talks_to_itself),
-        cmocka_unit_test(a_process_whose_own_ring_breaks_is_a_peer_that_is_gone),
+        cmocka_unit_test(a_process_mends_its_own_ring),
+        cmocka_unit_test(a_ring_that_breaks_again_and_again_is_mended),
         cmocka_unit_test(who_has_met_nobody_of_the_host_fences_nobody),
         cmocka_unit_test(two_processes_exchange_small_messages),
         cmocka_unit_test(two_processes_exchange_segments),

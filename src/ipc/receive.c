@@ -26,16 +26,29 @@ static unsigned hear(struct record *record, node_take *take, void *context, unsi
     return done;
 }
 
-/* A ring that ended or broke: its peer is gone. */
+static void refuse(struct node *node, struct record *record)
+{
+    lock_take(&node->lock);
+    if (!record->peer.gone)
+        shm_refuse(record->peer.link);
+    lock_release(&node->lock);
+    log_reason(LOG_WARN, REASON_RING_BROKEN, "process %d", (int)record->peer.pid);
+}
+
+/* A ring that ended: its peer is gone. One that broke is mended, if the peer lives. */
 static void check_end(struct node *node, struct record *record)
 {
-    if (!atomic_load_explicit(&record->reader->ended, memory_order_relaxed) &&
-        !atomic_load_explicit(&record->reader->broken, memory_order_relaxed))
+    bool ended = atomic_load_explicit(&record->reader->ended, memory_order_relaxed);
+    if (!ended && !atomic_load_explicit(&record->reader->broken, memory_order_relaxed))
         return;
     int before = uncancelled_begin();
-    lock_take(&node->lock);
-    record_depart(record);
-    lock_release(&node->lock);
+    if (ended) {
+        lock_take(&node->lock);
+        record_depart(record);
+        lock_release(&node->lock);
+    } else {
+        refuse(node, record);
+    }
     uncancelled_end(before);
 }
 
@@ -116,12 +129,22 @@ static void leave_lost_host(struct node *node)
     node_leave_host(node);
 }
 
+/* Peers that found nonsense in a ring of ours ring the doorbell, and so do those that have mended theirs. */
+static void mend_rings(struct node *node)
+{
+    lock_take(&node->lock);
+    for (struct record *record = node->records; record; record = record->next)
+        shm_mend(record->peer.link);
+    lock_release(&node->lock);
+}
+
 void node_service(struct node *node, node_report *report, void *context)
 {
     control_take_wakes(node->waker);
     control_receive(node);
     control_retry(node);
     watch_service(node);
+    mend_rings(node);
     if (node->heard.polled < node->heard.count)
         records_look_at_all(node); /* a sender rang, perhaps because its mark was lost */
     while (node->requests.count)

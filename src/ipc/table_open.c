@@ -21,7 +21,7 @@
 #include "ipc/table_lock.h"
 
 #define TABLE_MAGIC 0x656c626174767473ull /* "stvtable" */
-enum { TABLE_LAYOUT = 10, TRIES = 32, REPLACING_TRIES = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
+enum { TABLE_LAYOUT = 11, TRIES = 32, REPLACING_TRIES = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
 
 static struct table *opened; /* see table.h: one descriptor of a file in a process */
 LOCK_STATIC(opening, LOCK_OPENING);

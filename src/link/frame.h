@@ -34,6 +34,7 @@ enum frame_sent {
     FRAME_NO_ROOM, /* nothing happened */
     FRAME_SENT,
     FRAME_UNREADABLE, /* the memory of its payload is gone (wire/guarded.h); nothing was sent */
+    FRAME_TOO_LONG,   /* the receiver would take it for nonsense; nothing was sent */
 };
 
 struct frame {

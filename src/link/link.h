@@ -54,7 +54,8 @@ struct link {
     const struct link_operations *operations;
     atomic_bool directs; /* shm_can_direct and shm_direct may be asked (link/shm.h), which know no other links */
     atomic_uint unsent;  /* frames that were taken and could not leave this host, since this was last set to 0 */
-    atomic_int error;    /* why: errno of the last */
+    atomic_int error;    /* why: errno of the last; 0: it was longer than the link takes */
+    atomic_bool lossy;   /* shm: the receiver has lost frames that it counts as taken (shm_mend) */
     atomic_int refused;  /* the same, while it is the last frame of all that could not leave; 0: it left */
 };
 

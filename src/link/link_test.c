@@ -495,6 +495,30 @@ static void a_refused_pull_leaves_the_ring(void **state)
     remove_directory(directory);
 }
 
+/* It is counted, and the ring goes on. */
+static void a_frame_that_is_too_long_leaves_the_ring_whole(void **state)
+{
+    static uint8_t bytes[1 << 20], taken[LINK_SEGMENT];
+    struct attention attention = {0};
+    struct station station = {.host = {.postponed = never, .lacking = nothing_to_spare}};
+    struct link *link;
+    char directory[64];
+    make_directory(directory);
+    open_station(&station, directory, 0, &attention);
+    assert_int_equal(shm_open_loopback(&link, &station.host, &station.bell, &station.letters), 0);
+    bytes[0] = 7;
+    assert_true(send_bytes(link, bytes, sizeof bytes, false));
+    assert_int_equal(link->unsent, 1);
+    assert_int_equal(link->error, 0);
+    assert_true(send_bytes(link, bytes, sizeof taken, false));
+    assert_int_equal(take_bytes(link, taken, sizeof taken), 1);
+    assert_int_equal(taken[0], 7);
+    assert_int_equal(take_bytes(link, taken, sizeof taken), 0);
+    link->operations->close(link);
+    close(station.socket);
+    remove_directory(directory);
+}
+
 static int fill_and_wait_for_room(struct process *process)
 {
     uint8_t bytes[4096] = {0};
@@ -598,6 +622,7 @@ int main(void)
         cmocka_unit_test(another_process_never_sees_revoked_memory_changed),
         cmocka_unit_test(memory_that_can_not_be_copied_ends_references),
         cmocka_unit_test(a_refused_pull_leaves_the_ring),
+        cmocka_unit_test(a_frame_that_is_too_long_leaves_the_ring_whole),
         cmocka_unit_test(a_waiting_writer_is_woken_when_there_is_room),
         cmocka_unit_test(any_thread_may_look_for_room),
         cmocka_unit_test(memory_of_a_process_that_is_gone_is_not_read),

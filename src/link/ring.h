@@ -9,8 +9,10 @@
  * else: looking at an empty ring costs one load of a line that stays in the reader's cache. The reader never writes to
  * the data area (it maps it read-only), so a line moves between two caches only once for each frame.
  *
- * Neither side trusts the other: a value from shared memory is copied once and then checked; a ring with nonsense in it
- * is broken from then on, which is all the damage that it does. */
+ * Neither side trusts the other: a value from shared memory is copied once and then checked. A reader that finds what
+ * is no frame can't know where the next begins: it refuses the ring (ring_refuse), counts that up in the shared page,
+ * and reads nothing more until the writer, which alone knows where it will write next, has put that place there
+ * (ring_mend). All between is lost, which is all the damage that nonsense does. */
 #ifndef LINK_RING_H
 #define LINK_RING_H
 
@@ -59,12 +61,12 @@ struct ring_writer {
     uint64_t limit;           /* bytes up to here are known to be free */
     uint64_t clear;           /* the first words of all lines from tail up to here are known to be 0 */
     _Atomic uint64_t written; /* tail, for ring_consumed and ring_got_room from any thread */
-    bool broken;              /* the reader's position is nonsense */
+    atomic_uint mended;       /* as in the shared page */
 };
 
 void ring_write_start(struct ring_writer *, const struct ring *);
 
-/* Returns true if there is room for the longest frame. */
+/* Returns true if there is room for the longest frame. There is none while the reader's position is nonsense. */
 bool ring_ready(struct ring_writer *);
 /* Returns true if that is known without asking where the reader is. */
 bool ring_is_known_ready(const struct ring_writer *);
@@ -75,7 +77,8 @@ bool ring_got_room(struct ring_writer *);
 
 /* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is
  * valid in this epoch, with the first RING_PREFIX bytes, if there are so many and this thread reaches them; or its
- * bytes, at most LINK_SEGMENT. A payload that can't be pulled is not sent (FRAME_SENT). */
+ * bytes. A payload that can't be pulled is not sent (FRAME_SENT), and neither is one of more than
+ * LINK_REFERENCE_SEGMENT or LINK_SEGMENT bytes (FRAME_TOO_LONG). */
 enum frame_sent ring_write(struct ring_writer *, const struct frame *, bool as_reference);
 
 /* Writes the last frame; there is always room for it. */
@@ -83,6 +86,11 @@ void ring_write_end(struct ring_writer *);
 
 /* From any thread: returns true if the reader has published that it took everything. */
 bool ring_consumed(struct ring_writer *);
+
+/* From any thread: returns true if the reader has refused the ring and waits for ring_mend, which is to follow under
+ * the lock. Frames that were written before that are lost. */
+bool ring_is_refused(const struct ring_writer *);
+void ring_mend(struct ring_writer *);
 
 /* From any thread: makes all references written until now invalid. */
 void ring_revoke(struct ring_writer *);
@@ -108,7 +116,9 @@ struct ring_reader {
     uint32_t length;       /* of the frame between ring_read and ring_release; 0: none */
     uint32_t epoch;        /* of that frame's reference */
     bool reference;        /* that frame carries a reference: payload.pieces lie in the writer's memory */
-    atomic_bool broken;    /* nonsense was found */
+    atomic_bool broken;    /* nonsense was found, and ring_resume has not ended that yet */
+    uint32_t breaks;       /* so often was it; of that: */
+    uint8_t *hidden;       /* the data, while a line that is always empty stands in its place; NULL: it does not */
     atomic_bool ended;     /* the writer wrote its last frame, and we came to it */
     uint8_t headers[FRAME_HEADERS_MAX];
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -152,6 +162,12 @@ bool ring_store_prefix(const struct ring_reader *, uint32_t offset, const struct
 
 /* Returns true if the reference of the current frame is still valid. Ask after copying. */
 bool ring_reference_holds(const struct ring_reader *);
+
+/* Of a broken ring: it looks empty from now on, and the writer is asked to mend it. Wake the writer. While no other
+ * thread calls ring_waiting. */
+void ring_refuse(struct ring_reader *);
+/* Likewise, after ring_refuse. True: the writer has mended it, and frames are read again. Publish. */
+bool ring_resume(struct ring_reader *);
 
 /* Publishes the reader's place to the writer. True: it waits for room, wake it. */
 bool ring_publish(struct ring_reader *);

@@ -8,7 +8,7 @@
 
 enum {
     RING_MAGIC = 0x52767473, /* "stvR" */
-    RING_LAYOUT = 8,
+    RING_LAYOUT = 9,
     RING_DATA = 4096,  /* offset of the data area */
     RING_CAN_PULL = 1, /* values of `pull` */
     RING_CANNOT_PULL = 2,
@@ -22,8 +22,11 @@ struct ring_shared {
     _Alignas(RING_LINE) _Atomic uint64_t head; /* by the reader */
     _Alignas(RING_LINE) atomic_uint waiting;   /* set by the writer, cleared by the reader */
     _Alignas(RING_LINE) atomic_uint epoch;     /* by the writer */
+    atomic_uint mended;                        /* by the writer: as many of `breaks` as it has answered */
+    _Atomic uint64_t mended_at;                /* by the writer: where the reader goes on after the last of them */
     _Alignas(RING_LINE) atomic_uint pull;      /* by the reader; 0: it has not mapped the ring */
     atomic_uint wants_mark;                    /* by the reader: it looks here once it is marked (marks.h) */
+    atomic_uint breaks;                        /* by the reader: how often it has found what is no frame */
     struct direct_seats seats;                 /* by the writer */
 };
 

@@ -197,6 +197,39 @@ bool ring_reference_holds(const struct ring_reader *reader)
     return atomic_load_explicit(&reader->ring.shared->epoch, memory_order_acquire) == reader->epoch;
 }
 
+/* The head has no meaning while a line of zeros stands in the place of the data. Positions that are equal have nothing
+ * to publish. */
+void ring_refuse(struct ring_reader *reader)
+{
+    static const _Alignas(RING_LINE) uint8_t empty[RING_LINE];
+    if (reader->hidden)
+        return;
+    reader->hidden = reader->ring.data;
+    reader->ring.data = (uint8_t *)(uintptr_t)empty;
+    atomic_store_explicit(&reader->head, 0, memory_order_relaxed);
+    reader->published = reader->asked = 0;
+    atomic_store_explicit(&reader->ring.shared->breaks, ++reader->breaks, memory_order_release);
+}
+
+/* The place is the writer's word, so it is checked for what the reader relies on: that frames begin at lines. The
+ * writer may wait for room, so it is to be looked at once. */
+bool ring_resume(struct ring_reader *reader)
+{
+    const struct ring_shared *shared = reader->ring.shared;
+    if (!reader->hidden || atomic_load_explicit(&shared->mended, memory_order_acquire) != reader->breaks)
+        return false;
+    uint64_t at = atomic_load_explicit(&shared->mended_at, memory_order_relaxed);
+    if (at % RING_LINE)
+        return false;
+    reader->ring.data = reader->hidden;
+    reader->hidden = NULL;
+    reader->published = at - 1;
+    reader->asked = at - reader->ring.size;
+    atomic_store_explicit(&reader->head, at, memory_order_release);
+    atomic_store(&reader->broken, false);
+    return true;
+}
+
 /* A writer that waits has less than RING_FRAME_MAX free, so we still have most of the ring before us when we come to
  * look for its flag: looking once in a quarter of the ring is enough, and saves the fence on all other occasions. See
  * ring_ready for the pairing. */

@@ -13,14 +13,15 @@ void ring_write_start(struct ring_writer *writer, const struct ring *ring)
     *writer = (struct ring_writer){.ring = *ring, .limit = ring->size, .clear = ring->size};
 }
 
-/* Reads how far the reader is. A head that can't be breaks the ring for good: it then has no room any more. */
-static void look_at_head(struct ring_writer *writer)
+/* Reads how far the reader is. False: it can't be there, so nothing is known; the reader publishes another place once
+ * it has taken something. */
+static bool look_at_head(struct ring_writer *writer)
 {
     uint64_t head = atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
-    if (writer->tail - head > writer->ring.size) /* of a head before the tail the difference is huge */
-        writer->broken = true;
-    else
+    bool possible = writer->tail - head <= writer->ring.size; /* of a head behind the tail the difference is huge */
+    if (possible)
         writer->limit = head + writer->ring.size;
+    return possible;
 }
 
 static inline bool is_known_free(const struct ring_writer *writer, uint32_t length)
@@ -31,8 +32,7 @@ static inline bool is_known_free(const struct ring_writer *writer, uint32_t leng
 /* A separate function, so that a caller that knows of room saves no registers for it. */
 cold static bool has_got_room(struct ring_writer *writer, uint32_t length)
 {
-    look_at_head(writer);
-    return !writer->broken && is_known_free(writer, length);
+    return look_at_head(writer) && is_known_free(writer, length);
 }
 
 static inline bool has_room(struct ring_writer *writer, uint32_t length)
@@ -167,6 +167,8 @@ cold static enum frame_sent ring_write_slow(struct ring_writer *writer, const st
 {
     const struct payload *payload = &frame->payload;
     uint32_t headers = frame->headers_length;
+    if (payload->length > (as_reference ? (uint32_t)LINK_REFERENCE_SEGMENT : (uint32_t)LINK_SEGMENT))
+        return FRAME_TOO_LONG;
     uint32_t length =
         as_reference ? ring_reference_frame(headers, payload->count) : ring_bytes_frame(headers, payload->length);
     if (!has_room(writer, length))
@@ -230,6 +232,25 @@ void ring_revoke(struct ring_writer *writer)
 {
     atomic_fetch_add_explicit(&writer->ring.shared->epoch, 1, memory_order_seq_cst);
     fence_full();
+}
+
+bool ring_is_refused(const struct ring_writer *writer)
+{
+    unsigned breaks = atomic_load_explicit(&writer->ring.shared->breaks, memory_order_acquire);
+    return breaks != atomic_load_explicit(&writer->mended, memory_order_relaxed);
+}
+
+/* Whatever lies in the data, no frame begins at the tail, and the lines behind it are cleared anew. The reader is not
+ * trusted with the number: if it counts up meanwhile, the next look sees that. */
+void ring_mend(struct ring_writer *writer)
+{
+    struct ring_shared *shared = writer->ring.shared;
+    unsigned breaks = atomic_load_explicit(&shared->breaks, memory_order_acquire);
+    atomic_store_explicit(ring_commit_at(&writer->ring, writer->tail), 0, memory_order_relaxed);
+    writer->clear = writer->tail + RING_LINE;
+    atomic_store_explicit(&shared->mended_at, writer->tail, memory_order_relaxed);
+    atomic_store_explicit(&shared->mended, breaks, memory_order_release);
+    atomic_store_explicit(&writer->mended, breaks, memory_order_relaxed);
 }
 
 bool ring_has_cma(const struct ring_writer *writer)

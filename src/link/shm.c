@@ -22,6 +22,7 @@ struct shm {
     struct doorbell doorbell;
     struct control_inbox *letters;
     atomic_bool bell_refused; /* the doorbell has to be rung again */
+    atomic_bool look_refused; /* the same at any attention */
 
     struct lock sending;
     bool sent;                  /* since begin */
@@ -184,6 +185,14 @@ static bool shm_ready(struct link *link)
     return ring_ask(&shm->writer) || is_hopeless(shm);
 }
 
+/* The engines cut payloads so that none is. The work fails once its retries have run out. */
+cold static enum frame_sent drop_too_long(struct shm *shm)
+{
+    atomic_store(&shm->link.error, 0);
+    atomic_fetch_add(&shm->link.unsent, 1);
+    return FRAME_SENT;
+}
+
 /* Flattened: a short frame is written without a call. */
 __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, const struct frame *frame)
 {
@@ -193,6 +202,8 @@ __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, cons
         return FRAME_SENT;
     bool by_reference = payload->by_reference && !payload->pull && payload->length > COPY_MAX;
     enum frame_sent sent = ring_write(&shm->writer, frame, by_reference);
+    if (unlikely(sent == FRAME_TOO_LONG))
+        return drop_too_long(shm);
     shm->sent = shm->sent || sent == FRAME_SENT;
     return sent == FRAME_NO_ROOM && is_hopeless(shm) ? FRAME_SENT : sent;
 }
@@ -404,6 +415,46 @@ int shm_open_loopback(struct link **link, struct shm_common *host, const struct 
     return 0;
 }
 
+/* At any attention, as no process looks for that before it sleeps. One that polls reads the message, too, and lets its
+ * helper see to the link. */
+static void ask_to_look(struct shm *shm)
+{
+    if (!doorbell_insist(&shm->doorbell))
+        return;
+    atomic_store(&shm->look_refused, true);
+    shm->host->postponed(shm->host);
+}
+
+void shm_refuse(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    ring_refuse(&shm->reader);
+    ask_to_look(shm);
+}
+
+/* Under the sending lock. */
+static void mend(struct shm *shm)
+{
+    lock_assert_held(&shm->sending);
+    if (shm->severed || !is_writing(shm) || !ring_is_refused(&shm->writer))
+        return;
+    atomic_store(&shm->link.lossy, true);
+    ring_mend(&shm->writer);
+    ask_to_look(shm);
+}
+
+void shm_mend(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    if (is_writing(shm) && ring_is_refused(&shm->writer)) {
+        lock_take(&shm->sending);
+        mend(shm);
+        lock_release(&shm->sending);
+    }
+    if (shm->reading && ring_resume(&shm->reader))
+        publish(shm);
+}
+
 int shm_retry(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -413,6 +464,10 @@ int shm_retry(struct link *link)
         error = shm->refused == EAGAIN ? EAGAIN : EINPROGRESS;
     if (atomic_exchange(&shm->bell_refused, false) && !shm->severed && doorbell_ring(&shm->doorbell)) {
         atomic_store(&shm->bell_refused, true);
+        error = EINPROGRESS;
+    }
+    if (atomic_exchange(&shm->look_refused, false) && !shm->severed && doorbell_insist(&shm->doorbell)) {
+        atomic_store(&shm->look_refused, true);
         error = EINPROGRESS;
     }
     lock_release(&shm->sending);
@@ -453,6 +508,7 @@ nanos shm_insist(struct link *link, nanos now)
     lock_take(&shm->sending);
     if (!shm->severed && is_writing(shm)) {
         stalled = stalled_for(shm, now);
+        mend(shm);
         insist(shm, now);
     }
     lock_release(&shm->sending);

@@ -105,6 +105,14 @@ struct ring_reader *shm_reader(struct link *);
 /* Asks the other side for marks, or takes that back (marks.h). Not of a loopback; as shm_reader, which is not NULL. */
 void shm_want_mark(struct link *, bool);
 
+/* The reader has found what is no frame (ring_reader.broken): the other side is asked to mend its ring. Under
+ * the receiver's progress lock, and while no other thread looks at the link's reader. */
+void shm_refuse(struct link *);
+
+/* Does what the other side asked for so, and goes on with what was asked of it: frames that it had not taken are lost,
+ * as on a network, and the link is `lossy`. As shm_refuse; call it after each doorbell. */
+void shm_mend(struct link *);
+
 /* After ready returned false: returns true, once, when there is room. From any thread. */
 bool shm_got_room(struct link *);
 

@@ -434,9 +434,11 @@ void traffic_dropped(struct traffic *traffic, enum reason reason, const char *fo
 /* A repeated packet may be refused again and again. */
 cold void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
-    uint32_t *dropped = &flow->counts.reasons[counts_place(REASON_PACKET_UNSENT)];
-    log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", flow->number,
-               strerror(atomic_load(&link->error)));
+    int error = atomic_load(&link->error);
+    enum reason reason = error ? REASON_PACKET_UNSENT : REASON_PACKET_OVERSIZED;
+    uint32_t *dropped = &flow->counts.reasons[counts_place(reason)];
+    log_reason(*dropped ? LOG_DEBUG : LOG_WARN, reason, error ? "qp 0x%x: %s" : "qp 0x%x", flow->number,
+               strerror(error));
     *dropped += atomic_exchange(&link->unsent, 0);
 }
 

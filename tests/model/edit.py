@@ -121,6 +121,16 @@ MUTANTS = [
     ("reader-looks-without-fence", "link/ring_read.c", "room-fences", (
         ("    fence_full();\n    return atomic_load_explicit(&shared->waiting",
          "    return atomic_load_explicit(&shared->waiting"),)),
+    # a ring that its reader refuses
+    ("refused-without-a-word", "link/shm.c", "mend", (
+        ("    ring_refuse(&shm->reader);\n    ask_to_look(shm);\n", "    ring_refuse(&shm->reader);\n"),)),
+    ("mended-without-a-word", "link/shm.c", "mend", (
+        ("    ring_mend(&shm->writer);\n    ask_to_look(shm);\n", "    ring_mend(&shm->writer);\n"),)),
+    ("look-asked-once", "link/shm.c", "mend-refused", (
+        ("    atomic_store(&shm->look_refused, true);\n    shm->host->postponed(shm->host);\n", "    shm->host->postponed(shm->host);\n"),)),
+    ("mended-before-its-place", "link/ring_write.c", "mend", (
+        ("    atomic_store_explicit(&shared->mended_at, writer->tail, memory_order_relaxed);\n    atomic_store_explicit(&shared->mended, breaks, memory_order_release);\n",
+         "    atomic_store_explicit(&shared->mended, breaks, memory_order_release);\n    atomic_store_explicit(&shared->mended_at, writer->tail, memory_order_relaxed);\n"),)),
     # payloads in the sender's memory
     ("epoch-before-copy", "link/shm.c", "revoke", (
         ("    bool pulled = ring_prefix_covers(", "    bool held = ring_reference_holds(&shm->reader), pulled = ring_prefix_covers("),

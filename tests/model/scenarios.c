@@ -25,6 +25,9 @@
     ONE(room_fences)                                                                                                   \
     ONE(flag)                                                                                                          \
     ONE(quarter)                                                                                                       \
+    ONE(mend)                                                                                                          \
+    ONE(mend_refused)                                                                                                  \
+    ONE(mend_held)                                                                                                     \
     ONE(revoke)                                                                                                        \
     ONE(revoke_held)                                                                                                   \
     ONE(one_sided_key)                                                                                                 \

@@ -168,7 +168,7 @@ static void write_honestly(struct ring_writer *writer)
     require(!ready || sent == FRAME_SENT);
     require(sent == FRAME_SENT ? writer->tail > before && writer->tail - before <= RING_FRAME_MAX
                                : writer->tail == before);
-    require(writer->broken || writer->limit - writer->tail <= SIZE);
+    require(writer->limit - writer->tail <= SIZE);
     require(sent != FRAME_SENT || writer->limit - writer->tail >= RING_RESERVE);
 }
 
@@ -241,6 +241,20 @@ static void read_one(void)
     ring_waiting(reader);
 }
 
+/* The reader may go on where no frame is any more, and finds that. */
+static void mend(void)
+{
+    struct ring_reader *reader = &bench.reader;
+    if (reader->broken) {
+        ring_refuse(reader);
+        require(!ring_waiting(reader) && !ring_publish(reader));
+    }
+    if (next_byte() % 4)
+        ring_mend(&bench.honest);
+    bool hidden = reader->hidden, resumed = ring_resume(reader);
+    require(!resumed || (hidden && !reader->broken && !reader->hidden && reader->head % RING_LINE == 0));
+}
+
 /* --- both at the same time */
 
 static void *poke_on(void *unused)
@@ -263,6 +277,8 @@ static void race(void)
     for (unsigned i = 0; i < ROUNDS; i++) {
         read_one();
         ring_publish(&bench.reader);
+        if (bench.reader.broken)
+            mend();
         if (bench.reader.broken) /* so that it goes on */
             ring_read_start(&bench.reader, &bench.read_only);
     }
@@ -282,7 +298,12 @@ static void move_head(void)
 
 static void use_writer(void)
 {
-    switch (next_byte() % 8) {
+    switch (next_byte() % 9) {
+    case 8:
+        atomic_store(&bench.answered.shared->breaks, next_byte());
+        ring_mend(&bench.writer);
+        require(!ring_is_refused(&bench.writer));
+        break;
     case 0:
         ring_ask(&bench.writer);
         break;
@@ -308,7 +329,10 @@ static void use_writer(void)
 static void step(void)
 {
     struct poke drawn;
-    switch (next_byte() % 12) {
+    switch (next_byte() % 13) {
+    case 12:
+        mend();
+        break;
     case 0:
     case 1:
         drawn = draw_poke();
@@ -357,6 +381,9 @@ static void clear(struct ring *ring)
     atomic_store(&ring->shared->waiting, 0);
     atomic_store(&ring->shared->epoch, 0);
     atomic_store(&ring->shared->pull, 0);
+    atomic_store(&ring->shared->breaks, 0);
+    atomic_store(&ring->shared->mended, 0);
+    atomic_store(&ring->shared->mended_at, 0);
     memset(ring->data, 0, SIZE);
 }
 

@@ -26,11 +26,13 @@
 #include "wire/psn.h"
 #include "wire/wire.h"
 
-/* Of a peer that is gone. Faults lose frames before they come into its ring. */
+/* Of a peer that is gone. Faults lose frames before they come into its ring, and a ring that broke loses those in it.
+ */
 static bool has_taken_all(struct qp *qp)
 {
     struct link *link = qp->path.peer->link;
-    return qp_is_reliable(qp) && !traffic_is_faulty(&qp->process->traffic) && link->operations->consumed(link);
+    return qp_is_reliable(qp) && !traffic_is_faulty(&qp->process->traffic) && !atomic_load(&link->lossy) &&
+           link->operations->consumed(link);
 }
 
 bool qp_was_taken(struct qp *qp)
