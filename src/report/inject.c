@@ -18,14 +18,22 @@
 
 /* --- what there is obeys rules that come later */
 
-/* From now on its payloads go in packets. */
+/* Payloads of new work and ACKs go in packets from now on. */
+static void forbid_shortcuts(struct qp *qp)
+{
+    struct engine_settings settings = *engine_settings_of(qp_engine(qp));
+    settings.reference_segment = 0;
+    settings.acks_along = false;
+    qp_door_configure(qp, &settings);
+}
+
 static void prepare_qp(void *object, void *context)
 {
     struct qp *qp = qp_of_endpoint(object);
     const bool *fresh = context;
     lock_take(&qp->lock);
     if (!(qp->traits & QP_ETHERNET))
-        qp_door_allow_references(qp, 0);
+        forbid_shortcuts(qp);
     if (*fresh)
         traffic_begin(qp_flow(qp));
     lock_release(&qp->lock);

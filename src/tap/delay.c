@@ -283,7 +283,7 @@ static void send_all(struct taps *taps, struct link *link)
     }
 }
 
-static bool is_quiet(struct taps *taps, const struct link *link)
+bool delay_is_quiet(struct taps *taps, const struct link *link)
 {
     lock_take(&taps->lock);
     bool quiet = taps->leaving != link && !find_first(taps, link);
@@ -297,7 +297,7 @@ void delay_forget(struct taps *taps, struct link *link)
 {
     if (!taps || *taps->closed)
         return;
-    for (unsigned round = 0; !is_quiet(taps, link); round++, lock_wait(round))
+    for (unsigned round = 0; !delay_is_quiet(taps, link); round++, lock_wait(round))
         send_all(taps, link);
 }
 

@@ -36,6 +36,9 @@ void delay_expired(struct timer *, nanos now);
 /* The link to another host is about to be closed: frames that wait for it leave now. */
 void delay_forget(struct taps *, struct link *);
 
+/* Returns true if no frame waits for this link. Thread-safe, under any lock but its own. */
+bool delay_is_quiet(struct taps *, const struct link *);
+
 /* Everything leaves now. No thread may send any more. */
 void delay_flush(struct taps *);
 

@@ -193,6 +193,13 @@ bool traffic_may_reference(const struct traffic *traffic, struct link *link)
     return !traffic_is_faulty(traffic) && link->operations->can_reference(link);
 }
 
+/* Where a fault holds frames back, the link does not keep their order. */
+bool traffic_has_lost_references(const struct traffic *traffic, struct link *link)
+{
+    struct taps *taps = traffic_taps(traffic);
+    return !link->operations->can_reference(link) && (!taps || delay_is_quiet(taps, link));
+}
+
 /* Frames that were delayed before may have taken the room that the sender saw. */
 static void send_copy(const struct delay_way *way, const struct frame *frame)
 {
@@ -346,7 +353,8 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     char words[128];
     struct scripted_frame made;
     struct script_verdict verdict = {0};
-    if (!taps->faulty && !is_adverse_to(flow)) {
+    bool exempt = frame->payload.by_reference; /* begun before the rules: it meets none, and no copy of it may wait */
+    if (exempt || (!taps->faulty && !is_adverse_to(flow))) {
         taps_sent(flow, peer, link, frame, NULL);
         return link->operations->send(link, frame) != FRAME_UNREADABLE;
     }
@@ -358,7 +366,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct fault fault = fault_draw(way.stream, number);
     if (is_adverse_to(flow))
         lose_or_reorder(flow, &fault);
-    if (taps->faulty && !frame->payload.by_reference) /* which is of before the rules */
+    if (taps->faulty)
         verdict = meet_packet(flow, peer, frame, number, way.stream, &fault);
     if (verdict_has(&verdict, SCRIPT_RELEASE)) {
         delay_release_held(taps);

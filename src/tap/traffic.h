@@ -152,6 +152,10 @@ void traffic_missed(struct traffic_flow *, const struct peer *);
  * memory changed. */
 bool traffic_may_reference(const struct traffic *, struct link *);
 
+/* Returns true if the peer can fetch no payload any more that was sent by reference, and no frame waits on its way to
+ * the link, so that all sent from now on arrives after all that was sent before. */
+bool traffic_has_lost_references(const struct traffic *, struct link *);
+
 /* NULL: none. Another thread may make them meanwhile (traffic_script). Thread-safe. */
 static inline struct taps *traffic_taps(const struct traffic *traffic)
 {

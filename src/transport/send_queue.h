@@ -35,9 +35,10 @@ struct send_wqe {
                        * must lie within one that was sent before */
     uint32_t segment; /* payload bytes of each packet but the last; fixed at first transmission */
     uint32_t first_psn;
-    uint32_t packets; /* PSNs that the message takes; for a READ those of its response */
-    bool started;     /* has PSNs */
-    uint32_t posted;  /* the owner's: when, send_queue_when of its clock; where there is room */
+    uint32_t packets;  /* PSNs that the message takes; for a READ those of its response */
+    bool started;      /* has PSNs */
+    bool by_reference; /* so goes its payload; fixed likewise, whatever the settings become */
+    uint32_t posted;   /* the owner's: when, send_queue_when of its clock; where there is room */
 
     union {
         struct ibv_sge sge[0];  /* sge_count of them */
@@ -74,7 +75,7 @@ static inline struct send_wqe *send_queue_reserve(const struct send_queue *queue
 
 static inline void send_queue_commit_at(struct send_queue *queue, struct send_wqe *reserved)
 {
-    reserved->started = false;
+    reserved->started = reserved->by_reference = false;
     queue->tail++;
 }
 

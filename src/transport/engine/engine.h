@@ -195,7 +195,7 @@ void engine_initialize_raw(struct engine *, struct engine_owner *, const struct 
 /* At any time; work that has begun may go on by those before. */
 void engine_configure(struct engine *, const struct engine_settings *);
 
-/* Settings that come and go with the link. */
+/* Settings that come and go with the link. Work that has begun by reference goes on so. */
 static inline void engine_allow_direct(struct engine *engine, bool direct)
 {
     engine->unreliable.settings.direct = direct;
@@ -326,6 +326,12 @@ static inline bool engine_gives_up(const struct engine *engine, nanos now)
 static inline bool engine_has_all_retries(const struct engine *engine)
 {
     return engine->rc.requester.retries_left >= engine->rc.settings.retry_count;
+}
+
+/* Returns true if the peer may be fetching a payload by reference, or was once since the last reset. */
+static inline bool engine_has_shipped(const struct engine *engine)
+{
+    return engine->rc.requester.shipped;
 }
 
 /* READs, atomics and flushes that were sent and not answered yet. */

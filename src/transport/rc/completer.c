@@ -266,9 +266,8 @@ void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
 /* Returns true if it was sent once, whole, and without asking for an ACK. */
 static bool is_unasked(const struct rc *rc, const struct send_wqe *work)
 {
-    return work->started && work->packets == 1 && work->segment != rc->settings.reference_segment &&
-           !request_awaits_response(work) && !(work->flags & IBV_SEND_SIGNALED) &&
-           work->first_psn & rc->settings.ack_mask;
+    return work->started && work->packets == 1 && !work->by_reference && !request_awaits_response(work) &&
+           !(work->flags & IBV_SEND_SIGNALED) && work->first_psn & rc->settings.ack_mask;
 }
 
 bool completer_presume(struct rc *rc, nanos now)

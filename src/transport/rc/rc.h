@@ -61,6 +61,7 @@ struct requester {
     uint16_t packets_first; /* so many works don't wait for being done directly */
     bool packets_begun;     /* some work has been sent as packets, as far as rc_direct knows */
     bool lost;              /* bytes of the oldest READ's answer, after their packet was accepted (foreign_gather) */
+    bool shipped;           /* some payload went by reference */
     uint16_t direct_lately; /* so many works ask for an ACK, so that those behind them may be done directly */
     struct congestion congestion;
     struct rto rto;

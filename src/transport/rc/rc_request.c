@@ -24,7 +24,8 @@ enum reason rc_request_check(const struct rc *rc, const struct send_wqe *work)
 
 static bool goes_by_reference(const struct rc *rc, const struct send_wqe *work)
 {
-    return rc->settings.reference_segment && work->length >= rc->settings.reference_from &&
+    const struct engine_settings *settings = &rc->settings;
+    return settings->reference_segment && !settings->in_pieces && work->length >= settings->reference_from &&
            !(work->flags & IBV_SEND_INLINE);
 }
 
@@ -32,9 +33,8 @@ void rc_request_measure(const struct rc *rc, struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;
     bool carries_message = class == REQUEST_SEND || class == REQUEST_WRITE;
-    work->segment = rc->settings.segment;
-    if (carries_message && !rc->settings.in_pieces && goes_by_reference(rc, work))
-        work->segment = rc->settings.reference_segment;
+    work->by_reference = carries_message && goes_by_reference(rc, work);
+    work->segment = work->by_reference ? rc->settings.reference_segment : rc->settings.segment;
     work->packets = class >= REQUEST_ATOMIC ? 1 : request_packets(work->length, work->segment);
     work->stride = rc->requester.congestion.adapts ? rc->requester.congestion.window : work->packets;
 }
@@ -82,8 +82,8 @@ static enum reason build_message(const struct rc *rc, const struct send_wqe *wor
     uint32_t offset = index * work->segment;
     out->ack_requested = wants_ack(rc, index, last);
     out->solicited = last && work->flags & IBV_SEND_SOLICITED;
-    out->payload.by_reference = work->segment == rc->settings.reference_segment && goes_by_reference(rc, work);
-    if (work->packets == 1 && !out->payload.by_reference)
+    out->payload.by_reference = work->by_reference;
+    if (work->packets == 1 && !work->by_reference)
         out->ack_requested = was_sent(rc, work->first_psn) || rc_request_asks(rc, work, work->first_psn);
     return request_payload(rc->owner, work, offset, last ? work->length - offset : work->segment, out, pieces);
 }

@@ -129,6 +129,7 @@ static void cut_anew(struct rc *rc, struct send_wqe *work)
 {
     uint32_t done = acknowledged_packets(rc) * (work->segment / rc->settings.segment);
     work->segment = rc->settings.segment;
+    work->by_reference = false;
     work->packets = work->stride = request_packets(work->length, work->segment);
     work->first_psn = psn_add(rc->requester.acked_psn, -done);
 }
@@ -143,19 +144,29 @@ static void begin_behind_anew(struct rc *rc)
     for (uint32_t at = queue->head + 1; at != queue->tail; at++) {
         struct send_wqe *work = send_queue_at(queue, at);
         requester->reads -= work->started && request_awaits_response(work);
-        work->started = false;
+        work->started = work->by_reference = false;
     }
     requester->sent_psn = requester->acked_psn;
     requester->next_psn = psn_add(first->first_psn, first->packets);
 }
 
+/* Returns true if the peer is to fetch some payload of begun work. */
+static bool has_references(const struct send_queue *queue)
+{
+    uint32_t at = queue->head;
+    while (at != queue->tail && send_queue_at(queue, at)->started && !send_queue_at(queue, at)->by_reference)
+        at++;
+    return at != queue->tail && send_queue_at(queue, at)->by_reference;
+}
+
 bool requester_lose_references(struct rc *rc, nanos now)
 {
-    uint32_t segment = rc->settings.reference_segment;
-    if (!segment || !rc->settings.references_lost || !is_begun(&rc->requester.queue))
+    if (!rc->settings.references_lost)
         return false;
     rc->settings.reference_segment = 0;
-    if (oldest(rc)->segment == segment)
+    if (!has_references(&rc->requester.queue))
+        return false;
+    if (oldest(rc)->by_reference)
         cut_anew(rc, oldest(rc));
     begin_behind_anew(rc);
     requester_rewind(rc);
@@ -274,6 +285,7 @@ static void requester_begin(struct rc *rc, struct send_wqe *work)
     rc->requester.next_psn = psn_add(work->first_psn, work->packets);
     rc->requester.packet = 0;
     rc->requester.reads += request_awaits_response(work);
+    rc->requester.shipped |= work->by_reference;
     if (unlikely(rc->settings.direct))
         rc_direct_begun(rc, work);
 }

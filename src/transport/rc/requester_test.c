@@ -337,6 +337,50 @@ static void what_was_fetched_is_not_sent_again(void **state)
     ends(rig, read, IBV_WC_SUCCESS);
 }
 
+/* The owner of a queue pair forbids references when rules for packets come. Begun work keeps its PSNs, each of which has
+ * the bytes of a reference. */
+static void begun_work_goes_on_by_reference(void **state)
+{
+    struct rig *rig = *state;
+    rig->engine.rc.settings.reference_segment = 4096;
+    rig->engine.rc.settings.reference_from = 1000;
+    uint64_t first = post(rig, .opcode = IBV_WR_SEND, .length = 5000);
+    sends(rig, SEND_FIRST, RIG_OURS);
+    engine_allow_references(&rig->engine, 0);
+    uint64_t second = post(rig, .opcode = IBV_WR_SEND, .length = 1000);
+    assert_true(sends(rig, SEND_LAST, RIG_OURS + 1)->payload.by_reference);
+    assert_false(sends(rig, SEND_FIRST, RIG_OURS + 2)->payload.by_reference);
+    is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS);
+    assert_int_equal(sends(rig, SEND_FIRST, RIG_OURS)->payload.length, 4096);
+    assert_true(rig->out.payload.by_reference);
+    assert_int_equal(sends(rig, SEND_LAST, RIG_OURS + 1)->payload.length, 904);
+    assert_true(rig->out.payload.by_reference);
+    for (unsigned i = 0; i < 4; i++)
+        assert_false(sends(rig, SEND_FIRST + (i > 0) + (i == 3), RIG_OURS + 2 + i)->payload.by_reference);
+    is_acknowledged(rig, RIG_OURS + 5);
+    ends(rig, first, IBV_WC_SUCCESS);
+    ends(rig, second, IBV_WC_SUCCESS);
+}
+
+/* After that the peer loses its right to read. */
+static void begun_work_loses_references_that_were_forbidden(void **state)
+{
+    struct rig *rig = *state;
+    rig->engine.rc.settings.reference_segment = 4096;
+    rig->engine.rc.settings.reference_from = 1000;
+    uint64_t send = post(rig, .opcode = IBV_WR_SEND, .length = 1100);
+    assert_true(sends(rig, SEND_ONLY, RIG_OURS)->payload.by_reference);
+    engine_allow_references(&rig->engine, 0);
+    rig->engine.rc.settings.references_lost = true;
+    is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS);
+    for (unsigned i = 0; i < 5; i++)
+        assert_false(sends(rig, SEND_FIRST + (i > 0) + (i == 4), RIG_OURS + i)->payload.by_reference);
+    is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS + 1); /* is one of many repeats now */
+    assert_int_equal(sends(rig, SEND_MIDDLE, RIG_OURS + 1)->payload.length, 256);
+    is_acknowledged(rig, RIG_OURS + 4);
+    ends(rig, send, IBV_WC_SUCCESS);
+}
+
 /* SQD: begun work ends, new work waits, the event comes once. */
 static void draining_ends_begun_work_and_starts_none(void **state)
 {
@@ -470,6 +514,8 @@ int main(void)
         script(a_link_that_ships_references_gets_large_segments),
         script(what_can_no_longer_be_fetched_goes_in_packets),
         script(what_was_fetched_is_not_sent_again),
+        script(begun_work_goes_on_by_reference),
+        script(begun_work_loses_references_that_were_forbidden),
         script(draining_ends_begun_work_and_starts_none),
         script(an_idle_queue_is_drained_at_once),
         script(draining_repeats_what_was_lost),

@@ -114,8 +114,8 @@ static void look_at_references(struct qp *qp)
 {
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));
     struct peer *peer = qp->path.peer;
-    settings.references_lost = qp->traits & QP_END_TO_END && peer && !peer->gone && settings.reference_segment &&
-                               !traffic_may_reference(&qp->process->traffic, peer->link);
+    settings.references_lost = qp->traits & QP_END_TO_END && peer && !peer->gone && engine_has_shipped(qp_engine(qp)) &&
+                               traffic_has_lost_references(&qp->process->traffic, peer->link);
     qp_door_configure(qp, &settings);
 }
 

@@ -111,7 +111,7 @@ static void configure(struct qp *qp)
         .pkey = DEVICE_PKEY,
         .destination = attr->dest_qp_num,
         .segment = segment_of(qp),
-        .reference_segment = engine_settings_of(qp_engine(qp))->reference_segment,
+        .reference_segment = qp->path.remote ? 0 : engine_settings_of(qp_engine(qp))->reference_segment,
         .reference_from = QP_REFERENCE_FROM,
         .owner_changes = qp_datapath(qp)->adverse && adverse_shows(ADVERSE_TORN),
         .in_pieces = qp->rate_limit.rate || qp->traits & QP_NAMES_SRQ, /* a process that passes on has no reference */

@@ -31,8 +31,7 @@ void qp_raise_now(struct qp *qp, enum ibv_event_type type)
 void qp_withdraw_references(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp_is_reliable(qp) && qp->path.peer && engine_settings_of(qp_engine(qp))->reference_segment &&
-        !qp->process->forked)
+    if (qp_is_reliable(qp) && qp->path.peer && engine_has_shipped(qp_engine(qp)) && !qp->process->forked)
         qp->path.peer->link->operations->revoke(qp->path.peer->link);
 }
 

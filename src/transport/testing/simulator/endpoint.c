@@ -127,3 +127,37 @@ void endpoint_flush(struct endpoint *endpoint)
     if (endpoint->shared && !engine_has_failed(&endpoint->other))
         engine_flush(&endpoint->other);
 }
+
+bool endpoint_refers(const struct endpoint *endpoint)
+{
+    const struct send_queue *queue = &endpoint->engine.unreliable.queue;
+    for (uint32_t at = queue->head; at != queue->tail; at++)
+        if (send_queue_at(queue, at)->by_reference)
+            return true;
+    return false;
+}
+
+/* A link with references keeps the order of what it carries, and then the owner of RC may find that the peer can fetch
+ * nothing more (requester_lose_references). */
+static bool may_lose_references(const struct endpoint *endpoint)
+{
+    const struct plan *plan = &endpoint->world->plan;
+    return endpoint->service == SERVICE_RC && endpoint->reference_segment && plan->in_order && !plan->duplication;
+}
+
+/* All that owners change in RTS: what a later rule, filter, rate or ibv_modify_qp decides. */
+void endpoint_change_settings(struct endpoint *endpoint)
+{
+    struct chance *chance = &endpoint->world->chance;
+    struct engine_settings settings = *engine_settings_of(&endpoint->engine);
+    endpoint->unfetchable |= may_lose_references(endpoint) && chance_hits(chance, 200);
+    settings.references_lost = endpoint->unfetchable;
+    settings.reference_segment = endpoint->unfetchable || chance_hits(chance, 600) ? 0 : endpoint->reference_segment;
+    settings.reference_from = chance_between(chance, 1, 2 * endpoint->segment);
+    settings.in_pieces = chance_hits(chance, 300);
+    settings.acks_along &= chance_hits(chance, 500);
+    settings.ack_mask &= chance_hits(chance, 500) ? 0 : 15;
+    if (endpoint->max_rd_atomic)
+        settings.max_rd_atomic = chance_between(chance, 1, endpoint->max_rd_atomic);
+    engine_configure(&endpoint->engine, &settings);
+}

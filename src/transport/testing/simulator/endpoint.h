@@ -10,7 +10,9 @@ void endpoint_start(struct endpoint *, uint32_t expected_psn, uint32_t first_psn
 void endpoint_receive(struct endpoint *, const struct packet *);
 bool endpoint_has_output(const struct endpoint *);
 bool endpoint_transmit(struct endpoint *, struct packet *, struct iovec *pieces);
-void endpoint_recover(struct endpoint *); /* from SQE */
-void endpoint_flush(struct endpoint *);   /* all of it that has not failed */
+void endpoint_recover(struct endpoint *);         /* from SQE */
+bool endpoint_refers(const struct endpoint *);    /* some of its begun work goes by reference */
+void endpoint_change_settings(struct endpoint *); /* by chance, at any time */
+void endpoint_flush(struct endpoint *);           /* all of it that has not failed */
 
 #endif

@@ -16,6 +16,7 @@ enum event_kind {
     EVENT_ACK,          /* the owner makes the ACK that was not requested */
     EVENT_DRAIN,        /* the program goes to SQD */
     EVENT_RESUME,       /* ... and back */
+    EVENT_SETTINGS,     /* the owner changes what it may change while work is begun */
     EVENT_FLUSH,        /* the program moves the queue pair to ERR */
     EVENT_DEATH,        /* a node dies */
 };

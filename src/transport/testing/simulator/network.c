@@ -27,7 +27,7 @@ static bool pull(const struct payload *payload, uint32_t offset, const struct io
     struct flight *flight = payload->source;
     const struct endpoint *from = flight->from;
     struct payload plain = {.length = payload->length, .count = payload->count, .pieces = flight->pieces};
-    if (world_is_dead(from) || engine_has_failed(&from->engine) ||
+    if (world_is_dead(from) || engine_has_failed(&from->engine) || from->unfetchable ||
         chance_hits(&from->world->chance, from->world->plan.broken_pulls))
         return false;
     for (uint32_t i = 0; i < payload->count; i++)
@@ -100,7 +100,7 @@ static void check_packet(const struct endpoint *from, const struct packet *packe
     const struct op *op = op_find(packet->opcode);
     uint32_t limit = from->segment, length = 0;
     if (packet->payload.by_reference && endpoint_is_reliable(from) && op && op->flags & (OP_SEND | OP_WRITE))
-        limit = engine_settings_of(&from->engine)->reference_segment;
+        limit = from->reference_segment;
     else if (packet->payload.by_reference)
         world_complain(from->world, from, "opcode 0x%02x goes by reference", packet->opcode);
     if (from->drained && !(op && op->flags & OP_RESPONSE))

@@ -28,6 +28,7 @@ static void plan_owners(struct plan *plan, struct chance *chance)
     plan->pump_delay = chance_hits(chance, 500) ? 0 : chance_between(chance, 0, 5 * NANOS_MICROSECOND);
     plan->pump_budget = chance_hits(chance, 500) ? 1000 : chance_between(chance, 1, 16);
     plan->lateness = chance_hits(chance, 500) ? 0 : chance_between(chance, 0, 100 * NANOS_MICROSECOND);
+    plan->changes = chance_hits(chance, 500) ? 0 : chance_between(chance, 1, 6);
 }
 
 static void plan_programs(struct plan *plan, struct chance *chance)

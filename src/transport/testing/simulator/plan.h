@@ -22,6 +22,7 @@ struct plan {
     nanos pump_delay;     /* until packets are pulled */
     unsigned pump_budget; /* packets that are pulled at once */
     nanos lateness;       /* of timers */
+    unsigned changes;     /* of the settings of an endpoint, at most */
     /* the programs */
     nanos pause;         /* between postings */
     nanos late_receives; /* how late a receive may be posted */

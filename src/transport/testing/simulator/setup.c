@@ -94,6 +94,8 @@ static void make_engine(struct endpoint *endpoint, const struct engine_settings 
     struct engine_settings own = *settings;
     own.destination = destination;
     own.number = endpoint->number;
+    endpoint->reference_segment = own.reference_segment;
+    endpoint->max_rd_atomic = own.max_rd_atomic;
     engine_configure(&endpoint->engine, &own);
 }
 
@@ -130,6 +132,8 @@ static void make_program(struct endpoint *endpoint, const struct engine_settings
     announce(world, EVENT_POST, endpoint->index, chance_below(chance, 10 * NANOS_MICROSECOND));
     for (unsigned i = chance_hits(chance, 150) ? 3 : 0; i; i--)
         announce(world, EVENT_DRAIN, endpoint->index, chance_below(chance, NANOS_MILLISECOND));
+    for (unsigned i = chance_below(chance, world->plan.changes + 1); i; i--)
+        announce(world, EVENT_SETTINGS, endpoint->index, chance_below(chance, NANOS_MILLISECOND));
 }
 
 static struct endpoint *make_endpoint(struct world *world, enum service service, uint32_t index)

@@ -29,6 +29,7 @@ static void add(struct statistics *sum, const struct statistics *more)
     sum->received += more->received;
     sum->lent += more->lent;
     sum->along += more->along;
+    sum->changed += more->changed;
     for (unsigned i = 0; i < IBV_WC_GENERAL_ERR; i++)
         sum->ended[i] += more->ended[i];
 }
@@ -48,8 +49,9 @@ static void check_variety(const struct statistics *sum)
     print_message("%llu messages, %llu packets, %llu lost, %llu doubled, position lent %llu times\n",
                   (unsigned long long)sum->received, (unsigned long long)sum->packets, (unsigned long long)sum->lost,
                   (unsigned long long)sum->duplicated, (unsigned long long)sum->lent);
-    print_message("%llu ACKs went along with a request\n", (unsigned long long)sum->along);
-    assert_true(sum->lost && sum->duplicated && sum->received && sum->lent && sum->along);
+    print_message("%llu ACKs went along with a request, settings changed %llu times under begun references\n",
+                  (unsigned long long)sum->along, (unsigned long long)sum->changed);
+    assert_true(sum->lost && sum->duplicated && sum->received && sum->lent && sum->along && sum->changed);
 }
 
 static void run_seeds(uint64_t seeds, struct statistics *sum)

@@ -96,6 +96,14 @@ static void drain(struct endpoint *endpoint)
     engine_drain(&endpoint->engine, true);
 }
 
+static void change_settings(struct endpoint *endpoint)
+{
+    struct statistics *statistics = &endpoint->world->statistics;
+    statistics->changed += endpoint_refers(endpoint);
+    endpoint_change_settings(endpoint);
+    world_note(endpoint->world, endpoint, "changes", engine_settings_of(&endpoint->engine)->reference_segment, 0);
+}
+
 static void flush(struct endpoint *endpoint)
 {
     if (!endpoint->failed)
@@ -196,6 +204,8 @@ static void happen(struct endpoint *endpoint, const struct world_event *event)
         return drain(endpoint);
     case EVENT_RESUME:
         return resume(endpoint);
+    case EVENT_SETTINGS:
+        return change_settings(endpoint);
     default:
         return flush(endpoint);
     }

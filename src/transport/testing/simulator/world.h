@@ -74,6 +74,9 @@ struct endpoint {
     uint32_t index, number, node;
     struct endpoint *peer; /* UD: NULL */
     uint32_t segment, longest;
+    uint32_t reference_segment; /* as at first; 0: the link can't */
+    uint8_t max_rd_atomic;      /* as at first, the most */
+    bool unfetchable;           /* its memory can't be read any more, neither for what is on its way */
     struct engine engine;
     struct responder_resource saved[SAVED_MAX];
     struct engine other; /* XRC: of another process, which executes requests, too (engine_lend) */
@@ -115,6 +118,7 @@ struct endpoint {
 struct statistics {
     uint64_t events, packets, lost, duplicated, received, lent;
     uint64_t along;                     /* ACKs that went along with a request */
+    uint64_t changed;                   /* settings, while work was begun that goes by reference */
     uint64_t ended[IBV_WC_GENERAL_ERR]; /* works, by their status */
 };
 
