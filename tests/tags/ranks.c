@@ -308,6 +308,7 @@ static bool take_completion(void)
 static struct place {
     bool busy;
     uint8_t *data; /* of a rendezvous */
+    bool halves;   /* one of its two completions came */
     struct ibv_mr *mr;
 } places[RANKS_MOST][WINDOW];
 static uint32_t sent[RANKS_MOST], ended;
@@ -370,7 +371,8 @@ static void end_message(int to, uint32_t sequence)
     ended++;
 }
 
-/* An eager message ends with its send, a rendezvous with its FIN. */
+/* An eager message ends with its send, a rendezvous with that and its FIN, of which either may come first: an ACK that
+ * is lost makes the send late. */
 static bool take_sent(void)
 {
     struct ibv_wc wc;
@@ -380,14 +382,16 @@ static bool take_sent(void)
     int to = (int)(wc.wr_id >> 32);
     uint32_t low = (uint32_t)wc.wr_id;
     need(wc.status == IBV_WC_SUCCESS);
-    if (wc.opcode == IBV_WC_SEND && places[to][low % WINDOW].data)
-        return true;
     if (wc.opcode == IBV_WC_RECV) {
         memcpy(&head, memory->finished[to][low], sizeof head);
         need(head.opcode == IBV_TMH_FIN && wc.byte_len == HEAD);
         low = be32toh(head.app_ctx);
     }
-    end_message(to, low);
+    struct place *place = &places[to][low % WINDOW];
+    if (!place->data || place->halves)
+        end_message(to, low);
+    else
+        place->halves = true;
     return true;
 }
 
