@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse upstream look site model replays mutants install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look site model replays mutants install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -82,6 +82,12 @@ adverse:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/adverse/evidence.py $(PART) $(WORDS)
+
+# Rules that come beside begun work; three quarters of an hour, or WORDS of a row. Stopped, it goes on where it was.
+rules:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/rules/rules.py $(WORDS)
 
 # The test suites of other projects, from checkouts of theirs: CHECKOUTS=DIRECTORY, ONLY=NAME, PART=WORDS, AGAIN=1. Fetches none. Hours, for all; stopped, it goes on where it was.
 upstream:
