@@ -79,8 +79,10 @@ bool config_read_interface(struct interface *interface, const char *name)
 bool config_network(struct device *device, const char *name)
 {
     static struct interface interface; /* the configuration is read once, by one thread */
-    if (!config_read_interface(&interface, name) || !interface.found) {
-        complaint_add("device %s stays off the network: there is no interface \"%s\"", device->name, name);
+    bool known = config_read_interface(&interface, name);
+    if (!known || !interface.found) {
+        complaint_add("device %s stays off the network: %s \"%s\"", device->name,
+                      known ? "there is no interface" : "the kernel can't be asked just now for interface", name);
         return false;
     }
     snprintf(device->interface, sizeof device->interface, "%s", name);

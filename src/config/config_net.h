@@ -8,7 +8,7 @@
 #include "config/device_state.h"
 
 /* Gives the device the interface's address, GIDs in the kernel's order and MTU. False, with a complaint: there is no
- * such interface; the device stays as it was. */
+ * such interface, or the kernel could not be asked; the device stays as it was. */
 bool config_network(struct device *, const char *interface);
 
 /* Asks the kernel for the interface of this name, of the network namespace of the calling thread; it may not be found.

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/likely.h"
 #include "config/config.h"
 #include "config/config_net.h"
@@ -15,16 +16,12 @@
 #include "process/port.h"
 
 enum { MESSAGES_MOST = 64 };
+static const nanos again_after = 100 * NANOS_MILLISECOND; /* what could not be asked is asked again */
 
 static ino_t inode_of(int fd)
 {
     struct stat status;
     return fstat(fd, &status) ? 0 : status.st_ino;
-}
-
-void follow_initialize(struct process *process)
-{
-    process->helper.follow.fd = -1;
 }
 
 /* The devices that are on an interface. */
@@ -38,14 +35,52 @@ static uint32_t devices_on_networks(void)
     return bits;
 }
 
-/* False: the kernel can't be asked just now, or there is no memory. */
-static bool read_state(const struct device *device, struct device_state *next)
+/* In the helper, which comes to follow_changes at once then. */
+static void look_again(struct timer *timer, nanos now)
+{
+    struct process *process =
+        container_of(container_of(timer, struct schedule_timer, timer), struct process, helper.follow.again);
+    struct follow *follow = &process->helper.follow;
+    follow->pending |= follow->deaf ? devices_on_networks() : follow->missed;
+    follow->missed = 0;
+    node_wake(process->node);
+}
+
+void follow_initialize(struct process *process)
+{
+    process->helper.follow.fd = -1;
+    schedule_initialize_timer(&process->helper.follow.again, look_again);
+}
+
+static void come_back(struct process *process, nanos now)
+{
+    schedule_by(&process->schedule, &process->helper.follow.again, now + again_after);
+}
+
+/* False: the kernel can't be asked just now, as there is no descriptor or no memory. The device is looked at again. */
+static bool read_state(struct process *process, const struct device *device, struct device_state *next, nanos now)
 {
     static struct interface interface; /* too large for a stack; one caller at a time */
-    if (!config_read_interface(&interface, device->interface))
+    if (!config_read_interface(&interface, device->interface)) {
+        process->helper.follow.missed |= 1u << device->index;
+        come_back(process, now);
         return false;
+    }
     *next = device_state_follow(device_now(device), &interface);
     return true;
+}
+
+/* 0, or the errno for which there is no socket. Where that may change it is tried again. */
+static int listen_to_news(struct process *process, nanos now)
+{
+    struct follow *follow = &process->helper.follow;
+    follow->fd = interface_news_open();
+    int error = follow->fd < 0 ? errno : 0;
+    follow->inode = inode_of(follow->fd);
+    follow->deaf = error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+    if (follow->deaf)
+        come_back(process, now);
+    return error;
 }
 
 void follow_begin(struct process *process)
@@ -57,13 +92,13 @@ void follow_begin(struct process *process)
     struct device_state next;
     if (!bits)
         return;
-    follow->fd = interface_news_open();
-    follow->inode = inode_of(follow->fd);
-    if (follow->fd < 0)
-        log_write(LOG_WARN, "Changes of network interfaces can't be followed, so devices stay as they are now: %s.",
-                  strerror(errno));
+    int error = listen_to_news(process, 0);
+    if (error)
+        log_write(LOG_WARN, "Changes of network interfaces can't be followed%s: %s.",
+                  follow->deaf ? " just now" : ", so devices stay as they are now", strerror(error));
     for (unsigned i = 0; i < count; i++)
-        if (bits & 1u << i && read_state(&devices[i], &next) && !device_state_equals(device_now(&devices[i]), &next))
+        if (bits & 1u << i && read_state(process, &devices[i], &next, 0) &&
+            !device_state_equals(device_now(&devices[i]), &next))
             config_publish(i, &next);
 }
 
@@ -142,11 +177,11 @@ static bool is_ours(struct follow *follow)
 
 /* --- what has become of the interfaces */
 
-/* True: it is up to date, or can't be brought there before something else changes. */
-static bool follow_device(struct process *process, const struct device *device)
+/* True: it is up to date, or can't be brought there now; then it is among those that are missed. */
+static bool follow_device(struct process *process, const struct device *device, nanos now)
 {
     struct device_state next;
-    if (!read_state(device, &next))
+    if (!read_state(process, device, &next, now))
         return true;
     next.up = next.up && !port_is_stranded(process, device, next.interface);
     if (device_state_equals(device_now(device), &next))
@@ -154,7 +189,7 @@ static bool follow_device(struct process *process, const struct device *device)
     return process->parts->follow(process, device, &next);
 }
 
-bool follow_changes(struct process *process)
+bool follow_changes(struct process *process, nanos now)
 {
     struct follow *follow = &process->helper.follow;
     unsigned count;
@@ -163,8 +198,10 @@ bool follow_changes(struct process *process)
         take_news(follow);
     if (likely(!follow->pending))
         return true;
+    if (follow->deaf)
+        listen_to_news(process, now);
     for (unsigned i = 0; i < count; i++)
-        if (follow->pending & 1u << i && follow_device(process, &devices[i]))
+        if (follow->pending & 1u << i && follow_device(process, &devices[i], now))
             follow->pending &= ~(1u << i);
     return !follow->pending;
 }

@@ -9,8 +9,9 @@ struct pollfd;
 
 /* Before anything else of this header. */
 void follow_initialize(struct process *);
-/* Begins to listen, and brings the devices up to date; without the socket, which is logged, they stay as they are.
- * Before the helper starts. */
+/* Begins to listen, and brings the devices up to date; without the socket, which is logged, they stay as they are. For
+ * want of a descriptor or of memory the kernel can't be asked; then it is asked again: once the helper looks at its
+ * timers, and each 100 ms. Before the helper starts. */
 void follow_begin(struct process *);
 void follow_end(struct process *);
 /* In the child of a fork. */
@@ -23,6 +24,6 @@ void follow_polled(struct process *, const struct pollfd *, unsigned count);
 
 /* For the helper, without any lock: does what is to be done, if anything. False: another thread holds process->control;
  * to be called again soon. */
-bool follow_changes(struct process *);
+bool follow_changes(struct process *, nanos now);
 
 #endif

@@ -302,7 +302,7 @@ static void step(struct duty *duty)
     bool claimed = atomic_exchange(&process->poller.claimed, false), rang = serve_doorbell(duty, claimed);
     if (rang && !duty->failed && node_is_lost(process->node))
         fail_devices(duty);
-    if (!follow_changes(process))
+    if (!follow_changes(process, now))
         come_again(process);
     if (claimed || rang)
         helper_watch(process);

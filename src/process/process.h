@@ -102,6 +102,9 @@ struct follow {
     ino_t inode;      /* of that socket */
     bool woken;       /* something has come there */
     uint32_t pending; /* devices to be looked at, a bit for each */
+    uint32_t missed;  /* those whose interfaces could not be asked for; `again` has them looked at once more */
+    bool deaf;        /* the socket could not be opened just now; likewise */
+    struct schedule_timer again;
 };
 
 /* Of ports that are down until the adverse adapter has them active (verbs/context/delayed_port.c); under control. */

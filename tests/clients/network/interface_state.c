@@ -5,6 +5,7 @@
  *     state                 state of the port, active MTU in bytes, and the GIDs with their places
  *     events                the asynchronous events that have come, once there is one or two seconds have passed
  *     bind ADDRESS PORT     "bound", or the errno of rdma_bind_addr; listens there
+ *     files none|all        "done": the program gets no more descriptors, or as many as it may have
  *     serve                 accepts the next request and its end: the address that it came for, and its GID's place
  *     connect ADDRESS PORT  "connected", or the event that came instead
  *     rest MILLISECONDS     the processor time in microseconds that the process takes while nothing is asked of it
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,6 +170,14 @@ static void rest(int milliseconds)
     printf("%ld\n", (long)(clock() - before));
 }
 
+static void allow_files(const char *text)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = strcmp(text, "none") ? limit.rlim_max : 3;
+    puts(setrlimit(RLIMIT_NOFILE, &limit) ? "refused" : "done");
+}
+
 int main(void)
 {
     char line[200], word[20], text[100];
@@ -184,6 +194,8 @@ int main(void)
             say_state();
         else if (words >= 1 && !strcmp(word, "events"))
             say_events();
+        else if (words == 2 && !strcmp(word, "files"))
+            allow_files(text);
         else if (words >= 1 && !strcmp(word, "serve"))
             serve();
         else if (words == 2 && !strcmp(word, "rest"))
