@@ -15,6 +15,7 @@
 #include "check/outside/connections.h"
 #include "check/outside/frees.h"
 #include "check/outside/pages.h"
+#include "check/outside/remaps.h"
 #include "check/outside/sanitizers.h"
 #include "diag/log.h"
 
@@ -50,12 +51,14 @@ void check_begin(void)
     callers_begin();
     symbol_begin();
     finding_file_begin();
-    if (rule_chosen.rules[RULE_BUFFER_FREED] || rule_chosen.rules[RULE_BUFFER_UNMAPPED])
+    if (rule_chosen.rules[RULE_BUFFER_FREED] || rule_chosen.rules[RULE_BUFFER_UNMAPPED] || rule_chosen.pages)
         frees_begin();
     connections_begin();
     sanitizers_begin();
-    if (rule_chosen.pages)
+    if (rule_chosen.pages) {
         pages_begin();
+        remaps_begin();
+    }
     if (rule_chosen.pages || sanitizers_poison())
         /* data that the kernel may not write there for the library comes in packets */
         setting_put(SETTING_NO_PULL, "1");

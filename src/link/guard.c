@@ -26,7 +26,7 @@ static struct guarded_signal {
 LOCK_STATIC(looking, LOCK_INNERMOST);
 static _Atomic uint32_t looked; /* tick of the last look */
 static struct guard_region *_Atomic regions[REGIONS];
-static bool (*opener)(const void *at, const void *instruction); /* NULL: none; written before the program runs */
+static const struct guard_protector *protector; /* NULL: there is none; written before the program runs */
 _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec"))) = {.looked = UINT32_MAX};
 
 /* --- faults */
@@ -157,8 +157,8 @@ static void call_program(struct sigaction *program, int number, siginfo_t *info,
 
 static bool is_opened(int number, const siginfo_t *info, const ucontext_t *context)
 {
-    return opener && number == SIGSEGV && info->si_code == SEGV_ACCERR &&
-           opener(info->si_addr, program_instruction(info, context));
+    return protector && number == SIGSEGV && info->si_code == SEGV_ACCERR &&
+           protector->open(info->si_addr, program_instruction(info, context));
 }
 
 static void guard_enter(unsigned entry, int number, siginfo_t *info, void *context)
@@ -250,10 +250,15 @@ void guard_start(void)
     lock_release(&looking);
 }
 
-void guard_open_by(bool (*open)(const void *at, const void *instruction))
+void guard_protect_by(const struct guard_protector *by)
 {
-    opener = open;
+    protector = by;
     guard_start();
+}
+
+uintptr_t guard_protected_end(uintptr_t at)
+{
+    return protector ? protector->end(at) : 0;
 }
 
 /* --- regions */

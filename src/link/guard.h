@@ -46,10 +46,18 @@ struct guard_region {
 bool guard_region_add(struct guard_region *);
 void guard_region_remove(struct guard_region *);
 
-/* Memory that is protected on purpose, so that faults there (SIGSEGV) are seen: `open` makes it accessible again and
+/* Memory that is protected on purpose, so that faults there (SIGSEGV) are seen. `open` makes it accessible again and
  * answers true, or knows nothing of it. `instruction` is the program's, NULL where an access of wire/guarded.h has
- * faulted. It is called in the signal's handler. Before the program runs; takes the signals as guard_start does. */
-void guard_open_by(bool (*open)(const void *at, const void *instruction));
+ * faulted. It is called in the signal's handler. `end` answers where the protected memory with this byte ends, 0: the
+ * byte is in none; on any thread. */
+struct guard_protector {
+    bool (*open)(const void *at, const void *instruction);
+    uintptr_t (*end)(uintptr_t at);
+};
+/* Before the program runs; takes the signals as guard_start does. */
+void guard_protect_by(const struct guard_protector *);
+/* The answer of `end`; 0 without a protector. Such memory has no access for now, and is the program's nevertheless. */
+uintptr_t guard_protected_end(uintptr_t at);
 
 /* --- how */
 

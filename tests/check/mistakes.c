@@ -464,6 +464,8 @@ static const struct {
     {"fenced", post_fenced},
     {"empty-element", post_empty_element},
     {"handler", handle_faults},
+    {"registered-again", register_again},
+    {"mapped-over", map_over_receive},
     {"early", read_early},
     {"many", repeat_mistake},
     {"fork", leave_in_both},

@@ -62,6 +62,8 @@ void connect_xrc(enum loopback_variant);
 void post_fenced(enum loopback_variant);
 void post_empty_element(enum loopback_variant);
 void handle_faults(enum loopback_variant);
+void register_again(enum loopback_variant);
+void map_over_receive(enum loopback_variant);
 
 /* mistakes_shared.c */
 void share_with_one_id(enum loopback_variant);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -235,6 +236,55 @@ void handle_faults(enum loopback_variant variant)
     MUST(!ibv_modify_qp(loopback.qp[1], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
     MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE));
     MUST(read(ways[0], loopback.memory + PAGE, 1) == 1);
+    loopback_close(&loopback);
+}
+
+/* With --check=pages: memory with the buffer of a receive in it is registered again, as a cache of registrations does. */
+void register_again(enum loopback_variant variant)
+{
+    enum { PAGE = 4096 };
+    struct loopback loopback;
+    struct ibv_recv_wr *bad, receive = {.wr_id = 5, .num_sge = 1};
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_mr *page = ibv_reg_mr(loopback.pd, loopback.memory + PAGE, PAGE, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_sge piece = {(uintptr_t)loopback.memory + PAGE, PAGE, loopback.mr->lkey};
+    receive.sg_list = &piece;
+    MUST(page && !ibv_post_recv(loopback.qp[1], &receive, &bad));
+    struct ibv_mr *all = ibv_reg_mr(loopback.pd, loopback.memory, LOOPBACK_MEMORY, IBV_ACCESS_LOCAL_WRITE),
+                  *half = ibv_reg_mr(loopback.pd, loopback.memory + PAGE + PAGE / 2, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE);
+    MUST(all && half);
+    MUST(!ibv_rereg_mr(page, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ));
+    MUST(!ibv_dereg_mr(all) && !ibv_dereg_mr(half) && !ibv_dereg_mr(page));
+    char *gone = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(gone != MAP_FAILED && !ibv_reg_mr(loopback.pd, gone, PAGE, IBV_ACCESS_LOCAL_WRITE) && errno == EFAULT);
+    loopback_close(&loopback);
+}
+
+/* With --check=pages: the program gives the place of a receive's buffer to other memory, which stays as the program has
+ * mapped it: the data do not land there, and nothing is opened. */
+void map_over_receive(enum loopback_variant variant)
+{
+    enum { PAGE = 4096, FIXED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
+    struct loopback loopback;
+    struct ibv_recv_wr *bad, receive = {.wr_id = 5, .num_sge = 1};
+    struct ibv_wc wc;
+    int ways[2], protection = variant == FAULTY ? PROT_NONE : PROT_READ;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    char *page = loopback.memory + PAGE;
+    struct ibv_sge piece = {(uintptr_t)page, PAGE, loopback.mr->lkey}, from = loopback_piece(&loopback, 0, 64);
+    struct ibv_send_wr *rest, send = {.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND};
+    receive.sg_list = &piece;
+    MUST(!pipe(ways) && write(ways[1], "x", 1) == 1 && !ibv_post_recv(loopback.qp[1], &receive, &bad));
+    if (variant == NEIGHBOUR) /* which no table of imported symbols sees */
+        MUST((char *)syscall(SYS_mmap, page, PAGE, protection, FIXED, -1, 0) == page);
+    else
+        MUST(!munmap(page, PAGE) && mmap(page, PAGE, protection, FIXED, -1, 0) == page);
+    MUST(!ibv_post_send(loopback.qp[0], &send, &rest));
+    while (!ibv_poll_cq(loopback.cq, 1, &wc) || wc.wr_id != 5)
+        ;
+    MUST(wc.status == IBV_WC_LOC_PROT_ERR);
+    MUST(read(ways[0], page, 1) == -1 && errno == EFAULT);
+    MUST(mmap(page, PAGE, PROT_READ | PROT_WRITE, FIXED, -1, 0) == page); /* for malloc, whose page it is */
     loopback_close(&loopback);
 }
 

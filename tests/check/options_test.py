@@ -106,6 +106,16 @@ def pages_leave_a_handler_its_own_faults():
     expect(done, out=b"", err=b"")
 
 
+def pages_with_a_buffer_are_registered_again():
+    expect(_checked("--check=pages", program=("registered-again", "twin")), out=b"", err=b"")
+
+
+def pages_that_the_program_maps_anew_stay_as_they_are():
+    for variant in ("faulty", "twin", "neighbour"):
+        done = _checked("--check=pages", program=("mapped-over", variant))
+        assert done.returncode == 0, (variant, told(done))
+
+
 def a_suppression_leaves_out_what_fits_it():
     path = f"{TEMPORARY}/suppressions"
     for line, silent in (("mistakes send-buffer-changed loopback_poll", True), ("m* send-* change_*", True), ("* * *  # all", True),

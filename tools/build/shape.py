@@ -18,7 +18,8 @@ sys.dont_write_bytecode = True
 from tree import SUPPORT, read_floors, read_layers, report
 
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
-MAPPERS = ("src/base/mapping.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")  # the latter two run in processes of ours
+# Those that map for a program, and those that run in processes of ours.
+MAPPERS = ("src/base/mapping.c", "src/check/outside/remaps.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
 
 

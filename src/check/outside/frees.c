@@ -10,6 +10,7 @@
 #include "check/hooks.h"
 #include "check/memory.h"
 #include "check/outside/loaded.h"
+#include "check/outside/remaps.h"
 
 /* The functions that those below call, in the order of `entries`. */
 static struct {
@@ -80,6 +81,7 @@ static void note_unmapped(const char *memory, size_t length)
 
 static int seen_munmap(void *memory, size_t length)
 {
+    remaps_forget(memory, length);
     int result = really.munmap(memory, length);
     if (!result)
         note_unmapped(memory, length);
@@ -89,6 +91,8 @@ static int seen_munmap(void *memory, size_t length)
 static int seen_brk(void *end)
 {
     char *before = really.sbrk(0);
+    if ((char *)end < before)
+        remaps_forget(end, (size_t)(before - (char *)end));
     int result = really.brk(end);
     if (!result && (char *)end < before)
         note_unmapped(end, (size_t)(before - (char *)end));
@@ -97,6 +101,8 @@ static int seen_brk(void *end)
 
 static void *seen_sbrk(intptr_t increment)
 {
+    if (increment < 0)
+        remaps_forget((char *)really.sbrk(0) + increment, (size_t)-increment);
     char *before = really.sbrk(increment);
     if (increment < 0 && before != (char *)-1)
         note_unmapped(before + increment, (size_t)-increment);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "link/guard.h"
@@ -30,12 +31,18 @@ static bool is_between(uintptr_t at, uintptr_t begin, uintptr_t end)
     return begin && at >= begin && at < end;
 }
 
+/* Other pages there than ours, which a program mapped without a call that is seen, can mostly be read. */
+static bool is_closed(uintptr_t at)
+{
+    char byte;
+    struct iovec to = {&byte, 1}, from = {(void *)at, 1};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1;
+}
+
 static void open_slot(const struct slot *slot)
 {
     uintptr_t begin = atomic_load(&slot->begin);
-    int error = errno;
     mprotect((void *)begin, atomic_load(&slot->end) - begin, PROT_READ | PROT_WRITE);
-    errno = error;
 }
 
 static bool was_released(uintptr_t at)
@@ -46,29 +53,52 @@ static bool was_released(uintptr_t at)
     return false;
 }
 
-/* Of the handler. A page that was released a moment ago is tried once more. */
-static bool open_at(const void *address, const void *instruction)
+/* Of the handler. A page that was released or opened a moment ago is tried once more. */
+static bool open_now(const void *address, const void *instruction)
 {
     static _Thread_local const void *tried __attribute__((tls_model("initial-exec")));
     uintptr_t at = (uintptr_t)address;
+    bool found = false;
     for (unsigned which = 0; which < __atomic_load_n(&used, __ATOMIC_ACQUIRE); which++) {
         struct slot *slot = &slots[which];
         const void *none = NULL;
         if (!is_between(at, atomic_load(&slot->begin), atomic_load(&slot->end)))
             continue;
+        found = true;
+        if (!is_closed(at))
+            break;
         if (instruction)
             atomic_compare_exchange_strong(&slot->toucher, &none, instruction);
         open_slot(slot);
         return true;
     }
-    bool again = tried != address && was_released(at);
+    bool again = tried != address && (found || was_released(at));
     tried = again ? address : NULL;
     return again;
 }
 
+static bool open_at(const void *address, const void *instruction)
+{
+    int error = errno;
+    bool opened = open_now(address, instruction);
+    errno = error;
+    return opened;
+}
+
+static uintptr_t end_at(uintptr_t at)
+{
+    for (unsigned which = 0; which < __atomic_load_n(&used, __ATOMIC_ACQUIRE); which++) {
+        uintptr_t end = atomic_load(&slots[which].end);
+        if (is_between(at, atomic_load(&slots[which].begin), end))
+            return end;
+    }
+    return 0;
+}
+
 void pages_begin(void)
 {
-    guard_open_by(open_at);
+    static const struct guard_protector protector = {open_at, end_at};
+    guard_protect_by(&protector);
 }
 
 static bool is_taken(uintptr_t begin, uintptr_t end)
@@ -109,7 +139,10 @@ bool pages_protect(const char *memory, size_t length, uint64_t work)
 
 static void release(struct slot *slot)
 {
-    open_slot(slot);
+    int error = errno;
+    if (is_closed(slot->begin))
+        open_slot(slot);
+    errno = error;
     atomic_store(&released[released_next].begin, 0);
     atomic_store(&released[released_next].end, slot->end);
     atomic_store(&released[released_next].begin, slot->begin);
@@ -130,4 +163,12 @@ const void *pages_release(uint64_t work)
         toucher = toucher ? toucher : own;
     }
     return toucher;
+}
+
+void pages_forget(const char *memory, size_t length)
+{
+    uintptr_t begin = (uintptr_t)memory, end = begin + length;
+    for (unsigned which = 0; which < used; which++)
+        if (slots[which].is_used && begin < slots[which].end && slots[which].begin < end)
+            release(&slots[which]);
 }

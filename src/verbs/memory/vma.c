@@ -12,6 +12,7 @@
 
 #include "base/file_limit.h"
 #include "base/mapping.h"
+#include "link/guard.h"
 #include "wire/guarded.h"
 
 /* Of Linux 5.14 and 6.11; older headers don't have them. */
@@ -29,16 +30,33 @@ struct map_query { /* the argument of ioctl(PROCMAP_QUERY) */
 enum { MAP_READABLE = 1, MAP_WRITABLE = 2 };
 #define MAP_QUERY _IOWR('f', 17, struct map_query)
 
+/* Where the mapping with this byte ends, of any protection for no flags; 0: there is none; 1: the kernel can't say. */
+static uintptr_t ask_where_it_ends(int maps, uintptr_t at, uint64_t flags)
+{
+    struct map_query query = {.size = sizeof query, .flags = flags, .address = at};
+    return !ioctl(maps, MAP_QUERY, &query) ? query.end : errno != ENOENT;
+}
+
 /* 1 yes, 0 no, -1 the kernel can't say it that way. */
 static int ask_kernel(int maps, uintptr_t at, uintptr_t end, bool write)
 {
     while (at < end) {
-        struct map_query query = {.size = sizeof query, .flags = write ? MAP_WRITABLE : MAP_READABLE, .address = at};
-        if (ioctl(maps, MAP_QUERY, &query))
-            return errno == ENOENT ? 0 : -1;
-        at = query.end;
+        uintptr_t next = ask_where_it_ends(maps, at, write ? MAP_WRITABLE : MAP_READABLE);
+        if (!next && guard_protected_end(at))
+            next = ask_where_it_ends(maps, at, 0) ? guard_protected_end(at) : 0;
+        if (next <= 1)
+            return next ? -1 : 0;
+        at = next;
     }
     return 1;
+}
+
+/* Of a line of the list with this byte: where what is permitted from there on ends; 0: it begins with something else.
+ */
+static uintptr_t end_of_permitted(uintptr_t at, uintptr_t to, bool permitted)
+{
+    uintptr_t end = permitted ? to : guard_protected_end(at);
+    return end < to ? end : to;
 }
 
 /* The same by reading the whole list. */
@@ -46,6 +64,7 @@ static int read_maps(int maps, uintptr_t at, uintptr_t end, bool write)
 {
     char permissions[5];
     uint64_t from, to;
+    uintptr_t next;
     FILE *list = fdopen(dup(maps), "r");
     if (!list)
         return -1;
@@ -53,10 +72,11 @@ static int read_maps(int maps, uintptr_t at, uintptr_t end, bool write)
     while (!answer && fscanf(list, "%lx-%lx %4s%*[^\n]", &from, &to, permissions) == 3) {
         if (to <= at)
             continue;
-        if (from > at || permissions[write] == '-')
-            break;
-        at = to;
+        while (from <= at && at < to && (next = end_of_permitted(at, to, permissions[write] != '-')))
+            at = next;
         answer = at >= end;
+        if (at < to)
+            break;
     }
     fclose(list);
     return answer;
@@ -100,7 +120,8 @@ bool vma_is_copyable(const void *address, size_t length)
     ssize_t got = process_vm_readv(getpid(), &to, 1, from, 2, 0);
     bool refused = got == 1 || (got < 0 && errno == EFAULT);
     const char *at = got == 1 ? last : first;
-    bool reached = refused && vma_permits(at, 1, false) && guarded_is_readable(at, 1);
+    bool reached =
+        refused && !guard_protected_end((uintptr_t)at) && vma_permits(at, 1, false) && guarded_is_readable(at, 1);
     errno = kept;
     return !reached;
 }
