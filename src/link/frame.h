@@ -19,13 +19,26 @@ enum frame_kind {
     FRAME_LRH_GRH = 6,   /* the same with one: LRH, GRH (40 bytes), BTH and so on */
     FRAME_XRC = 7,       /* headers: a control message between two processes that share an XRC domain
                             (verbs/kinds/xrc/xrc_control.h) */
+    FRAME_CAPTURED = 8,  /* headers: 4 bytes, how its sender has it captured (enum frame_way), then as FRAME_ROCE, in
+                          * whose place a process that captures sends it */
     FRAME_KINDS
+};
+
+/* For the capture of the receiver of a packet that has no headers of a network: what they would say. A number in
+ * network order; 0: not known. */
+enum frame_way {
+    FRAME_WAY_CLASS = 0,  /* where the traffic class begins, 8 bits */
+    FRAME_WAY_HOPS = 8,   /* the hop limit, 8 bits */
+    FRAME_WAY_LEVEL = 16, /* the service level, 4 bits */
+    FRAME_WAY_KNOWN = 1 << 20,
+    FRAME_WAY_LENGTH = 4,
 };
 
 /* How many bytes stand before the BTH of a frame that a queue pair sends. */
 static inline unsigned frame_outer_length(uint8_t kind)
 {
-    static const uint8_t lengths[FRAME_KINDS] = {[FRAME_GRH] = 40, [FRAME_LRH] = 8, [FRAME_LRH_GRH] = 48};
+    static const uint8_t lengths[FRAME_KINDS] = {
+        [FRAME_GRH] = 40, [FRAME_LRH] = 8, [FRAME_LRH_GRH] = 48, [FRAME_CAPTURED] = FRAME_WAY_LENGTH};
     return lengths[kind];
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/qpns.h"
 #include "tap/taps.h"
 #include "tap/traffic.h"
+#include "wire/bytes.h"
 #include "wire/foreign/foreign.h"
 #include "wire/grh.h"
 #include "wire/lrh.h"
@@ -62,9 +63,22 @@ static const enum reason wire_reasons[] = {
     [WIRE_UNEXPECTED] = REASON_PACKET_PAYLOAD,  [WIRE_ICRC] = REASON_PACKET_ICRC,
 };
 
+cold static enum wire_fault decode_captured(const struct frame *frame, struct packet *packet)
+{
+    unsigned used, pad;
+    if (frame->headers_length < FRAME_WAY_LENGTH)
+        return WIRE_TRUNCATED;
+    enum wire_fault fault =
+        wire_decode(frame->headers + FRAME_WAY_LENGTH, frame->headers_length - FRAME_WAY_LENGTH, packet, &used, &pad);
+    packet->way = bytes_get32(frame->headers);
+    return fault;
+}
+
 /* A frame whose headers begin with others than the BTH. */
 cold static enum wire_fault decode_behind(const struct frame *frame, struct packet *packet)
 {
+    if (frame->kind == FRAME_CAPTURED)
+        return decode_captured(frame, packet);
     const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? FORWARD_ARRIVAL : 0);
     bool local = frame->kind >= FRAME_LRH && frame->headers_length >= LRH_LENGTH;
     headers += local ? LRH_LENGTH : 0;

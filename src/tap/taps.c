@@ -165,7 +165,7 @@ static void go_by_lids(struct capture_way *way, const struct traffic_flow *flow)
 }
 
 /* The same with addresses; a connection of InfiniBand may have none. */
-static void go_by_connection(struct capture_way *way, const struct traffic_flow *flow)
+static void go_by_ends(struct capture_way *way, const struct traffic_flow *flow)
 {
     if (flow && link_layer_is_infiniband(flow->device))
         go_by_lids(way, flow);
@@ -175,10 +175,28 @@ static void go_by_connection(struct capture_way *way, const struct traffic_flow 
         there = here;
     memcpy(way->route.source, way->sent ? here : there, 16);
     memcpy(way->route.destination, way->sent ? there : here, 16);
-    if (flow && flow->attr->ah_attr.grh.hop_limit)
-        way->hop_limit = flow->attr->ah_attr.grh.hop_limit;
-    if (flow)
-        way->traffic_class = flow->attr->ah_attr.grh.traffic_class;
+}
+
+/* Each end has its own traffic class, hop limit and service level, and a packet has those of its sender. */
+static uint32_t own_way(const struct traffic_flow *flow)
+{
+    const struct ibv_ah_attr *attr = &flow->attr->ah_attr;
+    uint32_t hops = attr->grh.hop_limit ? attr->grh.hop_limit : HOPS;
+    return FRAME_WAY_KNOWN | (uint32_t)(attr->sl & 0xf) << FRAME_WAY_LEVEL | hops << FRAME_WAY_HOPS |
+           (uint32_t)attr->grh.traffic_class << FRAME_WAY_CLASS;
+}
+
+static void go_by_connection(struct capture_way *way, const struct traffic_flow *flow, uint32_t known)
+{
+    go_by_ends(way, flow);
+    if (!(known & FRAME_WAY_KNOWN)) {
+        way->lrh.sl = 0;
+        way->note = flow ? "its traffic class is not known here" : NULL;
+        return;
+    }
+    way->traffic_class = (uint8_t)(known >> FRAME_WAY_CLASS);
+    way->hop_limit = (uint8_t)(known >> FRAME_WAY_HOPS);
+    way->lrh.sl = known >> FRAME_WAY_LEVEL & 0xf;
 }
 
 void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const struct link *link,
@@ -199,12 +217,27 @@ void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const s
     else if (skip)
         go_by_grh(&way, frame->headers);
     else
-        go_by_connection(&way, flow);
+        go_by_connection(&way, flow, own_way(flow));
     if (!peer) {
         way.route.source_port = udp_source_port(link);
         way.traffic_class = (uint8_t)((way.traffic_class & ~3) | ECN_CAPABLE);
     }
     capture_roce(capture, &way, frame->headers + skip, frame->headers_length - skip, &frame->payload);
+}
+
+struct frame taps_leave(const struct traffic_flow *flow, const struct peer *peer, const struct frame *frame,
+                        uint8_t room[FRAME_HEADERS_MAX])
+{
+    struct frame leaving = *frame;
+    const struct taps *taps = atomic_load_explicit(&flow->traffic->taps, memory_order_acquire);
+    if (!taps->capture || !peer || frame->kind != FRAME_ROCE)
+        return leaving;
+    bytes_put32(room, own_way(flow));
+    memcpy(room + FRAME_WAY_LENGTH, frame->headers, frame->headers_length);
+    leaving.kind = FRAME_CAPTURED;
+    leaving.headers = room;
+    leaving.headers_length = (uint16_t)(frame->headers_length + FRAME_WAY_LENGTH);
+    return leaving;
 }
 
 void taps_responded(const struct taps *taps, const struct packet *request, const struct link *link,
@@ -265,7 +298,7 @@ void taps_received(const struct taps *taps, const struct traffic_flow *flow, con
     else if (packet->grh)
         go_by_grh(&way, packet->grh);
     else
-        go_by_connection(&way, flow);
+        go_by_connection(&way, flow, packet->way);
     if (route)
         way.route = *route;
     capture_roce(capture, &way, headers, wire_encode(packet, headers), &packet->payload);

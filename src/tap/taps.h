@@ -47,6 +47,10 @@ void taps_close(struct taps *);
 /* The packet to the capture, if there is one. Under qp->lock. `peer` NULL: `link` leads to another host. */
 void taps_sent(const struct traffic_flow *, const struct peer *peer, const struct link *link, const struct frame *,
                const char *note);
+/* The frame as it leaves: where there is a capture, one of a connection inside the host says what its sender captures,
+ * for the capture of its receiver, in `room`. Under qp->lock. */
+struct frame taps_leave(const struct traffic_flow *, const struct peer *, const struct frame *,
+                        uint8_t room[FRAME_HEADERS_MAX]);
 /* An answer to a packet that came over a network. */
 void taps_responded(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
 /* A packet of queue pair 1, whose frame has a GRH, and what happens to it; `peer` as above. */

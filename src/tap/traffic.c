@@ -265,7 +265,8 @@ static nanos keep_order(struct traffic_flow *flow, struct fault *fault, bool hol
 static void pass_through(struct traffic_flow *flow, const struct delay_way *way, const struct frame *frame,
                          const struct fault *fault, nanos due, uint64_t number)
 {
-    struct frame changed = *frame;
+    uint8_t room[FRAME_HEADERS_MAX];
+    struct frame changed = taps_leave(flow, way->peer, frame, room);
     bool reordered = fault_has(fault, FAULT_REORDER), dropped = fault_has(fault, FAULT_DROP);
     nanos latest = reordered ? due + overtaken_by_nobody : due;
     if (dropped || fault->corrupt)
@@ -325,7 +326,9 @@ static void send_forged(struct traffic_flow *flow, const struct delay_way *way, 
 {
     traffic_note_sent(flow, forged);
     taps_sent(flow, way->peer, way->link, forged, "fault: forged");
-    send_copy(way, forged);
+    uint8_t room[FRAME_HEADERS_MAX];
+    struct frame leaving = taps_leave(flow, way->peer, forged, room);
+    send_copy(way, &leaving);
 }
 
 /* Returns true if the flow is an adverse process's, of a service that doesn't vary its packets itself as RC does.
@@ -355,8 +358,10 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct script_verdict verdict = {0};
     bool exempt = frame->payload.by_reference; /* begun before the rules: it meets none, and no copy of it may wait */
     if (exempt || (!taps->faulty && !is_adverse_to(flow))) {
+        uint8_t room[FRAME_HEADERS_MAX];
+        struct frame leaving = taps_leave(flow, peer, frame, room);
         taps_sent(flow, peer, link, frame, NULL);
-        return link->operations->send(link, frame) != FRAME_UNREADABLE;
+        return link->operations->send(link, &leaving) != FRAME_UNREADABLE;
     }
     if (!payload_is_there(&frame->payload)) /* the fate of the frame is not known before it has left */
         return false;

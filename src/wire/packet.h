@@ -89,6 +89,8 @@ struct packet {
     uint32_t source; /* DETH, 24 bits: the sender's QP number */
     uint32_t srq;    /* XRCETH, 24 bits */
 
+    uint32_t way; /* inside the host: what its sender has captured of it (enum frame_way, link/frame.h); 0: not known */
+
     const uint8_t *lrh; /* the 8 bytes before it on InfiniBand; NULL: it is of RoCE, or of a connection */
     const uint8_t *grh; /* the 40 bytes that a UD receive shows (IPv4: the last 20 are its header); NULL: none known */
     struct payload payload;

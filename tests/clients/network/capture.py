@@ -124,6 +124,21 @@ def goes_on(suite, path, sentence):
             raise Failure(f"\"{sentence}\" was not said once: {side}")
 
 
+def each_packet_has_one_class(suite):
+    """Two ends with different traffic classes: a packet has its sender's, in the copy of its receiver as well."""
+    for command in (("ib_send_bw", "-c", "RC"), ("ib_read_bw",), ("ib_write_bw", "-c", "UC"), ("ib_send_bw", "-c", "UD")):
+        with tempfile.TemporaryDirectory() as directory:
+            path = f"{directory}/capture.pcapng"
+            suite.pair([*command, "-F", "-n", "20", "-s", "512", "-x", "0"], ["--tclass", "32"], ["--tclass", "104"], extra={"SOFTVERBS_CAPTURE": path})
+            seen, classes = collections.defaultdict(set), set()
+            for *packet, ipv4, ipv6, hops in tshark(path, "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn", "ip.dsfield", "ipv6.tclass", "ipv6.hlim"):
+                seen[tuple(packet)].add((ipv4 or ipv6, hops))
+                classes.add(int(ipv4 or ipv6, 0))
+            double = {packet: ways for packet, ways in seen.items() if len(ways) > 1}
+            if double or not {32, 104} <= classes | ({32} if command[-1] in ("UC", "UD") else set()):
+                raise Failure(f"{' '.join(command)}: classes {classes}, {len(double)} packets have two: {list(double.items())[:3]}")
+
+
 def unwritable(suite):
     with tempfile.TemporaryDirectory() as directory:
         goes_on(suite, directory, "Is a directory")
@@ -158,6 +173,7 @@ def main():
         suite.add(f"tshark has nothing to say to {' '.join(command)}, and its packets are those counted",
                   lambda command=command: session(suite, command))
     suite.add("processes share a file, which a later run begins anew, or have their own", lambda: options_of_run(suite))
+    suite.add("a packet has the traffic class of its sender in both copies", lambda: each_packet_has_one_class(suite))
     suite.add("a program goes on without a capture that can't be written", lambda: unwritable(suite))
     suite.add("a program goes on when the disk is full, and the capture is readable", lambda: full_disk(suite))
     suite.add_tidiness()

@@ -13,6 +13,7 @@
 #include "verbs/qp/qp_error.h"
 #include "verbs/send/room.h"
 #include "verbs/send/transmit.h"
+#include "wire/bytes.h"
 #include "wire/psn.h"
 #include "wire/wire.h"
 
@@ -40,10 +41,13 @@ static struct peer *find_owner(struct qp *qp, uint32_t srq)
 /* False: no room. */
 static bool forward_packet(struct qp *qp, struct peer *peer, const struct packet *packet)
 {
-    uint8_t headers[WIRE_HEADERS_MAX];
+    uint8_t headers[FRAME_HEADERS_MAX];
     struct link *link = peer->link;
-    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
-    frame.headers_length = (uint16_t)wire_encode(packet, headers);
+    struct frame frame = {
+        .kind = packet->way ? FRAME_CAPTURED : FRAME_ROCE, .headers = headers, .payload = packet->payload};
+    unsigned outer = frame_outer_length(frame.kind);
+    bytes_put32(headers, packet->way);
+    frame.headers_length = (uint16_t)(outer + wire_encode(packet, headers + outer));
     if (packet->payload.length > LINK_SEGMENT)
         return true; /* from a peer that sends references, which can't be passed on */
     link->operations->begin(link);
