@@ -280,7 +280,7 @@ static void to_init(void)
 
 static uint32_t number_of_peer(void)
 {
-    return (uint32_t)plan.add_qpn + (plan.own_qpn ? qp->qp_num : plan.swaps_qpn ? theirs.qpn : ntohl(theirs.qpn));
+    return (uint32_t)plan.add_qpn ^ (plan.own_qpn ? qp->qp_num : plan.swaps_qpn ? theirs.qpn : ntohl(theirs.qpn));
 }
 
 static void to_rtr(void)
