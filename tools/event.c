@@ -131,13 +131,19 @@ static int provoke(struct wish *wish)
 }
 
 /* The words are a line of the language of scripts. */
-static bool is_event(const struct wish *wish)
+static bool is_event(const struct wish *wish, struct script_fault *fault)
 {
     static struct script script;
     char line[NODE_REQUEST_MAX + 1];
-    struct script_fault fault;
     write_request(wish, line, sizeof line);
-    return script_parse(line, &script, &fault);
+    return script_parse(line, &script, fault);
+}
+
+static int no_event(const struct command *command, const struct wish *wish, const struct script_fault *fault)
+{
+    const char *meant = strstr(fault->why, " Did you mean");
+    return command_misused(command, "There is no event \"%s\".%s \"softverbs help event\" lists them.", wish->event,
+                           meant ? meant : "");
 }
 
 /* -- devices: those of this command's environment, and those that live processes have open */
@@ -207,8 +213,9 @@ static int event(const struct command *command, int argc, char **argv)
         return command_misused(command, "It needs an event and a device.");
     wish.event = argv[optind];
     wish.device = argv[optind + 1];
-    if (!is_event(&wish))
-        return command_misused(command, "There is no event \"%s\"; \"softverbs help event\" lists them.", wish.event);
+    struct script_fault fault;
+    if (!is_event(&wish, &fault))
+        return no_event(command, &wish, &fault);
     int status = meeting_find(command, &meeting);
     if (!status)
         status = find_device(command, &wish);

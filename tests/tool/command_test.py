@@ -23,7 +23,10 @@ def a_slip_is_answered_with_what_was_meant():
     for slip, meant in (("runn", "run"), ("shwo", "show"), ("explian", "explain"), ("doctr", "doctor")):
         expect(softverbs(slip), 2, b"", [f'no command "{slip}". Did you mean "{meant}"?'.encode()])
         expect(softverbs("help", slip), 2, b"", [f'Did you mean "{meant}"?'.encode()])
-    assert b"mean" not in softverbs("fly").stderr
+    expect(softverbs("show", "qp"), 2, b"", [b'There is no list "qp". Did you mean "qps"?'])
+    expect(softverbs("event", "port-dwn", "soft0"), 2, b"", [b'There is no event "port-dwn". Did you mean "port-down"?'])
+    for command in (("fly",), ("show", "fly"), ("event", "fly", "soft0")):
+        assert b"mean" not in softverbs(*command).stderr, command
 
 
 def help_of_help_is_help():

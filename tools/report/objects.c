@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "base/near.h"
 #include "facts/read.h"
 #include "print/emit.h"
 #include "print/table.h"
@@ -121,6 +122,14 @@ static const struct view *find_view(const char *name)
 bool objects_exist(const char *name)
 {
     return find_view(name);
+}
+
+const char *objects_meant(const char *name)
+{
+    struct near near = near_begin(name);
+    for (int i = 0; i < VIEWS; i++)
+        near_try(&near, name_of(&views[i]));
+    return near.meant;
 }
 
 const char *objects_known(void)

@@ -10,6 +10,9 @@
 /* Returns whether there is a table of this name. */
 bool objects_exist(const char *name);
 
+/* The list whose name is most like this one; NULL: no name is like it. */
+const char *objects_meant(const char *name);
+
 /* All names, as part of a sentence. */
 const char *objects_known(void);
 

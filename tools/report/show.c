@@ -24,6 +24,13 @@ static int show_directory(const char *directory, const char *what, bool as_json)
     return reports ? EXIT_OK : EXIT_NEGATIVE;
 }
 
+static int no_list(const struct command *command, const char *name)
+{
+    const char *meant = objects_meant(name);
+    return command_misused(command, "There is no list \"%s\".%s%s%s It shows %s.", name, meant ? " Did you mean \"" : "",
+                           meant ? meant : "", meant ? "\"?" : "", objects_known());
+}
+
 static int show(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {MEETING_OPTIONS};
@@ -32,8 +39,7 @@ static int show(const struct command *command, int argc, char **argv)
         ;
     const char *what = optind < argc ? argv[optind++] : NULL;
     if (what && (optind < argc || !objects_exist(what)))
-        return command_misused(command, "There is no list \"%s\". It shows %s.", optind < argc ? argv[optind] : what,
-                               objects_known());
+        return no_list(command, optind < argc ? argv[optind] : what);
     int status = meeting_find(command, &meeting);
     return status ? status : show_directory(meeting.directory, what, meeting.as_json);
 }
