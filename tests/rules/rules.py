@@ -52,8 +52,8 @@ WORKS = (Work("SEND by reference", [BESIDE, "send", "65536", "300000"], {}),
          Work("READ in packets", [BESIDE, "read", "8", "300000"], BY_PACKETS),
          Work("atomic", [BESIDE, "atomic", "8", "8"], {}),
          Work("datagram", [BESIDE, "datagram", "64", "1024"], {}),
-         Work("tags, their READs without packets", [RANKS, "4", "400"], {}),
-         Work("tags, their READs in packets", [RANKS, "4", "400"], BY_PACKETS))
+         Work("tags, their READs without packets", [RANKS, "4", "4000"], {}),
+         Work("tags, their READs in packets", [RANKS, "4", "4000"], BY_PACKETS))
 
 # Rules that lose, delay or repeat; none that makes work fail.
 RULES = {"packet": ("when packet, nth 1000000000: drop", "fault drop=0.5%", "when packet, chance 3%: delay 300us", "fault reorder=1%",
@@ -74,9 +74,10 @@ class Bad(Exception):
 
 
 def _inject(*arguments):
-    """False: the process has ended meanwhile, as those of tag matching do by themselves."""
+    """False: the process has not opened its device yet, or has ended meanwhile, as those of tag matching do by themselves."""
     done = cases.softverbs("inject", *arguments)
-    if done.returncode and b"no process" not in done.stderr.lower() and b"does not answer" not in done.stderr:
+    gone = not os.path.exists(f"/proc/{arguments[-1] if arguments[0] == '--clear' else arguments[0]}")
+    if done.returncode and not gone and b"device open here" not in done.stderr and b"does not answer" not in done.stderr:
         raise Bad(f"inject {' '.join(arguments)}: {done.stderr.decode().strip()}")
     return not done.returncode
 
@@ -90,8 +91,11 @@ def _children(pid):
 def _processes(process, work):
     if work.command[0] == BESIDE:
         return process.stdout.readline().decode().split()
-    time.sleep(0.2)  # until most of them have opened the device; others are not found, and the run goes on
-    return _children(process.pid)
+    until, pids = time.monotonic() + patience(20), []
+    while not pids and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)  # as little as a process takes to begin
+        pids = _children(process.pid)
+    return pids
 
 
 def _disturb(process, pids, kind, chance, seconds):
