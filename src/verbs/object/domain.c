@@ -1,6 +1,7 @@
 #include "verbs/object/domain.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/mapping.h"
@@ -131,16 +132,23 @@ int domain_deallocate(struct ibv_pd *ibv)
     return error;
 }
 
+/* aligned_alloc of glibc leaves up to 96 bytes around an aligned block unused, a quarter of the queue of one work
+ * request: 2 MB in 10,000 queue pairs. */
+static size_t alignment_of(size_t size)
+{
+    enum { SMALL = 1024 };
+    return size < SMALL ? _Alignof(max_align_t) : DOMAIN_ALIGNMENT;
+}
+
 static int take_default(size_t size, struct domain_block *block)
 {
-    block->size = size;
-    block->memory = mapping_allocate(DOMAIN_ALIGNMENT, size);
+    *block = (struct domain_block){.memory = mapping_allocate(alignment_of(size), size), .size = size};
     return block->memory ? 0 : ENOMEM;
 }
 
 int domain_take(struct parent_domain *domain, enum domain_resource resource, size_t size, struct domain_block *block)
 {
-    *block = (struct domain_block){.resource = resource};
+    *block = (struct domain_block){0};
     if (!domain || !domain->allocate)
         return take_default(size, block);
     void *memory = domain->allocate(&domain->pd.ibv, domain->context, size, DOMAIN_ALIGNMENT, resource);

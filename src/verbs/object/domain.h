@@ -39,8 +39,10 @@ struct parent_domain {
 struct domain_block {
     void *memory;
     struct parent_domain *owner; /* whose allocator gave it; NULL: base/mapping.h */
-    uint64_t resource;
-    size_t size;
+    union {
+        uint64_t resource; /* with an owner: what release is called with */
+        size_t size;       /* without one */
+    };
 };
 
 /* The protection domain that any of its names stands for: an imported one, or a parent domain around it. */
@@ -71,7 +73,7 @@ enum domain_resource {
     DOMAIN_SRQ = 4,           /* entries of a shared receive queue */
 };
 
-enum { DOMAIN_ALIGNMENT = 64 }; /* of every allocation: a cache line */
+enum { DOMAIN_ALIGNMENT = 64 }; /* a cache line; asked of the program's allocators, and of ours but for small blocks */
 
 /* NULL and errno: EINVAL for comp_mask, ENOMEM. */
 struct ibv_td *domain_allocate_td(struct ibv_context *, struct ibv_td_init_attr *);
