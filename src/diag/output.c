@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/likely.h"
 #include "diag/named_file.h"
 
 int output_open(struct output *output, const char *path, int flags)
@@ -135,7 +136,7 @@ static void take_back(int number, const sigset_t *waited)
         sigtimedwait(&ours, NULL, &(struct timespec){0});
 }
 
-size_t output_write(const struct output *output, const void *data, size_t length)
+cold size_t output_write(const struct output *output, const void *data, size_t length)
 {
     sigset_t ours, before, waited;
     if (!output_is_open(output)) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -342,8 +343,10 @@ static int play(int side)
 static pid_t start(int side)
 {
     pid_t child = fork();
-    if (!child)
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a run that is given up leaves no side that goes on */
         exit(play(side));
+    }
     return child;
 }
 
