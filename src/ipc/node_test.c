@@ -247,6 +247,7 @@ static int write_on(const char *directory, void *context)
             return 2;
         rig_turn(end.node, see_frame, &nothing);
     }
+    atomic_store(&pair->done, 2);
     node_close(end.node);
     return 0;
 }
@@ -277,6 +278,8 @@ static int read_on(const char *directory, void *context)
     while (seen.count < (BREAKS + 1) * BETWEEN)
         rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
     atomic_store(&pair->done, 1);
+    while (atomic_load(&pair->done) < 2) /* the writer may be about to send, which needs somebody who receives */
+        rig_turn(end.node, see_frame, &seen);
     node_close(end.node);
     int log = open(path, O_RDONLY);
     unlink(path);
