@@ -148,8 +148,10 @@ MUTANTS = [
     ("replaced-without-lock", "ipc/table_open.c", "another-version", (
         ("int error = lock_all(directory, descriptor);", "(void)lock_all;\n    int error = 0;"),)),
     ("byte-before-entries", "ipc/table_join.c", "leaving", (
-        ("    table_join_release(table, ours);\n    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
-         "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    table_join_release(table, ours);\n"),)),
+        ("    table_join_release(table, ours);\n    return true;\n",
+         "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, *slot, 1);\n    table_join_release(table, ours);\n    return true;\n"),
+        ("    if (give_back(table, &slot))\n        table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
+         "    give_back(table, &slot);\n"))),
     # WRITEs and READs by the requester
     ("seat-after-judging", "link/direct.c", "one-sided-key", (
         ("    atomic_exchange(&seat->taken, number); /* sequentially consistent: before all of what judges */\n", ""),
