@@ -2,138 +2,17 @@
 
 #include "diag/clean.h"
 
-#define ROW(key, form, source, when, meaning) {#key, FACT_##form, offsetof(struct OF, key)},
-#define OF facts_process
-static const struct fact rows_of_process[] = {
-#define PROCESS ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_missing
-static const struct fact rows_of_missing[] = {
-#define MISSING ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_qp
-static const struct fact rows_of_qp[] = {
-#define QP ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_cq
-static const struct fact rows_of_cq[] = {
-#define CQ ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_srq
-static const struct fact rows_of_srq[] = {
-#define SRQ ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_mask
-static const struct fact rows_of_mask[] = {
-#define MASK ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_tag
-static const struct fact rows_of_tag[] = {
-#define TAG ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_mr
-static const struct fact rows_of_mr[] = {
-#define MR ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_pd
-static const struct fact rows_of_pd[] = {
-#define PD ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_identifier
-static const struct fact rows_of_identifier[] = {
-#define IDENTIFIER ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_connected
-static const struct fact rows_of_connected[] = {
-#define CONNECTED ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_connection
-static const struct fact rows_of_connection[] = {
-#define CONNECTION ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_story
-static const struct fact rows_of_story[] = {
-#define STORY ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_short
-static const struct fact rows_of_short[] = {
-#define SHORT ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_error
-static const struct fact rows_of_error[] = {
-#define ERROR ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_receive
-static const struct fact rows_of_receive[] = {
-#define RECEIVE ROW
-#include "facts/facts.def"
-};
-#undef OF
-#define OF facts_refused
-static const struct fact rows_of_refused[] = {
-#define REFUSED ROW
-#include "facts/facts.def"
-};
-#undef OF
-
-#define KIND(kind)                                                                                                     \
+#define ROW(kind, key, form, source, when, meaning) {#key, FACT_##form, offsetof(struct facts_##kind, key)},
+#define KIND(kind, chapter, of)                                                                                        \
+    static const struct fact rows_of_##kind[] = {FACTS_##kind(ROW)};                                                   \
     const struct facts_kind facts_of_##kind = {#kind, rows_of_##kind, sizeof rows_of_##kind / sizeof(struct fact),     \
                                                sizeof(struct facts_##kind)};
-KIND(process)
-KIND(missing)
-KIND(qp)
-KIND(cq)
-KIND(srq)
-KIND(mask)
-KIND(tag)
-KIND(mr)
-KIND(pd)
-KIND(identifier)
-KIND(connected)
-KIND(connection)
-KIND(story)
-KIND(short)
-KIND(error)
-KIND(receive)
-KIND(refused)
+FACTS_KINDS(KIND)
 
 const struct facts_kind *facts_kind(size_t i)
 {
-    static const struct facts_kind *const kinds[] = {
-        &facts_of_process, &facts_of_missing,    &facts_of_qp,         &facts_of_cq,
-        &facts_of_srq,     &facts_of_mask,       &facts_of_tag,        &facts_of_mr,
-        &facts_of_pd,      &facts_of_identifier, &facts_of_connected, &facts_of_connection, &facts_of_story,
-        &facts_of_short,   &facts_of_error,      &facts_of_receive,    &facts_of_refused};
+#define KIND_OF(kind, chapter, of) &facts_of_##kind,
+    static const struct facts_kind *const kinds[] = {FACTS_KINDS(KIND_OF)};
     return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
 }
 

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "facts/facts.def"
+
 /* A number of any unit. One that can be below 0 (SIGNED) is kept as its complement of two. */
 struct fact_number {
     uint64_t value; /* 0: not known */
@@ -70,78 +72,6 @@ enum fact_form {
 #define FACT_MAP(of) FACT_INNER
 #define FACT_ONE(of) FACT_INNER
 
-/* A struct is all zero at first: nothing is known. Its texts are the filler's and must outlive it. */
-#define FACT_MEMBER(name, form, source, when, meaning) FACT_TYPE_##form name;
-struct facts_process {
-#define PROCESS FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_missing {
-#define MISSING FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_qp {
-#define QP FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_cq {
-#define CQ FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_srq {
-#define SRQ FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_mask {
-#define MASK FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_tag {
-#define TAG FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_mr {
-#define MR FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_pd {
-#define PD FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_identifier {
-#define IDENTIFIER FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_connected {
-#define CONNECTED FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_connection {
-#define CONNECTION FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_story {
-#define STORY FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_short {
-#define SHORT FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_error {
-#define ERROR FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_receive {
-#define RECEIVE FACT_MEMBER
-#include "facts/facts.def"
-};
-struct facts_refused {
-#define REFUSED FACT_MEMBER
-#include "facts/facts.def"
-};
-#undef FACT_MEMBER
-
 /* A line of the list. */
 struct fact {
     const char *name;
@@ -156,23 +86,15 @@ struct facts_kind {
     uint32_t count, size; /* of lines; of the struct */
 };
 
-extern const struct facts_kind facts_of_process;
-extern const struct facts_kind facts_of_missing;
-extern const struct facts_kind facts_of_qp;
-extern const struct facts_kind facts_of_cq;
-extern const struct facts_kind facts_of_srq;
-extern const struct facts_kind facts_of_mask;
-extern const struct facts_kind facts_of_tag;
-extern const struct facts_kind facts_of_mr;
-extern const struct facts_kind facts_of_pd;
-extern const struct facts_kind facts_of_identifier;
-extern const struct facts_kind facts_of_connected;
-extern const struct facts_kind facts_of_connection;
-extern const struct facts_kind facts_of_story;
-extern const struct facts_kind facts_of_short;
-extern const struct facts_kind facts_of_error;
-extern const struct facts_kind facts_of_receive;
-extern const struct facts_kind facts_of_refused;
+/* struct facts_qp and so on. One is all zero at first: nothing is known. Its texts are the filler's and must outlive it.
+ */
+#define FACT_MEMBER(kind, name, form, source, when, meaning) FACT_TYPE_##form name;
+#define FACTS_DECLARE(kind, chapter, of)                                                                               \
+    struct facts_##kind {                                                                                              \
+        FACTS_##kind(FACT_MEMBER)                                                                                      \
+    };                                                                                                                 \
+    extern const struct facts_kind facts_of_##kind;
+FACTS_KINDS(FACTS_DECLARE)
 
 /* All kinds, in the order of the list; NULL: no more. */
 const struct facts_kind *facts_kind(size_t i);

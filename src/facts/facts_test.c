@@ -73,8 +73,7 @@ static void what_is_filled_in_before_stays(void **state)
         } object;
     } object = {{3, 4}}, *from = &object;
     struct facts_pd these = {.device = "soft0"}, *facts = &these;
-#define PD FACT_FILL
-#include "facts/facts.def"
+    FACTS_pd(FACT_FILL)
     assert_string_equal(write_of(&facts_of_pd, facts), "{\"device\":\"soft0\",\"handle\":3,\"users\":4}");
 }
 

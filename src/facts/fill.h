@@ -2,8 +2,7 @@
  * and `from`, the object, with its lock; of a kind with times also `epoch`, the number to add to a time of the process
  * for nanoseconds since 1970:
  *
- *     #define CQ FACT_FILL
- *     #include "facts/facts.def"
+ *     FACTS_cq(FACT_FILL)
  *
  * Facts that are MADE are left as they are. The words for the numbers of verbs are in verbs/object/words.h. */
 #ifndef FACTS_FILL_H
@@ -11,7 +10,7 @@
 
 #include "facts/facts.h"
 
-#define FACT_FILL(name, form, source, when, meaning) FACT_PUT_##form(&facts->name, FACT_FROM_##source);
+#define FACT_FILL(kind, name, form, source, when, meaning) FACT_PUT_##form(&facts->name, FACT_FROM_##source);
 
 /* Whether it is known, and the value. */
 #define FACT_FROM_AT(member) true, (from->member)

@@ -95,8 +95,7 @@ static void report_identifier(FILE *out, const struct cm *cm, const struct ident
                                      .local = describe_place(&from->source, local),
                                      .peer = describe_place(&from->destination, peer)};
     struct facts_identifier *facts = &these;
-#define IDENTIFIER FACT_FILL
-#include "facts/facts.def"
+    FACTS_identifier(FACT_FILL)
     if (from->state == IDENTIFIER_LISTEN)
         put_age(facts, from->listening_since);
     else

@@ -17,6 +17,7 @@
 #include "gsi/cm.h"
 #include "report/looked_at.h"
 #include "verbs/ask/qp_story_report.h"
+#include "verbs/object/acknowledgements.h"
 #include "verbs/object/words.h"
 #include "wire/op.h"
 
@@ -43,78 +44,25 @@ struct layout_fact {
     uint32_t at, size; /* of one that is MADE nothing */
 };
 
-#define FACT(key, form, source) {KIND, #key, FACT_##form, FROM_##source},
-#define FROM(source, member) source, offsetof(struct OF, member), sizeof(((struct OF *)NULL)->member)
-#define FROM_AT(member) FROM(AT, member)
-#define FROM_SOME(member) FROM(SOME, member)
-#define FROM_STATE(member) FROM(STATE, member)
-#define FROM_STATUS(member) FROM(STATUS, member)
-#define FROM_OPCODE(member) FROM(OPCODE, member)
-#define FROM_SUBJECT(member) FROM(SUBJECT, member)
-#define FROM_REASON(member) FROM(REASON, member)
-#define FROM_MADE MADE, 0, 0
-static const struct layout_fact facts[] = {
-#define KIND "cq"
-#define OF cq
-#define CQ(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "srq"
-#define OF srq
-#define SRQ(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "mr"
-#define OF mr
-#define MR(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "pd"
-#define OF pd
-#define PD(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "identifier"
-#define OF identifier
-#define IDENTIFIER(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "story"
-#define OF qp
-#define STORY(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "short"
-#define OF story_short
-#define SHORT(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "error"
-#define OF story_error
-#define ERROR(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "receive"
-#define OF story_error
-#define RECEIVE(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-#define KIND "refused"
-#define OF story_memory
-#define REFUSED(key, form, source, when, meaning) FACT(key, form, source)
-#include "facts/facts.def"
-#undef KIND
-#undef OF
-};
+#define SOURCE(kind, chapter, of) typedef struct of source_of_##kind;
+FACTS_KINDS(SOURCE)
+
+#define FROM_AT(member) AT, MEMBER, member
+#define FROM_SOME(member) SOME, MEMBER, member
+#define FROM_STATE(member) STATE, MEMBER, member
+#define FROM_STATUS(member) STATUS, MEMBER, member
+#define FROM_OPCODE(member) OPCODE, MEMBER, member
+#define FROM_SUBJECT(member) SUBJECT, MEMBER, member
+#define FROM_REASON(member) REASON, MEMBER, member
+#define FROM_MADE MADE, NOTHING, 0
+#define PLACE_MEMBER(of, member) offsetof(of, member), sizeof(((of *)NULL)->member)
+#define PLACE_NOTHING(of, member) 0, 0
+#define ROW(of, kind, key, form, from, place, member) {kind, key, form, from, PLACE_##place(of, member)},
+#define EXPANDED(...) ROW(__VA_ARGS__)
+#define FACT(kind, key, form, source, when, meaning)                                                                   \
+    EXPANDED(source_of_##kind, #kind, #key, FACT_##form, FROM_##source)
+#define KIND(kind, chapter, of) FACTS_##kind(FACT)
+static const struct layout_fact facts[] = {FACTS_KINDS(KIND)};
 
 /* Words by number; NULL: it has none. */
 enum { STATES = IBV_QPS_ERR + 1, STATUSES = 32, OPCODES = 32, ACCESS_BITS = 32, SUBJECTS = STORY_PACKET + 1 };

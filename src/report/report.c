@@ -68,8 +68,7 @@ static void fill_users(struct facts_qp *facts, const struct qp *qp)
 static void fill_qp(struct facts_qp *facts, struct qp *from)
 {
     lock_assert_held(&from->lock);
-#define QP FACT_FILL
-#include "facts/facts.def"
+    FACTS_qp(FACT_FILL)
     facts->type = from->kind->name;
     if (from->told.first_error)
         facts->first_error_told = from->told.words;
@@ -107,8 +106,7 @@ static void report_mr(FILE *out, const char *device, const struct object *object
 {
     const struct mr *from = (const struct mr *)((const char *)object - offsetof(struct mr, object));
     struct facts_mr these = {.device = device, .pd = {from->region.pd->object.handle, true}}, *facts = &these;
-#define MR FACT_FILL
-#include "facts/facts.def"
+    FACTS_mr(FACT_FILL)
     facts_write(out, &facts_of_mr, facts);
 }
 
@@ -125,8 +123,7 @@ static void report_pd(FILE *out, const char *device, const struct object *object
 {
     const struct pd *from = (const struct pd *)((const char *)object - offsetof(struct pd, object));
     struct facts_pd these = {.device = device}, *facts = &these;
-#define PD FACT_FILL
-#include "facts/facts.def"
+    FACTS_pd(FACT_FILL)
     facts_write(out, &facts_of_pd, facts);
 }
 
@@ -267,8 +264,7 @@ static void write_missing(FILE *out, const void *of)
 {
     const struct acknowledgements_missing *from = of;
     struct facts_missing these = {0}, *facts = &these;
-#define MISSING FACT_FILL
-#include "facts/facts.def"
+    FACTS_missing(FACT_FILL)
     facts_write(out, &facts_of_missing, facts);
 }
 

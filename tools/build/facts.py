@@ -12,7 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from events import lines
-from settings import entries, read
+from settings import arguments, read
 from tree import SUPPORT, report
 
 LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
@@ -45,18 +45,21 @@ NESTED = re.compile(r"(LIST|MAP|ONE)\((\w+)\)")
 PLURAL = {"LIST": "list of ", "MAP": "map of ", "ONE": ""}
 
 
-def chapters(top):
-    """By kind its chapter of the page, as the head of the list says."""
+def calls(top, macro):
+    """The arguments of each line of the list that uses this macro."""
     text = read(top, LIST)
-    said = text[text.index(" * KIND, chapter"):text.index("*/")]
-    return dict(re.findall(r"\b([A-Z]+) ([A-Z][A-Za-z]+) [\w-]+(?=[;\s])", said))
+    for found in re.finditer(rf"^ +{macro}\(", text, re.M):
+        yield arguments(text[found.end():])[0]
+
+
+def chapters(top):
+    """By kind its chapter of the page."""
+    return {kind: chapter for kind, chapter, _ in calls(top, "KIND")}
 
 
 def facts(top):
     """(kind, name, form, source, when, meaning) of each line."""
-    for kind in chapters(top):
-        for row in entries(os.path.join(top, LIST), kind):
-            yield kind, *row
+    return calls(top, "FACT")
 
 
 def type_of(form):

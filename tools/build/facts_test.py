@@ -5,15 +5,17 @@ import sys
 sys.dont_write_bytecode = True
 import made_up
 
-LIST = """/* The list.
- *
- * KIND, chapter of the page, struct of the sources:
- *   CQ CompletionQueue cq; STORY End qp */
-CQ(handle, NUMBER, AT(object.handle), ALWAYS, "")
-CQ(lost_last, FLAG, SOME(told.lost_last), OPTIONAL, "true: it was lost")
-STORY(state, WORD, STATE(state), ALWAYS, "at that time")
-STORY(cqs, LIST(CompletionQueue), MADE, ALWAYS, "its queues")
-STORY(counts, MEMBERS, MADE, ALWAYS, "as in Traffic")
+LIST = """/* The list: FACT(kind, name, form, source, when, meaning) */
+#define FACTS_KINDS(KIND) \\
+    KIND(cq, CompletionQueue, cq) \\
+    KIND(story, End, qp)
+#define FACTS_cq(FACT) \\
+    FACT(cq, handle, NUMBER, AT(object.handle), ALWAYS, "") \\
+    FACT(cq, lost_last, FLAG, SOME(told.lost_last), OPTIONAL, "true: it was lost")
+#define FACTS_story(FACT) \\
+    FACT(story, state, WORD, STATE(state), ALWAYS, "at that time") \\
+    FACT(story, cqs, LIST(CompletionQueue), MADE, ALWAYS, "its queues") \\
+    FACT(story, counts, MEMBERS, MADE, ALWAYS, "as in Traffic")
 """
 EVENTS = 'COUNTED(LOST, "lost", "", NONE, "", "", NONE, NONE, NONE,\n    "A packet was lost.")\n'
 PAGE = """# Page
@@ -49,15 +51,15 @@ def _list(old, new):
 
 TREES = {
     "a page that says what the list says": ({}, 0, "ok 1 - each of 5 facts"),
-    "a fact that the page lacks": (_list("STORY(state", 'CQ(size, NUMBER, AT(size), ALWAYS, "")\nSTORY(state'), 1, "--write makes it anew"),
+    "a fact that the page lacks": (_list("    FACT(story, state", '    FACT(cq, size, NUMBER, AT(size), ALWAYS, "") \\\n    FACT(story, state'), 1, "--write makes it anew"),
     "a fact that only the page has": ({"docs/reference/json.md": PAGE.replace("| `lost_last`", "| `size` | integer | |\n| `lost_last`")}, 1, "not ok 2"),
     "another meaning": (_list("at that time", "now"), 1, "not ok 2"),
-    "another form": (_list("STORY(state, WORD", "STORY(state, NUMBER"), 1, "not ok 2"),
-    "a fact that may be missing": (_list("STORY(state, WORD, STATE(state), ALWAYS", "STORY(state, WORD, STATE(state), OPTIONAL"), 1, "not ok 2"),
+    "another form": (_list("story, state, WORD", "story, state, NUMBER"), 1, "not ok 2"),
+    "a fact that may be missing": (_list("story, state, WORD, STATE(state), ALWAYS", "story, state, WORD, STATE(state), OPTIONAL"), 1, "not ok 2"),
     "a count that the events lack": ({"src/events/events.def": EVENTS.replace('"lost"', '"gone"')}, 1, "not ok 2"),
-    "facts in another order": (_list(LIST[LIST.index("STORY(state"):LIST.index("STORY(counts")],
-                                    "".join(reversed(LIST[LIST.index("STORY(state"):LIST.index("STORY(counts")].splitlines(True)))), 1, "not ok 2"),
-    "a fact that is there twice": (_list("CQ(lost_last", 'CQ(handle, NUMBER, MADE, ALWAYS, "")\nCQ(lost_last'), 1, "CQ: handle is there twice"),
+    "facts in another order": (_list(LIST[LIST.index("    FACT(story, state"):LIST.index("    FACT(story, counts")],
+                                    "".join(reversed(LIST[LIST.index("    FACT(story, state"):LIST.index("    FACT(story, counts")].splitlines(True)))), 1, "not ok 2"),
+    "a fact that is there twice": (_list("    FACT(cq, lost_last", '    FACT(cq, handle, NUMBER, MADE, ALWAYS, "") \\\n    FACT(cq, lost_last'), 1, "cq: handle is there twice"),
     "a kind without a chapter": ({"docs/reference/json.md": PAGE.replace("## End", "## Story")}, 1, "has no chapter End"),
     "a word that is none": (_list("STATE(state), ALWAYS", "STATE(state), ALLWAYS"), 1, "neither ALWAYS nor OPTIONAL"),
     "a tool that reads by the list": ({"tools/why/why.c": "facts_read(&facts_of_cq, json, &cq);\n"}, 0, "ok 3"),

@@ -8,8 +8,7 @@
 static void fill_queue(struct facts_cq *facts, struct cq *from)
 {
     lock_assert_held(&from->lock);
-#define CQ FACT_FILL
-#include "facts/facts.def"
+    FACTS_cq(FACT_FILL)
     fact_put(&facts->waiting, true, cq_ring_count(&from->ring));
     fact_put_flag(&facts->solicited, from->armed == CQ_ARMED_SOLICITED, true);
     if (from->channel)

@@ -37,8 +37,7 @@ static void write_memory(FILE *out, const void *of)
     const struct story_memory *from = of;
     char asked[WORDS_SIZE], has[WORDS_SIZE];
     struct facts_refused these = {.access = words_access(from->access, asked)}, *facts = &these;
-#define REFUSED FACT_FILL
-#include "facts/facts.def"
+    FACTS_refused(FACT_FILL)
     if (from->known)
         facts->has = words_access(from->has, has);
     else
@@ -50,8 +49,7 @@ static void write_receive(FILE *out, const void *of)
 {
     const struct story_error *from = of;
     struct facts_receive these = {0}, *facts = &these;
-#define RECEIVE FACT_FILL
-#include "facts/facts.def"
+    FACTS_receive(FACT_FILL)
     facts_write(out, &facts_of_receive, facts);
 }
 
@@ -59,8 +57,7 @@ static void write_short(FILE *out, const void *of)
 {
     const struct story_short *from = of;
     struct facts_short these = {0}, *facts = &these;
-#define SHORT FACT_FILL
-#include "facts/facts.def"
+    FACTS_short(FACT_FILL)
     facts_write(out, &facts_of_short, facts);
 }
 
@@ -91,8 +88,7 @@ static void write_error(FILE *out, const void *of)
     const int64_t epoch = told->epoch;
     char words[WORDS_SIZE];
     struct facts_error these = {0}, *facts = &these;
-#define ERROR FACT_FILL
-#include "facts/facts.def"
+    FACTS_error(FACT_FILL)
     leave_subject(facts, from);
     if (from->receive_status)
         fact_put_inner(&facts->receive, write_receive, from);
@@ -220,8 +216,7 @@ void qp_story_report(FILE *out, const struct qp *from)
     struct facts_story these = {
         .program = program_invocation_short_name, .type = from->kind->name, .device = flow->device->name};
     struct facts_story *facts = &these;
-#define STORY FACT_FILL
-#include "facts/facts.def"
+    FACTS_story(FACT_FILL)
     fact_put(&facts->pid, true, (uint64_t)getpid());
     fact_put(&facts->time, true, (uint64_t)now);
     fill_peer(facts, from);

@@ -6,7 +6,6 @@
 void srq_report_fill(struct facts_srq *facts, struct srq *from)
 {
     lock_take(&from->queue.lock);
-#define SRQ FACT_FILL
-#include "facts/facts.def"
+    FACTS_srq(FACT_FILL)
     lock_release(&from->queue.lock);
 }
