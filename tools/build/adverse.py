@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from settings import entries
-from tree import report
+from tree import made, report, with_part
 
 FIELDS = ("number", "name", "word", "standard", "meaning", "bound", "shows")
 LIST, PAGE, HEAD, LITMUS = "src/adverse/adverse.def", "docs/reference/adverse.md", "## The behaviours\n", "tests/adverse/litmus.def"
@@ -19,11 +19,6 @@ LIST, PAGE, HEAD, LITMUS = "src/adverse/adverse.def", "docs/reference/adverse.md
 
 def behaviours(top):
     return [dict(zip(FIELDS, row)) for row in entries(os.path.join(top, LIST), "ADVERSE")]
-
-
-def read(top, path):
-    with open(os.path.join(top, path), encoding="utf-8") as file:
-        return file.read()
 
 
 def part(top):
@@ -35,11 +30,6 @@ def part(top):
     return text
 
 
-def rewritten(top):
-    before, head, _ = read(top, PAGE).partition(HEAD)
-    return before + head + part(top)
-
-
 def untested(top):
     outcomes = {row[2] for row in entries(os.path.join(top, LITMUS), "LITMUS")}
     for line in behaviours(top):
@@ -49,12 +39,7 @@ def untested(top):
 
 def main():
     top = sys.argv[1]
-    if "--write" in sys.argv:
-        text = rewritten(top)
-        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
-            file.write(text)
-        return 0
-    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/adverse.py . --write makes it anew"]
+    stale = made(top, PAGE, with_part(top, PAGE, HEAD, part(top)))
     missing = list(untested(top))
     print("1..2")
     report(1, f"{PAGE} has the {len(behaviours(top))} behaviours of the list", stale)

@@ -11,8 +11,8 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from settings import entries, read
-from tree import report, strip
+from settings import entries
+from tree import made, read, report, strip
 
 LIST, PAGE = "src/events/events.def", "docs/reference/json.md"
 KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT": ("map of integer", None, 1),
@@ -117,16 +117,11 @@ def judge_counts(top):
 
 def main():
     top = sys.argv[1]
-    if "--write" in sys.argv:
-        text = rewritten(top)
-        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
-            file.write(text)
-        return 0
     names = events(top)
     wrong = list(judge_uses(uses(top, names)))
     changed = list(judge_counts(top))
     apart = list(judge_order(top))
-    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/events.py . --write makes it anew"]
+    stale = made(top, PAGE, rewritten(top))
     print("1..4")
     report(1, f"each of {len(names)} events is noted where it happens", wrong)
     report(2, "nothing else changes what is counted", changed)

@@ -12,8 +12,8 @@ import sys
 
 sys.dont_write_bytecode = True
 from events import lines
-from settings import arguments, read
-from tree import SUPPORT, report
+from settings import arguments
+from tree import SUPPORT, made, read, report
 
 LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
 TYPES = {"FLAG": "boolean", "WORD": "string", "TEXT": "string", "HEX": "string"}
@@ -130,13 +130,8 @@ def judge_keys(top, bare):
 
 def main():
     top = sys.argv[1]
-    if "--write" in sys.argv:
-        text = rewritten(top)
-        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
-            file.write(text)
-        return 0
     wrong = list(judge_list(top))
-    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/facts.py . --write makes it anew"]
+    stale = made(top, PAGE, rewritten(top))
     keys = list(judge_keys(top, "--bare" in sys.argv))
     print("1..3")
     report(1, f"each of {len(list(facts(top)))} facts is there once", wrong)

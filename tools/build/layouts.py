@@ -11,17 +11,12 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import report
+from tree import read, report
 
 PAGE = "docs/reference/compatibility.md"
 PLACES = {"directory": ("src/ipc/table_open.c", "TABLE_LAYOUT"), "rings": ("src/link/ring_layout.h", "RING_LAYOUT"),
           "messages between processes": ("src/link/control.h", "CONTROL_LAYOUT"), "published memory": ("src/link/published.c", "PUBLISHED_LAYOUT"),
           "recordings": ("src/record/record.h", "RECORDING_VERSION")}
-
-
-def read(top, path):
-    with open(os.path.join(top, path), encoding="utf-8") as file:
-        return file.read()
 
 
 def rows(top):

@@ -94,7 +94,7 @@ def main():
     print(f"{'not ' if mute else ''}ok 3 - softverbs explain knows causes, an example and a cure of each reason")
     for sentence in mute:
         print(f"# {sentence}")
-    stale = reasons_page.stale(sys.argv[1])
+    stale = reasons_page.rewritten(sys.argv[1]) != reasons_page.read(sys.argv[1], reasons_page.PAGE)
     print(f"{'not ' if stale else ''}ok 4 - {reasons_page.PAGE} has the reasons of the list")
     if stale:
         print("# tools/build/reasons_page.py . --write makes it anew")

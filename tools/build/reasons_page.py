@@ -12,18 +12,13 @@ import sys
 
 sys.dont_write_bytecode = True
 from settings import arguments
-from tree import report
+from tree import made, read, report, with_part
 
 PAGE = "docs/reference/reasons.md"
 HEAD = "## All reasons\n"
 LINE = re.compile(r'^REASON\((\d+), (\w+), "((?:[^"\\]|\\.)*)"\)', re.M)
 SECTION = re.compile(r"^/\* ([^*]+) \*/\n(REASON.*?)(?=\n\n|\Z)", re.M | re.S)
 DEFINE = re.compile(r'^#define (\w+) (".*")$', re.M)
-
-
-def read(top, path):
-    with open(os.path.join(top, path), encoding="utf-8") as file:
-        return file.read()
 
 
 def sections(top):
@@ -81,22 +76,13 @@ def part(top):
 
 
 def rewritten(top):
-    before, head, _ = read(top, PAGE).partition(HEAD)
-    return before + head + part(top)
-
-
-def stale(top):
-    return rewritten(top) != read(top, PAGE)
+    return with_part(top, PAGE, HEAD, part(top))
 
 
 def main():
     top = sys.argv[1]
     text = rewritten(top)
-    if "--write" in sys.argv:
-        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
-            file.write(text)
-        return 0
-    faults = ["tools/build/reasons_page.py . --write makes it anew"] if stale(top) else []
+    faults = made(top, PAGE, text)
     print("1..1")
     report(1, f"{PAGE} has the {text.count(chr(10) + '### ')} reasons of the list", faults)
     return 1 if faults else 0

@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from settings import entries
-from tree import report
+from tree import made, read, report, with_part
 
 FIELDS = ("name", "id", "level", "seen", "what", "why", "bites", "cure")
 PAGE = "docs/reference/checker.md"
@@ -25,11 +25,6 @@ def rules(top):
     return [dict(zip(FIELDS, row)) for row in entries(os.path.join(top, "src/check/rules.def"), "RULE")]
 
 
-def read(top, path):
-    with open(os.path.join(top, path), encoding="utf-8") as file:
-        return file.read()
-
-
 def part(top):
     """The text behind the heading."""
     lines = rules(top)
@@ -38,11 +33,6 @@ def part(top):
     for line in lines:
         text += f"\n### {line['id']}\n\n{line['what']}.\n\n- **Why:** {line['why']}.\n- **Bites:** {line['bites']}.\n- **Cure:** {line['cure']}.\n"
     return text + UNSEEN + "".join(f"| {what} | {instead} |\n" for what, instead in entries(os.path.join(top, "src/check/rules.def"), "UNSEEN"))
-
-
-def rewritten(top):
-    before, head, _ = read(top, PAGE).partition(HEAD)
-    return before + head + part(top)
 
 
 def untested(top):
@@ -57,12 +47,7 @@ def untested(top):
 
 def main():
     top = sys.argv[1]
-    if "--write" in sys.argv:
-        text = rewritten(top)
-        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
-            file.write(text)
-        return 0
-    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/rules.py . --write makes it anew"]
+    stale = made(top, PAGE, with_part(top, PAGE, HEAD, part(top)))
     missing = list(untested(top))
     print("1..2")
     report(1, f"{PAGE} has the {len(rules(top))} rules of the list", stale)

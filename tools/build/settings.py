@@ -11,7 +11,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import report, strip
+from tree import made, read, report, strip
 
 FIELDS = ("variable", "key", "type", "range", "standard", "option", "value", "help", "meaning")
 PAGE = "docs/reference/settings.md"
@@ -75,11 +75,6 @@ def rows(top):
 
 def table(top):
     return "| variable | meaning |\n|---|---|\n" + "".join(f"| `{name}` | {meaning} |\n" for name, meaning in rows(top))
-
-
-def read(top, path):
-    with open(os.path.join(top, path), encoding="utf-8") as file:
-        return file.read()
 
 
 def rewritten(top):
@@ -151,13 +146,8 @@ def main():
     if "--dictionary" in sys.argv:
         print(dictionary(top), end="")
         return 0
-    if "--write" in sys.argv:
-        text = rewritten(top)
-        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
-            file.write(text)
-        return 0
     lines = settings(top)
-    stale = [] if rewritten(top) == read(top, PAGE) and table(top) in read(top, PAGE) else ["tools/build/settings.py . --write makes it anew"]
+    stale = made(top, PAGE, rewritten(top)) or [f"{PAGE} has no table of variables"] * (table(top) not in read(top, PAGE))
     silent = [f"{line['variable']}: an option without words of help" for line in lines if line["option"] and not line["help"]]
     named, idle = list(named_elsewhere(top)), unread(top)
     unknown = list(unknown_variables(top))
