@@ -10,38 +10,7 @@
 
 #include <unistd.h>
 
-#include "link/ring_layout.h"
-
-enum { SIZE = RING_SIZE_MIN };
-
-struct both {
-    struct ring_writer writer;
-    struct ring_reader reader;
-    int memory;
-};
-
-/* The reader has another mapping, as in another process. */
-static void open_both(struct both *both)
-{
-    struct ring to, from;
-    assert_int_equal(ring_create(&to, SIZE, &both->memory), 0);
-    assert_int_equal(ring_map(&from, both->memory), 0);
-    ring_write_start(&both->writer, &to);
-    ring_read_start(&both->reader, &from);
-}
-
-static void close_both(struct both *both)
-{
-    ring_unmap(&both->writer.ring);
-    ring_unmap(&both->reader.ring);
-    close(both->memory);
-}
-
-static uint32_t next_random(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*seed >> 33);
-}
+#include "link/testing/both.h"
 
 /* The frame has as many bytes as its number says. */
 static enum frame_sent write_number(struct ring_writer *writer, uint32_t number)
