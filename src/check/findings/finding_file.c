@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "diag/clean.h"
 #include "diag/log.h"
 #include "diag/output.h"
 
@@ -39,25 +40,14 @@ void finding_file_begin(void)
 
 /* -- JSON */
 
-static void put_text(FILE *file, const char *text)
-{
-    putc('"', file);
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
-        if (*at == '"' || *at == '\\' || *at < ' ')
-            fprintf(file, "\\u%04x", *at);
-        else
-            putc(*at, file);
-    putc('"', file);
-}
-
 static void put_symbol(FILE *file, const struct symbol *symbol)
 {
     fputs("{\"function\": ", file);
-    put_text(file, symbol->function);
+    clean_json(file, symbol->function);
     fputs(", \"file\": ", file);
-    put_text(file, symbol->path);
+    clean_json(file, symbol->path);
     fprintf(file, ", \"line\": %d, \"module\": ", symbol->line);
-    put_text(file, symbol->module);
+    clean_json(file, symbol->module);
     fprintf(file, ", \"offset\": %zu}", symbol->offset);
 }
 
@@ -75,7 +65,7 @@ static void put_symbols(FILE *file, const char *name, const struct symbol *symbo
 static void put_head(FILE *file, const struct finding *finding)
 {
     fputs("{\"program\": ", file);
-    put_text(file, program_invocation_short_name);
+    clean_json(file, program_invocation_short_name);
     fprintf(file, ", \"pid\": %d, \"rule\": \"%s\", \"finding\": %u, \"count\": %" PRIu64, (int)getpid(),
             rule_lines[finding->rule].id, finding->id, finding->count);
 }
@@ -85,7 +75,7 @@ static void put_whole(FILE *file, const struct finding *finding, const struct fi
     put_head(file, finding);
     fprintf(file, ", \"level\": \"%s\", \"kind\": \"%s\", \"number\": %" PRIu32 ", \"text\": ",
             rule_level_name(rule_lines[finding->rule].level), finding->kind, finding->number);
-    put_text(file, finding->text);
+    clean_json(file, finding->text);
     put_symbols(file, "posted", &places->posted, finding->posted != NULL);
     put_symbols(file, "found", places->found, finding->found.count);
     put_symbols(file, "created", places->created, finding->created.count);
