@@ -1,7 +1,8 @@
 #include "check/rule.h"
 
 #include <stdio.h>
-#include <string.h>
+
+#include "base/text.h"
 
 const struct rule_line rule_lines[RULES] = {
 #define RULE(NAME, id, level, seen, what, why, bites, cure) {id, RULE_##level, RULE_##seen, what, why, bites, cure},
@@ -17,30 +18,19 @@ const char *rule_level_name(enum rule_level level)
     return level_names[level];
 }
 
-/* One word in a list, which does not end in a zero. */
-struct word {
-    const char *text;
-    size_t length;
-};
-
-static bool is_word(const struct word *word, const char *text)
-{
-    return word->length == strlen(text) && !strncmp(word->text, text, word->length);
-}
-
-static enum rule find_rule(const struct word *word)
+static enum rule find_rule(struct text_part word)
 {
     enum rule rule = 0;
-    while (rule < RULES && !is_word(word, rule_lines[rule].id))
+    while (rule < RULES && !text_part_is(word, rule_lines[rule].id))
         rule++;
     return rule;
 }
 
 /* `notes` is the word for all, `note` the one in a finding. */
-static enum rule_level find_level(const struct word *word)
+static enum rule_level find_level(struct text_part word)
 {
-    enum rule_level level = is_word(word, "notes") ? RULE_NOTE : 0;
-    while (level < RULE_LEVELS && !is_word(word, level_names[level]) && !is_word(word, "notes"))
+    enum rule_level level = text_part_is(word, "notes") ? RULE_NOTE : 0;
+    while (level < RULE_LEVELS && !text_part_is(word, level_names[level]) && !text_part_is(word, "notes"))
         level++;
     return level;
 }
@@ -51,7 +41,7 @@ static void choose_level(struct rule_choice *choice, enum rule_level most)
         choice->rules[rule] |= rule_lines[rule].level <= most;
 }
 
-static bool choose_modifier(struct rule_choice *choice, const struct word *word)
+static bool choose_modifier(struct rule_choice *choice, struct text_part word)
 {
     const struct {
         const char *name;
@@ -59,7 +49,7 @@ static bool choose_modifier(struct rule_choice *choice, const struct word *word)
     } modifiers[] = {
         {"fatal", &choice->fatal}, {"fill", &choice->fill}, {"full", &choice->full}, {"pages", &choice->pages}};
     for (size_t at = 0; at < sizeof modifiers / sizeof *modifiers; at++)
-        if (is_word(word, modifiers[at].name)) {
+        if (text_part_is(word, modifiers[at].name)) {
             *modifiers[at].chosen = true;
             return true;
         }
@@ -67,7 +57,7 @@ static bool choose_modifier(struct rule_choice *choice, const struct word *word)
 }
 
 /* A word that adds rules: false, it does not. */
-static bool choose_more(struct rule_choice *choice, const struct word *word)
+static bool choose_more(struct rule_choice *choice, struct text_part word)
 {
     enum rule_level level = find_level(word);
     enum rule rule = find_rule(word);
@@ -78,34 +68,33 @@ static bool choose_more(struct rule_choice *choice, const struct word *word)
     return level < RULE_LEVELS || rule < RULES;
 }
 
-static bool leave_out(struct rule_choice *choice, const struct word *word)
+static bool leave_out(struct rule_choice *choice, struct text_part word)
 {
     enum rule rule = RULES;
-    if (word->length && *word->text == '-')
-        rule = find_rule(&(struct word){word->text + 1, word->length - 1});
+    if (word.length && *word.at == '-')
+        rule = find_rule((struct text_part){word.at + 1, word.length - 1});
     if (rule < RULES)
         choice->rules[rule] = false;
     return rule < RULES;
 }
 
 /* Calls the function for each word until one answers false; that word, or none. */
-static struct word each_word(const char *words, bool (*visit)(struct rule_choice *, const struct word *),
-                             struct rule_choice *choice, unsigned *found)
+static struct text_part each_word(const char *words, bool (*visit)(struct rule_choice *, struct text_part),
+                                  struct rule_choice *choice, unsigned *found)
 {
-    struct word bad = {NULL, 0};
-    for (struct word word = {words, 0}; *word.text; word.text += word.length + (word.text[word.length] == ',')) {
-        word.length = strcspn(word.text, ",");
+    struct text_part bad = {NULL, 0};
+    for (struct text_part word; text_next(&words, ",", &word);) {
         if (!word.length)
             continue;
-        if (visit(choice, &word))
+        if (visit(choice, word))
             ++*found;
-        else if (!bad.text)
+        else if (!bad.at)
             bad = word;
     }
     return bad;
 }
 
-static bool is_any(struct rule_choice *choice, const struct word *word)
+static bool is_any(struct rule_choice *choice, struct text_part word)
 {
     struct rule_choice none = {0};
     return choose_modifier(choice, word) || choose_more(&none, word) || leave_out(&none, word);
@@ -115,12 +104,12 @@ bool rule_choose(const char *words, struct rule_choice *choice, char *why, size_
 {
     unsigned known = 0, added = 0, left_out = 0;
     *choice = (struct rule_choice){0};
-    struct word bad = each_word(words, is_any, choice, &known);
-    if (bad.text) {
+    struct text_part bad = each_word(words, is_any, choice, &known);
+    if (bad.at) {
         snprintf(why, size,
                  "\"%.*s\" is neither a rule (\"softverbs checks\" lists them) nor error, adapter, notes, "
                  "fatal, fill, full or pages",
-                 (int)bad.length, bad.text);
+                 (int)bad.length, bad.at);
         return false;
     }
     each_word(words, choose_more, choice, &added);

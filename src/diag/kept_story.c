@@ -1,7 +1,6 @@
 #include "diag/kept_story.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "base/uncancelled.h"
 #include "diag/last_lines.h"
 #include "diag/log.h"
-#include "diag/output.h"
+#include "diag/shared_file.h"
 
 /* Written before the process has a queue pair, and by the child of a fork before it makes one. */
 static char path[PATH_MAX / 16];
@@ -41,28 +40,15 @@ bool kept_story_may(bool harmless)
     return *path && (*asked || log_wanted(LOG_WARN)) && atomic_load(&count) < KEPT_STORIES / (harmless ? 2 : 1);
 }
 
-/* Appending keeps lines of several threads apart. 0 or errno. */
-static int append_line(const char *to, const char *line, size_t size)
-{
-    struct output file;
-    int error = output_open(&file, to, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
-    if (error)
-        return error;
-    if (output_write(&file, line, size) < size)
-        error = errno;
-    output_close(&file);
-    return error;
-}
-
 static void append_story(const char *line, size_t size)
 {
-    int error = *asked ? append_line(asked, line, size) : 0;
+    int error = *asked ? shared_file_append(asked, true, line, size) : 0;
     if (error)
         log_write(LOG_ERROR, "a story of a queue pair can't be written to \"%s\": %s", asked, strerror(error));
     if (!log_wanted(LOG_WARN))
         return;
     last_lines_make_room(directory);
-    append_line(path, line, size);
+    shared_file_append(path, true, line, size);
 }
 
 void kept_story_add(const char *line, size_t size)

@@ -1,12 +1,11 @@
 #include "diag/log_github.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/output.h"
+#include "diag/shared_file.h"
 
 /* In the text of a command % begins an escape. Line ends, which would end it, are in no line. */
 size_t log_github_command(const char *line, char *to, size_t size)
@@ -46,12 +45,9 @@ void log_github_summary(const char *line)
 {
     static atomic_uint lines;
     char text[1400];
-    struct output file;
     if (atomic_load(&lines) >= LOG_GITHUB_ENTRIES || atomic_fetch_add(&lines, 1) >= LOG_GITHUB_ENTRIES)
         return;
     const char *path = secure_getenv("GITHUB_STEP_SUMMARY");
-    if (!path || !*path || output_open(&file, path, O_WRONLY | O_APPEND | O_NONBLOCK))
-        return;
-    output_write(&file, text, as_entry(line, text, sizeof text));
-    output_close(&file);
+    if (path && *path)
+        shared_file_append(path, false, text, as_entry(line, text, sizeof text));
 }

@@ -1,20 +1,17 @@
 #include "record/recorder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file_lock.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
-#include "diag/output.h"
+#include "diag/shared_file.h"
 #include "record/record.h"
 
 LOCK_STATIC(writing, LOCK_INNERMOST);
@@ -43,32 +40,6 @@ void recorder_append(const uint8_t *records, size_t length)
     errno = error;
 }
 
-/* 0, or errno; EEXIST: it is no recording of this version. Under the file's lock. */
-static int begin_or_go_on(void)
-{
-    uint8_t head[RECORDING_HEAD], found[RECORDING_HEAD];
-    record_write_head(head);
-    ssize_t there = pread(file.descriptor, found, sizeof found, 0);
-    if (there < 0)
-        return errno;
-    if (there)
-        return there == sizeof found && !memcmp(found, head, sizeof head) ? 0 : EEXIST;
-    return output_write(&file, head, sizeof head) == sizeof head ? 0 : errno;
-}
-
-static int open_recording(const char *path)
-{
-    int error = output_open(&file, path, O_RDWR | O_APPEND | O_CREAT);
-    if (error)
-        return error;
-    flock(file.descriptor, LOCK_SH); /* recorder_empty looks for it; where there are no locks, nothing protects it */
-    error = file_lock_byte(file.descriptor, F_WRLCK, 0) ? EBUSY : begin_or_go_on();
-    file_lock_byte(file.descriptor, F_UNLCK, 0);
-    if (error)
-        output_close(&file);
-    return error;
-}
-
 static void append_process(nanos now)
 {
     uint8_t bytes[256];
@@ -89,7 +60,9 @@ bool recorder_begin(const char *path, nanos now)
         return atomic_load(&on);
     asked = true;
     snprintf(path_of_file, sizeof path_of_file, "%s", path);
-    int error = open_recording(path);
+    uint8_t head[RECORDING_HEAD];
+    record_write_head(head);
+    int error = shared_file_open(&file, path, head, sizeof head);
     if (error) {
         log_write(LOG_ERROR, "nothing can be recorded to \"%s\": %s", path,
                   error == EEXIST ? "it holds something that this version of softverbs did not write"
@@ -118,21 +91,13 @@ uint32_t recorder_next_queue(void)
     return atomic_fetch_add(&queues, 1) + 1;
 }
 
+static bool is_recording(const void *found, size_t length)
+{
+    uint32_t version;
+    return record_check_head(found, length, &version) != RECORD_NOT_OURS;
+}
+
 int recorder_empty(const char *path)
 {
-    uint8_t found[RECORDING_HEAD];
-    uint32_t version;
-    struct output emptied;
-    int error = output_open(&emptied, path, O_RDWR | O_APPEND | O_CREAT);
-    if (error)
-        return error;
-    ssize_t there = pread(emptied.descriptor, found, sizeof found, 0);
-    if (there > 0 && record_check_head(found, (size_t)there, &version) == RECORD_NOT_OURS)
-        error = EEXIST;
-    else if (there < 0)
-        error = errno;
-    else if (!flock(emptied.descriptor, LOCK_EX | LOCK_NB) && ftruncate(emptied.descriptor, 0))
-        error = errno;
-    output_close(&emptied);
-    return error;
+    return shared_file_empty(path, is_recording);
 }

@@ -1,7 +1,6 @@
 #include "report/traffic_report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "config/settings.h"
 #include "diag/clean.h"
 #include "diag/log.h"
-#include "diag/output.h"
+#include "diag/shared_file.h"
 #include "events/call_counts.h"
 #include "facts/fill.h"
 #include "gsi/cm_report.h"
@@ -155,19 +154,6 @@ static void write_messages(FILE *out, const void *of)
         lock_release(&cm->lock);
 }
 
-static void append(const char *path, const char *text, size_t size)
-{
-    struct output file;
-    int error = output_open(&file, path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK);
-    bool opened = !error;
-    if (opened && output_write(&file, text, size) < size)
-        error = errno;
-    if (error)
-        log_write(LOG_ERROR, "the counters can't be written to \"%s\": %s", path, strerror(error));
-    if (opened)
-        output_close(&file);
-}
-
 static void write_report(struct process *process)
 {
     char *text = NULL;
@@ -185,7 +171,9 @@ static void write_report(struct process *process)
     fputs("\n", out);
     free(traffic);
     fclose(out);
-    append(path, text, size);
+    int error = shared_file_append(path, true, text, size);
+    if (error)
+        log_write(LOG_ERROR, "the counters can't be written to \"%s\": %s", path, strerror(error));
     free(text);
 }
 

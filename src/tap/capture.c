@@ -1,20 +1,17 @@
 #include "tap/capture.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file_lock.h"
 #include "base/lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
-#include "diag/output.h"
+#include "diag/shared_file.h"
 #include "tap/capture_mend.h"
 #include "wire/bytes.h"
 #include "wire/ether.h"
@@ -126,58 +123,12 @@ bool capture_name(const char *name, char *to, size_t room)
     return true;
 }
 
-/* 0, or errno; EEXIST: it is no capture of ours. Under the file's lock. */
-static int begin_or_go_on(const struct output *file, uint16_t link)
-{
-    uint8_t start[START_MAX], found[START_MAX];
-    size_t length = make_start(start, link);
-    ssize_t there = pread(file->descriptor, found, length, 0);
-    if (there < 0)
-        return errno;
-    if (there)
-        return (size_t)there == length && !memcmp(found, start, length) ? 0 : EEXIST;
-    size_t written = output_write(file, start, length);
-    if (written == length)
-        return 0;
-    int error = errno;
-    if (written && ftruncate(file->descriptor, 0))
-        error = errno;
-    return error;
-}
-
-static int open_file(struct output *file, const char *path)
-{
-    return output_open(file, path, O_RDWR | O_APPEND | O_CREAT);
-}
-
-/* One process at a time looks whether the file has begun. */
-static int begin_locked(const struct output *file, uint16_t link)
-{
-    int error = file_lock_byte(file->descriptor, F_WRLCK, 0);
-    if (error == EAGAIN || error == EACCES)
-        return EBUSY; /* its holder may be stopped */
-    error = begin_or_go_on(file, link);
-    file_lock_byte(file->descriptor, F_UNLCK, 0);
-    return error;
-}
-
-static int open_shared(const char *path, uint16_t link, struct output *file)
-{
-    int error = open_file(file, path);
-    if (error)
-        return error;
-    flock(file->descriptor, LOCK_SH); /* capture_begin looks for it; where there are no locks, nothing protects it */
-    error = begin_locked(file, link);
-    if (error)
-        output_close(file);
-    return error;
-}
-
 struct capture *capture_open(const char *path, bool infiniband, char *why, size_t why_size)
 {
     uint16_t link = infiniband ? LINK_ERF : LINK_ETHERNET;
     struct output file;
-    int error = open_shared(path, link, &file);
+    uint8_t start[START_MAX];
+    int error = shared_file_open(&file, path, start, make_start(start, link));
     struct capture *capture = error ? NULL : calloc(1, sizeof *capture);
     if (error)
         snprintf(why, why_size, "Packets can't be captured to \"%s\": %s.", path,
@@ -206,25 +157,17 @@ void capture_close(struct capture *capture)
     free(capture);
 }
 
-/* Nothing, or a pcapng file. */
-static bool may_be_emptied(int fd)
+/* A pcapng file. */
+static bool is_capture(const void *found, size_t length)
 {
-    uint32_t magic;
-    ssize_t length = pread(fd, &magic, sizeof magic, 0);
-    return !length || (length == sizeof magic && magic == CAPTURE_SECTION);
+    uint32_t magic = 0;
+    memcpy(&magic, found, length < sizeof magic ? length : sizeof magic);
+    return magic == CAPTURE_SECTION;
 }
 
 int capture_begin(const char *path)
 {
-    struct output file;
-    int error = open_file(&file, path);
-    if (error)
-        return error;
-    error = may_be_emptied(file.descriptor) ? 0 : EEXIST;
-    if (!error && !flock(file.descriptor, LOCK_EX | LOCK_NB))
-        error = ftruncate(file.descriptor, 0) ? errno : 0;
-    output_close(&file);
-    return error;
+    return shared_file_empty(path, is_capture);
 }
 
 /* Takes back the part of a block that was written, if no process has written behind it. */

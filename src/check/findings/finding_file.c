@@ -1,7 +1,6 @@
 #include "check/findings/finding_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include "base/settings.h"
 #include "diag/clean.h"
 #include "diag/log.h"
-#include "diag/output.h"
+#include "diag/shared_file.h"
 
 static const char *path_of(void)
 {
@@ -21,13 +20,7 @@ static const char *path_of(void)
 
 static void append(const char *text, size_t length)
 {
-    struct output output;
-    int error = output_open(&output, path_of(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
-    if (!error) {
-        if (output_write(&output, text, length) < length)
-            error = errno;
-        output_close(&output);
-    }
+    int error = shared_file_append(path_of(), true, text, length);
     if (error)
         log_always("check: %s can't be written: %s", path_of(), strerror(error));
 }
