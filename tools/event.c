@@ -15,6 +15,7 @@
 #include "ipc/node.h"
 #include "print/emit.h"
 #include "report/event.h"
+#include "report/live_process.h"
 #include "report/meeting.h"
 #include "report/report.h"
 #include "report/reports.h"
@@ -193,22 +194,14 @@ static int find_device(const struct command *command, const struct wish *wish)
                                  wish->device, (int)strlen(names) - 1, names);
 }
 
-static long process_number(const char *text)
-{
-    char *end;
-    long number = strtol(text, &end, 10);
-    return *end || number <= 0 ? -1 : number;
-}
-
 static int event(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {{"pid", required_argument, NULL, 'p'}, MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct wish wish = {.directory = meeting.directory};
     while (meeting_option(command, argc, argv, options, &meeting) != -1)
-        wish.pid = process_number(optarg);
-    if (wish.pid < 0)
-        return command_misused(command, "A process has a number above 0.");
+        if (!(wish.pid = live_process_number(optarg)))
+            return command_misused(command, "A process has a number above 0.");
     if (argc - optind != 2)
         return command_misused(command, "It needs an event and a device.");
     wish.event = argv[optind];

@@ -12,6 +12,7 @@
 
 #include "adverse/plan.h"
 #include "base/start.h"
+#include "base/text.h"
 #include "check/rule.h"
 #include "config/config.h"
 #include "ipc/claim.h"
@@ -246,12 +247,11 @@ static int set_faults(const struct command *command, enum setting setting, const
 static int set_networks(const struct command *command, enum setting setting, const char *list)
 {
     char name[IF_NAMESIZE];
-    for (const char *at = list; *at; at += *at == ',') {
-        size_t length = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (length && (length >= sizeof name || !if_nametoindex(name)))
-            return command_misused(command, "There is no network interface \"%.*s\".", (int)length, at);
-        at += length;
+    const char *rest = list;
+    for (struct text_part part; text_next(&rest, ",", &part);) {
+        snprintf(name, sizeof name, "%.*s", (int)part.length, part.at);
+        if (part.length && (part.length >= sizeof name || !if_nametoindex(name)))
+            return command_misused(command, "There is no network interface \"%.*s\".", (int)part.length, part.at);
     }
     return set_text(command, setting, list);
 }
@@ -459,12 +459,10 @@ static bool is_others(const char *name)
 static int check_interfaces(const char *list)
 {
     char name[IF_NAMESIZE];
-    for (const char *at = list; *at; at += *at == ',') {
-        size_t length = strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (length && is_others(name))
+    for (struct text_part part; text_next(&list, ",", &part);) {
+        snprintf(name, sizeof name, "%.*s", (int)part.length, part.at);
+        if (part.length && is_others(name))
             return EXIT_SELF;
-        at += length;
     }
     return 0;
 }

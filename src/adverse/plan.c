@@ -1,11 +1,10 @@
 #include "adverse/plan.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/near.h"
+#include "base/text.h"
 
 enum { SCALE_LEAST = 1, SCALE_MOST = 1000, WHOLE = 100 };
 
@@ -32,22 +31,10 @@ struct reading {
     unsigned given; /* keys that stand once in a list, a bit each */
 };
 
-static bool adverse_number(const char *text, uint64_t *number, const char **end)
-{
-    char *stop;
-    if (*text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    *number = strtoull(text, &stop, 10);
-    *end = stop;
-    return !errno;
-}
-
 static enum adverse find_behaviour(const char *text)
 {
-    uint64_t number = 0;
-    const char *end = "";
-    bool numbered = adverse_number(text, &number, &end) && !*end;
+    uint64_t number;
+    bool numbered = text_number(text, 0, UINT64_MAX, &number);
     enum adverse found = 0;
     while (found < ADVERSE_BEHAVIOURS &&
            (numbered ? behaviours[found].number != number : strcmp(behaviours[found].word, text) != 0))
@@ -57,15 +44,14 @@ static enum adverse find_behaviour(const char *text)
 
 static const char *set_seed(struct reading *reading, const char *value)
 {
-    const char *end;
-    return adverse_number(value, &reading->plan->seed, &end) && !*end ? NULL : "needs a number below 2^64";
+    return text_number(value, 0, UINT64_MAX, &reading->plan->seed) ? NULL : "needs a number below 2^64";
 }
 
 static const char *set_scale(struct reading *reading, const char *value)
 {
     const char *end;
     uint64_t scale;
-    if (!adverse_number(value, &scale, &end) || strcmp(end, "%") || scale < SCALE_LEAST || scale > SCALE_MOST)
+    if (!text_digits(value, &scale, &end) || strcmp(end, "%") || scale < SCALE_LEAST || scale > SCALE_MOST)
         return "needs a percentage from 1% to 1000%";
     reading->plan->scale = (uint32_t)scale;
     return NULL;
@@ -174,8 +160,7 @@ bool adverse_list_shows(const char *text, enum adverse behaviour)
 bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t why_size)
 {
     static const char key[] = "seed=";
-    const char *end = "";
-    bool read = !strncmp(text, key, sizeof key - 1) && adverse_number(text + sizeof key - 1, seed, &end) && !*end;
+    bool read = !strncmp(text, key, sizeof key - 1) && text_number(text + sizeof key - 1, 0, UINT64_MAX, seed);
     if (!read)
         snprintf(why, why_size, "\"%s\" is no schedule: it looks like seed=7.", text);
     return read;

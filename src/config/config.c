@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adverse/plan.h"
+#include "base/text.h"
 #include "config/complaint.h"
 #include "config/config_net.h"
 #include "config/device_state.h"
@@ -108,23 +109,19 @@ static void add_device(const char *name, size_t length)
 /* "3" means soft0 to soft2; anything else is a list of names, separated by commas or spaces. */
 static void set_devices(const char *value)
 {
-    char *end;
-    unsigned long number = strtoul(value, &end, 10);
+    uint64_t number;
     device_count = 0;
-    if (end != value && !*end) {
+    if (text_number(value, 0, UINT64_MAX, &number)) {
         if (number > DEVICES_MAX)
             complaint_add("there are at most %d devices, not %s", DEVICES_MAX, value);
         char name[16];
-        for (unsigned long i = 0; i < number && i < DEVICES_MAX; i++)
-            add_device(name, (size_t)snprintf(name, sizeof name, "soft%lu", i));
+        for (unsigned i = 0; i < number && i < DEVICES_MAX; i++)
+            add_device(name, (size_t)snprintf(name, sizeof name, "soft%u", i));
         return;
     }
-    for (const char *name = value; *name;) {
-        size_t length = strcspn(name, ", ");
-        if (length)
-            add_device(name, length);
-        name += length + strspn(name + length, ", ");
-    }
+    for (struct text_part name; text_next(&value, ", ", &name);)
+        if (name.length)
+            add_device(name.at, name.length);
 }
 
 /* By its number, or the first behind it that no device has; returns the name's length. */

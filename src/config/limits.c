@@ -1,10 +1,9 @@
 #include "config/limits.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "config/complaint.h"
 #include "profile/profile.h"
 
@@ -35,13 +34,11 @@ static unsigned find(const char *name)
 
 void limits_set(struct limits *limits, const char *name, const char *value)
 {
-    char *end;
+    uint64_t number;
     unsigned which = find(name);
-    errno = 0;
-    unsigned long number = strtoul(value, &end, 0);
     if (which == NAMES)
         complaint_add("limit \"%s\": there is no such limit", name);
-    else if (end == value || *end || errno || number < names[which].least || number > names[which].most)
+    else if (!text_number_or_hex(value, names[which].least, names[which].most, &number))
         complaint_add("limit %s=%s: must be from %u to %u", name, value, names[which].least, names[which].most);
     else
         *(uint32_t *)((char *)limits + names[which].offset) = (uint32_t)number;

@@ -1,6 +1,5 @@
 #include "config/settings.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "config/complaint.h"
 #include "diag/log.h"
 #include "profile/profile.h"
@@ -42,9 +42,8 @@ static bool imitates; /* the profile is read */
 
 static bool is_word_of(const char *range, const char *text)
 {
-    size_t length = strlen(text);
-    for (const char *word = range; length && *word; word += strcspn(word, " "), word += *word == ' ')
-        if (strcspn(word, " ") == length && !strncmp(word, text, length))
+    for (struct text_part word; text_next(&range, " ", &word);)
+        if (text_part_is(word, text))
             return true;
     return false;
 }
@@ -62,46 +61,16 @@ static void list_words(const char *range, char *list, size_t size)
     }
 }
 
-static bool read_number(const char *range, const char *text, uint64_t *number)
-{
-    char *end;
-    uint64_t least = strtoull(range, &end, 10), most = strtoull(end, NULL, 10);
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && !errno && *number >= least && *number <= most;
-}
-
-/* As the C locale writes it, whichever one the program has. Stops behind it; a number that is too large is
- * UINT64_MAX. */
-static uint64_t read_millionths(const char *text, const char **end)
-{
-    enum { WHOLE = 1000000, MOST = 1000 };
-    uint64_t value = 0, place = WHOLE;
-    for (; isdigit((unsigned char)*text); text++)
-        value = value < MOST ? value * 10 + (uint64_t)(*text - '0') : MOST;
-    bool large = value >= MOST;
-    value *= WHOLE;
-    if (*text == '.' && isdigit((unsigned char)text[1]))
-        for (text++; isdigit((unsigned char)*text); text++)
-            value += (uint64_t)(*text - '0') * (place /= 10);
-    *end = text;
-    return large ? UINT64_MAX : value;
-}
-
-static bool is_fraction_of(const char *range, const char *text)
-{
-    const char *end;
-    uint64_t least = read_millionths(range, &end), most = read_millionths(end + 1, &end);
-    uint64_t value = read_millionths(text, &end);
-    return isdigit((unsigned char)*text) && !*end && value >= least && value <= most;
-}
-
+/* Doubles hold all numbers of the list. */
 static bool is_within(const struct setting_line *line, const char *text)
 {
-    uint64_t number;
-    if (line->type == SETTING_TYPE_FRACTION)
-        return is_fraction_of(line->range, text);
-    return line->type != SETTING_TYPE_NUMBER || read_number(line->range, text, &number);
+    double least, most, number;
+    const char *range = line->range, *rest;
+    if (line->type != SETTING_TYPE_NUMBER && line->type != SETTING_TYPE_FRACTION)
+        return true;
+    return text_decimal(text, &number, &rest) && !*rest &&
+           (line->type == SETTING_TYPE_FRACTION || !strchr(text, '.')) && text_decimal(range, &least, &range) &&
+           text_decimal(range + 1, &most, &range) && number >= least && number <= most;
 }
 
 bool setting_check(enum setting setting, const char *text, char *why, size_t size)
@@ -145,32 +114,19 @@ static enum setting setting_of_key(const char *key)
     return setting;
 }
 
-static char *trim(char *text)
-{
-    text += strspn(text, " \t");
-    for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
-        *--end = 0;
-    return text;
-}
-
 /* One "name = value"; blanks around both are ignored, and what follows a '#'. */
 static void set_line(char *text, unsigned line)
 {
+    char *name;
     text[strcspn(text, "#\n")] = 0;
-    char *name = trim(text), *equals = strchr(name, '=');
-    if (!*name)
-        return;
-    if (!equals) {
-        complaint_add("configuration \"%s\": not of the form name = value", name);
-        return;
-    }
-    *equals = 0;
-    name = trim(name);
+    const char *value = text_key_value(text, &name);
     enum setting setting = *name ? setting_of_key(name) : SETTINGS;
-    if (setting < SETTINGS)
-        set_value(setting, name, trim(equals + 1), line);
-    else
-        limits_set(&limits, name, trim(equals + 1));
+    if (!value && *name)
+        complaint_add("configuration \"%s\": not of the form name = value", name);
+    else if (value && setting < SETTINGS)
+        set_value(setting, name, value, line);
+    else if (value)
+        limits_set(&limits, name, value);
 }
 
 /* Each process reads it, and waits for no other: so it is no pipe. NULL: errno says why. */
@@ -230,15 +186,13 @@ static void read_file(const char *path)
 
 static void read_limits(const char *list)
 {
-    char *copy = list ? strdup(list) : NULL, *rest = copy;
+    char *copy = list ? strdup(list) : NULL, *rest = copy, *name;
     for (char *item; copy && (item = strsep(&rest, ","));) {
-        char *equals = strchr(item, '=');
-        if (equals)
-            *equals = 0;
-        if (equals)
-            limits_set(&limits, trim(item), trim(equals + 1));
-        else if (*trim(item))
-            complaint_add("limit \"%s\": not of the form name=value", trim(item));
+        const char *value = text_key_value(item, &name);
+        if (value)
+            limits_set(&limits, name, value);
+        else if (*name)
+            complaint_add("limit \"%s\": not of the form name=value", name);
     }
     free(copy);
 }
@@ -295,13 +249,15 @@ const char *setting_text(enum setting setting)
 uint64_t setting_number(enum setting setting)
 {
     const char *text = setting_text(setting);
-    return text ? strtoull(text, NULL, 10) : 0;
+    uint64_t number;
+    return text && text_digits(text, &number, &text) ? number : 0;
 }
 
 uint32_t setting_millionths(enum setting setting)
 {
-    const char *text = setting_text(setting), *end;
-    return text ? (uint32_t)read_millionths(text, &end) : 0;
+    const char *text = setting_text(setting);
+    double share;
+    return text && text_decimal(text, &share, &text) ? (uint32_t)(share * 1e6 + 0.5) : 0;
 }
 
 bool setting_is(enum setting setting, const char *word)

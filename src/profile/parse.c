@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/near.h"
+#include "base/text.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 
@@ -53,10 +54,7 @@ static bool read_error(const char *text, int *error, struct profile_fault *fault
 
 static bool read_numeral(const char *text, uint64_t most, uint64_t *number, struct profile_fault *fault)
 {
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 0);
-    if (!isdigit((unsigned char)*text) || *end || errno)
+    if (!text_number_or_hex(text, 0, UINT64_MAX, number))
         return fail(fault, "\"%.40s\" is no number", text);
     if (*number > most)
         return fail(fault, "%.40s is more than %llu, the most that there can be", text, (unsigned long long)most);
@@ -64,15 +62,11 @@ static bool read_numeral(const char *text, uint64_t most, uint64_t *number, stru
 }
 
 /* The value of the word in a list "name=value name=value". */
-static bool find_word(const char *list, const char *word, size_t length, uint64_t *value)
+static bool find_word(const char *list, struct text_part word, uint64_t *value)
 {
-    for (const char *at = list; *at; at += strcspn(at, " "), at += *at == ' ') {
-        size_t here = strcspn(at, "=");
-        if (here == length && !strncmp(at, word, length)) {
-            *value = strtoull(at + here + 1, NULL, 10);
-            return true;
-        }
-    }
+    for (struct text_part name, number; text_next(&list, "=", &name) && text_next(&list, " ", &number);)
+        if (name.length == word.length && !memcmp(name.at, word.at, word.length))
+            return text_digits(number.at, value, &number.at);
     return false;
 }
 
@@ -81,41 +75,34 @@ static void list_words(const char *list, char *names, size_t size)
 {
     size_t used = 0;
     *names = 0;
-    for (const char *at = list; *at; at += strcspn(at, " "), at += *at == ' ') {
-        size_t length = strcspn(at, "=");
-        if (used + length + 2 > size)
-            return;
-        if (used)
-            names[used++] = ' ';
-        memcpy(names + used, at, length);
-        names[used += length] = 0;
-    }
+    for (struct text_part name, number; text_next(&list, "=", &name) && text_next(&list, " ", &number);)
+        if (used < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%.*s", used ? " " : "", (int)name.length, name.at);
 }
 
-static bool refuse_word(const char *list, const char *word, size_t length, struct profile_fault *fault)
+static bool refuse_word(const char *list, struct text_part word, struct profile_fault *fault)
 {
     char names[180];
     list_words(list, names, sizeof names);
-    return fail(fault, "\"%.*s\" is not one of %s", (int)(length < 40 ? length : 40), word, names);
+    return fail(fault, "\"%.*s\" is not one of %s", (int)(word.length < 40 ? word.length : 40), word.at, names);
 }
 
 static bool read_word(const struct profile_line *line, const char *text, uint64_t *value, struct profile_fault *fault)
 {
-    return find_word(line->words, text, strlen(text), value) || refuse_word(line->words, text, strlen(text), fault);
+    struct text_part word = {text, strlen(text)};
+    return find_word(line->words, word, value) || refuse_word(line->words, word, fault);
 }
 
 static bool read_words(const struct profile_line *line, const char *text, uint64_t *mask, struct profile_fault *fault)
 {
+    uint64_t bit;
     *mask = 0;
     if (!strcmp(text, "none"))
         return true;
-    for (const char *at = text; *at; at += strspn(at, " \t")) {
-        size_t length = strcspn(at, " \t");
-        uint64_t bit;
-        if (!find_word(line->words, at, length, &bit))
-            return refuse_word(line->words, at, length, fault);
-        *mask |= UINT64_C(1) << bit;
-        at += length;
+    for (struct text_part word; text_next(&text, " \t", &word);) {
+        if (word.length && !find_word(line->words, word, &bit))
+            return refuse_word(line->words, word, fault);
+        *mask |= word.length ? UINT64_C(1) << bit : 0;
     }
     return true;
 }
@@ -156,14 +143,6 @@ static bool read_value(struct profile *profile, enum profile_key key, const char
 }
 
 /* --- lines */
-
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
-        *--end = 0;
-    return text;
-}
 
 static bool set_without(struct profile *profile, const char *name, const char *value, struct profile_fault *fault)
 {
@@ -214,19 +193,14 @@ static bool read_line(struct profile *profile, char *line, struct profile_fault 
 {
     static const char without[] = "without";
     line[strcspn(line, "#")] = 0;
-    char *name = trim(line), *equals = strchr(name, '=');
-    if (!*name)
-        return true;
-    if (!equals)
-        return fail(fault, "\"%.60s\" is not of the form KEY = VALUE", name);
-    *equals = 0;
-    name = trim(name);
-    char *value = trim(equals + 1);
+    char *name, *value = text_key_value(line, &name);
+    if (!value)
+        return !*name || fail(fault, "\"%.60s\" is not of the form KEY = VALUE", name);
     if (!*value)
         return fail(fault, "%.60s has no value", name);
     size_t length = strcspn(name, " \t");
     if (name[length] && length == sizeof without - 1 && !strncmp(name, without, length))
-        return set_without(profile, trim(name + length), value, fault);
+        return set_without(profile, text_trim(name + length), value, fault);
     return set_key(profile, name, value, fault);
 }
 

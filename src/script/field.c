@@ -1,11 +1,10 @@
 #include "script/field.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <infiniband/verbs.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "wire/packet.h"
 
 static const struct script_field fields[] = {
@@ -85,7 +84,6 @@ static bool is_named_by_numbers(const char *word)
 
 bool field_read(const struct script_field *field, const char *value, struct script_change *change)
 {
-    char *end;
     change->word = field->word;
     if (field->size == sizeof change->bytes)
         return read_gid(value, change->bytes);
@@ -96,9 +94,7 @@ bool field_read(const struct script_field *field, const char *value, struct scri
         }
     if (is_named_by_numbers(field->word))
         return false;
-    errno = 0;
-    change->number = strtoull(value, &end, 0);
-    return *value >= '0' && *value <= '9' && !*end && !errno && change->number <= most_of(field);
+    return text_number_or_hex(value, 0, most_of(field), &change->number);
 }
 
 #define CHANGE(type)                                                                                                   \

@@ -1,11 +1,10 @@
 #include "script/reader.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "diag/diag.h"
 
 static const nanos longest = 1000 * NANOS_SECOND;
@@ -77,54 +76,26 @@ bool reader_take(struct reader *reader, char letter)
 
 bool reader_number(struct reader *reader, const char *stops, uint64_t most, uint64_t *number)
 {
-    char word[SCRIPT_WORD], *end;
+    char word[SCRIPT_WORD];
     reader_skip(reader);
     const char *begin = reader->at;
     if (!reader_word(reader, stops, word))
         return false;
     if (!*word)
         return reader_refuse(reader, begin, "A number is missing.");
-    errno = 0;
-    *number = strtoull(word, &end, word[0] == '0' && (word[1] | 32) == 'x' ? 16 : 10);
-    if (*word < '0' || *word > '9' || *end || errno || *number > most)
+    if (!text_number_or_hex(word, 0, most, number))
         return reader_refuse(reader, begin, "\"%s\" is no number from 0 to %llu.", word, (unsigned long long)most);
     return true;
 }
 
-bool reader_decimal(const char *word, double *number, const char **rest)
-{
-    double whole = 0, parts = 1;
-    const char *at = word;
-    bool point = false, any = false;
-    for (; (*at >= '0' && *at <= '9') || (*at == '.' && !point); at++) {
-        point = point || *at == '.';
-        if (*at == '.')
-            continue;
-        whole = whole * 10 + (*at - '0');
-        parts *= point ? 10 : 1;
-        any = true;
-    }
-    *number = whole / parts;
-    *rest = at;
-    return any;
-}
-
 bool reader_duration(const char *word, double plain, nanos *time)
 {
-    static const struct {
-        const char *name;
-        double length;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    const char *rest;
-    double number, length = 0;
-    bool good = reader_decimal(word, &number, &rest);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        length = !strcmp(rest, units[i].name) ? units[i].length : length;
-    length = !*rest ? plain : length;
-    if (!good || length == 0 || number * length > (double)longest)
-        return false;
-    *time = (nanos)(number * length);
-    return true;
+    const struct text_unit units[] = {
+        {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {plain > 0 ? "" : NULL, plain}, {NULL, 0}};
+    double length;
+    bool good = text_quantity(word, units, (double)longest, &length);
+    *time = good ? (nanos)length : *time;
+    return good;
 }
 
 const char *reader_join(struct reader *reader, const char *stops, const char *word, char joined[READER_JOINED])
@@ -163,7 +134,7 @@ bool reader_share(struct reader *reader, const char *stops, uint64_t *share)
     double percent;
     if (!reader_word(reader, stops, word))
         return false;
-    if (!reader_decimal(word, &percent, &rest) || strcmp(rest, "%") != 0 || percent > 100)
+    if (!text_decimal(word, &percent, &rest) || strcmp(rest, "%") != 0 || percent > 100)
         return reader_refuse(reader, begin, "\"%s\" is no percentage from 0%% to 100%%.", word);
     *share = (uint64_t)(percent / 100 * (double)SCRIPT_ALWAYS);
     return true;

@@ -55,7 +55,4 @@ bool reader_duration(const char *word, double plain, nanos *time);
 /* "1%", as a part of SCRIPT_ALWAYS. */
 bool reader_share(struct reader *, const char *stops, uint64_t *share);
 
-/* A decimal number at the beginning of the word, with a fraction; `rest` is behind it. */
-bool reader_decimal(const char *word, double *number, const char **rest);
-
 #endif

@@ -3,9 +3,9 @@
 #include <fnmatch.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "script/field.h"
 #include "script/names.h"
 #include "script/raised.h"
@@ -113,10 +113,9 @@ static bool read_index(struct reader *reader, const char *stops)
 static const char *meant_among(enum names names, const char *word, char text[READER_MEANT])
 {
     struct near near = near_begin(names_behind_prefix(names, word));
-    char *end;
-    unsigned long number = strtoul(word, &end, 10);
+    uint64_t number;
     names_near(names, &near);
-    if (*word >= '0' && *word <= '9' && !*end && number <= INT16_MAX)
+    if (text_number(word, 0, INT16_MAX, &number))
         near.meant = names_name(names, (int)number);
     return reader_meant(&near, text);
 }
@@ -370,17 +369,8 @@ static bool read_forge(struct reader *reader, const char *stops)
 /* "100Mbit", with a fraction, as tc(8) has it. */
 static bool find_rate(const char *word, double *rate)
 {
-    static const struct {
-        const char *name;
-        double bits;
-    } units[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
-    const char *rest;
-    double unit = 0;
-    bool good = reader_decimal(word, rate, &rest);
-    for (size_t i = 0; i < COUNT(units); i++)
-        unit = !strcmp(rest, units[i].name) ? units[i].bits : unit;
-    *rate *= unit;
-    return good && *rate >= 1 && *rate <= 1e15;
+    static const struct text_unit units[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {NULL, 0}};
+    return text_quantity(word, units, 1e15, rate) && *rate >= 1;
 }
 
 static bool read_bandwidth(struct reader *reader, const char *stops)
@@ -409,12 +399,7 @@ static bool read_data(struct reader *reader, const char *stops)
 
 static bool read_end(struct reader *reader, const char **word, uint64_t *number)
 {
-    char *end;
-    if (**word < '0' || **word > '9')
-        return false;
-    *number = strtoull(*word, &end, 10);
-    *word = end;
-    return *number && *number <= UINT64_MAX / 2;
+    return text_digits(*word, number, word) && *number && *number <= UINT64_MAX / 2;
 }
 
 static bool read_when(struct reader *reader, const char *stops)

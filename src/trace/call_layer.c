@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/nanos.h"
+#include "base/text.h"
 #include "calls/calls.h"
 #include "trace/command.h"
 #include "trace/value.h"
@@ -484,55 +485,48 @@ static const struct calls all = {
 };
 
 /* With or without its "ibv_" or "rdma_". */
-static bool is_named(const char *title, const char *name, size_t length)
+static bool is_named(const char *title, struct text_part name)
 {
-    const char *bare = strchr(title, '_') + 1;
-    return (strlen(title) == length && !memcmp(title, name, length)) ||
-           (strlen(bare) == length && !memcmp(bare, name, length));
+    return text_part_is(name, title) || text_part_is(name, strchr(title, '_') + 1);
 }
 
 static bool is_listed(const char *title, const char *calls)
 {
-    if (!*calls)
-        return true;
-    for (const char *name = calls; *name; name += strspn(name, ",")) {
-        size_t length = strcspn(name, ",");
-        if (is_named(title, name, length))
+    bool all_are = !*calls;
+    for (struct text_part name; text_next(&calls, ",", &name);)
+        if (is_named(title, name))
             return true;
-        name += length;
-    }
-    return false;
+    return all_are;
 }
 
 /* NULL, or the first name that no call has. */
-static const char *find_unknown(const char *calls, size_t *length)
+static struct text_part find_unknown(const char *calls)
 {
     static const char *const titles[] = {
 #define CALL(type, name, title, parameters, arguments) title,
 #define HELD(type, name, title, parameters, arguments) title,
 #include "calls/each.def"
     };
-    for (const char *name = calls; *name; name += *length, name += strspn(name, ",")) {
-        size_t i = 0;
-        *length = strcspn(name, ",");
-        while (i < sizeof titles / sizeof *titles && !is_named(titles[i], name, *length))
+    for (struct text_part name; text_next(&calls, ",", &name);) {
+        size_t i = name.length ? 0 : sizeof titles / sizeof *titles + 1;
+        while (i < sizeof titles / sizeof *titles && !is_named(titles[i], name))
             i++;
         if (i == sizeof titles / sizeof *titles)
             return name;
     }
-    return NULL;
+    return (struct text_part){0};
 }
 
 const char *call_layer_trace(const char *calls)
 {
     static char why[128];
-    size_t length;
     calls_take_off(&layer);
     if (!calls)
         return NULL;
-    const char *unknown = find_unknown(calls, &length);
-    if (unknown) {
-        snprintf(why, sizeof why, "there is no call \"%.*s\"", length < 80 ? (int)length : 80, unknown);
+    struct text_part unknown = find_unknown(calls);
+    if (unknown.at) {
+        snprintf(why, sizeof why, "there is no call \"%.*s\"", unknown.length < 80 ? (int)unknown.length : 80,
+                 unknown.at);
         return why;
     }
     struct calls wanted = all;

@@ -6,34 +6,23 @@
 #include <string.h>
 
 #include "adverse/bisect.h"
+#include "base/text.h"
 #include "command.h"
 #include "doctor/program.h"
 
 enum { SEEDS = 20 };
 
-static bool read_count(const char *text, uint64_t most, uint64_t *number)
-{
-    char *end;
-    *number = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && *number > 0 && *number <= most;
-}
-
 /* "1-20", or "7", which is that one. */
 static bool read_seeds(const char *text, struct trials *trials)
 {
-    char *end;
-    if (*text < '0' || *text > '9')
-        return false;
-    trials->first = trials->last = strtoull(text, &end, 10);
-    if (*end == '-' && end[1] >= '0' && end[1] <= '9')
-        trials->last = strtoull(end + 1, &end, 10);
-    return !*end && trials->last >= trials->first && trials->last - trials->first < SEEDS_MOST;
+    return text_range(text, &trials->first, &trials->last, &text) && !*text &&
+           trials->last - trials->first < SEEDS_MOST;
 }
 
 static int take_number(const struct command *command, const char *option, const char *text, unsigned *number)
 {
     uint64_t value;
-    if (!read_count(text, 1000000, &value))
+    if (!text_number(text, 1, 1000000, &value))
         return command_misused(command, "%s needs a number above 0.", option);
     *number = (unsigned)value;
     return 0;

@@ -1,12 +1,13 @@
 /* softverbs draw: a capture as a page that one can look at, with a ladder of packets for each two queue pairs. */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "command.h"
 #include "draw/page.h"
 
@@ -20,23 +21,14 @@ struct wish {
 
 static bool read_seconds(const char *text, double *seconds)
 {
-    char *end;
-    *seconds = strtod(text, &end);
-    return end != text && !*end && isfinite(*seconds) && *seconds >= 0;
-}
-
-static bool read_number(const char *text, unsigned long most, unsigned long *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoul(text, &end, 0);
-    return *text >= '0' && *text <= '9' && !*end && !errno && *number <= most;
+    static const struct text_unit second[] = {{"", 1}, {NULL, 0}};
+    return text_quantity(text, second, DBL_MAX, seconds);
 }
 
 /* NULL, or what is wrong with the value. */
 static const char *take_option(struct wish *wish, int option, const char *value)
 {
-    unsigned long number = 0;
+    uint64_t number = 0;
     if (option == 'o')
         wish->output = value;
     if (option == 'f' && !read_seconds(value, &wish->choice.from))
@@ -44,12 +36,12 @@ static const char *take_option(struct wish *wish, int option, const char *value)
     if (option == 't' && !read_seconds(value, &wish->choice.to))
         return "--to needs seconds, such as 1.5.";
     if (option == 'q') {
-        if (!read_number(value, 0xffffff, &number))
+        if (!text_number_or_hex(value, 0, 0xffffff, &number))
             return "--qp needs the number of a queue pair, such as 0x12.";
         wish->qp = (uint32_t)number;
     }
     if (option == 'l') {
-        if (!read_number(value, UINT32_MAX / 2, &number) || !number)
+        if (!text_number_or_hex(value, 1, UINT32_MAX / 2, &number))
             return "--limit needs a number of packets.";
         wish->choice.most = number;
     }
@@ -163,7 +155,7 @@ static int run_draw(const struct command *command, int argc, char **argv)
                                             {"limit", required_argument, NULL, 'l'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
-    struct wish wish = {.choice = {.to = HUGE_VAL, .most = MOST}, .qp = LOOKUP_NONE};
+    struct wish wish = {.choice = {.to = DBL_MAX, .most = MOST}, .qp = LOOKUP_NONE};
     for (int option; (option = command_option(command, argc, argv, options)) != -1;) {
         const char *wrong = take_option(&wish, option, optarg);
         if (wrong)

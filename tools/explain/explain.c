@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
 #include "check/rule.h"
 #include "command.h"
 #include "diag/diag.h"
@@ -98,9 +98,8 @@ static void compare_name(unsigned number, const char *name, const char *sentence
 /* The number that the argument is; 0: none. */
 static unsigned number_of(const char *argument)
 {
-    char *end;
-    unsigned long number = strtoul(argument, &end, 0);
-    return isdigit((unsigned char)*argument) && !*end && number <= 0xffff ? (unsigned)number : 0;
+    uint64_t number;
+    return text_number_or_hex(argument, 0, 0xffff, &number) ? (unsigned)number : 0;
 }
 
 /* The number of the reason that the argument says or names; 0 when there is none such. */

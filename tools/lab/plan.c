@@ -2,14 +2,14 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 static bool count_hosts(struct lab_plan *plan, const char *text, char *why, size_t size)
 {
-    char *end;
-    unsigned long count = strtoul(text, &end, 10);
-    if (*end || count < 1 || count > LAB_HOSTS_MOST) {
+    uint64_t count;
+    if (!text_number(text, 1, LAB_HOSTS_MOST, &count)) {
         snprintf(why, size, "\"%s\" is no number of hosts from 1 to %d.", text, LAB_HOSTS_MOST);
         return false;
     }

@@ -1,37 +1,18 @@
 #include "lab/quality.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 const struct quality quality_perfect = {.queue = 1 << 20};
 
 enum { MTU_LEAST = 1280, MTU_MOST = 65521 };
 
-/* A number with one of the units behind it, or with none. */
-struct unit {
-    const char *name;
-    double factor;
-};
-
-static const struct unit rates[] = {{"bit", 1}, {"Kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {NULL, 0}};
-static const struct unit times[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {NULL, 0}};
-static const struct unit shares[] = {{"%", 0.01}, {"", 1}, {NULL, 0}};
-static const struct unit sizes[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {NULL, 0}};
-
-static bool read_value(const char *text, const struct unit *units, double most, double *value)
-{
-    char *end;
-    *value = strtod(text, &end);
-    if (end == text || !(*value >= 0))
-        return false;
-    for (; units->name; units++)
-        if (!strcasecmp(end, units->name)) {
-            *value *= units->factor;
-            return *value <= most;
-        }
-    return false;
-}
+static const struct text_unit rates[] = {{"bit", 1}, {"Kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {NULL, 0}};
+static const struct text_unit times[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {NULL, 0}};
+static const struct text_unit shares[] = {{"%", 0.01}, {"", 1}, {NULL, 0}};
+static const struct text_unit sizes[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {NULL, 0}};
 
 /* --- the items, each with what it changes */
 
@@ -94,8 +75,8 @@ static void clear(struct change *change, double value)
 
 static const struct {
     const char *name;
-    const struct unit *units; /* NULL: it has no value */
-    const char *standard;     /* the value where none is given; NULL: it needs one */
+    const struct text_unit *units; /* NULL: it has no value */
+    const char *standard;          /* the value where none is given; NULL: it needs one */
     double most;
     void (*set)(struct change *, double value);
     const char *example;
@@ -135,7 +116,7 @@ static bool change_item(struct change *change, char *item, char *why, size_t siz
             continue;
         const char *given = text ? text : items[i].standard;
         if (!given || (text && !items[i].units) ||
-            (items[i].units && !read_value(given, items[i].units, items[i].most, &value)))
+            (items[i].units && !text_quantity(given, items[i].units, items[i].most, &value)))
             return refuse_item(whole, why, size);
         items[i].set(change, value);
         return true;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #define BUS "0000:00"
 
 enum {
@@ -54,15 +56,9 @@ static void find_processors(int64_t numa, char *list, size_t size)
 
 static void set_bits(uint32_t *words, const char *list)
 {
-    for (char *end; *list; list = end + (*end == ',')) {
-        unsigned long first = strtoul(list, &end, 10), last = first;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
+    for (uint64_t first, last; text_range(list, &first, &last, &list); list += *list == ',')
         for (; first <= last && first < PROCESSORS_MOST; first++)
             words[first / 32] |= 1u << first % 32;
-        if (*end && *end != ',')
-            return;
-    }
 }
 
 /* The kernel's form of a set of processors: 32-bit words in hexadecimal, the highest first, as many as the machine's

@@ -1,14 +1,13 @@
 #include "pci/pci.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "config/settings.h"
 #include "profile/profile.h"
 
@@ -39,11 +38,10 @@ static const struct key_line {
 
 static bool read_number(const struct key_line *line, struct pci_function *function, enum pci_key key, const char *text)
 {
-    char *end;
-    errno = 0;
-    int64_t number = strtoll(text, &end, 0);
-    function->values[key] = number;
-    return *text && !isspace((unsigned char)*text) && !*end && !errno && number >= line->least && number <= line->most;
+    uint64_t number;
+    bool negative = *text == '-', read = text_number_or_hex(text + negative, 0, INT64_MAX, &number);
+    function->values[key] = !read ? 0 : negative ? -(int64_t)number : (int64_t)number;
+    return read && function->values[key] >= line->least && function->values[key] <= line->most;
 }
 
 /* With or without the unit, which a kernel writes behind a blank. */
@@ -66,14 +64,8 @@ static bool read_speed(const struct key_line *line, struct pci_function *functio
 
 static bool is_range_of_processors(const char **text)
 {
-    char *end;
-    unsigned long first = strtoul(*text, &end, 10), last = first;
-    if (!isdigit((unsigned char)**text))
-        return false;
-    if (*end == '-' && isdigit((unsigned char)end[1]))
-        last = strtoul(end + 1, &end, 10);
-    *text = end;
-    return last >= first && last < 8192;
+    uint64_t first, last;
+    return text_range(*text, &first, &last, text) && last < 8192;
 }
 
 static bool read_processors(const struct key_line *line, struct pci_function *function, enum pci_key key,

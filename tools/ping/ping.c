@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "abi/assembly.h"
+#include "base/text.h"
 #include "command.h"
 #include "config/config.h"
 #include "config/settings.h"
@@ -43,10 +44,10 @@ struct question {
 struct ping {
     const char *name, *interface;
     int family;
-    unsigned long port; /* of librdmacm, that is asked about, too; 0: none */
-    bool datagrams;     /* it is one of RDMA_PS_UDP */
+    uint64_t port;  /* of librdmacm, that is asked about, too; 0: none */
+    bool datagrams; /* it is one of RDMA_PS_UDP */
     enum { PORT_UNKNOWN, PORT_FREE, PORT_TAKEN } port_state;
-    unsigned long count; /* 0: until interrupted */
+    uint64_t count; /* 0: until interrupted */
     nanos interval, timeout, deadline;
 
     struct ping_wire wire;
@@ -408,16 +409,9 @@ static int run(struct ping *ping)
 /* Seconds, also parts of one; NANOS_NEVER: that is none. */
 static nanos read_seconds(const char *text)
 {
-    char *end;
-    double seconds = strtod(text, &end);
-    return end == text || *end || !(seconds > 0 && seconds < 1e6) ? NANOS_NEVER : (nanos)(seconds * 1e9);
-}
-
-static bool read_count(const char *text, unsigned long *count)
-{
-    char *end;
-    *count = strtoul(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end;
+    static const struct text_unit second[] = {{"", 1}, {NULL, 0}};
+    double seconds;
+    return text_quantity(text, second, 1e6, &seconds) && seconds > 0 ? (nanos)(seconds * 1e9) : NANOS_NEVER;
 }
 
 /* NULL, or what is wrong with the option. */
@@ -433,11 +427,9 @@ static const char *read_option(struct ping *ping, int option)
     else if (option == 'u')
         ping->datagrams = true;
     else if (option == 'p')
-        return read_count(optarg, &ping->port) && ping->port && ping->port <= UINT16_MAX
-                   ? NULL
-                   : "A port is a number up to 65535.";
+        return text_number(optarg, 1, UINT16_MAX, &ping->port) ? NULL : "A port is a number up to 65535.";
     else if (option == 'c')
-        return read_count(optarg, &ping->count) ? NULL : "A count is a number.";
+        return text_number(optarg, 0, UINT64_MAX, &ping->count) ? NULL : "A count is a number.";
     else if ((*times[option] = read_seconds(optarg)) == NANOS_NEVER)
         return "A time is a number of seconds above 0.";
     return NULL;

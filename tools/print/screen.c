@@ -6,14 +6,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 enum { USUAL = 80 };
 
 static size_t said_by_user(void)
 {
     const char *columns = getenv("COLUMNS");
-    char *end;
-    unsigned long width = columns ? strtoul(columns, &end, 10) : 0;
-    return columns && *columns >= '0' && *columns <= '9' && !*end ? width : 0;
+    uint64_t width;
+    return columns && text_number(columns, 0, SIZE_MAX, &width) ? width : 0;
 }
 
 size_t screen_width(FILE *stream)

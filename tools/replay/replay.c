@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "command.h"
 #include "diag/diag.h"
 #include "link/guard.h"
@@ -330,14 +331,6 @@ static int with_file(struct replayed *replayed, const char *stripped)
     return result;
 }
 
-static bool read_number(const char *text, unsigned long most, unsigned long *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoul(text, &end, 0);
-    return *text >= '0' && *text <= '9' && !*end && !errno && *number <= most;
-}
-
 static int replay(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {{"qp", required_argument, NULL, 'n'},
@@ -349,13 +342,13 @@ static int replay(const struct command *command, int argc, char **argv)
                                             {0}};
     static struct replayed replayed = {.wanted = -1};
     const char *stripped = NULL;
-    unsigned long number;
+    uint64_t number;
     for (int option; (option = command_option(command, argc, argv, options)) != -1;) {
-        if (option == 'n' && !read_number(optarg, 0xffffff, &number))
+        if (option == 'n' && !text_number_or_hex(optarg, 0, 0xffffff, &number))
             return command_misused(command, "\"%s\" is no number of a queue pair.", optarg);
         if (option == 'n')
             replayed.wanted = (long)number;
-        if (option == 'u' && (!read_number(optarg, UINT32_MAX, &number) || !number))
+        if (option == 'u' && !text_number_or_hex(optarg, 1, UINT32_MAX, &number))
             return command_misused(command, "\"%s\" is no number of records.", optarg);
         if (option == 'u')
             replayed.until = number;

@@ -1,10 +1,11 @@
 #include "report/live_process.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "command.h"
 #include "facts/read.h"
 #include "ipc/node.h"
@@ -18,9 +19,8 @@ struct search {
 
 long live_process_number(const char *text)
 {
-    char *end;
-    long number = text ? strtol(text, &end, 10) : 0;
-    return !number || *end || number < 0 ? 0 : number;
+    uint64_t number;
+    return text && text_number(text, 1, INT_MAX, &number) ? (long)number : 0;
 }
 
 static void look_at_process(const struct node_entry *entry, void *context)

@@ -3,10 +3,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "command.h"
 #include "counters/port.h"
 #include "counters/prometheus.h"
@@ -358,14 +358,6 @@ static int once(const char *directory, bool as_json, bool queue_pairs, bool line
     return reports ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-/* 0 to 65535, or -1. */
-static long port_number(const char *text)
-{
-    char *end;
-    long port = strtol(text, &end, 10);
-    return *end || end == text || port < 0 || port > 65535 ? -1 : port;
-}
-
 static int run_stat(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -376,6 +368,7 @@ static int run_stat(const struct command *command, int argc, char **argv)
     char why[512];
     bool only_once = false, queue_pairs = false, lines = false, prometheus = false;
     const char *port = NULL;
+    uint64_t port_number;
     int option;
     while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
         only_once |= option == 'o' || option == 'q' || option == 'l';
@@ -386,11 +379,11 @@ static int run_stat(const struct command *command, int argc, char **argv)
     }
     if (optind < argc)
         return command_misused(command, "It takes no argument \"%s\".", argv[optind]);
-    if (port && port_number(port) < 0)
+    if (port && !text_number(port, 0, UINT16_MAX, &port_number))
         return command_misused(command, "\"%s\" is no port.", port);
     int status = meeting_find(command, &meeting);
     return status       ? status
-           : port       ? prometheus_serve(meeting.directory, (unsigned)port_number(port))
+           : port       ? prometheus_serve(meeting.directory, (unsigned)port_number)
            : prometheus ? print_prometheus(meeting.directory)
            : only_once  ? once(meeting.directory, meeting.as_json, queue_pairs, lines)
                         : watch(meeting.directory, meeting.as_json, why, sizeof why);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "command.h"
 #include "script/parse.h"
 #include "sweep/attempt.h"
@@ -128,9 +129,8 @@ static bool is_error(const char *name)
 
 static unsigned read_number(const char *text)
 {
-    char *end;
-    unsigned long number = strtoul(text, &end, 10);
-    return *text < '0' || *text > '9' || *end || number > 1000000 ? 0 : (unsigned)number;
+    uint64_t number;
+    return text_number(text, 0, 1000000, &number) ? (unsigned)number : 0;
 }
 
 static int sweep(const struct command *command, int argc, char **argv)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "command.h"
 #include "print/screen.h"
 #include "report/meeting.h"
@@ -20,7 +21,7 @@ struct options {
     struct top_choice choice;
     const char *sort; /* NULL: as usual */
     double interval;
-    long count; /* of tables; 0: without end */
+    uint64_t count; /* of tables; 0: without end */
     bool batch;
 };
 
@@ -61,7 +62,7 @@ static int print_tables(const struct options *options)
     char why[COLLECTOR_WHY];
     struct top_look before = {0}, now;
     bool found = options->choice.totals || collector_look(options->meeting.directory, &before, why);
-    for (long i = 0; found && (!options->count || i < options->count); i++) {
+    for (uint64_t i = 0; found && (!options->count || i < options->count); i++) {
         if (i || !options->choice.totals)
             rest(options->interval);
         found = collector_look(options->meeting.directory, &now, why);
@@ -84,23 +85,15 @@ static int print_tables(const struct options *options)
 /* False: that is no number of seconds that makes sense. */
 static bool take_interval(const char *text, double *interval)
 {
-    char *end;
-    *interval = strtod(text, &end);
-    return end != text && !*end && *interval >= 0.1 && *interval <= 3600;
-}
-
-static bool take_count(const char *text, long *count)
-{
-    char *end;
-    *count = strtol(text, &end, 10);
-    return end != text && !*end && *count > 0;
+    static const struct text_unit second[] = {{"", 1}, {NULL, 0}};
+    return text_quantity(text, second, 3600, interval) && *interval >= 0.1;
 }
 
 static int take_option(const struct command *command, int option, struct options *options)
 {
     if (option == 'i' && !take_interval(optarg, &options->interval))
         return command_misused(command, "\"%s\" is no interval: 0.1 to 3600 seconds.", optarg);
-    if (option == 'n' && !take_count(optarg, &options->count))
+    if (option == 'n' && !text_number(optarg, 1, UINT64_MAX, &options->count))
         return command_misused(command, "\"%s\" is no number of tables.", optarg);
     options->batch |= option == 'b' || option == 'n';
     options->choice.totals |= option == 't';

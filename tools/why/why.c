@@ -3,16 +3,17 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/settings.h"
+#include "base/text.h"
 #include "command.h"
 #include "print/emit.h"
 #include "print/screen.h"
 #include "report/judge.h"
 #include "report/last.h"
+#include "report/live_process.h"
 #include "report/meeting.h"
 #include "report/reports.h"
 #include "why/connection_story.h"
@@ -278,12 +279,11 @@ static const struct {
 /* False, after a sentence: the text is no number of such an object. */
 static bool read_number(const struct command *command, int option, struct question *question)
 {
-    char *end;
+    uint64_t number;
     size_t i = 0;
     while (kinds[i].option != option)
         i++;
-    unsigned long number = strtoul(optarg, &end, 0);
-    if (end != optarg && !*end && number >= kinds[i].least && number <= kinds[i].most) {
+    if (text_number_or_hex(optarg, kinds[i].least, kinds[i].most, &number)) {
         question->kind = option == 'q' ? question->kind : kinds[i].kind;
         *(option == 'q' ? &question->qp : &question->number) = number;
         return true;
@@ -328,8 +328,8 @@ static int why(const struct command *command, int argc, char **argv)
         else if (strchr("qcsi", option) && !read_number(command, option, &question))
             return EXIT_USAGE;
     }
-    int pid = optind < argc ? atoi(argv[optind]) : 0;
-    if (optind + 1 < argc || (optind < argc && pid <= 0))
+    int pid = (int)live_process_number(argv[optind]);
+    if (optind + 1 < argc || (optind < argc && !pid))
         return command_misused(command, "It takes the number of one process.");
     int status = meeting_find(command, &meeting);
     question.as_json = meeting.as_json;
