@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -110,10 +111,24 @@ def tail(text, lines=12):
     return "".join(f"    {line}\n" for line in text.splitlines()[-lines:])
 
 
+RESERVED = []
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Returns a TCP port that stays free until its server binds it: one below those that Linux assigns to connections
+    (ip_local_port_range), and whose name no other test of this network namespace has as a socket."""
+    while True:
+        port = random.randrange(10240, 32768)
+        name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            name.bind(f"\0softverbs-test-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("", port))
+        except OSError:
+            name.close()
+            continue
+        RESERVED.append(name)
+        return port
 
 
 def listening(port, pid="self"):

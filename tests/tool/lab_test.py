@@ -247,7 +247,7 @@ for turn, word in enumerate(sys.argv[2:]):
             except OSError:
                 if time.monotonic() - begin > 3:
                     break
-        print("lost" if answer is None else round(1000 * (time.monotonic() - begin)))
+        print("lost" if answer is None else round(1000 * (time.monotonic() - begin)), flush=True)
 subprocess.run(["softverbs", "lab", "link"], check=True)
 """
 
