@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "check/rule.h"
 #include "config/config.h"
-#include "ipc/claim.h"
+#include "ipc/ask/claim.h"
 #include "ipc/node.h"
 #include "pci/pci.h"
 #include "place.h"

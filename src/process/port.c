@@ -12,7 +12,7 @@
 #include "config/device_state.h"
 #include "config/gid.h"
 #include "diag/log.h"
-#include "ipc/claim.h"
+#include "ipc/ask/claim.h"
 
 enum { BUDGET = 256 };
 _Static_assert(sizeof((struct process *)0)->ports / sizeof(struct udp_port *) == DEVICES_MAX, "a port for each device");

@@ -15,7 +15,7 @@
 #include "base/user.h"
 #include "checks.h"
 #include "config/config_net.h"
-#include "ipc/claim.h"
+#include "ipc/ask/claim.h"
 #include "ipc/node.h"
 #include "share.h"
 

@@ -19,7 +19,7 @@
 #include "config/settings.h"
 #include "gsi/gsi.h"
 #include "gsi/gsi_client.h"
-#include "ipc/claim.h"
+#include "ipc/ask/claim.h"
 #include "ipc/node.h"
 #include "ping_path.h"
 #include "print/emit.h"

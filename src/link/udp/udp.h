@@ -64,7 +64,7 @@ int udp_open_last(struct udp_port **, unsigned interface);
  * process that ends are closed one by one. */
 void udp_listen_last(struct udp_port *);
 /* A listening socket that is to be closed with the port, -1: none. Connections to it are accepted and closed: other
- * processes connect only to ask for its owner (ipc/claim.h). */
+ * processes connect only to ask for its owner (ipc/ask/claim.h). */
 void udp_keep(struct udp_port *, int fd);
 /* Its links may not be in use any more. */
 void udp_close(struct udp_port *);

@@ -1,4 +1,4 @@
-#include "ipc/claim.h"
+#include "ipc/ask/claim.h"
 
 #include <errno.h>
 #include <inttypes.h>

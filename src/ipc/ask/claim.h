@@ -3,8 +3,8 @@
  * deliver each other's datagrams, and all would lose some. So each process names its directory in the list of Unix
  * sockets: like the ports, the list belongs to the network namespace (unix(7), abstract names), and the entries of a
  * process end with it. */
-#ifndef IPC_CLAIM_H
-#define IPC_CLAIM_H
+#ifndef IPC_ASK_CLAIM_H
+#define IPC_ASK_CLAIM_H
 
 #include <stdbool.h>
 #include <stddef.h>

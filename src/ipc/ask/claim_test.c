@@ -1,5 +1,5 @@
 /* Processes of two directories do not share an interface. */
-#include "ipc/claim.h"
+#include "ipc/ask/claim.h"
 
 #include <errno.h>
 #include <setjmp.h>
