@@ -13,6 +13,7 @@
 #include "ipc/node.h"
 #include "prepare.h"
 #include "trace/trace.h"
+#include "unopened/begin.h"
 
 /* "--adverse seed=7" makes a program of the list. */
 static const char *cure_of_missing(const char *name)
@@ -22,6 +23,7 @@ static const char *cure_of_missing(const char *name)
 
 static int become(char **argv)
 {
+    unopened_begin(argv);
     execvp(argv[0], argv);
     int error = errno;
     if (error != ENOENT)
@@ -118,6 +120,9 @@ const struct command run_command = {
             "those). In front of $PATH stands an \"rdma\" that shows these devices (link,\n"
             "dev, resource and statistic show) and leaves everything else to the one of\n"
             "iproute2.\n"
+            "\n"
+            "At a terminal a line says at the end that no process opened a device, if the\n"
+            "program has started others and none did, nor one of another run meanwhile.\n"
             "\n"
             "NCCL_GIN_TYPE is set to 2 where it is unset, as NCCL 2.28 (PyTorch 2.9 to 2.11)\n"
             "crashes without it on devices other than mlx5.\n"

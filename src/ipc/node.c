@@ -235,6 +235,11 @@ void node_program(const struct node *node, const struct peer *peer, char *to, si
     to[length] = 0;
 }
 
+void node_count_opening(struct node *node)
+{
+    atomic_fetch_add(&node->table->file->head.opened, 1);
+}
+
 const char *node_path(const struct node *node)
 {
     return node->directory;

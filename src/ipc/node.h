@@ -74,6 +74,9 @@ void node_abandon(struct node *);
 /* The name of the peer's program. `size` is above 0. Thread-safe; any lock. */
 void node_program(const struct node *, const struct peer *, char *to, size_t size);
 
+/* Counts this process among those that opened a device in the directory (table_head.h). Thread-safe. */
+void node_count_opening(struct node *);
+
 const char *node_path(const struct node *);
 unsigned node_slot(const struct node *);
 

@@ -23,6 +23,7 @@
 
 #include "base/lock.h"
 #include "cm/ports.h"
+#include "ipc/table_head.h"
 #include "link/doorbell.h"
 #include "link/guard.h"
 
@@ -71,8 +72,7 @@ struct table_port {
 };
 
 struct table_file {
-    uint64_t magic;
-    uint32_t layout, size;
+    struct table_head head;
     _Alignas(64) atomic_uint next_block; /* where the search for a free block starts */
     atomic_uint joins_used;              /* entries from here on have never been used */
     atomic_uint next_port;               /* where the search for a free port of the connection manager starts */

@@ -20,8 +20,7 @@
 #include "ipc/table.h"
 #include "ipc/table_lock.h"
 
-#define TABLE_MAGIC 0x656c626174767473ull /* "stvtable" */
-enum { TABLE_LAYOUT = 11, TRIES = 32, REPLACING_TRIES = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
+enum { TRIES = 32, REPLACING_TRIES = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
 
 static struct table *opened; /* see table.h: one descriptor of a file in a process */
 LOCK_STATIC(opening, LOCK_OPENING);
@@ -52,9 +51,9 @@ static int table_open_fill(int descriptor)
     struct table_file *file = mapping_make(sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (file == MAP_FAILED)
         return errno;
-    file->layout = TABLE_LAYOUT;
-    file->size = sizeof *file;
-    file->magic = TABLE_MAGIC;
+    file->head.layout = TABLE_LAYOUT;
+    file->head.size = sizeof *file;
+    file->head.magic = TABLE_MAGIC;
     atomic_store(&file->next_block, start_draw("block", 0) % TABLE_BLOCKS);
     munmap(file, sizeof *file);
     return 0;
@@ -80,30 +79,19 @@ static int table_open_make(const char *directory, bool replace)
     return error;
 }
 
-/* The begin of a table of any release. */
-struct head {
-    uint64_t magic;
-    uint32_t layout, size;
-};
-
-static bool read_head(int descriptor, struct head *head)
-{
-    return pread(descriptor, head, sizeof *head, 0) == sizeof *head && head->magic == TABLE_MAGIC;
-}
-
 static bool is_ours(int descriptor)
 {
     struct stat status;
-    struct head head;
-    return !fstat(descriptor, &status) && status.st_size == sizeof(struct table_file) && read_head(descriptor, &head) &&
-           head.layout == TABLE_LAYOUT && head.size == sizeof(struct table_file);
+    struct table_head head;
+    return !fstat(descriptor, &status) && status.st_size == sizeof(struct table_file) &&
+           table_head_read(descriptor, &head) && head.layout == TABLE_LAYOUT && head.size == sizeof(struct table_file);
 }
 
 /* Names both versions of a directory that is not ours, by their layouts. */
 static void tell_version(const char *directory, int descriptor, char *why, size_t why_size)
 {
-    struct head head;
-    if (read_head(descriptor, &head) && head.layout != TABLE_LAYOUT)
+    struct table_head head;
+    if (table_head_read(descriptor, &head) && head.layout != TABLE_LAYOUT)
         snprintf(why, why_size,
                  "The directory %s has layout %u, of another version of softverbs; this one has layout %d (see "
                  "\"softverbs version\"). End its processes, or name another directory with SOFTVERBS_DIR.",

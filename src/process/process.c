@@ -61,6 +61,7 @@ static struct process *create_empty(const struct process_parts *parts)
         return NULL;
     int error = node_open(&process->node, NULL, why, sizeof why);
     if (!error) {
+        node_count_opening(process->node);
         last_lines_keep(node_path(process->node), node_slot(process->node));
         kept_story_place(node_path(process->node), node_slot(process->node));
     }

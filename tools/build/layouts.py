@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 from tree import read, report
 
 PAGE = "docs/reference/compatibility.md"
-PLACES = {"directory": ("src/ipc/table_open.c", "TABLE_LAYOUT"), "rings": ("src/link/ring_layout.h", "RING_LAYOUT"),
+PLACES = {"directory": ("src/ipc/table_head.h", "TABLE_LAYOUT"), "rings": ("src/link/ring_layout.h", "RING_LAYOUT"),
           "messages between processes": ("src/link/control.h", "CONTROL_LAYOUT"), "published memory": ("src/link/published.c", "PUBLISHED_LAYOUT"),
           "recordings": ("src/record/record.h", "RECORDING_VERSION")}
 

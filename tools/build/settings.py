@@ -16,7 +16,7 @@ from tree import made, read, report, strip
 FIELDS = ("variable", "key", "type", "range", "standard", "option", "value", "help", "meaning")
 PAGE = "docs/reference/settings.md"
 # Code that runs before main in every program under `run`, and has no header of the library's.
-APART = ("tools/shim/paths.c",)
+APART = ("tools/shim/paths.c", "tools/unopened/at_end.c")
 
 
 def arguments(text):

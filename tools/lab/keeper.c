@@ -18,6 +18,9 @@
 #include "lab/rtnetlink.h"
 #include "lab/virtual_host.h"
 #include "lab/wiring.h"
+#include "unopened/begin.h"
+#include "unopened/hosts.h"
+#include "unopened/openings.h"
 
 #define BRIDGE "switch"
 
@@ -196,6 +199,14 @@ static int catch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* A command that was not started opens nothing, and has its own sentence. */
+static void tell_of_openings(char *const *command, int status)
+{
+    bool started = status < EXIT_SELF || status > EXIT_NOT_FOUND;
+    if (started && unopened_is_wanted(command) && unopened_on_hosts(keeper.holders, keeper.plan->count))
+        complain("lab: No process opened a device in /dev/shm of its host. %s", openings_cure(*command));
+}
+
 _Noreturn void keeper_run(struct network *network, char **command, int alive)
 {
     char why[512];
@@ -215,5 +226,7 @@ _Noreturn void keeper_run(struct network *network, char **command, int alive)
         complain("lab: The command can't be started: %s.", strerror(errno));
         _exit(EXIT_SELF);
     }
-    _exit(look_after(signals, alive, control));
+    int status = look_after(signals, alive, control);
+    tell_of_openings(command, status);
+    _exit(status);
 }
