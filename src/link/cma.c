@@ -55,7 +55,7 @@ bool cma_remote(const struct cma_proof *proof, const struct payload *payload, ui
     remote[pieces] = (struct iovec){(void *)(uintptr_t)proof->address, sizeof value};
     local[count] = (struct iovec){&value, sizeof value};
     ssize_t got = process_vm_readv(proof->pid, local, count + 1, remote, pieces + 1, 0);
-    if (got >= 0 && (size_t)got < length + sizeof value) /* the kernel reports a bad page behind the first so */
+    if (got >= 0 && (size_t)got < length + sizeof value) /* how the kernel reports a bad page after the first one */
         errno = EFAULT;
     return got >= 0 && (size_t)got == length + sizeof value && value == proof->value;
 }
@@ -75,7 +75,7 @@ bool cma_is_direct(void)
 LOCK_STATIC(permitting, LOCK_INNERMOST);
 static unsigned permits; /* nodes that have asked for it and not withdrawn yet */
 
-/* EINVAL where there is no Yama: then nothing is needed. */
+/* Sets who may trace this process. EINVAL: the kernel has no Yama, and the call is not needed. */
 static void set_tracer(unsigned long who)
 {
     int saved = errno; /* it may be a post that begins to need it, and one that succeeds changes no errno */
@@ -83,7 +83,7 @@ static void set_tracer(unsigned long who)
     errno = saved;
 }
 
-/* In a program that has more rights than its user, nothing is opened to the user's other processes. */
+/* A program that has more rights than its user opens nothing to the user's other processes. */
 bool cma_permit(void)
 {
     if (cma_is_off() || getauxval(AT_SECURE))

@@ -15,30 +15,30 @@ struct cma_proof {
     uint64_t address, value;
 };
 
-/* SOFTVERBS_NO_PULL is set: no process touches another's memory. */
+/* Returns true if SOFTVERBS_NO_PULL is set: no process touches another's memory. */
 bool cma_is_off(void);
 
-/* Neither that nor SOFTVERBS_DIRECT=0: peers may do READs and WRITEs here by themselves (link/direct.h). */
+/* Returns true if neither SOFTVERBS_NO_PULL nor SOFTVERBS_DIRECT=0 is set: peers access memory here (link/direct.h). */
 bool cma_is_direct(void);
 
 /* Returns true if this process may and can read the other's memory. False as well when SOFTVERBS_NO_PULL is set, and
- * for pid 0: a process that is not seen in this pid namespace, or that must not be read. */
+ * for pid 0: a process that is not visible in this pid namespace, or that must not be read. */
 bool cma_works(const struct cma_proof *);
 
-/* Fetches `to` from `offset` of the remote pieces. False: not all of it could be had; errno is EFAULT where the kernel
- * found a page of either side that it can't copy. */
+/* Copies the bytes from `offset` of the remote pieces on into `to`. False: some byte could not be read; errno is
+ * EFAULT where the kernel found a page of either side that it can't copy. */
 bool cma_remote(const struct cma_proof *, const struct payload *, uint32_t offset, const struct iovec *to,
                 uint32_t count);
 
-/* The same where the pieces lie in this process. */
+/* Does what cma_remote does, for pieces in this process. */
 bool cma_local(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
 /* Lets the other processes of this user read this one's memory where Yama's ptrace_scope 1 (the default of some
- * distributions) keeps siblings from it, until cma_withdraw. Nothing is opened to other users; but those of this user
- * may attach as debuggers meanwhile, as Yama knows no lesser right, and what the program had set by PR_SET_PTRACER is
- * lost. So it is not done before there is a peer to read. False, and then there is nothing to withdraw: with
- * SOFTVERBS_NO_PULL=1, and in a program that runs with more rights than its user has (set-uid, file capabilities).
- * Calls are counted. Thread-safe. */
+ * distributions) forbids that to siblings, until cma_withdraw. Nothing is opened to other users; but processes of
+ * this user may attach as debuggers meanwhile, as Yama knows no lesser right, and what the program had set by
+ * PR_SET_PTRACER is lost. So it is called once a peer is there to read. False, and then cma_withdraw must not be
+ * called: with SOFTVERBS_NO_PULL=1, and in a program that runs with more rights than its user has (set-uid, file
+ * capabilities). Calls are counted. Thread-safe. */
 bool cma_permit(void);
 void cma_withdraw(void);
 

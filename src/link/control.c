@@ -14,9 +14,9 @@
 
 enum { DESCRIPTORS_MAX = 4 };
 
-/* Even: no look is under way; odd: one is. A look that was interrupted goes on. A message that is sent after this was
- * loaded is taken by the look that was under way then or by a later one, and the look that takes it ends with the value
- * of control_inbox_before or with a higher one. (Load it before sending: a fast receiver may have taken the message and
+/* `looks` is odd while a look is under way. An interrupted look continues. A message sent after loading it is taken
+ * by the look that was under way then or by a later one, and the look that takes it ends with the value of
+ * control_inbox_before or with a higher one. (Load it before sending: a fast receiver may have taken the message and
  * sleep again when the sender loads it afterwards, and the sender would wait for its next look in vain.) */
 void control_inbox_begin(struct control_inbox *box)
 {
@@ -59,9 +59,9 @@ static int send_now(int socket, const struct msghdr *datagram)
     return error;
 }
 
-/* A socket that refuses with EAGAIN means one of two things: the receiver's queue is full, or all that this socket may
- * have under way lies unread in the queues of other receivers. A socket that has sent nothing yet distinguishes them,
- * and delivers the message in the second case. Its messages stay when it is closed. */
+/* A socket that refuses with EAGAIN means one of two things: the receiver's queue is full, or other receivers have
+ * not read as many messages as this socket may have under way. A socket that has sent nothing yet distinguishes
+ * them, and delivers the message in the second case. Its messages stay when it is closed. */
 static int send_from_another(const struct msghdr *datagram)
 {
     int before = uncancelled_begin();
@@ -73,8 +73,8 @@ static int send_from_another(const struct msghdr *datagram)
     return error;
 }
 
-/* By default the kernel passes the real user. Processes meet as their effective ones, so a privileged program passes
- * that explicitly; the kernel refuses credentials that are not the sender's. */
+/* The kernel passes the real user by default. Processes meet as their effective users, so a privileged program
+ * passes that explicitly; the kernel refuses credentials that are not the sender's. */
 static void sign(struct msghdr *datagram)
 {
     struct ucred self = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
@@ -135,7 +135,7 @@ int control_listen(const char *name, int *result)
 
 /* The ancillary data of a message. */
 struct enclosed {
-    int descriptor, second; /* -1: none */
+    int descriptor, second; /* -1: no descriptor came */
     struct ucred sender;
 };
 

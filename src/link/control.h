@@ -15,7 +15,7 @@ enum {
 enum control_kind {
     CONTROL_DOORBELL = 1, /* look at your rings */
     CONTROL_ATTACH = 2,   /* with a descriptor: the ring from the sender to you; perhaps another: its publications */
-    CONTROL_LEAVE = 3,    /* the sender leaves and there is no ring to say it in */
+    CONTROL_LEAVE = 3,    /* the sender leaves and has no ring to say it in */
     CONTROL_REPORT = 4,   /* with a descriptor: a socket to send the descriptor of your report to */
 };
 
@@ -26,56 +26,56 @@ struct control_message {
     uint32_t slot;          /* the sender's */
     uint32_t generation;    /* the sender's */
     uint32_t to_generation; /* the receiver's: a message to the slot's previous owner is thrown away */
-    /* The sender's as the kernel passes it to the receiver (control_take); 0: of a namespace not seen here. */
+    /* The sender's, from the kernel (control_take); 0: the sender's namespace is not visible here. */
     int32_t pid;
-    uint32_t uid; /* likewise the user that it works for */
+    uint32_t uid; /* the user that the sender works for, from the kernel too */
     uint32_t unused;
     uint64_t proof_address; /* attach: where in the sender's memory... */
-    uint64_t proof_value;   /* ...this value stands, so that the receiver can try whether it can read there */
+    uint64_t proof_value;   /* ...this value is, so that the receiver can try whether it can read there */
 };
 
 /* The state of a process's messages, in memory that all share. */
 struct control_inbox {
-    atomic_uint sent;  /* to it, but for doorbells: it looks for these even when it polls */
-    atomic_uint looks; /* counts up when it begins to empty its socket, and when it found it empty */
+    atomic_uint sent;  /* messages to the owner except doorbells: it looks for these even when it polls */
+    atomic_uint looks; /* counts up when the owner begins to empty its socket, and when it found the socket empty */
 };
 
-/* For the owner: before it takes messages, and when it found that there are no more. */
+/* The owner calls begin before it takes messages, and end when it has found that no more are there. */
 void control_inbox_begin(struct control_inbox *);
 void control_inbox_end(struct control_inbox *);
 
-/* For a sender, before it sends a message: control_inbox_before returns the value that the box reaches once that
- * message has been taken and no other was left; control_inbox_reached returns true if the box has reached it. While it
- * has not, the message may lie there unread. (When it has, the message may yet lie there, if it came just after a look
- * that began later: then sending another does no harm, as the owner looks.) */
+/* A sender calls these. control_inbox_before, before it sends a message, returns the value that the box reaches once
+ * that message has been taken and no other was left; control_inbox_reached returns true if the box has reached it.
+ * Until then the message may be unread. (Afterwards it may be unread too, if it arrived just after a look that began
+ * later: sending another does no harm then, as the owner looks.) */
 uint32_t control_inbox_before(const struct control_inbox *);
 bool control_inbox_reached(const struct control_inbox *, uint32_t before);
 
 /* Sends a message from `socket` to the socket of this name, with a descriptor unless it is -1. Never blocks. 0 or
- * errno: EAGAIN when the receiver's queue is full (only then, so it has something to read), ECONNREFUSED or ENOENT when
- * there is no such socket; others when the system has no room for it just now (ENOBUFS, ENOMEM, ETOOMANYREFS). */
+ * errno: EAGAIN when the receiver's queue is full (only then, so it has something to read), ECONNREFUSED or ENOENT
+ * without such a socket; others when the system has no room now (ENOBUFS, ENOMEM, ETOOMANYREFS). */
 int control_send(int socket, const char *name, const struct control_message *, int descriptor);
-/* The same with a second one behind the first, unless that is -1. */
+/* Sends a second descriptor, too, after the first, unless it is -1. */
 int control_send_both(int socket, const char *name, const struct control_message *, int descriptor, int second);
 
-/* Makes an eventfd readable. 0 or errno; EBADF: the program has closed it, and another file may have its number. */
+/* Makes an eventfd readable. 0 or errno; EBADF: the program has closed it, and its number may be another file's. */
 int control_wake(int eventfd);
-/* Makes it no longer readable. Nothing where control_wake answers EBADF. */
+/* Makes an eventfd no longer readable. Does nothing where control_wake answers EBADF. */
 void control_take_wakes(int eventfd);
 
 /* Makes a socket of this name for control_take. 0 or errno. */
 int control_listen(const char *name, int *socket);
 
-/* The next message at `socket`; false: none. A message that is not of our form has kind 0. The sender is the one that
- * the kernel names, not the one in the message. *descriptor is the one that came with it, the caller's to close, or -1.
- * Never blocks. */
+/* Takes the next message at `socket`; false: the queue is empty. A message that is not of our form has kind 0. The
+ * sender is the process that the kernel names, not the one in the message. *descriptor is the one that came with it,
+ * the caller's to close, or -1. Never blocks. */
 bool control_take(int socket, struct control_message *, int *descriptor);
-/* The same with the second that came; control_take closes it. */
+/* Takes the second descriptor of a message, too, which control_take closes. */
 bool control_take_both(int socket, struct control_message *, int *descriptor, int *second);
 
 /* Sends a descriptor, and nothing else, over a connected stream socket. Never blocks. 0 or errno. */
 int control_send_descriptor(int socket, int descriptor);
-/* Takes one; EPIPE when the other end was closed without. */
+/* Takes a descriptor from a connected stream socket. 0 or errno; EPIPE: the other end was closed first. */
 int control_take_descriptor(int socket, int *descriptor);
 
 #endif

@@ -11,7 +11,7 @@
 #include "link/process_copy.h"
 #include "wire/payload.h"
 
-/* Any that is free; DIRECT_SEATS: none is. */
+/* Takes a free seat; DIRECT_SEATS: all are taken. */
 static unsigned direct_engage(struct direct_desk *desk)
 {
     unsigned seat = 0;
@@ -20,10 +20,10 @@ static unsigned direct_engage(struct direct_desk *desk)
     return seat;
 }
 
-/* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
- * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/reference/choices.md):
- * so that word is a separate piece. Cuts the last piece of a READ's destination, behind which there is room for one
- * more; returns how many pieces there are. */
+/* The kernel may store the bytes of a piece in any order, but the bytes of one piece before the bytes of the next.
+ * Programs wait for the last byte, and it lands with the bytes of its aligned word after all others
+ * (docs/reference/choices.md): so that word is a separate piece. Cuts the last piece of a READ's destination into
+ * two, for which `pieces` has room; returns the new count. */
 static unsigned direct_split(struct iovec *pieces, unsigned count)
 {
     struct iovec *end = &pieces[count - 1];
@@ -59,13 +59,13 @@ static enum direct_outcome direct_outcome_of(const struct direct_access *access,
     return done == -EPERM || done == -ENOSYS || done == -EACCES ? DIRECT_REFUSED : DIRECT_DECLINED;
 }
 
-/* One call of process_vm_writev. The kernel looks at a place there once for each target, and stores each piece of the
- * source separately: so the source is cut before the last word. */
+/* A call of process_vm_writev. The kernel looks up the target's process once for each target, and stores each piece
+ * of the source separately: so the source is cut before the last word. */
 struct direct_call {
     struct iovec local[PAYLOAD_PIECES_MAX + 2 * (1 + DIRECT_MORE)];
     unsigned local_count;
-    uint64_t memory[1 + DIRECT_MORE]; /* as it is to be judged, */
-    struct direct_target *targets;    /* and the same where the owner can change it */
+    uint64_t memory[1 + DIRECT_MORE]; /* as it is to be judged */
+    struct direct_target *targets;    /* the same addresses, where the owner can change them */
     const struct iovec *piece;        /* of the access, the next; */
     size_t taken;                     /* bytes of it that are among `local` */
 };
@@ -105,7 +105,7 @@ static void direct_add_write(struct direct_call *call, uint32_t number, uint32_t
     direct_add_local(call, last);
 }
 
-/* Before it is announced, as the targets may not be written later; it is judged afterwards (direct_holds). */
+/* Writes the targets before the access is announced, as they may not be written later; direct_holds judges them. */
 static bool direct_aim(struct direct_call *call, struct direct_target *targets, const struct published *published,
                        const struct direct_access *access)
 {
@@ -121,7 +121,7 @@ static bool direct_aim(struct direct_call *call, struct direct_target *targets, 
     return true;
 }
 
-/* After it is announced: it is allowed to go there. */
+/* Returns true if the announced access is allowed at its targets. */
 static bool direct_holds(const struct direct_call *call, const struct published *published,
                          const struct direct_access *access)
 {
@@ -158,17 +158,17 @@ static enum direct_outcome direct_do_write(const struct direct_desk *desk, struc
     return outcome;
 }
 
-/* A separate function, as a READ asks it before the system call and behind it, where the processor has perhaps kept the
- * lines of code of the first time. A WRITE, which asks once, is faster without. */
+/* A separate function, as a READ asks it before and after the system call, when the processor may still have the
+ * lines of code of the first call. A WRITE, which asks once, is faster inlined. */
 cold __attribute__((flatten)) static bool direct_may_read(const struct published *published,
                                                           const struct published_question *question, uint64_t *memory)
 {
     return published_permits(published, question, memory);
 }
 
-/* The owner has not taken the key away before the last byte was read if it stands there afterwards; and it lives, so
- * its number was its own all the time. The processor loads in the program's order (DIRECT_IN_ORDER), so only the
- * compiler has to be kept from looking earlier. */
+/* If the key is still there after the last byte was read, the owner had not taken it away before; and the owner
+ * lives, so its process ID was its own all the time. The processor loads in the program's order (DIRECT_IN_ORDER),
+ * so only the compiler has to be kept from looking earlier. */
 static enum direct_outcome direct_do_read(const struct direct_desk *desk, const struct published *published, pid_t pid,
                                           const struct direct_access *access)
 {
@@ -252,7 +252,7 @@ void direct_forbid(struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS]
             atomic_fetch_or(&seats->at[i].targets[0].address, DIRECT_NOWHERE);
 }
 
-/* As with a key: either the requester, which announces first, finds the seat shut, or we find its announcement. */
+/* A Dekker pair: either the requester, which announces first, finds the seat shut, or we find its announcement. */
 void direct_shut(struct direct_seats *seats)
 {
     uint32_t seen[DIRECT_SEATS];

@@ -247,7 +247,7 @@ static void wait_for_more(atomic_uint *count)
         sched_yield();
 }
 
-/* As node_quiesce does it. */
+/* Waits for the announced accesses as node_quiesce does. */
 static void quiesce(struct stage *stage)
 {
     uint32_t seen[DIRECT_SEATS];
@@ -297,7 +297,7 @@ static void nothing_is_written_after_a_queue_pair_was_withdrawn(void **state)
     race(false);
 }
 
-/* It dies anywhere; its announcement stays, and its owner goes by the death. */
+/* A writer dies at any instruction; its announcement stays, and the owner learns of the death by other means. */
 static void a_killed_writer_leaves_whole_words(void **state)
 {
     need_process_vm();
@@ -320,8 +320,8 @@ static void stop_here(void)
     raise(SIGSTOP);
 }
 
-/* A requester that is stopped between judging and its call writes nothing when it goes on, although the owner did not
- * wait. Its later accesses are not affected. */
+/* A requester that is stopped between judging and its call writes nothing when it continues, although the owner did
+ * not wait. Its later accesses are not affected. */
 static void a_stopped_writer_is_forbidden(void **state)
 {
     need_process_vm();
@@ -356,7 +356,7 @@ static void withdraw_all(void)
     published_withdraw_key(&own, KEY);
 }
 
-/* Cuts `length` bytes behind each other into pieces, some of them empty, the last not; returns how many. */
+/* Cuts `length` consecutive bytes into pieces, some of them empty, the last not; returns how many. */
 static unsigned cut_anyhow(uint8_t *bytes, uint32_t length, struct iovec *pieces)
 {
     unsigned count = 0, most = 1 + (unsigned)rand() % 4;
@@ -370,7 +370,7 @@ static unsigned cut_anyhow(uint8_t *bytes, uint32_t length, struct iovec *pieces
     return count + 1;
 }
 
-/* One WRITE, or several in one call, whose memory is in pieces that end anywhere: also within the last word. */
+/* A WRITE, or several in one call, whose memory is in pieces that end anywhere, even within the last word. */
 static void pieces_arrive_where_they_belong(void **state)
 {
     need_process_vm();

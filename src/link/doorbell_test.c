@@ -209,7 +209,7 @@ static void who_is_awake_gets_a_message_only_from_who_insists(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
-/* For any reason: without a message no sender may assume that the sleeper was rung. */
+/* Whatever the reason of the refusal is: without a message no sender may assume that the sleeper was rung. */
 static void a_refused_message_leaves_the_sleeper_to_others(void **state)
 {
     struct doorbell bell;
@@ -231,7 +231,7 @@ static void a_refused_message_leaves_the_sleeper_to_others(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
-/* All that a socket may have under way lies in the queue of a process that doesn't read: others still get theirs. */
+/* The queue of a process that doesn't read holds all that a socket may have under way: others still get messages. */
 static void a_message_gets_through_beside_many_unread_ones(void **state)
 {
     enum { MANY = 400 };
@@ -268,7 +268,7 @@ static void a_message_counts_as_taken_when_a_look_ends(void **state)
     control_inbox_begin(&box);
     assert_false(control_inbox_reached(&box, before));
     uint32_t during = control_inbox_before(&box); /* this look may take it, and then there may never be another */
-    control_inbox_begin(&box);                    /* more messages than one look takes: it goes on */
+    control_inbox_begin(&box);                    /* more messages than one look takes: the look continues */
     assert_false(control_inbox_reached(&box, during));
     control_inbox_end(&box);
     assert_true(control_inbox_reached(&box, before));

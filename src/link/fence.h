@@ -1,6 +1,6 @@
-/* The full fence between storing one word and loading another (Dekker), and an asymmetric form of it: where one side is
- * rare, it has the kernel put the fence into all the threads of the other side (membarrier), which need not pay for
- * one. ThreadSanitizer doesn't know fences, so it gets an exchange that orders the same. */
+/* The full fence between storing one word and loading another (Dekker), and an asymmetric form of it: where one side
+ * is rare, it lets the kernel put the fence into all threads of the other side (membarrier), which pays for no
+ * fence. ThreadSanitizer doesn't know fences, so it gets an exchange, which orders as much. */
 #ifndef LINK_FENCE_H
 #define LINK_FENCE_H
 
@@ -15,14 +15,14 @@
 #endif
 #endif
 
-/* Asks the kernel to let other processes put fences into this one's threads, and tries whether we may do so to others.
- * Once for each process; false: neither counts on the other, use fence_full. */
+/* Asks the kernel to let other processes put fences into this one's threads, and tries whether we may do so to
+ * others. Once for each process. False: no process may count on such fences, use fence_full. */
 bool fence_everywhere_prepare(void);
 
 /* A full fence in every running thread of every process that has prepared. False: the kernel refuses. */
 bool fence_everywhere(void);
 
-/* Keeps the compiler from reordering, for the side whose fence comes from outside. */
+/* Keeps the compiler from reordering, for the side whose fence the other side makes. */
 static inline void fence_compiler(void)
 {
     atomic_signal_fence(memory_order_seq_cst);

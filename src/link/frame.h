@@ -9,23 +9,23 @@
 enum { FRAME_HEADERS_MAX = 112 }; /* LRH 8 + GRH 40 + WIRE_HEADERS_MAX 64 */
 
 enum frame_kind {
-    FRAME_ROCE = 1,      /* headers: BTH and extension headers */
-    FRAME_GRH = 2,       /* headers: the 40 bytes of a GRH as a UD receive shows them, then BTH and extension headers */
-    FRAME_ETHERNET = 3,  /* headers: 4 bytes, the number of the queue pair that sends; payload: an Ethernet frame */
-    FRAME_FORWARDED = 4, /* headers: 8 bytes, the UDP source port in the first two and the index of the interface in the
-                          * last four; then as FRAME_GRH. From the network by way of another process of the host, to
-                          * which the kernel gave it */
-    FRAME_LRH = 5,       /* headers: those of an InfiniBand packet without a GRH: LRH (8 bytes), BTH and so on */
-    FRAME_LRH_GRH = 6,   /* the same with one: LRH, GRH (40 bytes), BTH and so on */
-    FRAME_XRC = 7,       /* headers: a control message between two processes that share an XRC domain
-                            (verbs/kinds/xrc/xrc_control.h) */
-    FRAME_CAPTURED = 8,  /* headers: 4 bytes, how its sender has it captured (enum frame_way), then as FRAME_ROCE, in
-                          * whose place a process that captures sends it */
+    FRAME_ROCE = 1,     /* headers: BTH and extension headers */
+    FRAME_GRH = 2,      /* headers: the 40 bytes of a GRH as a UD receive shows them, then BTH and extension headers */
+    FRAME_ETHERNET = 3, /* headers: 4 bytes, the number of the queue pair that sends; payload: an Ethernet frame */
+    FRAME_FORWARDED =
+        4, /* headers: 8 bytes, the UDP source port in the first two and the index of the interface in the last four;
+              then as FRAME_GRH. From the network by way of another process of the host, which got it from the kernel */
+    FRAME_LRH = 5,      /* headers: an InfiniBand packet's without a GRH: LRH (8 bytes), BTH and so on */
+    FRAME_LRH_GRH = 6,  /* as FRAME_LRH with a GRH: LRH, GRH (40 bytes), BTH and so on */
+    FRAME_XRC = 7,      /* headers: a control message between two processes that share an XRC domain
+                           (verbs/kinds/xrc/xrc_control.h) */
+    FRAME_CAPTURED = 8, /* headers: 4 bytes, what its sender captured of it (enum frame_way); then as FRAME_ROCE, which
+                           a process that captures replaces with this */
     FRAME_KINDS
 };
 
-/* For the capture of the receiver of a packet that has no headers of a network: what they would say. A number in
- * network order; 0: not known. */
+/* What the headers of a network would say of a packet without such headers, for the capture of its receiver. A
+ * number in network order; 0: not known. */
 enum frame_way {
     FRAME_WAY_CLASS = 0,  /* where the traffic class begins, 8 bits */
     FRAME_WAY_HOPS = 8,   /* the hop limit, 8 bits */
@@ -34,7 +34,7 @@ enum frame_way {
     FRAME_WAY_LENGTH = 4,
 };
 
-/* How many bytes stand before the BTH of a frame that a queue pair sends. */
+/* How many bytes are before the BTH of a frame that a queue pair sends. */
 static inline unsigned frame_outer_length(uint8_t kind)
 {
     static const uint8_t lengths[FRAME_KINDS] = {
@@ -47,7 +47,7 @@ enum frame_sent {
     FRAME_NO_ROOM, /* nothing happened */
     FRAME_SENT,
     FRAME_UNREADABLE, /* the memory of its payload is gone (wire/guarded.h); nothing was sent */
-    FRAME_TOO_LONG,   /* the receiver would take it for nonsense; nothing was sent */
+    FRAME_TOO_LONG,   /* longer than the link carries; nothing was sent */
 };
 
 struct frame {
@@ -55,9 +55,9 @@ struct frame {
     uint16_t headers_length;
     const uint8_t *headers;
     struct payload payload;
-    uint32_t along;   /* in a ring, with bytes: a number that goes along as it is, whose meaning the sender and the
-                       * receiver know; others carry none, and 0 arrives */
-    uint32_t corrupt; /* datagrams: this bit, counted from 1 and modulo the length, is flipped on the way; 0: none */
+    uint32_t along; /* a number for the receiver, which a ring carries with a payload of bytes as it is; 0 arrives with
+                       other frames */
+    uint32_t corrupt; /* datagrams: this bit, counted from 1 and modulo the length, is flipped on the way; 0: no bit */
 };
 
 #endif

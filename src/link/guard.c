@@ -26,19 +26,19 @@ static struct guarded_signal {
 LOCK_STATIC(looking, LOCK_INNERMOST);
 static _Atomic uint32_t looked; /* tick of the last look */
 static struct guard_region *_Atomic regions[REGIONS];
-static const struct guard_protector *protector; /* NULL: there is none; written before the program runs */
+static const struct guard_protector *protector; /* may be NULL; written before the program runs */
 _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec"))) = {.looked = UINT32_MAX};
 
 /* --- faults */
 
-/* A signal that a process sends has a code of 0 or less; a machine check that asks for no action comes at any
+/* A signal that a process sends has a code of 0 or less; a machine check that asks for no action may interrupt any
  * instruction. */
 static bool is_fault(int number, const siginfo_t *info)
 {
     return info->si_code > 0 && !(number == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
-/* By the bare system call: ThreadSanitizer would take mmap(3) for a write that races with those who use the memory. */
+/* Uses the bare system call: ThreadSanitizer would take mmap(3) for a write that races with users of the memory. */
 static bool replace(struct guard_region *region)
 {
     enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
@@ -68,7 +68,7 @@ static bool replace_region(int number, const siginfo_t *info)
 
 #ifdef GUARDED_BY_JUMP
 
-/* On arm64 the top byte of an address is the program's, and the kernel leaves it out of the address of a fault. */
+/* Clears the top byte of an address on arm64: it is the program's, and the address of a fault does not have it. */
 static uintptr_t guard_untagged(uintptr_t at)
 {
 #ifdef __aarch64__
@@ -205,8 +205,8 @@ static bool is_function(const struct sigaction *action)
     return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* The entry behind which this action stands or now will; ENTRIES: there is none left. A program that sets one handler
- * after another and restores them needs only a few. */
+/* Returns the entry that has this action, or a free one for it; ENTRIES: all are taken. A program that sets one
+ * handler after another and restores them needs only a few. */
 static unsigned choose(struct guarded_signal *signal, const struct sigaction *found)
 {
     unsigned entry = 0;
@@ -217,8 +217,8 @@ static unsigned choose(struct guarded_signal *signal, const struct sigaction *fo
     return entry;
 }
 
-/* The program's handler is called within ours, so ours comes with its mask and on its stack. Where there is none, the
- * thread's alternate stack is the one that some runtimes (Go) insist on. */
+/* The program's handler is called within ours, so ours has its mask and its stack. Where the program has no handler,
+ * ours uses the thread's alternate stack, on which some runtimes (Go) insist. */
 static void guard_take(struct guarded_signal *signal, const struct sigaction *found)
 {
     enum { KEPT = SA_ONSTACK | SA_NODEFER | SA_RESTART };
@@ -318,8 +318,8 @@ void guard_end_opened(void)
     pthread_sigmask(SIG_BLOCK, &closed, NULL);
 }
 
-/* This clock is up to 4 ms behind that of the other calls. A thread that makes both kinds would find the tick changed
- * each time, so the next tick is as good. */
+/* The coarse clock is up to 4 ms slower than the clock of the other calls. A thread that makes both kinds of calls
+ * would find the tick changed each time, so the next tick is as good. */
 bool guard_begin_now(void)
 {
     struct timespec now;

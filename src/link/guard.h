@@ -1,14 +1,14 @@
 /* The signal handler that makes a fault of wire/guarded.h end in false.
  *
  * It is the process's handler of SIGSEGV and SIGBUS, and recognises our own faults by the instruction that faulted. All
- * others go on to the handler that the program had set, as the kernel would have called it: with its mask and on its
- * stack; if that is SIG_DFL, the process ends with the same signal, address and registers. A handler that the program
- * sets later replaces ours, so it is looked for once in 4 ms while data moves, and ours is put before it again. Each
- * time that is another entry with its own program's handler behind it, so that a program which restores the handler it
- * found, or calls it, gets the one that it had then.
+ * other faults are passed to the handler that the program had set, as the kernel would have called it: with its mask
+ * and on its stack; if that is SIG_DFL, the process ends with the same signal, address and registers. A handler that
+ * the program sets later replaces ours, so the library looks for one every 4 ms while data moves, and sets ours again.
+ * Each time this is another entry function with its own copy of the program's handler, so a program that restores or
+ * calls the handler that it found gets the one it had then.
  *
- * A thread that blocks one of the signals would be killed by a fault; so its mask is asked for as often, and such a
- * thread opens it for as long as it is between begin and end. */
+ * A thread that blocks one of the signals would be killed by a fault; so the mask is looked at as often, and such a
+ * thread opens it between begin and end. */
 #ifndef LINK_GUARD_H
 #define LINK_GUARD_H
 
@@ -22,14 +22,14 @@
 /* Takes the signals. Thread-safe; further calls look whether we still have them. */
 void guard_start(void);
 
-/* Around accesses of wire/guarded.h, on any thread, with the time (of CLOCK_MONOTONIC, give or take some milliseconds).
- * They nest. `end` takes what `begin` answered. */
+/* Around accesses of wire/guarded.h, on any thread, with the time (of CLOCK_MONOTONIC, give or take some
+ * milliseconds). They nest. `end` takes what `begin` returned. */
 static inline bool guard_begin(nanos now);
-/* The same with the time now, as cheap as it is to be had. */
+/* Begins with the time now, read in the cheapest way. */
 bool guard_begin_now(void);
 static inline void guard_end(bool opened);
 
-/* One guarded copy, like memcpy(3), with all that it needs around it. False: part of the memory is gone. */
+/* Copies like memcpy(3), between a begin and an end of its own. False: part of the memory is gone. */
 bool guard_copy(void *to, const void *from, size_t length);
 
 /* Memory of a file that others can truncate, which ordinary code reads and writes. A fault there (SIGBUS) puts zeros
@@ -41,27 +41,27 @@ struct guard_region {
     void (*lost)(struct guard_region *);
 };
 
-/* From now on, until it is removed; takes the signals as guard_start does. The caller's memory. Thread-safe. False: too
- * many are guarded already. */
+/* Guards the region until it is removed; takes the signals as guard_start does. The struct stays the caller's.
+ * Thread-safe. False: too many are guarded already. */
 bool guard_region_add(struct guard_region *);
 void guard_region_remove(struct guard_region *);
 
 /* Memory that is protected on purpose, so that faults there (SIGSEGV) are seen. `open` makes it accessible again and
- * answers true, or knows nothing of it. `instruction` is the program's, NULL where an access of wire/guarded.h has
- * faulted. It is called in the signal's handler. `end` answers where the protected memory with this byte ends, 0: the
- * byte is in none; on any thread. */
+ * returns true; false: it is not protected memory. `instruction` is the program's, NULL where an access of
+ * wire/guarded.h has faulted. It is called in the signal's handler. `end` returns where the protected memory with
+ * this byte ends, 0: the byte is not protected; on any thread. */
 struct guard_protector {
     bool (*open)(const void *at, const void *instruction);
     uintptr_t (*end)(uintptr_t at);
 };
-/* Before the program runs; takes the signals as guard_start does. */
+/* Sets the protector, before the program runs; takes the signals as guard_start does. */
 void guard_protect_by(const struct guard_protector *);
-/* The answer of `end`; 0 without a protector. Such memory has no access for now, and is the program's nevertheless. */
+/* Calls the protector's `end`; 0 without a protector. Such memory has no access now, but belongs to the program. */
 uintptr_t guard_protected_end(uintptr_t at);
 
 /* --- how */
 
-enum { GUARD_TICK = 22 }; /* a time is looked at in ticks of 2^22 ns */
+enum { GUARD_TICK = 22 }; /* a tick is 2^22 ns */
 
 struct guard_thread {
     uint32_t looked; /* tick in which the thread's mask was found open; never current where it blocks */

@@ -71,7 +71,7 @@ static void expect_no_copy(char *memory, char *other, bool readable, size_t leng
 
 static void a_copy_into_or_out_of_what_is_gone_fails(void **state)
 {
-    guard_start(); /* cmocka has just set handlers of its own */
+    guard_start(); /* cmocka has just set its handlers */
     static char other[3 * PAGE];
     for (enum gone gone = 0; gone < GONE_KINDS; gone++) {
         char *memory = map_before(gone);
@@ -85,7 +85,7 @@ static void a_copy_into_or_out_of_what_is_gone_fails(void **state)
 
 static void words_and_atomics_there_fail(void **state)
 {
-    guard_start(); /* cmocka has just set handlers of its own */
+    guard_start(); /* cmocka has just set its handlers */
     for (enum gone gone = 0; gone < GONE_KINDS; gone++) {
         char *memory = map_before(gone);
         uint64_t *word = (uint64_t *)(void *)(memory + 2 * PAGE), found;
@@ -107,7 +107,7 @@ static void words_and_atomics_there_fail(void **state)
 /* No possible address: another kind of fault, which reports no address. */
 static void an_impossible_address_fails(void **state)
 {
-    guard_start(); /* cmocka has just set handlers of its own */
+    guard_start(); /* cmocka has just set its handlers */
     char byte[8];
     void *nowhere = (void *)(uintptr_t)0x8000000000001000;
     assert_false(guard_copy(byte, nowhere, 8));
@@ -352,7 +352,7 @@ static void traced(void)
     _exit(WRONG);
 }
 
-/* Where it stands, on machines where we know how to ask. */
+/* The child's instruction, on machines where we know how to ask for it. */
 static uint64_t instruction_of(pid_t child)
 {
 #ifdef __x86_64__
@@ -387,7 +387,7 @@ static void the_signal_that_ends_it_tells_the_fault(void **state)
         ptrace(PTRACE_CONT, child, NULL, WSTOPSIG(status));
     }
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    assert_int_equal(seen, 2); /* that of the fault, and the one that our handler sent on */
+    assert_int_equal(seen, 2); /* the fault's signal, and the one that our handler sent */
 }
 
 /* --- threads that block */

@@ -21,17 +21,17 @@ enum {
 struct link;
 
 struct link_operations {
-    /* Takes and gives back the sending side (a short lock; other senders wait). `begin` answers true when it is known
-     * that `ready` would; false says nothing. `end` also wakes the receiver if something was sent and it sleeps. */
+    /* Takes and gives back the sending side (a short lock; other senders wait). `begin` returns true if `ready` is
+     * known to be true; false means nothing. `end` also wakes a sleeping receiver if something was sent. */
     bool (*begin)(struct link *);
     void (*end)(struct link *);
 
-    /* Between begin and end. Returns true if there is room for one frame of LINK_SEGMENT payload bytes; then the next
-     * send succeeds. False also asks to be woken: the receiver rings this process's doorbell once there is room again.
-     */
+    /* Returns true, between begin and end, if there is room for one frame of LINK_SEGMENT payload bytes; then the
+     * next send succeeds. False also asks to be woken: the receiver rings this process's doorbell once there is room
+     * again. */
     bool (*ready)(struct link *);
 
-    /* Between begin and end. Puts a frame into the link; everything in it may be reused at once, except memory of a
+    /* Puts a frame into the link, between begin and end; everything in it may be reused at once, except memory of a
      * payload by_reference, which must stay unchanged until the receiver has answered or revoke was called. Such a
      * payload may be longer than LINK_SEGMENT only after can_reference said yes. A frame to a peer that is gone is
      * swallowed (FRAME_SENT). */
@@ -52,11 +52,11 @@ struct link_operations {
 
 struct link {
     const struct link_operations *operations;
-    atomic_bool directs; /* shm_can_direct and shm_direct may be asked (link/shm.h), which know no other links */
-    atomic_uint unsent;  /* frames that were taken and could not leave this host, since this was last set to 0 */
-    atomic_int error;    /* why: errno of the last; 0: it was longer than the link takes */
-    atomic_bool lossy;   /* shm: the receiver has lost frames that it counts as taken (shm_mend) */
-    atomic_int refused;  /* the same, while it is the last frame of all that could not leave; 0: it left */
+    atomic_bool directs; /* shm_can_direct and shm_direct may be called (link/shm.h): it is a link of shm */
+    atomic_uint unsent;  /* frames that were accepted but could not leave this host, since this was last set to 0 */
+    atomic_int error;    /* errno of the last of these; 0: it was longer than the link carries */
+    atomic_bool lossy;   /* shm: the receiver has lost frames that count as taken (shm_mend) */
+    atomic_int refused;  /* errno, if the latest frame could not leave; 0: it left */
 };
 
 #endif

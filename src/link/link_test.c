@@ -31,7 +31,7 @@ static uint64_t ping_pongs = 100000; /* an emulator wants fewer: $SOFTVERBS_PING
 
 /* ------------------------------------------------------------------ helpers */
 
-/* A process (or its stand-in): a socket to be woken at and an attention word. */
+/* A process, or a thread that plays one: a socket that wakes it, and an attention word. */
 struct station {
     int socket;
     struct doorbell bell; /* to this station */
@@ -75,7 +75,7 @@ static bool send_bytes(struct link *link, void *bytes, uint32_t length, bool by_
     return sent;
 }
 
-/* Takes one frame to `bytes`. 1: taken; 0: none; -1: its payload could not be had. */
+/* Takes one frame to `bytes`. 1: taken; 0: no frame is there; -1: its payload could not be read. */
 static int take_bytes(struct link *link, void *bytes, uint32_t length)
 {
     struct frame frame;
@@ -123,7 +123,7 @@ static void open_loopback(struct link **link, struct station *station)
     assert_int_equal(shm_open_loopback(link, &station->host, &station->bell, &station->letters), 0);
 }
 
-/* Two loopbacks make a pair of ways between two threads, each of which sleeps before every message. */
+/* Two loopbacks are the two directions between two threads, which both sleep before every message. */
 static void *play_ping_pong(void *argument)
 {
     struct loopback_side *side = argument;
@@ -198,7 +198,7 @@ static void *answer(void *argument)
     return NULL;
 }
 
-/* The answer arrives just when the one who asked goes to sleep: the asker waits for a different time in each round. */
+/* The answer arrives just when the asker falls asleep: it waits for a different time in each round. */
 static void fall_asleep_at_the_moment(bool fences)
 {
     struct pair pair;
@@ -495,7 +495,7 @@ static void a_refused_pull_leaves_the_ring(void **state)
     remove_directory(directory);
 }
 
-/* It is counted, and the ring goes on. */
+/* The frame is counted, and later frames get through. */
 static void a_frame_that_is_too_long_leaves_the_ring_whole(void **state)
 {
     static uint8_t bytes[1 << 20], taken[LINK_SEGMENT];

@@ -1,6 +1,6 @@
 /* process_vm_readv(2) and process_vm_writev(2), which return the bytes that were copied or -errno, and leave errno
- * alone. On x86-64 the system call is made here: the function of the C library would be one more to return from, and
- * behind a system call each return is mispredicted (docs/evidence/one-sided.md). */
+ * alone. On x86-64 the system call is made here: the function of the C library would add a return, and after a
+ * system call each return is mispredicted (docs/evidence/one-sided.md). */
 #ifndef LINK_PROCESS_COPY_H
 #define LINK_PROCESS_COPY_H
 
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* The model checker has a function of its own in the place of each. */
+/* The model checker replaces both functions. */
 #if defined(__x86_64__) && defined(__LP64__) && !defined(process_vm_readv)
 static inline long process_copy(long call, pid_t pid, const struct iovec *local, unsigned long local_count,
                                 const struct iovec *remote, unsigned long remote_count)

@@ -158,8 +158,8 @@ bool published_withdraw_queue_pair(struct published *published, uint32_t number)
     return true;
 }
 
-/* A file that could shrink, or that lies in a file system that may run out of space, would be a SIGBUS to come. In one
- * that others may write the owner would not be the one who says where its memory is. */
+/* A file that could shrink, or is in a file system that may run out of space, would cause a SIGBUS later. In a file
+ * that others may write, the owner would not be the only one that says where its memory is. */
 static bool published_is_safe(int descriptor)
 {
     struct stat status;

@@ -155,7 +155,7 @@ static void a_file_that_others_may_write_is_not_read(void **state)
 
 #define ARGUMENT(number) ((uint32_t)offsetof(struct seccomp_data, args[number]))
 
-/* As a kernel before 5.1 answers. */
+/* Answers as a kernel before 5.1. */
 static void refuse_the_seal(void)
 {
     struct sock_filter code[] = {

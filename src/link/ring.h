@@ -1,7 +1,7 @@
 /* A ring of frames from one process to another in shared memory: one writer, one reader, no lock, no system call.
  *
  * Memory: a memfd sealed against resizing; its first page holds the few words that both sides share, each on a separate
- * cache line, and the seats of direct.h; behind it lies the data area, which is mapped twice back to back so that a
+ * cache line, and the seats of direct.h; after that page is the data area, which is mapped twice back to back so that a
  * frame never wraps. Nothing of it outlives the two processes, and it is not limited by the size of /dev/shm.
  *
  * A frame starts at a multiple of 64 bytes with its commit word: the frame's length, never 0, stored last and with
@@ -9,10 +9,10 @@
  * else: looking at an empty ring costs one load of a line that stays in the reader's cache. The reader never writes to
  * the data area (it maps it read-only), so a line moves between two caches only once for each frame.
  *
- * Neither side trusts the other: a value from shared memory is copied once and then checked. A reader that finds what
- * is no frame can't know where the next begins: it refuses the ring (ring_refuse), counts that up in the shared page,
- * and reads nothing more until the writer, which alone knows where it will write next, has put that place there
- * (ring_mend). All between is lost, which is all the damage that nonsense does. */
+ * Neither side trusts the other: a value from shared memory is copied once and then checked. A reader that finds
+ * something else than a frame can't know where the next one begins: it refuses the ring (ring_refuse), counts that
+ * up in the shared page, and reads nothing more until the writer has put there where it will write next (ring_mend).
+ * The frames between are lost, and no more. */
 #ifndef LINK_RING_H
 #define LINK_RING_H
 
@@ -25,7 +25,7 @@
 
 enum {
     RING_LINE = 64,
-    RING_PREFIX = 16,         /* bytes of a payload that come along with a reference to all of it */
+    RING_PREFIX = 16,         /* bytes of a payload that are sent with a reference to all of it */
     RING_SIZE_MIN = 64 << 10, /* a quarter of it holds the longest frame */
     RING_SIZE_MAX = 16 << 20,
 };
@@ -39,7 +39,7 @@ struct ring {
     uint32_t size; /* of the data area, a power of two */
 };
 
-/* Makes an empty ring. *fd is the sealed memfd to hand over, the caller's to close. 0 or errno. */
+/* Makes an empty ring. *fd is its sealed memfd, to hand over; the caller closes it. 0 or errno. */
 int ring_create(struct ring *, uint32_t size, int *fd);
 
 /* Maps a ring that another process made, its data read-only. EINVAL when the descriptor isn't a sealed memfd of a
@@ -47,13 +47,13 @@ int ring_create(struct ring *, uint32_t size, int *fd);
 int ring_map(struct ring *, int fd);
 void ring_unmap(struct ring *);
 
-/* Gives the data's memory back to the system while the mapping stays, for a writer whose reader is gone. */
+/* Returns the memory of the data to the system and keeps the mapping, for a writer whose reader is gone. */
 void ring_discard(struct ring *);
 
-/* Where the writer announces what it does in the reader's memory by itself. NULL: the ring is not mapped. */
+/* The seats where the writer announces accesses to the reader's memory (direct.h). NULL: the ring is not mapped. */
 struct direct_seats *ring_seats(const struct ring *);
 
-/* --- writing: all calls under one lock but for those that say otherwise */
+/* --- writing: all calls under one lock, except those that say otherwise */
 
 struct ring_writer {
     struct ring ring;
@@ -66,17 +66,17 @@ struct ring_writer {
 
 void ring_write_start(struct ring_writer *, const struct ring *);
 
-/* Returns true if there is room for the longest frame. There is none while the reader's position is nonsense. */
+/* Returns true if there is room for the longest frame. False while the reader's position is nonsense. */
 bool ring_ready(struct ring_writer *);
-/* Returns true if that is known without asking where the reader is. */
+/* Returns true if ring_ready is known to be true without a look at the reader's position. */
 bool ring_is_known_ready(const struct ring_writer *);
-/* Asks the reader to say when there is (ring_publish); true: there is by now. */
+/* Asks the reader to report when there is room (ring_publish); true: there is room by now. */
 bool ring_ask(struct ring_writer *);
-/* From any thread, before it sleeps: the same for a thread that has asked once, and knows only what was published. */
+/* Asks like ring_ask, on any thread, before it sleeps; for one that has asked once, and knows what was published. */
 bool ring_got_room(struct ring_writer *);
 
 /* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is
- * valid in this epoch, with the first RING_PREFIX bytes, if there are so many and this thread reaches them; or its
+ * valid in this epoch, with the first RING_PREFIX bytes, if it has as many and this thread can read them; or as its
  * bytes. A payload that can't be pulled is not sent (FRAME_SENT), and neither is one of more than
  * LINK_REFERENCE_SEGMENT or LINK_SEGMENT bytes (FRAME_TOO_LONG). */
 enum frame_sent ring_write(struct ring_writer *, const struct frame *, bool as_reference);
@@ -84,26 +84,26 @@ enum frame_sent ring_write(struct ring_writer *, const struct frame *, bool as_r
 /* Writes the last frame; there is always room for it. */
 void ring_write_end(struct ring_writer *);
 
-/* From any thread: returns true if the reader has published that it took everything. */
+/* Returns true if the reader has published that it took everything. Any thread. */
 bool ring_consumed(struct ring_writer *);
 
-/* From any thread: returns true if the reader has refused the ring and waits for ring_mend, which is to follow under
+/* Returns true, on any thread, if the reader has refused the ring and waits for ring_mend, which must follow under
  * the lock. Frames that were written before that are lost. */
 bool ring_is_refused(const struct ring_writer *);
 void ring_mend(struct ring_writer *);
 
-/* From any thread: makes all references written until now invalid. */
+/* Makes all references written until now invalid. Any thread. */
 void ring_revoke(struct ring_writer *);
 
-/* From any thread: ring_attached returns true if the reader has mapped the ring; its earlier stores are seen then.
- * ring_taken returns the reader's place, as far as it published it. */
+/* Any thread: ring_attached returns true if the reader has mapped the ring; its earlier stores are seen then.
+ * ring_taken returns the place that the reader published last. */
 bool ring_attached(const struct ring_writer *);
 uint64_t ring_taken(const struct ring_writer *);
 
-/* From any thread: returns true if the reader has reported that it can read our memory. */
+/* Returns true if the reader has reported that it can read our memory. Any thread. */
 bool ring_has_cma(const struct ring_writer *);
 
-/* From any thread: returns true if the reader wants a mark for what is written (marks.h). */
+/* Returns true if the reader wants a mark for each frame (marks.h). Any thread. */
 bool ring_wants_mark(const struct ring_writer *);
 
 /* --- reading: one caller at a time */
@@ -113,23 +113,23 @@ struct ring_reader {
     _Atomic uint64_t head; /* where the next frame starts; ring_waiting reads it from other threads */
     uint64_t published;    /* the head that the writer knows */
     uint64_t asked;        /* the head when last we looked whether the writer waits for room */
-    uint32_t length;       /* of the frame between ring_read and ring_release; 0: none */
+    uint32_t length;       /* of the frame between ring_read and ring_release; 0: now is not between them */
     uint32_t epoch;        /* of that frame's reference */
-    bool reference;        /* that frame carries a reference: payload.pieces lie in the writer's memory */
+    bool reference;        /* that frame carries a reference: payload.pieces are in the writer's memory */
     atomic_bool broken;    /* nonsense was found, and ring_resume has not ended that yet */
-    uint32_t breaks;       /* so often was it; of that: */
-    uint8_t *hidden;       /* the data, while a line that is always empty stands in its place; NULL: it does not */
-    atomic_bool ended;     /* the writer wrote its last frame, and we came to it */
+    uint32_t breaks;       /* how often nonsense was found; of the last time: */
+    uint8_t *hidden;       /* the data, while an empty line is in its place; NULL: it is not replaced */
+    atomic_bool ended;     /* the writer wrote its last frame, and we have reached it */
     uint8_t headers[FRAME_HEADERS_MAX];
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    uint8_t prefix[RING_PREFIX]; /* of the payload, with that reference */
-    bool prefixed;               /* it is there */
+    uint8_t prefix[RING_PREFIX]; /* the payload's first bytes, sent with that reference */
+    bool prefixed;               /* the frame has a prefix */
 };
 
 void ring_read_start(struct ring_reader *, const struct ring *);
 
-/* From any thread, as long as the ring is mapped: returns true if there is anything at the head. True too when the
- * reader went on meanwhile: then the writer may have come around and put anything where we looked. The look is hidden
+/* Returns true, on any thread while the ring is mapped, if there is anything at the head. True too when the reader
+ * advanced meanwhile: then the writer may have wrapped around and put anything where we looked. The look is hidden
  * from ThreadSanitizer, since what it may read is thrown away. */
 __attribute__((no_sanitize("thread"))) static inline bool ring_waiting(const struct ring_reader *reader)
 {
@@ -139,7 +139,7 @@ __attribute__((no_sanitize("thread"))) static inline bool ring_waiting(const str
     return waiting || atomic_load_explicit(&reader->head, memory_order_relaxed) != head;
 }
 
-/* The same for the reader itself, which can't go on meanwhile. */
+/* Returns true if there is anything at the head; for the reader itself, which can't advance meanwhile. */
 static inline bool ring_has_frame(const struct ring_reader *reader)
 {
     uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
@@ -147,35 +147,35 @@ static inline bool ring_has_frame(const struct ring_reader *reader)
     return atomic_load_explicit(commit, memory_order_acquire) != 0;
 }
 
-/* The next frame; its headers and pieces lie in the reader, its bytes in the ring, until ring_release. False: none, or
- * the ring is broken or has ended. */
+/* Reads the next frame; its headers and pieces are in the reader, its bytes in the ring, until ring_release. False:
+ * the ring is empty, is broken or has ended. */
 bool ring_read(struct ring_reader *, struct frame *);
 void ring_release(struct ring_reader *);
 
 /* The prefix of the current frame's reference. Its bytes are the payload's first ones, whatever the writer's memory
  * holds by now: a receiver that chooses a buffer by them stores the same bytes into it.
  *
- * ring_prefix_covers returns true if all of `to`, from `offset` of the payload on, lies in it. ring_store_prefix stores
- * the part of `to` that does; false: memory of `to` is gone. */
+ * ring_prefix_covers returns true if the prefix has all of `to`, from `offset` of the payload on. ring_store_prefix
+ * stores the part of `to` that it has; false: memory of `to` is gone. */
 bool ring_prefix_covers(const struct ring_reader *, uint32_t offset, const struct iovec *to, uint32_t count);
 bool ring_store_prefix(const struct ring_reader *, uint32_t offset, const struct iovec *to, uint32_t count);
 
 /* Returns true if the reference of the current frame is still valid. Ask after copying. */
 bool ring_reference_holds(const struct ring_reader *);
 
-/* Of a broken ring: it looks empty from now on, and the writer is asked to mend it. Wake the writer. While no other
- * thread calls ring_waiting. */
+/* Makes a broken ring look empty from now on, and asks the writer to mend it. Wake the writer. No other thread may
+ * call ring_waiting meanwhile. */
 void ring_refuse(struct ring_reader *);
-/* Likewise, after ring_refuse. True: the writer has mended it, and frames are read again. Publish. */
+/* Ends what ring_refuse began, under its rules. True: the writer has mended the ring, frames can be read. Publish. */
 bool ring_resume(struct ring_reader *);
 
-/* Publishes the reader's place to the writer. True: it waits for room, wake it. */
+/* Publishes the reader's place to the writer. True: the writer waits for room, wake it. */
 bool ring_publish(struct ring_reader *);
 
 /* Reports to the writer that we have mapped the ring, and whether we can read its memory. */
 void ring_set_cma(struct ring_reader *, bool);
 
-/* Asks the writer for marks, or takes that back. */
+/* Asks the writer for marks, or withdraws the question. */
 void ring_want_mark(struct ring_reader *, bool);
 
 #endif

@@ -22,20 +22,20 @@ struct ring_shared {
     _Alignas(RING_LINE) _Atomic uint64_t head; /* by the reader */
     _Alignas(RING_LINE) atomic_uint waiting;   /* set by the writer, cleared by the reader */
     _Alignas(RING_LINE) atomic_uint epoch;     /* by the writer */
-    atomic_uint mended;                        /* by the writer: as many of `breaks` as it has answered */
-    _Atomic uint64_t mended_at;                /* by the writer: where the reader goes on after the last of them */
+    atomic_uint mended;                        /* by the writer: how many of `breaks` it has answered */
+    _Atomic uint64_t mended_at;                /* by the writer: where the reader continues after the last of them */
     _Alignas(RING_LINE) atomic_uint pull;      /* by the reader; 0: it has not mapped the ring */
-    atomic_uint wants_mark;                    /* by the reader: it looks here once it is marked (marks.h) */
-    atomic_uint breaks;                        /* by the reader: how often it has found what is no frame */
-    struct direct_seats seats;                 /* by the writer */
+    atomic_uint wants_mark;    /* by the reader: it looks at this ring only once it is marked (marks.h) */
+    atomic_uint breaks;        /* by the reader: how often it has found something that is not a frame */
+    struct direct_seats seats; /* by the writer */
 };
 
 _Static_assert(sizeof(struct ring_shared) <= RING_DATA, "it is one page");
 
 enum ring_frame_flags { RING_REFERENCE = 1, RING_END = 2, RING_PREFIXED = 4 };
 
-/* Then the headers; then, 8-aligned, the reference: room for the prefix, which is there if RING_PREFIXED says so, the
- * pieces and the epoch, in 32 bits; or the bytes. */
+/* The head of a frame. The headers follow it; then, 8-aligned, the reference: room for the prefix, which is valid if
+ * RING_PREFIXED is set, the pieces and the epoch, in 32 bits; or the bytes. */
 struct ring_frame {
     atomic_uint commit; /* length of all of it, a multiple of RING_LINE */
     uint16_t headers_length;

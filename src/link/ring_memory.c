@@ -74,7 +74,7 @@ int ring_create(struct ring *ring, uint32_t size, int *fd)
     return 0;
 }
 
-/* A file that could shrink, or that lies in a file system that may run out of space, would be a SIGBUS to come. */
+/* A file that could shrink, or is in a file system that may run out of space, would cause a SIGBUS later. */
 static bool is_safe(int fd, uint64_t *size)
 {
     struct stat status;

@@ -1,4 +1,4 @@
-/* A ring in which something is no frame, and frames that would be none. */
+/* Rings with something that is not a frame, and frames that the reader would not accept. */
 #include "link/ring.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static enum frame_sent write_number(struct ring_writer *writer, uint32_t number)
     return ring_write(writer, &frame, false);
 }
 
-/* Longer ones, written nevertheless, are no frames to the reader. */
+/* Longer frames are not frames to the reader if they are written nevertheless. */
 static void a_frame_that_is_too_long_is_not_written(void **state)
 {
     struct both both;
@@ -47,7 +47,7 @@ static void a_frame_that_is_too_long_is_not_written(void **state)
     free(bytes);
 }
 
-/* As in a process whose memory a stray store hits again and again. */
+/* Random stores hit the ring again and again, as in a process with a bug. */
 static void a_broken_ring_is_mended(void **state)
 {
     struct both both;
@@ -99,7 +99,7 @@ static void a_reader_goes_on_only_where_a_frame_can_begin(void **state)
     close_both(&both);
 }
 
-/* A writer that found no room before is woken by the place that the reader goes on from. */
+/* A writer that found no room before is woken by the place where the reader continues. */
 static void mending_makes_room(void **state)
 {
     struct both both;

@@ -61,8 +61,8 @@ static bool take_reference(struct ring_reader *reader, const struct ring_frame *
     return sum == head->payload_length;
 }
 
-/* Most headers lie within the first line: copying all that could be there in one go is cheaper than copying just
- * what is there. */
+/* Most headers are within the first line: copying all that could be there is cheaper than copying their exact
+ * length. */
 static void take_headers(struct ring_reader *reader, const uint8_t *from, uint32_t length)
 {
     enum { SHORT = RING_LINE - sizeof(struct ring_frame) };
@@ -112,7 +112,7 @@ static bool take_pieces(struct ring_reader *reader, const struct ring_frame *hea
            take_reference(reader, head, at + ring_reference_offset(head->headers_length));
 }
 
-/* Any frame, or the end, which is none; reads the head once more, and judges what it reads. */
+/* Takes any frame, or the end, which is not a frame; reads the head once more, and judges it. */
 cold static bool ring_read_take_slow(struct ring_reader *reader, const uint8_t *at, uint32_t length,
                                      struct frame *frame)
 {
@@ -132,7 +132,7 @@ cold static bool ring_read_take_slow(struct ring_reader *reader, const uint8_t *
     return true;
 }
 
-/* The usual one carries its bytes behind a BTH. */
+/* Takes a frame. The usual one has a BTH and carries its bytes. */
 static inline bool ring_read_take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
 {
     struct ring_frame head = read_head(at);
@@ -188,7 +188,7 @@ bool ring_store_prefix(const struct ring_reader *reader, uint32_t offset, const 
     return true;
 }
 
-/* The other half of ring_revoke: the copy comes before this load (the fence, and process_vm_readv is a system call). */
+/* The other half of ring_revoke: the copy is before this load (the fence, and process_vm_readv is a system call). */
 bool ring_reference_holds(const struct ring_reader *reader)
 {
 #ifndef LINK_FENCE_BY_EXCHANGE
@@ -197,8 +197,7 @@ bool ring_reference_holds(const struct ring_reader *reader)
     return atomic_load_explicit(&reader->ring.shared->epoch, memory_order_acquire) == reader->epoch;
 }
 
-/* The head has no meaning while a line of zeros stands in the place of the data. Positions that are equal have nothing
- * to publish. */
+/* The head has no meaning while a line of zeros replaces the data. Equal positions have nothing to publish. */
 void ring_refuse(struct ring_reader *reader)
 {
     static const _Alignas(RING_LINE) uint8_t empty[RING_LINE];

@@ -42,7 +42,7 @@ static void make_message(unsigned number, struct message *message)
         message->bytes[i] = (uint8_t)(start + i * 3 + (i >> 8));
 }
 
-/* In one piece or in two. */
+/* Writes a message, in one piece or in two. */
 static bool write_message(struct ring_writer *writer, const struct message *message)
 {
     uint32_t first = message->length % 2 ? message->length : message->length / 3, second = message->length - first;
@@ -295,7 +295,7 @@ static void mutated_heads_do_no_harm(void **state)
         broken += atomic_load(&both.reader.broken);
         close_both(&both);
     }
-    assert_true(broken > 1200); /* all except hits of the headers or the number that goes along */
+    assert_true(broken > 1200); /* all except hits of the headers or of frame->along */
 }
 
 static void references_that_do_not_add_up_break_the_ring(void **state)
@@ -311,7 +311,7 @@ static void references_that_do_not_add_up_break_the_ring(void **state)
     close_both(&both);
 }
 
-/* Found by ring_fuzz.c: the checks of an end were those of no payload at all. */
+/* Found by ring_fuzz.c: an end was checked as if it had no payload. */
 static void an_end_that_has_pieces_breaks_the_ring(void **state)
 {
     struct both both;
@@ -400,7 +400,7 @@ static void has_prefix(const struct ring_reader *reader, const uint8_t *expected
         }
 }
 
-/* Whatever pieces they lie in, and wherever in the ring; the writer's memory may change before the reader looks. */
+/* The prefix has the bytes of the time of writing, in whatever pieces; the writer's memory may change before a read. */
 static void a_reference_brings_the_first_bytes_of_then(void **state)
 {
     struct both both;
@@ -451,7 +451,7 @@ static void a_reference_without_its_first_bytes_is_one(void **state)
     guard_start();
     open_both(&both);
     bool opened = guard_begin_now();
-    for (uint32_t before = 0; before < RING_PREFIX; before++) { /* so many are there */
+    for (uint32_t before = 0; before < RING_PREFIX; before++) { /* the page before has `before` bytes */
         assert_true(refer_to(&both, pages + 4096 - before, 4000, 4000, 12));
         assert_true(ring_read(&both.reader, &got));
         assert_int_equal(got.payload.length, 4000);

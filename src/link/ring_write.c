@@ -18,7 +18,8 @@ void ring_write_start(struct ring_writer *writer, const struct ring *ring)
 static bool look_at_head(struct ring_writer *writer)
 {
     uint64_t head = atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
-    bool possible = writer->tail - head <= writer->ring.size; /* of a head behind the tail the difference is huge */
+    bool possible =
+        writer->tail - head <= writer->ring.size; /* if the head is beyond the tail, the difference is huge */
     if (possible)
         writer->limit = head + writer->ring.size;
     return possible;
@@ -59,9 +60,9 @@ bool ring_ask(struct ring_writer *writer)
     return has_room(writer, RING_FRAME_MAX);
 }
 
-/* The reader may have taken the flag back for room that we had found and used before we asked: it stored its head, we
- * looked, wrote and asked, and then it came to look for the flag. It found us awake and did not ring, so a thread that
- * is about to sleep asks again. The fence pairs with that of ring_publish, as in ring_ask. */
+/* The reader may have taken the flag back for room that we had found and used before we asked: it stored its head,
+ * we looked, wrote and asked, and then it looked for the flag. It found us awake and did not ring, so a thread that
+ * is about to sleep asks again. The fence pairs with the one in ring_publish, as in ring_ask. */
 bool ring_got_room(struct ring_writer *writer)
 {
     atomic_store_explicit(&writer->ring.shared->waiting, 1, memory_order_relaxed);
@@ -149,8 +150,8 @@ __attribute__((always_inline)) static inline void write_head(struct ring_frame *
     write_headers((uint8_t *)(to + 1), frame->headers, frame->headers_length);
 }
 
-/* False: *sent is the answer. Nothing is committed then, but the lines behind the one at tail may have been written to.
- * If the payload can't be copied from the sender, the packet is dropped; the link that it came by records the cause. */
+/* False: *sent is the answer. Nothing is committed then, but lines after the one at tail may have been written to.
+ * If the payload can't be copied from the sender, the packet is dropped; the link that brought it records why. */
 static bool write_bytes(struct ring_writer *writer, const struct payload *payload, uint8_t *to, enum frame_sent *sent)
 {
     bool pulls = payload->pull;
@@ -186,8 +187,8 @@ cold static enum frame_sent ring_write_slow(struct ring_writer *writer, const st
     return FRAME_SENT;
 }
 
-/* Most frames: one short piece of this process's memory, or none. False: nothing was sent, and ring_write_slow knows
- * what to do. */
+/* Writes most frames: at most one short piece, of this process's memory. False: nothing was sent, call
+ * ring_write_slow. */
 static inline bool write_short(struct ring_writer *writer, const struct frame *frame)
 {
     const struct payload *payload = &frame->payload;
@@ -224,8 +225,8 @@ bool ring_consumed(struct ring_writer *writer)
     return atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire) == tail;
 }
 
-/* A seqlock with the writer's memory as the data: the caller changes that memory after the return, so after the new
- * epoch became visible (the fence keeps stores to the memory behind the store of the epoch, and system calls such as
+/* A seqlock whose data is the writer's memory: the caller changes that memory after the return, so after the new
+ * epoch became visible (the fence keeps stores to the memory after the store of the epoch, and system calls such as
  * munmap can't overtake it either). The reader copies first and loads the epoch afterwards: if it copied anything of
  * the changed memory, it sees the new epoch and throws the copy away. */
 void ring_revoke(struct ring_writer *writer)
@@ -240,7 +241,7 @@ bool ring_is_refused(const struct ring_writer *writer)
     return breaks != atomic_load_explicit(&writer->mended, memory_order_relaxed);
 }
 
-/* Whatever lies in the data, no frame begins at the tail, and the lines behind it are cleared anew. The reader is not
+/* Whatever the data holds, no frame begins at the tail, and the lines after it are cleared anew. The reader is not
  * trusted with the number: if it counts up meanwhile, the next look sees that. */
 void ring_mend(struct ring_writer *writer)
 {

@@ -14,7 +14,7 @@ enum {
     SMALL_RING_SIZE = RING_SIZE_MIN,
     COPY_MAX = LINK_SEGMENT, /* up to here two copies through the ring beat one system call */
 };
-static const nanos insist_each = 50 * NANOS_MILLISECOND; /* a receiver that took nothing for so long is woken anew */
+static const nanos insist_each = 50 * NANOS_MILLISECOND; /* a receiver that took nothing for this long is woken again */
 
 struct shm {
     struct link link;
@@ -53,7 +53,6 @@ struct shm {
     struct ring_reader reader;
 };
 
-/* Under the sending lock. */
 static void hand_ring(struct shm *shm)
 {
     lock_assert_held(&shm->sending);
@@ -75,8 +74,8 @@ static void forget_memory(struct shm *shm)
     shm->memory = -1;
 }
 
-/* Under the sending lock. Goes on with handing over the ring; false: that is done. Whether the message was taken is
- * asked before whether the ring was mapped, as a receiver that takes it maps first. */
+/* Continues to hand over the ring; false: it is mapped. The inbox is looked at before the ring, as a receiver maps
+ * the ring before it ends its look. */
 static bool is_unattached(struct shm *shm)
 {
     lock_assert_held(&shm->sending);
@@ -112,8 +111,8 @@ cold static int call_attention(struct shm *shm, unsigned seen)
     return seen & ATTENTION_SLEEPING ? doorbell_wake(&shm->doorbell, seen) : 0;
 }
 
-/* After frames were written. The mark comes first: a receiver that is rung looks for it. 0 or errno, of the doorbell.
- */
+/* Wakes the receiver after frames were written. The mark is set first: a receiver that is rung looks for it. 0 or
+ * the doorbell's errno. */
 static int announce(struct shm *shm)
 {
     unsigned seen = doorbell_look(&shm->doorbell);
@@ -134,7 +133,7 @@ static int create_ring(struct shm *shm, struct ring *ring)
     return error;
 }
 
-/* False when there is no memory or descriptor for a ring just now; the next frame tries again. */
+/* False: memory or a descriptor for a ring is missing now; the next frame tries again. */
 cold static bool make_ring(struct shm *shm)
 {
     if (!atomic_exchange(&shm->host->asked, true)) /* the receiver tries to read as soon as it is handed the ring */
@@ -174,8 +173,8 @@ cold static bool is_hopeless(struct shm *shm)
     return shm->stall.hopeless;
 }
 
-/* wants_room is set before asking: a thread that goes to sleep and doesn't see it yet (shm_got_room) has said so before
- * we look at the reader's position for the last time, so either we see the room or the reader sees the sleeper. */
+/* wants_room is set before asking: a thread that falls asleep and doesn't see it yet (shm_got_room) said so before
+ * we look at the reader's position last, so either we see the room or the reader sees the sleeper. */
 static bool shm_ready(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -185,7 +184,7 @@ static bool shm_ready(struct link *link)
     return ring_ask(&shm->writer) || is_hopeless(shm);
 }
 
-/* The engines cut payloads so that none is. The work fails once its retries have run out. */
+/* Drops a frame longer than the ring carries (engines cut payloads to fit); the work fails when its retries run out. */
 cold static enum frame_sent drop_too_long(struct shm *shm)
 {
     atomic_store(&shm->link.error, 0);
@@ -218,9 +217,9 @@ static bool is_uncopyable(struct shm *shm, const struct iovec *to, uint32_t coun
 /* Reads the sender's memory.
  *
  * This process may have lost the right to read the other: it has another user, or a filter of system calls. Or the
- * kernel can't copy the memory. Said before the refusal leaves, so the sender finds it with that. It is for good,
- * although another thread may have the right, and it may come back: the refused payload is sent anew in packets, whose
- * numbers would be those of older references. */
+ * kernel can't copy the memory. The ring says so before the refusal leaves, so the sender knows it by then. It is
+ * for good, although another thread may have the right, and the right may return: the refused payload is sent again
+ * in packets, with numbers that older references had. */
 static bool pull_rest(struct shm *shm, const struct payload *payload, uint32_t offset, const struct iovec *to,
                       uint32_t count)
 {
@@ -273,7 +272,7 @@ cold static void publish(struct shm *shm)
         bell_refused(shm);
 }
 
-/* In a long batch the writer need not wait for its end. */
+/* Publishes the place in a long batch too: the writer need not wait for its end. */
 void shm_release(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -308,8 +307,8 @@ static bool shm_can_reference(struct link *link)
     return is_writing(shm) && ring_has_cma(&shm->writer);
 }
 
-/* Unknown until the peer's first packet: returns true; packets behind the first wait for its answer, which settles it.
- * A peer that can't read us is taken for one that we can't read: nearly always both hold. */
+/* Returns true until the peer's first packet: packets after our first wait for its answer, which decides. A peer
+ * that can't read us counts as one that we can't read: nearly always both hold. */
 bool shm_can_direct(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -317,8 +316,8 @@ bool shm_can_direct(struct link *link)
            (atomic_load_explicit(&shm->learnt, memory_order_relaxed) && shm_can_reference(link));
 }
 
-/* Only a peer that has mapped the ring sees our seats, and it says so in the ring (ring_attached). Flattened, as the
- * system call clears the processor's knowledge of its callers: each return behind it is mispredicted. */
+/* Only a peer that has mapped the ring sees our seats, and it reports that in the ring (ring_attached). Flattened,
+ * as a system call clears the processor's predictions of returns: each return after it is mispredicted. */
 __attribute__((flatten)) bool shm_direct(struct link *link, const struct direct_access *access)
 {
     struct shm *shm = (struct shm *)link;
@@ -415,8 +414,8 @@ int shm_open_loopback(struct link **link, struct shm_common *host, const struct 
     return 0;
 }
 
-/* At any attention, as no process looks for that before it sleeps. One that polls reads the message, too, and lets its
- * helper see to the link. */
+/* Sends a message whatever the attention is, as no process looks for a mended ring before it sleeps. A process that
+ * polls reads the message, too, and its helper sees to the link. */
 static void ask_to_look(struct shm *shm)
 {
     if (!doorbell_insist(&shm->doorbell))
@@ -432,7 +431,6 @@ void shm_refuse(struct link *link)
     ask_to_look(shm);
 }
 
-/* Under the sending lock. */
 static void mend(struct shm *shm)
 {
     lock_assert_held(&shm->sending);
@@ -474,7 +472,6 @@ int shm_retry(struct link *link)
     return error;
 }
 
-/* Under the sending lock. */
 static nanos stalled_for(struct shm *shm, nanos now)
 {
     lock_assert_held(&shm->sending);
@@ -487,7 +484,7 @@ static nanos stalled_for(struct shm *shm, nanos now)
     return nanos_since(shm->stall.since, now);
 }
 
-/* Under the sending lock. One message at a time: a receiver that is stopped must not be left with thousands. */
+/* Sends one message at a time: a receiver that is stopped must not be left with thousands. */
 static void insist(struct shm *shm, nanos now)
 {
     lock_assert_held(&shm->sending);

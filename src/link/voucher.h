@@ -2,10 +2,10 @@
  * number, and the kernel puts FUTEX_OWNER_DIED in its place when the thread ends, in any way (return, exit, signal,
  * exec), before the process's memory or number can be another's.
  *
- * That is the kernel's list of robust futexes, used without a mutex: pthread's robust mutexes keep pointers of their
- * process beside the word, and a process that can write those chooses where the other writes. Here only the word is
- * shared; the list is in private memory. While the thread vouches, the kernel does not see robust mutexes of pthread
- * that it holds: it must take none. */
+ * The kernel's list of robust futexes does this, used without a mutex: pthread's robust mutexes keep pointers of
+ * their process beside the word, and a process that can write those chooses where the other writes. Here only the
+ * word is shared; the list is in private memory. While the thread vouches, the kernel does not see robust mutexes of
+ * pthread that it holds: it must not take any. */
 #ifndef LINK_VOUCHER_H
 #define LINK_VOUCHER_H
 
@@ -17,7 +17,7 @@
 struct voucher {
     atomic_uint *word; /* NULL: the thread does not vouch */
     struct robust_list entry;
-    struct robust_list_head list, *before; /* the thread's own, and that of pthread */
+    struct robust_list_head list, *before; /* the thread's own, and pthread's */
     size_t before_size;
 };
 
@@ -25,7 +25,7 @@ struct voucher {
  * the word stays 0, the number of no thread. The word stays mapped meanwhile, and the voucher is not moved. */
 int voucher_take(struct voucher *, atomic_uint *word);
 
-/* By the same thread. Does nothing for one that does not vouch. */
+/* Ends the vouching; called by the same thread. Does nothing for one that does not vouch. */
 void voucher_give_back(struct voucher *);
 
 /* Returns true if a thread vouches by this word, which may be another process's. */

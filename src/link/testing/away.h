@@ -1,4 +1,4 @@
-/* For tests of ports: a network namespace of the process, whose loopback interface is up. */
+/* A network namespace of the process, for tests of ports, whose loopback interface is up. */
 #ifndef LINK_TESTING_AWAY_H
 #define LINK_TESTING_AWAY_H
 

@@ -1,4 +1,4 @@
-/* Time, or a deed, between each look into what a process publishes and the step behind it: of a program that is linked
+/* Time, or a deed, between each look into what a process publishes and the next step, in a program that is linked
  * with --wrap=published_permits and --wrap=published_place (link/published.h). */
 #ifndef LINK_TESTING_DAWDLE_H
 #define LINK_TESTING_DAWDLE_H
@@ -10,10 +10,10 @@
 #include "link/published.h"
 
 static bool dawdles;
-static void (*meanwhile)(void); /* once, between looking into the tables and the next step, */
-static unsigned meanwhile_at;   /* for the look of this number from now on */
+static void (*meanwhile)(void); /* called once, between a look into the tables and the next step */
+static unsigned meanwhile_at;   /* at the look of this number, counted from now */
 
-/* Between such a look and the copy lie some nanoseconds, in which nothing would ever happen. */
+/* Makes the time between a look and the copy longer: in some nanoseconds nothing would ever happen. */
 static bool dawdle_behind(bool answer)
 {
     static unsigned asked;

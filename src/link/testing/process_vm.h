@@ -1,4 +1,4 @@
-/* For tests of code that reads or writes the memory of another process, and of code that vouches for one. */
+/* Conditions of tests of code that reads or writes the memory of another process, or vouches for one. */
 #ifndef LINK_TESTING_PROCESS_VM_H
 #define LINK_TESTING_PROCESS_VM_H
 
@@ -8,8 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Skips the test where there is no process_vm_readv: under qemu-user, or where seccomp refuses it. The tests would wait
- * for a transfer that never happens. */
+/* Skips the test where process_vm_readv does not work: under qemu-user, or where seccomp refuses it. The tests would
+ * wait for a transfer that never happens. */
 static inline void need_process_vm(void)
 {
     char from = 1, to = 0;

@@ -1,5 +1,5 @@
-/* Measures the rings: two processes, pinned to two processors, beside the least that the machine needs: one cache line
- * that goes back and forth. Not a test; run it by hand: ring_bench [rounds]. */
+/* Measures the rings: two processes, pinned to two processors, beside the least that the machine needs: one cache
+ * line that moves back and forth. Not a test; run it by hand: ring_bench [rounds]. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -153,7 +153,7 @@ static void connect_sides(struct side *side, const char *directory)
     await_frames(side, 1);
 }
 
-/* Both sides come here together; without it one could still be in the round before. */
+/* Waits until both sides are here; else one could still be in the round before. */
 static void meet(struct side *side)
 {
     static unsigned meetings;

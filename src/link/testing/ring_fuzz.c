@@ -1,8 +1,8 @@
-/* libFuzzer: the two sides of a ring, each with another that writes what it likes into the shared memory: whole frames,
- * frames that almost are some, single words, positions; between the steps of the reader and of the writer, and (inputs
- * that begin so) meanwhile, from another thread. For all inputs, the reader returns frames that keep their own limits
- * and lie in the ring, it goes on only from frame to frame, and nonsense ends it for good; the writer writes to the
- * ring and nowhere else, and promises no room that it does not have. */
+/* libFuzzer: the two sides of a ring, each with another that writes what it likes into the shared memory: whole
+ * frames, almost frames, single words, positions; between the steps of the reader and of the writer, and (inputs
+ * with such a first byte) meanwhile, from another thread. For all inputs, the reader returns frames that keep their
+ * own limits and are in the ring, it advances only from frame to frame, and nonsense ends it for good; the writer
+ * writes to the ring and nowhere else, and promises no room that it does not have. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct poke {
     uint8_t bytes[POKE_LONGEST];
 };
 
-/* One ring each way round: `reader` is ours of a ring that the attacker writes; `writer` ours of one that it reads. */
+/* The two directions: `reader` is ours, of a ring that the attacker writes; `writer` of one that the attacker reads. */
 static struct bench {
     struct ring forged, read_only, answered;
     struct ring_reader reader;
@@ -102,7 +102,7 @@ static uint32_t right_length(const struct ring_frame *frame)
                                          : ring_bytes_frame(frame->headers_length, frame->payload_length);
 }
 
-/* A head where the reader comes next, with or without the length that fits it. */
+/* Forges a head where the reader reads next, with or without the length that fits it. */
 static void forge_frame(void)
 {
     struct ring_frame frame;
@@ -279,7 +279,7 @@ static void race(void)
         ring_publish(&bench.reader);
         if (bench.reader.broken)
             mend();
-        if (bench.reader.broken) /* so that it goes on */
+        if (bench.reader.broken) /* start again */
             ring_read_start(&bench.reader, &bench.read_only);
     }
     atomic_store(&bench.racing, false);

@@ -1,4 +1,4 @@
-/* For tests of a port: on the loopback interface of a private network namespace, to which it sends what it receives. */
+/* A port for tests: on the loopback interface of a private network namespace, to which it sends what it receives. */
 #ifndef LINK_TESTING_UDP_ROOM_H
 #define LINK_TESTING_UDP_ROOM_H
 
@@ -11,10 +11,10 @@ enum { LARGEST = 4096, KEPT = 256 };
 static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, ipv6[16] = {[15] = 1};
 static const uint8_t ipv4_other[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};
 
-/* The sends of the link: sendmsg and recvmsg stand in place of the C library's. */
+/* The sends of the link: sendmsg and recvmsg replace the C library's. */
 struct room_sends {
-    bool no_room;    /* sockets have none */
-    bool no_copies;  /* the kernel returns none of what was sent */
+    bool no_room;    /* sockets have no room */
+    bool no_copies;  /* the kernel returns no copies of what was sent */
     bool no_cutting; /* the interface can't cut up what is sent together */
     int next_error;  /* of the next send, once */
     int last_used;   /* the socket of the last send */
@@ -44,16 +44,16 @@ int room_tear_down(void **state);
 uint8_t room_pattern(uint32_t psn, uint32_t offset);
 bool room_take(void *room, const struct udp_arrival *);
 void room_drop(void *room, const struct udp_refusal *);
-/* Receives until so many have come, in all. */
+/* Receives until `count` have arrived in all. */
 void room_receive(struct room *, unsigned count);
-/* Receives until so many datagrams were dropped, or for long nothing comes. */
+/* Receives until `drops` datagrams were dropped, or nothing arrives for long. */
 void room_receive_drops(struct room *, unsigned drops);
 
 struct link *room_connect(struct room *, const uint8_t gid[16], uint32_t flow);
-/* Without asking for room, as for a datagram that is alone between begin and end. */
+/* Sends without asking for room, as for a datagram that is alone between begin and end. */
 void room_push(struct link *, uint32_t psn, uint32_t length);
 void room_send(struct link *, uint32_t psn, uint32_t length);
-/* By itself, of 100 bytes. */
+/* Sends a datagram of 100 bytes by itself. */
 void room_send_one(struct link *, uint32_t psn);
 
 #endif

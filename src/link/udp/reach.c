@@ -73,13 +73,13 @@ static void read_hop_limit(const struct netlink_response *answer, struct reach *
         reach->hop_limit = (uint8_t)limit;
 }
 
-/* Only what says that no packet gets there is an answer; all else is no reason to refuse. */
+/* Only an error that says that no packet gets there is an answer; no other error is a reason to refuse. */
 static int verdict_of(int error)
 {
     return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES ? error : 0;
 }
 
-/* 0, and what to go to first; `over` is the interface, 0: it ends here. */
+/* 0, and the first neighbour; `over` is the interface, 0: it ends here. */
 static int ask_route(int fd, const struct way *way, struct reach *reach, unsigned *over)
 {
     struct netlink_request request;
@@ -204,7 +204,7 @@ static int ask_with(int netlink, int udp, const struct way *way, struct reach *r
     return EAGAIN;
 }
 
-/* Without a socket nothing is known, which refuses nothing. */
+/* If no socket can be had, nothing is known, and nothing is refused. */
 int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destination[16], struct reach *reach)
 {
     struct way way = {interface, !grh_is_ipv4(destination), source, destination};

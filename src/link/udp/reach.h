@@ -1,6 +1,6 @@
-/* The way to an address of another host, as this host's kernel knows it: its route, and the neighbour that packets go
- * to first. A kernel asks for both before it connects a queue pair of RoCE or resolves an address. Needs no privilege;
- * any thread, in the network namespace of the device's interface. */
+/* The way to an address of another host, as this host's kernel knows it: its route, and the neighbour that gets the
+ * packets first. A kernel asks for both before it connects a queue pair of RoCE or resolves an address. Needs no
+ * privilege; any thread, in the network namespace of the device's interface. */
 #ifndef LINK_UDP_REACH_H
 #define LINK_UDP_REACH_H
 
@@ -10,17 +10,17 @@
 
 struct reach {
     uint8_t hop_limit;    /* of the route; 0: not known */
-    uint8_t neighbor[16]; /* as a GID: the destination, or the router on the way to it; zero: none is needed */
+    uint8_t neighbor[16]; /* as a GID: the destination, or the router on the way to it; zero: no neighbour is needed */
 };
 
-/* From the interface of this index, from the address `source` to `destination` (GIDs).
+/* Asks for the way from the interface of this index, from the address `source` to `destination` (GIDs).
  *
- * 0: the neighbour is known, or none is needed, or this kernel does not report it. EAGAIN: it is not known yet; the
+ * 0: the neighbour is known, or not needed, or this kernel does not report it. EAGAIN: it is not known yet; the
  * kernel has been made to ask for it, by an empty datagram to UDP port 9 that no router passes on, so ask again soon.
  * ENETUNREACH, EHOSTUNREACH, EACCES: the route says so. */
 int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destination[16], struct reach *);
 
-/* Asks until the neighbour is known, for at most so long; then ETIMEDOUT. Blocks: under no lock. */
+/* Asks until the neighbour is known, for at most `patience`; then ETIMEDOUT. Blocks: call it under no lock. */
 int reach_wait(unsigned interface, const uint8_t source[16], const uint8_t destination[16], nanos patience,
                struct reach *);
 

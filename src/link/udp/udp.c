@@ -12,7 +12,7 @@
 #include "base/uncancelled.h"
 #include "link/udp/udp_state.h"
 
-/* One for datagrams to any address. */
+/* Makes a socket for datagrams to any address. */
 static int make_receiving(const struct udp_port *port, bool ipv6)
 {
     union udp_address any = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};

@@ -70,7 +70,7 @@ static bool send_trial(int fd, const struct trial *trial)
     return sendmsg(fd, &trial->message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)trial->piece.iov_len;
 }
 
-/* One datagram, of which the kernel returns a copy. */
+/* Sends one datagram, and makes the kernel return a copy. */
 static bool send_copied(int fd, const struct sockaddr_in *to)
 {
     static const uint32_t want = SOF_TIMESTAMPING_TX_SCHED;
@@ -90,7 +90,7 @@ static bool send_batch(int fd, const struct sockaddr_in *to)
     return send_trial(fd, &trial);
 }
 
-/* A copy ends with the IPv4 header, the UDP header and the bytes; the header of the interface's kind lies before. */
+/* A copy is the header of the interface's kind, the IPv4 header, the UDP header and the bytes. */
 static bool is_copy(const uint8_t *end, size_t length, const struct sockaddr_in *to)
 {
     const uint8_t *udp = end - TRIAL - UDP_HEADER;
@@ -183,7 +183,7 @@ static bool connect_flow(struct udp_flow *flow, const struct udp_link *link)
     return learned;
 }
 
-/* The port that it is bound to stays. Links that leave the hops to the kernel's route must not get those of another. */
+/* Disconnects the socket; it keeps its port. A link whose hops are the route's must not get another link's. */
 static void disconnect_flow(struct udp_flow *flow, bool ipv6)
 {
     struct sockaddr none = {.sa_family = AF_UNSPEC};

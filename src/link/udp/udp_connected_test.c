@@ -54,7 +54,7 @@ static void check_next(int wire)
     assert_int_equal(datagram_decode(&route, bytes + 28, (size_t)length - 28, &packet, &piece), WIRE_FINE);
 }
 
-/* One datagram by itself, again and again. */
+/* Sends one datagram by itself, `times` times. */
 static void send_alone(struct link *link, struct room *room, unsigned times)
 {
     unsigned before = room->count;
@@ -182,7 +182,7 @@ static void a_link_that_ends_leaves_no_connection(void **state)
     link->operations->close(link);
 }
 
-/* The batch is the next send of the connected socket, the datagram behind it the one after that. */
+/* The batch is the next send of the connected socket, the datagram that waits is the one after that. */
 static void what_waits_behind_a_batch_of_a_connected_socket_has_its_identification(void **state)
 {
     struct room *room = *state;
@@ -239,7 +239,7 @@ static void without_copies_the_socket_is_not_connected(void **state)
     link->operations->close(link);
 }
 
-/* Of UDP port 4791 in this namespace. */
+/* Counts the connected sockets of UDP port 4791 in this namespace. */
 static unsigned count_connected(const char *list)
 {
     unsigned count = 0, local, remote;

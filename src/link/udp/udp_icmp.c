@@ -42,7 +42,7 @@ void udp_icmp_add(struct udp_icmp *answers, int fd, bool ipv6)
 
 /* --- one answer */
 
-/* False: it is no address of this IP version. */
+/* False: the address is not of this IP version. */
 static bool read_gid(const union icmp_address *address, size_t size, bool ipv6, uint8_t gid[16])
 {
     if (size < (ipv6 ? sizeof address->ipv6 : sizeof address->ipv4) ||
@@ -55,7 +55,7 @@ static bool read_gid(const union icmp_address *address, size_t size, bool ipv6, 
     return true;
 }
 
-/* The error, and behind it the address of the host that answered. */
+/* Reads the error, and after it the address of the host that answered. */
 static bool read_error(struct cmsghdr *control, struct udp_icmp_error *answer)
 {
     struct {

@@ -1,8 +1,8 @@
 /* The answers of hosts and routers to datagrams of a port (ICMP): the kernel puts them into the error queue of the
  * socket that sent (IP_RECVERR). For each of the latest few destinations the last answer is kept.
  *
- * Any host may forge such an answer, so it explains a failure and causes none. Thread-safe, under any lock but the
- * innermost. */
+ * Any host may forge such an answer, so it explains a failure and never causes one. Thread-safe, under any lock but
+ * the innermost. */
 #ifndef LINK_UDP_UDP_ICMP_H
 #define LINK_UDP_UDP_ICMP_H
 
@@ -17,16 +17,16 @@
 enum { UDP_ICMP_KEPT = 16, UDP_ICMP_SOCKETS = 18, UDP_ICMP_TEXT = 192 };
 
 struct udp_icmp_error {
-    uint8_t destination[16], from[16]; /* GIDs: where the datagram went, and the host that answered */
+    uint8_t destination[16], from[16]; /* GIDs: the datagram's destination, and the host that answered */
     bool ipv6;
     uint8_t type, code; /* of ICMP, or of ICMPv6 */
-    uint32_t mtu;       /* where the datagram was too long */
-    nanos at;           /* when it was read; 0: there is none */
+    uint32_t mtu;       /* of the path, where the datagram was too long */
+    nanos at;           /* when it was read; 0: no answer */
 };
 
 struct udp_icmp {
     struct lock lock;
-    int sockets[UDP_ICMP_SOCKETS]; /* that the answers come to */
+    int sockets[UDP_ICMP_SOCKETS]; /* whose error queues get the answers */
     unsigned count;
     struct udp_icmp_error kept[UDP_ICMP_KEPT];
     unsigned next; /* the next to be replaced */
@@ -34,7 +34,7 @@ struct udp_icmp {
 
 void udp_icmp_initialize(struct udp_icmp *);
 
-/* From now on the kernel keeps the answers to datagrams of this socket. */
+/* Makes the kernel keep the answers to datagrams of this socket. */
 void udp_icmp_add(struct udp_icmp *, int fd, bool ipv6);
 
 /* Empties the error queue of a socket, or of all. True: something was there. Never blocks; changes errno. */
@@ -49,10 +49,10 @@ void udp_icmp_release(struct udp_icmp *);
 /* The last answer for this destination, if it was read after `since`. */
 bool udp_icmp_find(struct udp_icmp *, const uint8_t destination[16], nanos since, struct udp_icmp_error *);
 
-/* Decodes a message of an error queue; false: it did not come by ICMP. */
+/* Decodes a message of an error queue; false: it is not of ICMP. */
 bool udp_icmp_read(struct msghdr *, struct udp_icmp_error *);
 
-/* In words: "10.77.0.1 answered (ICMP): port unreachable, ...". */
+/* Writes an answer in words: "10.77.0.1 answered (ICMP): port unreachable, ...". */
 void udp_icmp_write(const struct udp_icmp_error *, char text[UDP_ICMP_TEXT]);
 
 nanos udp_icmp_now(void);

@@ -1,5 +1,5 @@
-/* Answers by ICMP as an error queue has them, made by hand: those of a kernel and of a forger. And those of the
- * loopback interface of a private network namespace. */
+/* Answers by ICMP as an error queue has them, made by hand: a kernel's and a forger's. Then answers of the loopback
+ * interface of a private network namespace. */
 #include "link/udp/udp_icmp.h"
 
 #include <setjmp.h>
@@ -200,7 +200,7 @@ static void the_next_arrives(struct link *link)
     udp_close(port);
 }
 
-/* Nothing receives there, so the kernel answers at once. The answer stands in the socket's error queue, where it must
+/* Nothing receives there, so the kernel answers at once. The answer is in the socket's error queue, where it must
  * neither cost the next datagrams nor wake a sleeper for ever. */
 static void an_answer_is_kept_and_costs_no_datagram(void **state)
 {

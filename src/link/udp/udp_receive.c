@@ -1,5 +1,5 @@
-/* Receiving: several messages a system call, each of which may be many datagrams that the kernel has joined (UDP_GRO).
- */
+/* Receiving: several messages with each system call; each may be many datagrams that the kernel has joined
+ * (UDP_GRO). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -200,7 +200,7 @@ static void take_message(struct udp_port *port, struct receiver *receiver, struc
     note_sender(port, &header.route, receiver->wanted);
 }
 
-/* Receives up to so many messages; how many there were. */
+/* Receives up to `wanted` messages; returns how many there were. */
 static int receive_some(struct udp_port *port, int fd, struct receiver *receiver, int wanted)
 {
     struct udp_buffers *buffers = port->buffers;
@@ -212,9 +212,9 @@ static int receive_some(struct udp_port *port, int fd, struct receiver *receiver
     return count;
 }
 
-/* Empties a socket, up to the budget. Long messages come one by one, as the processor's cache keeps one of them between
- * the kernel's copy and ours. Where nothing came the last time, one is asked for and no more: to find that there is no
- * second costs as much as to receive one, and what there is is found the next time. */
+/* Empties a socket, up to the budget. Long messages are received one by one, as the processor's cache keeps one of
+ * them between the kernel's copy and ours. After a call that found nothing, only one message is asked for: a look
+ * for a second that is not there costs as much as to receive one, and the next call finds the rest. */
 static void receive_from(struct udp_port *port, int fd, struct receiver *receiver, unsigned budget)
 {
     int wanted = port->wanted;

@@ -43,9 +43,9 @@ static uint16_t bind_somewhere(int fd, bool ipv6)
     return 0;
 }
 
-/* The DF bit, with which an unconnected socket sends identification 0, is the one that the ICRC is computed with.
- * Members on this host get multicasts through shared memory, so none come back. EPOLLOUT is armed only while the socket
- * is full: otherwise each sent datagram would wake a waiting thread. */
+/* An unconnected socket sets the DF bit and sends identification 0, as the ICRC is computed with both. Members on
+ * this host get multicasts through shared memory, so the kernel must not loop them back. EPOLLOUT is armed only
+ * while the socket is full: otherwise each sent datagram would wake a waiting thread. */
 static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
 {
     struct epoll_event nothing = {.events = EPOLLET, .data.fd = -1};
@@ -114,7 +114,7 @@ static void describe_source(struct control *control, const struct udp_link *link
     }
 }
 
-/* Without a limit of ours the kernel takes that of its route; to a group it would be 1. */
+/* If the link has no hop limit, the kernel uses its route's; to a group it would be 1. */
 static void describe_hops(struct control *control, const struct udp_link *link)
 {
     int hops = link->route.hop_limit;
@@ -224,7 +224,7 @@ static int udp_send_again(const struct udp_flow *flow, const struct msghdr *mess
     return error;
 }
 
-/* After an error the identification of the next send is not certain. */
+/* The identification of the next send is not certain after an error. */
 static void note_left(struct udp_flow *flow, bool failed)
 {
     if (unlikely(failed))
@@ -273,7 +273,7 @@ static bool udp_send_batch(struct udp_flow *flow)
     return true;
 }
 
-/* The datagram that waits behind the batch, which has left, becomes the next one. */
+/* Makes the datagram that waits the next batch, once the batch before it has left. */
 static bool take_waiting(struct udp_flow *flow)
 {
     uint32_t length = flow->waiting.length;
@@ -336,7 +336,7 @@ static void udp_end(struct link *link)
     lock_release(&flow->lock);
 }
 
-/* None that joins is longer than the first. */
+/* Returns true if another datagram might not fit: each that joins is at most as long as the first. */
 static bool is_full(const struct udp_flow *flow, const struct udp_port *port)
 {
     return flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) || flow->used + flow->segment > UDP_BATCH;
@@ -391,7 +391,7 @@ static void join_batch(struct udp_flow *flow, const struct udp_link *udp, uint32
     flow->count++;
 }
 
-/* Segments of one send have identifications that count up from that of the send. One that waits is the next send. */
+/* The segments of one send have identifications that count up. A datagram that waits is the next send. */
 static uint16_t identification_of(const struct udp_flow *flow, const struct udp_link *udp, bool waits)
 {
     if (waits)
@@ -400,7 +400,7 @@ static uint16_t identification_of(const struct udp_flow *flow, const struct udp_
 }
 
 /* The caller's check covered the socket, not whether this datagram joins the pending batch: if it does not, and the
- * batch can't leave, it waits behind it. */
+ * batch can't leave, the datagram waits. */
 static enum frame_sent udp_send(struct link *link, const struct frame *frame)
 {
     struct udp_link *udp = udp_of(link);
@@ -463,7 +463,7 @@ static void forget_batch(struct udp_flow *flow, const struct udp_link *udp)
     lock_release(&flow->lock);
 }
 
-/* A batch that waits must not outlive the route it goes by, nor one in a flow that the link was rerouted from. */
+/* A waiting batch must not outlive its link, whose route it uses, even in a flow that the link was rerouted from. */
 static void udp_close_link(struct link *link)
 {
     struct udp_link *udp = udp_of(link);

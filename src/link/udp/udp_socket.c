@@ -71,7 +71,7 @@ static void ignore_groups_of_others(int fd, bool ipv6)
         set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
-/* Shared with the other processes of the user on this interface, each of which gets a part of the datagrams. */
+/* Binds a socket that other processes of the user share on this interface: each gets a part of the datagrams. */
 static bool bind_shared(int fd, const struct udp_port *port, const union udp_address *here)
 {
     return set(fd, SOL_SOCKET, SO_REUSEPORT, on) &&
@@ -79,8 +79,8 @@ static bool bind_shared(int fd, const struct udp_port *port, const union udp_add
            !bind(fd, &here->any, udp_address_length(here));
 }
 
-/* On a port that no socket has. A process that comes later may bind there, but is not in one group with this socket,
- * which joined none when it was bound; and then all is for the other, as an interface counts. */
+/* Binds to the port if no socket has it. A process that starts later may bind there, but is not in one group with
+ * this socket, which joined no group when it was bound; the other then gets everything, as a bound interface counts. */
 static bool bind_last(int fd, const union udp_address *here)
 {
     return !bind(fd, &here->any, udp_address_length(here)) && set(fd, SOL_SOCKET, SO_REUSEPORT, on);

@@ -1,7 +1,7 @@
 /* The members of a port; for udp*.c only.
  *
  * Locks: a flow's lock is taken from a link's begin to its end; the port's lock inside it or alone. Receiving needs
- * none: there is one caller. */
+ * no lock: it has one caller. */
 #ifndef LINK_UDP_UDP_STATE_H
 #define LINK_UDP_UDP_STATE_H
 
@@ -19,14 +19,14 @@
 enum {
     UDP_FAMILIES = 2,      /* IPv4, IPv6 */
     UDP_FLOWS = 8,         /* sending sockets for each, for queue pairs */
-    UDP_APART = UDP_FLOWS, /* and one for datagrams of no queue pair */
+    UDP_APART = UDP_FLOWS, /* one more, for datagrams of no queue pair */
     UDP_SENDING,
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
     UDP_DATAGRAM = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
     UDP_PREFERRED = 32,  /* senders whose datagrams have a separate socket */
     UDP_RECEIVES = 8,    /* messages of one recvmmsg */
-    UDP_RECEIVE = 65536, /* bytes of each: many datagrams that the kernel has joined (UDP_GRO) */
+    UDP_RECEIVE = 65536, /* bytes of each message: many datagrams that the kernel has joined (UDP_GRO) */
     UDP_GUESSES = 16,
     UDP_ECN_CAPABLE = 2, /* routers may mark our packets instead of dropping them (ECN) */
 };
@@ -39,40 +39,40 @@ union udp_address {
 
 struct udp_link;
 
-/* A sending socket and the datagrams that wait to leave together. All have the same route and, but for the last, the
+/* A sending socket and the datagrams that wait to leave together. All have the same route and, except the last, the
  * same length. */
 struct udp_flow {
     int fd; /* -1: not made yet */
     uint16_t source_port;
     struct lock lock;
     const struct udp_link *link; /* whose datagrams are in the batch */
-    uint8_t *bytes;              /* UDP_BATCH, and behind them UDP_DATAGRAM for the one that waits */
+    uint8_t *bytes;              /* UDP_BATCH, then UDP_DATAGRAM for the one that waits */
     uint32_t used, count, segment;
     bool closed; /* a shorter datagram is the last */
     /* udp_connected.c: */
-    const struct udp_link *connected; /* whose destination the socket is connected to; NULL: none */
+    const struct udp_link *connected; /* whose destination the socket is connected to; or NULL */
     uint16_t next;                    /* the identification of the next send; not connected: 0 */
-    const struct udp_link *last;      /* that began a batch, */
-    uint32_t streak, threshold;       /* so many in a row, and how many it takes until the socket is connected */
+    const struct udp_link *last;      /* the link that began the last batch */
+    uint32_t streak, threshold;       /* its batches in a row, and after how many the socket is connected */
     /* udp_send.c: */
-    bool stuck;  /* the socket has no room, the batch waits, */
-    bool awaits; /* and the port's descriptor says when it has some: once, and then udp_flush_stuck comes */
-    struct {     /* a datagram that was promised room and does not join the batch, which is stuck: the next batch */
+    bool stuck;  /* the socket has no room, the batch waits */
+    bool awaits; /* the port's descriptor reports room, once; then udp_flush_stuck is called */
+    struct {     /* a datagram that was promised room but can't join the batch, which is stuck: the next batch */
         const struct udp_link *link;
-        uint32_t length; /* 0: there is none */
+        uint32_t length; /* 0: no datagram waits */
     } waiting;
 };
 
 /* A socket that is connected to a sender, which the kernel prefers to those that are not. */
 struct udp_preferred {
-    int fd; /* -1: none */
+    int fd; /* -1: not in use */
     uint8_t source[16], destination[16];
     uint16_t source_port;
 };
 
 struct udp_group;
 
-/* A sender whose messages come in a row, and how many have. */
+/* A sender with several messages in a row, and their number. */
 struct udp_steady {
     uint8_t source[16];
     uint16_t source_port;
@@ -85,13 +85,13 @@ struct udp_guess {
 };
 
 struct udp_port {
-    char interface[IF_NAMESIZE]; /* that receiving sockets are bound to; empty: none (udp_open_last) */
+    char interface[IF_NAMESIZE]; /* that receiving sockets are bound to; empty: of udp_open_last */
     unsigned index;              /* of the interface */
     int epoll;
-    int kept; /* the owner's listening socket, closed with ours; -1: none */
+    int kept; /* the owner's listening socket, closed with ours; or -1 */
     int receiving[UDP_FAMILIES];
-    int hot;             /* the socket where something came last; -1: none */
-    unsigned hot_rounds; /* for which only it was looked at */
+    int hot;             /* the socket that received last; or -1 */
+    unsigned hot_rounds; /* rounds in which only `hot` was looked at */
     atomic_bool woken;   /* a thread was woken, for any socket (udp_woken) */
     int wanted;          /* messages to ask a socket for next; 0: one, as the last look found nothing */
     struct udp_steady steady;
@@ -105,7 +105,7 @@ struct udp_port {
     atomic_bool abandoned;
     atomic_bool no_segments; /* the interface refuses UDP_SEGMENT: datagrams go one by one */
     struct udp_buffers *buffers;
-    struct udp_icmp icmp; /* to what the flows sent */
+    struct udp_icmp icmp; /* answers to what the flows sent */
 };
 _Static_assert(UDP_FAMILIES *UDP_SENDING == UDP_ICMP_SOCKETS, "a place for each sending socket");
 
@@ -119,8 +119,8 @@ struct udp_link {
     bool ipv6, multicast;
 };
 
-/* udp_socket.c: a socket address for the GID; a receiving socket that is bound to an address, not yet watched (-1 and
- * errno); from now on udp_receive reads it. */
+/* udp_socket.c: udp_put_address makes a socket address for the GID; udp_make_receiving a receiving socket that is
+ * bound to an address, not yet watched (-1 and errno); udp_watch lets udp_receive read it. */
 void udp_put_address(const struct udp_port *, union udp_address *, const uint8_t gid[16], uint16_t port);
 int udp_make_receiving(const struct udp_port *, const union udp_address *);
 bool udp_watch(const struct udp_port *, int fd);
@@ -133,27 +133,27 @@ static inline socklen_t udp_address_length(const union udp_address *address)
 /* udp_groups.c: closes the sockets of all groups. */
 void udp_leave_all(struct udp_port *);
 
-/* udp_prefer.c: as udp_prefer, but only while there is a place for one more. */
+/* udp_prefer.c: like udp_prefer, but only while a place is free. */
 void udp_prefer_steady(struct udp_port *, const struct datagram_route *);
 
 /* udp_receive.c */
 struct udp_buffers *udp_buffers_create(void);
 void udp_buffers_destroy(struct udp_buffers *);
 
-/* udp_send.c: the flow's socket, made when it was not there; false: it can't be. */
+/* udp_send.c: makes the flow's socket unless it exists; false: it can't be made. */
 bool udp_flow_open(struct udp_port *, bool ipv6, unsigned index);
 /* udp_send.c: some socket has room again. */
 void udp_flush_stuck(struct udp_port *);
 
-/* udp_connected.c, all under the flow's lock: a batch of this link is about to begin; the socket is not connected any
- * more; the link is about to end. */
+/* udp_connected.c, all under the flow's lock: udp_settle, before a batch of this link begins; udp_disconnect, so
+ * that the socket is not connected any more; udp_forget_link, before the link ends. */
 void udp_settle(struct udp_flow *, const struct udp_link *);
 void udp_disconnect(struct udp_flow *);
 void udp_forget_link(struct udp_flow *, const struct udp_link *);
-/* The socket is closed, and its number may be another's. */
+/* Forgets a connection whose socket is closed: its number may be another's. */
 void udp_forget_connection(struct udp_flow *);
 
-/* Returns true if the GID stands for an IPv4 address. */
+/* Returns true if the GID is an IPv4 address. */
 static inline bool udp_is_ipv4(const uint8_t gid[16])
 {
     return grh_is_ipv4(gid);

@@ -242,8 +242,8 @@ static void after_a_fork_nothing_is_sent(void **state)
     link->operations->close(link);
 }
 
-/* Sends what is no packet to the group, over the loopback interface. */
-/* More than its queue holds; a client that connects and is not closed keeps its place in it although it has gone. */
+/* More connections than the queue holds; a client that connects and is not closed keeps its place although it has
+ * ended. */
 static void visitors_of_the_kept_socket_are_put_out(void **state)
 {
     struct room *room = *state;
@@ -316,7 +316,7 @@ static void a_batch_that_waits_does_not_outlive_its_link(void **state)
 }
 
 /* A datagram that does not join the batch, after the sender was informed that there is room: it is longer than the
- * others, or comes after a shorter one. The batch can't leave; both do, in order, once there is room. */
+ * others, or follows a shorter one. The batch can't leave; both do, in order, once there is room. */
 static void what_was_promised_room_is_not_lost(void **state)
 {
     static const uint32_t lengths[][3] = {{100, 100, 200}, {200, 100, 100}};
@@ -349,7 +349,7 @@ static void push_one(struct link *link, uint32_t psn)
     link->operations->end(link);
 }
 
-/* A datagram that waits behind a batch of a link that is closed leaves all the same, and goes with its own link. */
+/* A datagram that waits after a batch of a closed link leaves all the same; it is forgotten with its own link. */
 static void what_waits_behind_a_batch_is_its_own_links(void **state)
 {
     struct room *room = *state;
@@ -408,7 +408,7 @@ static void who_was_woken_finds_what_came(void **state)
     other->operations->close(other);
 }
 
-/* By udp_receive, or before by the next sender: the next time it waits it is informed again. */
+/* A sender that found no room is informed by udp_receive, or earlier by the next sender, each time that it waits. */
 static void who_found_no_room_is_told_of_it(void **state)
 {
     struct room *room = *state;
@@ -459,7 +459,7 @@ static void what_the_kernel_refuses_is_counted(void **state)
     other->operations->close(other);
 }
 
-/* From then on they leave one by one; of the batch that was refused the first has left. */
+/* Once the interface refuses segments, datagrams leave one by one; of the refused batch the first has left. */
 static void an_interface_that_cuts_nothing_up_is_noticed(void **state)
 {
     struct room *room = *state;
@@ -490,7 +490,7 @@ static void send_over(struct room *room, const uint8_t gid[16], uint32_t flow)
     link->operations->close(link);
 }
 
-/* From source ports enough that some would come to the last port if it shared with another. */
+/* Sends from enough source ports that some datagrams would reach the last port if it shared with another. */
 static void send_from_many(struct room *sender, struct room *to)
 {
     enum { FLOWS = 32 };

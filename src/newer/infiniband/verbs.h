@@ -1,10 +1,9 @@
-/* The distribution's header, and what releases of rdma-core after 33 have added to it, for when the installed one is
- * older.
+/* The distribution's header, and what releases of rdma-core after 33 have added to it, if the installed one is older.
  *
- * This folder stands first in the include path, so all of src/ sees one and the same interface; nothing else asks which
- * release is installed. Values and layouts are facts of the interface, declared here in words of our own. HAS_
+ * This folder is first in the include path, so all of src/ sees the same interface; no other file asks which release is
+ * installed. Values and layouts are facts of the interface, declared here in words of our own. HAS_
  * constants come from meson.build, which asks the compiler what the installed header has. Structures of releases after
- * 44 have other names (newer_), so that they stand beside those of a header that has them; calls/verbs.def has the
+ * 44 have other names (newer_), as a newer header has them, too; calls/verbs.def has the
  * functions. */
 #ifndef NEWER_INFINIBAND_VERBS_H
 #define NEWER_INFINIBAND_VERBS_H
@@ -125,7 +124,7 @@ struct newer_mr_init_attr {
     struct newer_buf *buf;
 };
 
-/* Members that newer releases have appended. Each is found behind the member before it, which all releases have. */
+/* Members that newer releases have appended. Each follows a member that all releases have. */
 
 static inline uint32_t *newer_dm_handle(struct ibv_dm *dm) /* 35, in what was padding */
 {
