@@ -24,7 +24,7 @@ enum frame_kind {
     FRAME_KINDS
 };
 
-/* What the headers of a network would say of a packet without such headers, for the capture of its receiver. A
+/* Fields that a network's headers would have, of a packet without such headers, for the capture of its receiver. A
  * number in network order; 0: not known. */
 enum frame_way {
     FRAME_WAY_CLASS = 0,  /* where the traffic class begins, 8 bits */
