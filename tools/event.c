@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "config/config.h"
+#include "facts/seen.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "print/emit.h"
@@ -20,8 +18,6 @@
 #include "report/report.h"
 #include "report/reports.h"
 #include "script/parse.h"
-
-enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
 
 struct wish {
     const char *event, *device, *directory;
@@ -35,34 +31,15 @@ static void write_request(const struct wish *wish, char *request, size_t size)
     snprintf(request, size, REPORT_EVENT "\"%s\" \"%s\"", wish->event, wish->device);
 }
 
-/* The answer of the process in this slot, or NULL. */
-static json_t *ask_once(const struct wish *wish, unsigned slot)
-{
-    char request[NODE_REQUEST_MAX + 1];
-    json_t *answer = NULL;
-    int fd = memfd_create("answer", MFD_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    write_request(wish, request, sizeof request);
-    if (!node_ask(wish->directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
-        answer = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
-    close(fd);
-    return answer;
-}
-
-/* The number of contexts that got the event; -1: no answer. A process that is making objects right now is asked again.
- */
+/* The number of contexts that got the event; -1: no answer. */
 static int ask(const struct wish *wish, unsigned slot)
 {
-    for (int i = 0; i < ATTEMPTS; i++, nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL)) {
-        json_t *answer = ask_once(wish, slot), *contexts = json_object_get(answer, "contexts");
-        bool busy = json_is_true(json_object_get(answer, "busy"));
-        int told = json_is_integer(contexts) ? (int)json_integer_value(contexts) : -1;
-        json_decref(answer);
-        if (!busy)
-            return told;
-    }
-    return -1;
+    char request[NODE_REQUEST_MAX + 1];
+    write_request(wish, request, sizeof request);
+    json_t *answer = live_process_ask(wish->directory, slot, request), *contexts = json_object_get(answer, "contexts");
+    int told = json_is_integer(contexts) ? (int)json_integer_value(contexts) : -1;
+    json_decref(answer);
+    return told;
 }
 
 static void tell_process(const struct node_entry *entry, void *context)
@@ -170,10 +147,12 @@ static void look_at_processes(struct search *search, const char *directory)
 {
     char why[512];
     size_t i, k;
-    json_t *report, *name, *reports = reports_collect(directory, why, sizeof why);
-    json_array_foreach(reports, i, report)
-        json_array_foreach(json_object_get(report, "devices"), k, name) if (json_is_string(name))
+    json_t *name, *reports = reports_collect(directory, why, sizeof why);
+    struct seen seen = seen_begin(reports);
+    for (i = 0; i < seen.count; i++)
+        json_array_foreach(facts_json(&seen.processes[i].own.devices), k, name) if (json_is_string(name))
             look_at_name(search, json_string_value(name));
+    seen_end(&seen);
     json_decref(reports);
 }
 

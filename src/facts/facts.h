@@ -46,6 +46,7 @@ enum fact_form {
     FACT_TEXT,    /* a text of others (diag/clean.h) */
     FACT_INNER,   /* LIST, MAP and ONE */
     FACT_MEMBERS, /* several members with other keys */
+    FACT_COUNT,   /* of 64 bits */
 };
 
 #define FACT_TYPE_NUMBER struct fact_number
@@ -60,6 +61,7 @@ enum fact_form {
 #define FACT_TYPE_SECONDS struct fact_number
 #define FACT_TYPE_PID struct fact_number
 #define FACT_TYPE_HEX struct fact_number
+#define FACT_TYPE_COUNT struct fact_number
 #define FACT_TYPE_FLAG struct fact_flag
 #define FACT_TYPE_WORD const char *
 #define FACT_TYPE_TEXT const char *
@@ -71,6 +73,12 @@ enum fact_form {
 #define FACT_LIST(of) FACT_INNER
 #define FACT_MAP(of) FACT_INNER
 #define FACT_ONE(of) FACT_INNER
+
+/* Whether a value of this form is for its own program and user alone: an address, a key, a tag or a wr_id. */
+static inline bool fact_form_is_own(enum fact_form form)
+{
+    return form == FACT_ADDRESS || form == FACT_KEY || form == FACT_ID || form == FACT_HEX;
+}
 
 /* A line of the list. */
 struct fact {
@@ -86,7 +94,8 @@ struct facts_kind {
     uint32_t count, size; /* of lines; of the struct */
 };
 
-/* struct facts_qp and so on. One is all zero at first: nothing is known. Its texts are the filler's and must outlive it.
+/* struct facts_qp and so on. One is all zero at first: nothing is known. Its texts are the filler's and must outlive
+ * it.
  */
 #define FACT_MEMBER(kind, name, form, source, when, meaning) FACT_TYPE_##form name;
 #define FACTS_DECLARE(kind, chapter, of)                                                                               \

@@ -83,6 +83,7 @@ def rates_and_totals_are_those_of_stat():
         assert titles[:3] == ["PID", "PROGRAM", "QPS"] and row[:3] == [str(program.pid), "scripted", "1"], (titles, row)
         counted = next(line.split() for line in expect(softverbs("stat", "--lines")).stdout.decode().splitlines() if line.endswith("bytes_sent"))
         assert cells["OUTv"] == counted[3] and int(cells["PKTS"]) >= 5, (cells, counted)
+        assert cells["RPT"] == cells["RNR"] == cells["TMO"] == cells["NAK"] == "0", cells  # each column has its own counter
         with _top("--qps") as terminal:
             def rises(text):
                 program.send()

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Checks that the page of JSON agrees with src/facts/facts.def, and that no code knows a fact by another list; prints TAP.
 
-Usage: facts.py DIRECTORY [--write | --bare]
+Usage: facts.py DIRECTORY [--write]
 
 The tables of docs/reference/json.md about the objects of a process are made of the list: --write makes them anew.
---bare: without the numbers of this tree, for facts_test.py.
 """
 import os
 import re
@@ -17,30 +16,10 @@ from tree import SUPPORT, made, read, report
 
 LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
 TYPES = {"FLAG": "boolean", "WORD": "string", "TEXT": "string", "HEX": "string"}
-# Reads of JSON by a key that the list has, which must go: tools/facts reads by the list. A file's number may only fall.
-KEYS = {
-    "tools/counters/port.c": 1,
-    "tools/counters/sysfs_command.c": 8,
-    "tools/demo/demo.c": 1,
-    "tools/event.c": 2,
-    "tools/explain/explain.c": 1,
-    "tools/rdma/answers.c": 4,
-    "tools/report/checks.c": 7,
-    "tools/report/inject.c": 1,
-    "tools/report/last.c": 5,
-    "tools/report/live_process.c": 1,
-    "tools/report/redact.c": 2,
-    "tools/report/stat.c": 4,
-    "tools/top/page.c": 2,
-    "tools/why/connection_story.c": 1,
-    "tools/why/happened.c": 9,
-    "tools/why/story.c": 28,
-    "tools/why/story_ci.c": 13,
-    "tools/why/story_words.c": 1,
-    "tools/why/why.c": 4,
-}
-CALLS = re.compile(r'\b\w+\((?:[^()";]|\((?:[^()]|\([^()]*\))*\))*,\s*"(\w+)"')
-WRITES = re.compile(r'json_object_set(?:_new)?\(|json_pack\(')
+# Functions that read JSON by a key: of jansson, a function that passes its own argument on to one, a comparison of the keys of an object.
+READERS = {"json_object_get", "json_object_del"}
+CALLS = re.compile(r'\b(\w+)\(((?:[^()";]|\((?:[^()]|\([^()]*\))*\))*),\s*"(\w+)"')
+FUNCTIONS = re.compile(r"^[\w \*]+\b(\w+)\(([^()]*\bchar \*[^()]*)\)\n\{\n(.*?)^\}", re.M | re.S)
 NESTED = re.compile(r"(LIST|MAP|ONE)\((\w+)\)")
 PLURAL = {"LIST": "list of ", "MAP": "map of ", "ONE": ""}
 
@@ -53,8 +32,8 @@ def calls(top, macro):
 
 
 def chapters(top):
-    """By kind its chapter of the page."""
-    return {kind: chapter for kind, chapter, _ in calls(top, "KIND")}
+    """By kind its chapter of the page, of those that have one."""
+    return {kind: chapter for kind, chapter, _ in calls(top, "KIND") if chapter != "none"}
 
 
 def facts(top):
@@ -102,37 +81,43 @@ def judge_list(top):
             yield f"{kind} {name}: SOME is not known for 0, so it is OPTIONAL"
 
 
-def reads(top):
-    """By file of the tools that knows of JSON, how often it reads by a key of the list."""
-    keys, found = {name for _, name, *_ in facts(top)}, {}
+def sources(top):
+    """(path, text without comments) of the tools."""
     for folder, _, names in os.walk(os.path.join(top, "tools")):
         place = os.path.relpath(folder, top)
         for name in sorted(names):
             path = os.path.join(place, name)
-            if not name.endswith((".c", ".h", ".def")) or SUPPORT.search(path) or place.startswith("tools/facts"):
-                continue
-            text = re.sub(r"/\*.*?\*/", "", read(top, path), flags=re.S)
-            count = sum(call[1] in keys and not WRITES.match(call[0]) for call in CALLS.finditer(text)) if "json" in text else 0
-            if count:
-                found[path] = count
+            if name.endswith((".c", ".h", ".def")) and not SUPPORT.search(path) and not place.startswith("tools/facts"):
+                yield path, re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), read(top, path), flags=re.S)
+
+
+def readers(texts):
+    """Names of the functions that read by a key of their caller's."""
+    found, more = set(), READERS
+    while more:
+        found |= more
+        more = {name for text in texts for name, parameters, body in FUNCTIONS.findall(text) for parameter in re.findall(r"char \*(\w+)", parameters)
+                if re.search(rf"\b({'|'.join(found)})\([^;]*,\s*{parameter}\)", body)} - found
     return found
 
 
-def judge_keys(top, bare):
-    found = reads(top)
-    allowed = {} if bare else KEYS
-    for path in sorted(found.keys() | allowed.keys()):
-        if found.get(path, 0) > allowed.get(path, 0):
-            yield f"{path}: {found[path]} reads by a key of {LIST}, {allowed.get(path, 0)} allowed: tools/facts/read.h has structs"
-        elif found.get(path, 0) < allowed.get(path, 0):
-            yield f"{path}: {found.get(path, 0)} reads by a key; KEYS of tools/build/facts.py may say so"
+def judge_keys(top):
+    keys, texts = {name for _, name, *_ in facts(top)}, dict(sources(top))
+    known = readers(texts.values())
+    for path, text in texts.items():
+        if "json_unpack(" in text:
+            yield f"{path}: json_unpack names keys: tools/facts/read.h has structs"
+        for call in CALLS.finditer(text):
+            compares = call[1] in ("strcmp", "strncmp") and call[2].strip() == "key"
+            if call[3] in keys and (call[1] in known or compares):
+                yield f"{path}:{text.count(chr(10), 0, call.end()) + 1}: \"{call[3]}\" is a fact of {LIST}: tools/facts/read.h has structs"
 
 
 def main():
     top = sys.argv[1]
     wrong = list(judge_list(top))
     stale = made(top, PAGE, rewritten(top))
-    keys = list(judge_keys(top, "--bare" in sys.argv))
+    keys = list(judge_keys(top))
     print("1..3")
     report(1, f"each of {len(list(facts(top)))} facts is there once", wrong)
     report(2, f"{PAGE} says what the list says", stale)

@@ -33,7 +33,8 @@ void port_add(json_t *to, const json_t *from)
 
 const char *port_device(const json_t *traffic)
 {
-    return facts_text(json_string_value(json_object_get(traffic, "device")));
+    return facts_text(
+        json_string_value(facts_member(&facts_of_traffic, traffic, offsetof(struct facts_traffic, device))));
 }
 
 json_t *port_sum(const json_t *reports, const char *device)

@@ -1,6 +1,7 @@
 /* softverbs sysfs: a tree of plain files, laid out as /sys, whose counters are those of the live processes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "command.h"
 #include "config/config.h"
 #include "counters/port.h"
+#include "facts/seen.h"
 #include "report/meeting.h"
 #include "report/reports.h"
 #include "tree.h"
@@ -22,8 +24,8 @@ struct keeper {
     int root;
     const char *device; /* whose files are written */
     int error;
-    json_t *last;  /* the reports of a second ago */
-    json_t *ended; /* counts by device of processes that have ended since the beginning */
+    json_t *living; /* of each process, by its number, the counts that it said last */
+    json_t *ended;  /* counts by device of processes that have ended since the beginning */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -35,46 +37,39 @@ static void note_signal(int number)
 
 /* --- what has ended still counts, as in a kernel */
 
-static bool holds(const json_t *reports, const json_t *wanted)
-{
-    const json_t *report;
-    size_t i;
-    json_array_foreach((json_t *)reports, i, report) if (json_equal(json_object_get(report, "pid"),
-                                                                    json_object_get(wanted, "pid"))) return true;
-    return false;
-}
-
-static void add_ended(struct keeper *keeper, const json_t *report)
+/* Adds the counts of a process to those of each device. */
+static void add_devices(json_t *to, const json_t *devices)
 {
     const json_t *traffic;
     size_t i;
-    json_array_foreach(json_object_get(report, "traffic"), i, traffic)
+    json_array_foreach((json_t *)devices, i, traffic)
     {
-        const char *device = json_string_value(json_object_get(traffic, "device"));
-        if (!device)
-            continue;
-        json_t *there = json_object_get(keeper->ended, device);
+        const char *device = port_device(traffic);
+        json_t *there = json_object_get(to, device);
         if (!there)
-            json_object_set_new(keeper->ended, device, there = json_object());
+            json_object_set_new(to, device, there = json_object());
         port_add(there, traffic);
     }
 }
 
 /* Keeps for the next time what each process said; of one that does not answer now, what it said last. */
-static void remember(struct keeper *keeper, json_t *now)
+static void remember(struct keeper *keeper, const struct seen *now)
 {
-    json_t *report, *old;
-    size_t i, j;
-    json_array_foreach(keeper->last, i, old)
+    const char *pid;
+    json_t *devices;
+    void *next;
+    json_object_foreach_safe(keeper->living, next, pid, devices) if (!seen_find(now, strtoull(pid, NULL, 10)))
     {
-        if (!holds(now, old))
-            add_ended(keeper, old);
-        json_array_foreach(now, j, report) if (!json_object_get(report, "traffic") &&
-                                               json_equal(json_object_get(report, "pid"), json_object_get(old, "pid")))
-            json_object_set(report, "traffic", json_object_get(old, "traffic"));
+        add_devices(keeper->ended, devices);
+        json_object_del(keeper->living, pid);
     }
-    json_decref(keeper->last);
-    keeper->last = now;
+    for (size_t i = 0; i < now->count; i++) {
+        const struct facts_process *process = &now->processes[i].own;
+        char number[24];
+        snprintf(number, sizeof number, "%" PRIu64, process->pid.value);
+        if (process->traffic.of)
+            json_object_set(keeper->living, number, (json_t *)facts_json(&process->traffic));
+    }
 }
 
 /* --- files */
@@ -104,25 +99,34 @@ static void write_counter(void *context, bool hardware, const char *name, uint64
         keeper->error = replace_file(keeper->root, path, text);
 }
 
+static void write_counters(struct keeper *keeper)
+{
+    unsigned count;
+    const char *pid;
+    json_t *of_process, *all = json_deep_copy(keeper->ended);
+    const struct device *devices = config_devices(&count);
+    json_object_foreach(keeper->living, pid, of_process) add_devices(all, of_process);
+    for (unsigned i = 0; i < count; i++) {
+        keeper->device = devices[i].name;
+        port_describe(json_object_get(all, devices[i].name), write_counter, keeper);
+    }
+    json_decref(all);
+}
+
 /* 0, or an exit status after a sentence. */
 static int refresh(struct keeper *keeper)
 {
-    unsigned count;
     char why[512];
-    const struct device *devices = config_devices(&count);
     json_t *now = reports_collect(keeper->meeting.directory, why, sizeof why);
     if (!now) {
         complain("%s", why);
         return EXIT_NEGATIVE;
     }
-    remember(keeper, now);
-    for (unsigned i = 0; i < count; i++) {
-        json_t *counts = port_sum(now, devices[i].name);
-        keeper->device = devices[i].name;
-        port_add(counts, json_object_get(keeper->ended, devices[i].name));
-        port_describe(counts, write_counter, keeper);
-        json_decref(counts);
-    }
+    struct seen seen = seen_begin(now);
+    remember(keeper, &seen);
+    seen_end(&seen);
+    json_decref(now);
+    write_counters(keeper);
     if (keeper->error)
         complain("The counters can't be written: %s.", strerror(keeper->error));
     return keeper->error ? EXIT_NEGATIVE : EXIT_OK;
@@ -161,7 +165,7 @@ static int keep(struct keeper *keeper, bool once)
 static int run_sysfs(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {{"once", no_argument, NULL, 'o'}, MEETING_OPTIONS};
-    struct keeper keeper = {.root = -1, .last = json_array(), .ended = json_object()};
+    struct keeper keeper = {.root = -1, .living = json_object(), .ended = json_object()};
     bool once = false;
     int status = EXIT_OK;
     for (int option; (option = meeting_option(command, argc, argv, options, &keeper.meeting)) != -1;)
@@ -178,7 +182,7 @@ static int run_sysfs(const struct command *command, int argc, char **argv)
         status = keep(&keeper, once);
     if (keeper.root >= 0)
         close(keeper.root);
-    json_decref(keeper.last);
+    json_decref(keeper.living);
     json_decref(keeper.ended);
     return status;
 }

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "demo/session.h"
 #include "diag/clean.h"
+#include "facts/seen.h"
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -71,16 +72,15 @@ static bool show_wrong_key(struct session *session)
     return true;
 }
 
-/* A sum over the devices of the report that `run --counters` has written. */
-static json_int_t count_of(const char *name)
+/* The count in the report that `run --counters` has written. */
+static unsigned long long count_of(unsigned counter)
 {
-    json_t *report = json_load_file("counters", 0, NULL), *device;
-    json_int_t sum = 0;
-    size_t i;
-    json_array_foreach(json_object_get(report, "traffic"), i, device) sum +=
-        json_integer_value(json_object_get(device, name));
-    json_decref(report);
-    return sum;
+    json_t *report = json_load_file("counters", 0, NULL), *list = json_pack("[o?]", report);
+    struct seen seen = seen_begin(list);
+    double counted = seen.count ? seen_counted(&seen.processes[0], counter) : 0;
+    seen_end(&seen);
+    json_decref(list);
+    return (unsigned long long)counted;
 }
 
 static bool show_loss(struct session *session)
@@ -94,8 +94,8 @@ static bool show_loss(struct session *session)
     puts("\n  The link between both loses one frame in twenty. The client prints:\n");
     print_file("client", LINES_MOST);
     printf(
-        "\n  %lld frames of the client were lost, and it sent %lld frames again. The program noticed nothing of it.\n",
-        (long long)count_of("faults"), (long long)count_of("repeated"));
+        "\n  %llu frames of the client were lost, and it sent %llu frames again. The program noticed nothing of it.\n",
+        count_of(EVENT_FRAME_LOST), count_of(EVENT_RETRANSMITTED));
     return true;
 }
 

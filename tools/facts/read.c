@@ -112,6 +112,7 @@ static bool is_possible(enum fact_form form, json_int_t value)
     case FACT_KEY:
     case FACT_ACCESS:
         return value >= 0 && value <= UINT32_MAX;
+    case FACT_COUNT:
     case FACT_TIME:
     case FACT_SECONDS:
         return value >= 0;
@@ -197,6 +198,15 @@ json_t *facts_pick(const struct facts_kind *kind, const json_t *object, const si
         json_object_set(picked, name, json_object_get(object, name));
     }
     return picked;
+}
+
+bool facts_is_own(const char *key)
+{
+    for (size_t i = 0; facts_kind(i); i++)
+        for (size_t k = 0; k < facts_kind(i)->count; k++)
+            if (fact_form_is_own(facts_kind(i)->facts[k].form) && !strcmp(facts_kind(i)->facts[k].name, key))
+                return true;
+    return false;
 }
 
 size_t facts_count(const struct fact_inner *list)

@@ -32,6 +32,9 @@ const struct fact *facts_at(const struct facts_kind *, size_t at);
 /* The member of an object for the fact at this offset, as it is; NULL: there is none. */
 const json_t *facts_member(const struct facts_kind *, const json_t *object, size_t at);
 
+/* Whether a key is that of a fact which only its program has to know: an address, a key, a tag or a wr_id. */
+bool facts_is_own(const char *key);
+
 /* A copy of the object with these members only. */
 json_t *facts_pick(const struct facts_kind *, const json_t *object, const size_t *at, size_t count);
 

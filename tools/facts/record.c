@@ -14,6 +14,11 @@ static const json_t *field_of(const json_t *record, enum event_field field)
     return json_object_get(record, key);
 }
 
+bool record_is_field(const char *key)
+{
+    return strcmp(key, "time") != 0 && strcmp(key, "event") != 0;
+}
+
 bool record_is(const json_t *record, enum event event)
 {
     const char *name = json_string_value(json_object_get(record, "event"));

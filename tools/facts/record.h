@@ -9,6 +9,9 @@
 
 bool record_is(const json_t *record, enum event event);
 
+/* Whether a key of a record is that of a field, which its event has. */
+bool record_is_field(const char *key);
+
 /* Nanoseconds since 1970; 0: not known. */
 json_int_t record_time(const json_t *record);
 

@@ -1,5 +1,6 @@
 #include "facts/seen.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "counters/port.h"
@@ -91,22 +92,32 @@ const struct facts_identifier *seen_identifier(const struct seen_process *proces
                    : NULL;
 }
 
-uint64_t seen_count(const struct fact_inner *traffic, enum event event)
+/* The key of a sum. */
+static const char *key_of_sum(unsigned sum)
 {
-    return port_total(json_object_get(facts_json(traffic), event_lines[event].key));
+    unsigned at = 0;
+    while (at + 1 < event_counters_count && (event_counters[at].form != COUNTER_SUM || event_counters[at].index != sum))
+        at++;
+    return event_counters[at].key;
+}
+
+uint64_t seen_count(const struct fact_inner *traffic, unsigned counter)
+{
+    const char *key = counter < EVENT_KINDS ? event_lines[counter].key : key_of_sum(counter - EVENT_KINDS);
+    return port_total(json_object_get(facts_json(traffic), key));
+}
+
+double seen_counted(const struct seen_process *process, unsigned counter)
+{
+    const json_t *devices = process ? facts_json(&process->own.traffic) : NULL;
+    double sum = devices ? (double)seen_count(&process->own.strays, counter) : NAN;
+    for (size_t i = 0; i < json_array_size(devices); i++)
+        sum += (double)seen_count(&(struct fact_inner){.of = json_array_get(devices, i)}, counter);
+    return sum;
 }
 
 uint64_t seen_part(const struct fact_inner *traffic, enum event event)
 {
     const json_t *parts = json_object_get(facts_json(traffic), event_lines[event].key);
     return port_total(json_object_get(parts, event_lines[event].part));
-}
-
-uint64_t seen_sum(const struct fact_inner *traffic, enum event_sum sum)
-{
-    unsigned at = 0;
-    while (at + 1 < event_counters_count &&
-           (event_counters[at].form != COUNTER_SUM || event_counters[at].index != (unsigned)sum))
-        at++;
-    return port_total(json_object_get(facts_json(traffic), event_counters[at].key));
 }

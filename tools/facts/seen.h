@@ -31,11 +31,15 @@ const struct facts_cq *seen_cq(const struct seen_process *, uint64_t handle);
 const struct facts_srq *seen_srq(const struct seen_process *, uint64_t handle);
 const struct facts_identifier *seen_identifier(const struct seen_process *, uint64_t number);
 
-/* How often the event is counted in this `traffic`, or among the members of a story; its parts together. 0: not known.
- */
-uint64_t seen_count(const struct fact_inner *traffic, enum event event);
+/* A sum of events.def as a counter; the number of an event is another. */
+#define SEEN_SUM(name) (EVENT_KINDS + EVENT_SUM_##name)
 
-uint64_t seen_sum(const struct fact_inner *traffic, enum event_sum sum);
+/* How much is counted in this `traffic`, or among the members of a story; parts together. 0: not known. */
+uint64_t seen_count(const struct fact_inner *traffic, unsigned counter);
+
+/* The same of all devices of a process, and of the packets that were for no queue pair; NAN: it did not answer, or the
+ * process is NULL. */
+double seen_counted(const struct seen_process *, unsigned counter);
 
 /* The same of one part. */
 uint64_t seen_part(const struct fact_inner *traffic, enum event event);

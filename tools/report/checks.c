@@ -1,6 +1,7 @@
 /* softverbs checks: what the checker has written to a report file, for people and for CI. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "check/rule.h"
 #include "command.h"
+#include "facts/read.h"
 #include "print/emit.h"
 #include "print/junit.h"
 #include "print/sarif.h"
@@ -16,39 +18,28 @@
 
 enum format { TABLE, JSON, SARIF, JUNIT, GITHUB };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 /* -- reading */
 
-static bool is_same(const json_t *one, const json_t *other)
+static bool is_same(const struct facts_checked *one, const struct facts_checked *other)
 {
-    return number_of(one, "pid") == number_of(other, "pid") &&
-           number_of(one, "finding") == number_of(other, "finding") &&
-           !strcmp(text_of(one, "program"), text_of(other, "program"));
+    return one->pid.value == other->pid.value && one->finding.value == other->finding.value &&
+           !strcmp(facts_text(one->program), facts_text(other->program));
 }
 
-/* A line without a text is the last count of a finding that came before it. */
-static void take_line(json_t *findings, json_t *line)
+/* A line without a text is the last count of a finding that came before it. False: it is no finding. */
+static bool take_line(json_t *findings, json_t *line)
 {
+    struct facts_checked found, before;
     size_t i = json_array_size(findings);
-    if (json_object_get(line, "text")) {
-        json_array_append(findings, line);
-        return;
-    }
+    if (!facts_read(&facts_of_checked, line, &found) || !found.rule)
+        return false;
+    if (found.text)
+        return !json_array_append(findings, line);
     while (i-- > 0)
-        if (is_same(json_array_get(findings, i), line)) {
-            json_object_set(json_array_get(findings, i), "count", json_object_get(line, "count"));
-            return;
-        }
+        if (facts_read(&facts_of_checked, json_array_get(findings, i), &before) && is_same(&before, &found))
+            return !json_object_set_new(json_array_get(findings, i), "count",
+                                        json_integer((json_int_t)found.count.value));
+    return true;
 }
 
 /* NULL, after a sentence: the file can't be read, or is no such report. */
@@ -61,10 +52,8 @@ static json_t *read_findings(const char *path)
     if (!file)
         complain("\"%s\" can't be read: %s.", path, strerror(errno));
     for (unsigned number = 1; findings && getline(&text, &room, file) > 0; number++) {
-        json_t *line = json_loads(text, 0, NULL);
-        if (json_object_get(line, "rule"))
-            take_line(findings, line);
-        else {
+        json_t *line = facts_parse(text, strlen(text));
+        if (!take_line(findings, line)) {
             complain("\"%s\" is no report of the checker: line %u.", path, number);
             json_decref(findings);
             findings = NULL;
@@ -77,30 +66,33 @@ static json_t *read_findings(const char *path)
     return findings;
 }
 
-/* Where a finding is: the post, or else the call that showed it, or the one that made the object. NULL: not known. */
-static const json_t *place_of(const json_t *finding)
+/* A finding, read, and where it is: the post, or else the call that showed it, or the one that made the object. */
+struct finding {
+    struct facts_checked own;
+    struct facts_place place; /* not known: there is none */
+    bool note;
+};
+
+static struct finding read_finding(const json_t *json)
 {
-    static const char *const places[] = {"posted", "found", "created"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const json_t *list = json_object_get(finding, places[i]);
-        if (json_array_size(list))
-            return json_array_get(list, 0);
-    }
-    return NULL;
+    struct finding finding;
+    facts_read(&facts_of_checked, json, &finding.own);
+    const struct fact_inner *const places[] = {&finding.own.posted, &finding.own.found, &finding.own.created};
+    size_t i = 0;
+    while (!facts_count(places[i]) && i + 1 < sizeof places / sizeof *places)
+        i++;
+    facts_read_at(&facts_of_place, places[i], 0, &finding.place);
+    finding.note = !strcmp(facts_text(finding.own.level), rule_level_name(RULE_NOTE));
+    return finding;
 }
 
-static void describe(const json_t *place, char *text, size_t size)
+static void describe(const struct facts_place *place, char *text, size_t size)
 {
-    const char *path = text_of(place, "file"), *slash = strrchr(path, '/');
-    if (number_of(place, "line"))
-        snprintf(text, size, "%s:%d", slash ? slash + 1 : path, (int)number_of(place, "line"));
+    const char *path = facts_text(place->file), *slash = strrchr(path, '/');
+    if (place->line.value)
+        snprintf(text, size, "%s:%d", slash ? slash + 1 : path, (int)place->line.value);
     else
-        snprintf(text, size, "%s+0x%llx", text_of(place, "module"), (unsigned long long)number_of(place, "offset"));
-}
-
-static bool is_note(const json_t *finding)
-{
-    return !strcmp(text_of(finding, "level"), rule_level_name(RULE_NOTE));
+        snprintf(text, size, "%s+0x%" PRIx64, facts_text(place->module), place->offset.value);
 }
 
 /* -- writing */
@@ -112,18 +104,18 @@ static void print_table(const json_t *findings)
     struct table table = {.columns = COLUMNS, .wraps = true};
     char place[256];
     size_t i;
-    json_t *finding;
     for (size_t column = 0; column < COLUMNS; column++)
         table_add(&table, "%s", heads[column]);
-    json_array_foreach(findings, i, finding)
-    {
-        describe(place_of(finding), place, sizeof place);
-        table_add(&table, "%s", text_of(finding, "level"));
-        table_add(&table, "%s[%d]", text_of(finding, "program"), (int)number_of(finding, "pid"));
+    for (i = 0; i < json_array_size(findings); i++) {
+        const struct finding finding = read_finding(json_array_get(findings, i));
+        const struct facts_checked *own = &finding.own;
+        describe(&finding.place, place, sizeof place);
+        table_add(&table, "%s", facts_text(own->level));
+        table_add(&table, "%s[%d]", facts_text(own->program), (int)own->pid.value);
         table_add(&table, "%s", place);
-        table_add(&table, "%" JSON_INTEGER_FORMAT, number_of(finding, "count"));
-        table_add(&table, "%s", text_of(finding, "rule"));
-        table_add(&table, "%s.", text_of(finding, "text"));
+        table_add(&table, "%" PRIu64, own->count.value);
+        table_add(&table, "%s", own->rule);
+        table_add(&table, "%s.", own->text);
     }
     table_print(&table, stdout);
 }
@@ -151,18 +143,18 @@ static json_t *list_sarif_rules(void)
     return rules;
 }
 
-static struct sarif_finding describe_for_ci(const json_t *finding)
+static struct sarif_finding describe_for_ci(const json_t *json)
 {
-    const json_t *place = place_of(finding);
-    bool error = !strcmp(text_of(finding, "level"), rule_level_name(RULE_ERROR));
-    return (struct sarif_finding){.rule = text_of(finding, "rule"),
-                                  .level = error              ? SARIF_ERROR
-                                           : is_note(finding) ? SARIF_NOTE
-                                                              : SARIF_WARNING,
-                                  .text = text_of(finding, "text"),
-                                  .file = text_of(place, "file"),
-                                  .line = number_of(place, "line"),
-                                  .count = number_of(finding, "count")};
+    const struct finding finding = read_finding(json);
+    bool error = !strcmp(facts_text(finding.own.level), rule_level_name(RULE_ERROR));
+    return (struct sarif_finding){.rule = finding.own.rule,
+                                  .level = error          ? SARIF_ERROR
+                                           : finding.note ? SARIF_NOTE
+                                                          : SARIF_WARNING,
+                                  .text = finding.own.text,
+                                  .file = facts_text(finding.place.file),
+                                  .line = (json_int_t)finding.place.line.value,
+                                  .count = (json_int_t)finding.own.count.value};
 }
 
 static void print_sarif(const json_t *findings)
@@ -188,12 +180,13 @@ static void print_annotations(const json_t *findings)
     }
 }
 
-static void print_case(const json_t *finding)
+static void print_case(const json_t *json)
 {
     char place[256], name[512];
-    describe(place_of(finding), place, sizeof place);
-    snprintf(name, sizeof name, "%s at %s", text_of(finding, "rule"), place);
-    junit_case(stdout, text_of(finding, "program"), name, is_note(finding), text_of(finding, "text"));
+    const struct finding finding = read_finding(json);
+    describe(&finding.place, place, sizeof place);
+    snprintf(name, sizeof name, "%s at %s", finding.own.rule, place);
+    junit_case(stdout, facts_text(finding.own.program), name, finding.note, finding.own.text);
 }
 
 /* Notes pass. Without a finding there is one case, since some readers take none for an error. */
@@ -201,7 +194,7 @@ static void print_junit(const json_t *findings)
 {
     size_t i, count = json_array_size(findings), failures = 0;
     json_t *finding;
-    json_array_foreach(findings, i, finding) failures += !is_note(finding);
+    json_array_foreach(findings, i, finding) failures += !read_finding(finding).note;
     junit_begin(stdout, "softverbs checks", count ? count : 1, failures);
     json_array_foreach(findings, i, finding) print_case(finding);
     if (!count)
@@ -242,7 +235,7 @@ static int checks(const struct command *command, int argc, char **argv)
         return EXIT_USAGE;
     bool failed = false;
     for (size_t i = 0; i < json_array_size(findings); i++)
-        failed |= !is_note(json_array_get(findings, i));
+        failed |= !read_finding(json_array_get(findings, i)).note;
     print(findings, format);
     json_decref(findings);
     return failed ? EXIT_NEGATIVE : EXIT_OK;

@@ -6,37 +6,37 @@
 #include <string.h>
 
 #include "command.h"
+#include "facts/read.h"
 #include "ipc/node.h"
 #include "print/emit.h"
 #include "report/live_process.h"
 #include "report/meeting.h"
 #include "report/report.h"
 
-static void print_rules(const json_t *rules)
+static void print_rules(const struct fact_inner *rules)
 {
-    size_t i;
-    json_t *rule;
-    if (!json_array_size(rules))
+    struct facts_rule rule;
+    if (!facts_count(rules))
         puts("The process has no rules.");
-    json_array_foreach(rules, i, rule)
-        printf("%s  (met %lld, done %lld)\n", json_string_value(json_object_get(rule, "rule")),
-               (long long)json_integer_value(json_object_get(rule, "met")),
-               (long long)json_integer_value(json_object_get(rule, "done")));
+    for (size_t i = 0; i < facts_count(rules); i++)
+        if (facts_read_at(&facts_of_rule, rules, i, &rule))
+            printf("%s  (met %llu, done %llu)\n", facts_text(rule.rule), (unsigned long long)rule.met.value,
+                   (unsigned long long)rule.done.value);
 }
 
 static int show(json_t *answer, const struct live_process *process, bool as_json)
 {
     const char *wrong = json_string_value(json_object_get(answer, "wrong"));
-    json_t *rules = json_object_get(answer, "rules");
+    struct facts_injected injected;
     int status = EXIT_NEGATIVE;
     if (wrong)
         complain("%s", wrong);
-    else if (!json_is_array(rules))
+    else if (!facts_read(&facts_of_injected, answer, &injected) || !json_is_array(facts_json(&injected.rules)))
         complain("Process %ld does not answer.", process->pid);
     else if (as_json)
-        emit(json_pack("{s:i, s:O}", "pid", (int)process->pid, "rules", rules)), status = EXIT_OK;
+        emit(json_pack("{s:i, s:O}", "pid", (int)process->pid, "rules", facts_json(&injected.rules))), status = EXIT_OK;
     else
-        print_rules(rules), status = EXIT_OK;
+        print_rules(&injected.rules), status = EXIT_OK;
     json_decref(answer);
     return status;
 }

@@ -13,6 +13,7 @@
 #include "base/user.h"
 #include "diag/clean.h"
 #include "diag/last_lines.h"
+#include "facts/read.h"
 #include "ipc/node.h"
 #include "print/emit.h"
 #include "print/screen.h"
@@ -81,9 +82,13 @@ static void mark_alive(const struct node_entry *entry, void *list)
 {
     size_t i;
     json_t *process;
-    json_array_foreach((json_t *)list, i,
-                       process) if (entry->alive && json_integer_value(json_object_get(process, "pid")) == entry->pid)
-        json_object_set_new(process, "ended", json_false());
+    struct facts_left left;
+    json_array_foreach((json_t *)list, i, process)
+    {
+        facts_read(&facts_of_left, process, &left);
+        if (entry->alive && left.pid.value == (uint64_t)entry->pid)
+            json_object_set_new(process, "ended", json_false());
+    }
 }
 
 static json_int_t wrote(const json_t *process)
@@ -117,22 +122,24 @@ json_t *last_collect(const char *directory, int pid)
     return list;
 }
 
-static void print_line(const json_t *line)
+static void print_line(const json_t *json)
 {
-    const char *when = json_string_value(json_object_get(line, "time"));
+    struct facts_line line;
+    facts_read(&facts_of_line, json, &line);
+    const char *when = facts_text(line.time);
     size_t at = (size_t)printf("    %.8s ", strlen(when) > 11 ? when + 11 : "");
-    screen_wrap(stdout, screen_width(stdout), at, at, json_string_value(json_object_get(line, "text")));
+    screen_wrap(stdout, screen_width(stdout), at, at, line.text);
 }
 
 void last_print(const json_t *list)
 {
     size_t i, k;
-    json_t *process, *line;
-    json_array_foreach((json_t *)list, i, process)
+    json_t *json, *line;
+    struct facts_left process;
+    json_array_foreach((json_t *)list, i, json)
     {
-        printf("%d %s%s\n", (int)json_integer_value(json_object_get(process, "pid")),
-               json_string_value(json_object_get(process, "program")),
-               json_is_true(json_object_get(process, "ended")) ? " (ended)" : "");
-        json_array_foreach(json_object_get(process, "lines"), k, line) print_line(line);
+        facts_read(&facts_of_left, json, &process);
+        printf("%d %s%s\n", (int)process.pid.value, process.program, facts_is(&process.ended) ? " (ended)" : "");
+        json_array_foreach(facts_json(&process.lines), k, line) print_line(line);
     }
 }

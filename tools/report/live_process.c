@@ -57,7 +57,7 @@ json_t *live_process_ask(const char *directory, unsigned slot, const char *reque
 {
     for (int i = 0; i < ATTEMPTS; i++, nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL)) {
         json_t *answer = ask_once(directory, slot, request);
-        if (!json_is_true(json_object_get(answer, "busy")))
+        if (!json_is_true(facts_member(&facts_of_process, answer, offsetof(struct facts_process, busy))))
             return answer;
         json_decref(answer);
     }

@@ -9,12 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "facts/read.h"
 #include "print/emit.h"
 
 enum { TEXT_MOST = 8192, ADDRESSES_MOST = 256 };
 
-/* Fields that hold numbers of the program's own, or of the machine. */
-static const char *const left_out[] = {"address", "key", "guid", "tags", "masks", "wr_id", "rkey", "lkey"};
+/* Besides the facts that are the program's own (facts_is_own). */
+static const char *const left_out[] = {"guid", "rkey", "lkey"};
 
 /* -- names: longest first, since a home directory has the user's name in it */
 
@@ -136,19 +137,16 @@ static void redact_text(const char *text, char to[TEXT_MOST])
 
 static bool is_left_out(const char *key)
 {
-    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
-        if (!strcmp(key, left_out[i]))
-            return true;
-    return false;
+    bool found = facts_is_own(key);
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out && !found; i++)
+        found = !strcmp(key, left_out[i]);
+    return found;
 }
 
-/* Of the same type, so that the form stays. A count of tags says nothing of them. */
-static json_t *left_out_value(const char *key, json_t *value)
+/* Of the same type, so that the form stays. */
+static json_t *left_out_value(json_t *value)
 {
-    bool list = !strcmp(key, "tags") || !strcmp(key, "masks");
-    if (json_is_array(value))
-        return json_array();
-    if (json_is_integer(value) && !list)
+    if (json_is_integer(value))
         return json_integer(0);
     return json_is_string(value) ? json_string("(left out)") : json_incref(value);
 }
@@ -163,7 +161,7 @@ static void redact_object(json_t *object)
     {
         redact(value);
         redact_text(key, name);
-        json_object_set_new(result, name, is_left_out(key) ? left_out_value(key, value) : json_incref(value));
+        json_object_set_new(result, name, is_left_out(key) ? left_out_value(value) : json_incref(value));
     }
     json_object_clear(object);
     json_object_update(object, result);

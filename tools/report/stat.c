@@ -11,70 +11,12 @@
 #include "counters/port.h"
 #include "counters/prometheus.h"
 #include "events/lines.h"
-#include "facts/seen.h"
 #include "meeting.h"
 #include "objects.h"
 #include "print/table.h"
-#include "reports.h"
+#include "top/collector.h"
 
 enum { LINES_A_PAGE = 20, TEXT = 512 };
-
-/* The columns of the line each second: events, or sums in millions, with their widths. */
-static const struct rate {
-    const char *title;
-    int width;
-    enum event event;
-    enum event_sum sum; /* EVENT_SUM_NONE: it counts the event */
-} rates[] = {
-    {"sent/s", 7, EVENT_PACKET_SENT, EVENT_SUM_NONE},
-    {"rcvd/s", 7, EVENT_PACKET_RECEIVED, EVENT_SUM_NONE},
-    {"MBout/s", 7, 0, EVENT_SUM_BYTES_SENT},
-    {"MBin/s", 7, 0, EVENT_SUM_BYTES_RECEIVED},
-    {"repeat", 6, EVENT_RETRANSMITTED, EVENT_SUM_NONE},
-    {"tmouts", 6, EVENT_ACK_TIMEOUT, EVENT_SUM_NONE},
-    {"naks", 5, EVENT_NAK_RECEIVED, EVENT_SUM_NONE},
-    {"rnrs", 5, EVENT_RNR_RECEIVED, EVENT_SUM_NONE},
-    {"cnps", 4, EVENT_CNP_RECEIVED, EVENT_SUM_NONE},
-    {"drops", 5, EVENT_PACKET_DROPPED, EVENT_SUM_NONE},
-    {"fault", 5, EVENT_FRAME_LOST, EVENT_SUM_NONE},
-};
-
-enum { RATES = sizeof rates / sizeof *rates };
-
-struct sample {
-    int64_t count[RATES];
-};
-
-static void add(struct sample *sample, const json_t *traffic, int sign)
-{
-    const struct fact_inner counts = {.of = traffic};
-    for (int i = 0; i < RATES; i++)
-        sample->count[i] += sign * (int64_t)(rates[i].sum == EVENT_SUM_NONE ? seen_count(&counts, rates[i].event)
-                                                                            : seen_sum(&counts, rates[i].sum));
-}
-
-static void add_process(struct sample *sample, const struct seen_process *process, int sign)
-{
-    const json_t *devices = facts_json(&process->own.traffic);
-    for (size_t i = 0; i < json_array_size(devices); i++)
-        add(sample, json_array_get(devices, i), sign);
-    add(sample, facts_json(&process->own.strays), sign);
-}
-
-/* The counts that have been added since. A process that did not answer this time, or the time before, adds nothing. */
-static struct sample difference(const struct seen *before, const struct seen *now)
-{
-    struct sample sample = {0};
-    for (size_t i = 0; i < now->count; i++) {
-        const struct seen_process *process = &now->processes[i], *old = seen_find(before, process->own.pid.value);
-        if (!process->own.traffic.of || (old && !old->own.traffic.of))
-            continue;
-        add_process(&sample, process, 1);
-        if (old)
-            add_process(&sample, old, -1);
-    }
-    return sample;
-}
 
 /* --- a table of totals */
 
@@ -276,24 +218,21 @@ static void print_json(const json_t *reports)
     json_decref(all);
 }
 
-static void print_rates(const json_t *before, const json_t *now, unsigned long number)
+/* Bytes are millions. */
+static void print_rates(const struct top_look *before, const struct top_look *now, unsigned long number)
 {
-    struct seen first = seen_begin(before), second = seen_begin(now);
-    struct sample sample = difference(&first, &second);
-    seen_end(&first);
-    seen_end(&second);
+    const struct top_column *columns = top_stat.columns;
     if (number % LINES_A_PAGE == 0) {
         fputs("procs", stdout);
-        for (int i = 0; i < RATES; i++)
-            printf(" %*s", rates[i].width, rates[i].title);
+        for (size_t i = 0; i < top_stat.count; i++)
+            printf(" %*s", (int)columns[i].width, columns[i].title);
         puts("");
     }
-    printf("%5zu", json_array_size(now));
-    for (int i = 0; i < RATES; i++)
-        if (rates[i].sum != EVENT_SUM_NONE)
-            printf(" %*.1f", rates[i].width, (double)sample.count[i] / 1e6);
-        else
-            printf(" %*lld", rates[i].width, (long long)sample.count[i]);
+    printf("%5zu", now->seen.count);
+    for (size_t i = 0; i < top_stat.count; i++) {
+        bool bytes = columns[i].counter >= EVENT_KINDS;
+        printf(" %*.*f", (int)columns[i].width, bytes, top_grown(before, now, &columns[i]) / (bytes ? 1e6 : 1));
+    }
     puts("");
 }
 
@@ -305,57 +244,58 @@ static void wait_until(struct timespec *time)
 }
 
 /* Until the reader has gone, or the output can't be written. */
-static int watch(const char *directory, bool as_json, char *why, size_t why_size)
+static int watch(const char *directory, bool as_json)
 {
+    char why[COLLECTOR_WHY];
     struct timespec time;
+    struct top_look before = {0}, now;
+    bool found = collector_look(directory, &before, why), read = true;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    json_t *before = reports_collect(directory, why, why_size), *now = NULL;
-    for (unsigned long number = 0; before; number++, before = now) {
+    for (unsigned long number = 0; found && read; number++) {
         if (as_json)
-            print_json(before);
+            print_json(before.reports);
         wait_until(&time);
-        now = reports_collect(directory, why, why_size);
-        if (now && !as_json)
-            print_rates(before, now, number);
-        json_decref(before);
-        if (!output_flush()) {
-            json_decref(now);
-            return EXIT_OK;
-        }
+        found = collector_look(directory, &now, why);
+        if (found && !as_json)
+            print_rates(&before, &now, number);
+        top_look_end(&before);
+        before = now;
+        read = output_flush();
     }
-    complain("%s", why);
-    return EXIT_NEGATIVE;
+    top_look_end(&before);
+    if (read)
+        complain("%s", why);
+    return read ? EXIT_NEGATIVE : EXIT_OK;
 }
 
-static int print_prometheus(const char *directory)
+/* The choice of the user among what is printed once. */
+struct choice {
+    bool as_json, prometheus, queue_pairs, lines;
+};
+
+static void print(const struct top_look *look, const struct choice *choice)
 {
-    char why[512];
-    json_t *reports = reports_collect(directory, why, sizeof why);
-    if (reports)
-        prometheus_print(stdout, reports);
+    if (choice->prometheus)
+        prometheus_print(stdout, look->reports);
+    else if (choice->as_json)
+        print_json(look->reports);
+    else if (!look->seen.count)
+        puts(MEETING_NONE);
+    else
+        (choice->lines ? print_lines : print_totals)(&look->seen, choice->queue_pairs);
+}
+
+static int once(const char *directory, const struct choice *choice)
+{
+    char why[COLLECTOR_WHY];
+    struct top_look look;
+    bool found = collector_look(directory, &look, why);
+    if (found)
+        print(&look, choice);
     else
         complain("%s", why);
-    json_decref(reports);
-    return reports ? EXIT_OK : EXIT_NEGATIVE;
-}
-
-static int once(const char *directory, bool as_json, bool queue_pairs, bool lines)
-{
-    char why[512];
-    json_t *reports = reports_collect(directory, why, sizeof why);
-    if (!reports)
-        complain("%s", why);
-    else if (as_json)
-        print_json(reports);
-    else if (!json_array_size(reports))
-        puts(MEETING_NONE);
-    else {
-        struct seen seen = seen_begin(reports);
-        (lines ? print_lines : print_totals)(&seen, queue_pairs);
-        seen_end(&seen);
-    }
-    json_decref(reports);
-    return reports ? EXIT_OK : EXIT_NEGATIVE;
+    top_look_end(&look);
+    return found ? EXIT_OK : EXIT_NEGATIVE;
 }
 
 static int run_stat(const struct command *command, int argc, char **argv)
@@ -365,28 +305,28 @@ static int run_stat(const struct command *command, int argc, char **argv)
         {"lines", no_argument, NULL, 'l'},        {"prometheus", no_argument, NULL, 'p'},
         {"listen", required_argument, NULL, 'L'}, MEETING_OPTIONS};
     struct meeting meeting = {0};
-    char why[512];
-    bool only_once = false, queue_pairs = false, lines = false, prometheus = false;
+    struct choice choice = {0};
+    bool only_once = false;
     const char *port = NULL;
     uint64_t port_number;
     int option;
     while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
-        only_once |= option == 'o' || option == 'q' || option == 'l';
-        lines |= option == 'l';
-        queue_pairs |= option == 'q';
-        prometheus |= option == 'p';
+        only_once |= strchr("oqlp", option) != NULL;
+        choice.lines |= option == 'l';
+        choice.queue_pairs |= option == 'q';
+        choice.prometheus |= option == 'p';
         port = option == 'L' ? optarg : port;
     }
+    choice.as_json = meeting.as_json;
     if (optind < argc)
         return command_misused(command, "It takes no argument \"%s\".", argv[optind]);
     if (port && !text_number(port, 0, UINT16_MAX, &port_number))
         return command_misused(command, "\"%s\" is no port.", port);
     int status = meeting_find(command, &meeting);
-    return status       ? status
-           : port       ? prometheus_serve(meeting.directory, (unsigned)port_number)
-           : prometheus ? print_prometheus(meeting.directory)
-           : only_once  ? once(meeting.directory, meeting.as_json, queue_pairs, lines)
-                        : watch(meeting.directory, meeting.as_json, why, sizeof why);
+    return status      ? status
+           : port      ? prometheus_serve(meeting.directory, (unsigned)port_number)
+           : only_once ? once(meeting.directory, &choice)
+                       : watch(meeting.directory, choice.as_json);
 }
 
 const struct command stat_command = {

@@ -91,33 +91,28 @@ size_t page_hidden(const struct page *page)
 
 /* --- the sum */
 
-/* How much the devices have sent, and how many packets were sent again. */
-static void count_all(const struct seen *seen, double *bytes, double *repeated)
+/* Of all processes that answered, their devices and what was for no queue pair. */
+static double count_all(const struct seen *seen, unsigned counter)
 {
-    *bytes = *repeated = 0;
-    for (size_t i = 0; i < seen->count; i++) {
-        const json_t *devices = facts_json(&seen->processes[i].own.traffic);
-        for (size_t k = 0; k < json_array_size(devices); k++) {
-            const struct fact_inner traffic = {.of = json_array_get(devices, k)};
-            *bytes += (double)seen_sum(&traffic, EVENT_SUM_BYTES_SENT);
-            *repeated += (double)seen_count(&traffic, EVENT_RETRANSMITTED);
-        }
-    }
+    double sum = 0;
+    for (size_t i = 0; i < seen->count; i++)
+        if (seen->processes[i].own.traffic.of)
+            sum += seen_counted(&seen->processes[i], counter);
+    return sum;
 }
 
 void page_sum(const struct top_look *before, const struct top_look *now, char *text, size_t size)
 {
     size_t processes = now->seen.count, pairs = 0;
-    double bytes, repeated, old_bytes, old_repeated, seconds = before->reports ? now->seconds - before->seconds : 0;
+    double seconds = before->reports ? now->seconds - before->seconds : 0;
+    double bytes = count_all(&now->seen, SEEN_SUM(BYTES_SENT)) - count_all(&before->seen, SEEN_SUM(BYTES_SENT));
+    double repeated = count_all(&now->seen, EVENT_RETRANSMITTED) - count_all(&before->seen, EVENT_RETRANSMITTED);
     for (size_t i = 0; i < processes; i++)
         pairs += facts_count(&now->seen.processes[i].own.qps);
     size_t used = (size_t)snprintf(text, size, "%zu process%s, %zu queue pair%s", processes, processes == 1 ? "" : "es",
                                    pairs, pairs == 1 ? "" : "s");
-    count_all(&now->seen, &bytes, &repeated);
-    count_all(&before->seen, &old_bytes, &old_repeated);
-    if (seconds > 0 && bytes >= old_bytes && repeated >= old_repeated && used < size)
-        snprintf(text + used, size - used, ", %.1f MB/s, %.0f sent again", (bytes - old_bytes) / seconds / 1e6,
-                 repeated - old_repeated);
+    if (seconds > 0 && bytes >= 0 && repeated >= 0 && used < size)
+        snprintf(text + used, size - used, ", %.1f MB/s, %.0f sent again", bytes / seconds / 1e6, repeated);
 }
 
 /* --- a queue pair */
@@ -164,18 +159,17 @@ static void write_numbers(const json_t *object, char *text, size_t size)
     }
 }
 
+/* The facts that are words and numbers. */
 static void show_fields(const json_t *pair, page_line *show, void *context, size_t columns)
 {
-    const char *key;
-    json_t *value;
     char line[LINE];
-    json_object_foreach((json_t *)pair, key, value)
-    {
+    for (const struct fact *fact = facts_of_qp.facts; fact < facts_of_qp.facts + facts_of_qp.count; fact++) {
+        const json_t *value = json_object_get(pair, fact->name);
         if (json_is_string(value))
-            snprintf(line, sizeof line, "%-16s %.400s", key, json_string_value(value));
+            snprintf(line, sizeof line, "%-16s %.400s", fact->name, json_string_value(value));
         else if (json_is_integer(value))
-            snprintf(line, sizeof line, strcmp(key, "peer_qp") && strcmp(key, "number") ? "%-16s %lld" : "%-16s 0x%llx",
-                     key, (long long)json_integer_value(value));
+            snprintf(line, sizeof line, fact->form == FACT_QPN ? "%-16s 0x%llx" : "%-16s %lld", fact->name,
+                     (long long)json_integer_value(value));
         else
             continue;
         show_wrapped(show, context, columns, line);
@@ -191,9 +185,14 @@ static void show_story(const char *directory, long pid, long qp, page_line *show
     const struct story_question question = {.directory = directory, .qp = (uint32_t)qp, .pid = (int)pid};
     json_t *stories = story_collect(&question), *story, *sentence;
     size_t i, j;
+    struct facts_told told;
     show(context, TERMINAL_BOLD, "Story");
-    json_array_foreach(stories, i, story) json_array_foreach(json_object_get(story, "sentences"), j, sentence)
-        show_wrapped(show, context, columns, json_string_value(sentence) ? json_string_value(sentence) : "");
+    json_array_foreach(stories, i, story)
+    {
+        facts_read(&facts_of_told, story, &told);
+        json_array_foreach(facts_json(&told.sentences), j, sentence)
+            show_wrapped(show, context, columns, facts_text(json_string_value(sentence)));
+    }
     if (!json_array_size(stories))
         show(context, TERMINAL_PLAIN, "None is known.");
     json_decref(stories);

@@ -12,8 +12,9 @@ enum { OF_qp, OF_process };
 #define PAIRS(title, width, meaning) {TOP_PAIRS, title, width, TOP_NUMBER, meaning},
 #define LEVEL(title, width, fact, meaning)                                                                             \
     {TOP_LEVEL, title, width, TOP_NUMBER, meaning, .at = offsetof(struct facts_qp, fact)},
-#define RATE(title, width, name, meaning) {TOP_RATE, title, width, TOP_NUMBER, meaning, .event = EVENT_##name},
-#define RATE_OF_SUM(title, width, name, meaning) {TOP_RATE, title, width, TOP_NUMBER, meaning, .sum = EVENT_SUM_##name},
+#define RATE(title, width, name, meaning) {TOP_RATE, title, width, TOP_NUMBER, meaning, .counter = EVENT_##name},
+#define RATE_OF_SUM(title, width, name, meaning)                                                                       \
+    {TOP_RATE, title, width, TOP_NUMBER, meaning, .counter = SEEN_SUM(name)},
 #define HELPER(title, width, meaning) {TOP_HELPER, title, width, TOP_NUMBER, meaning},
 static const struct top_column of_processes[] = {
 #define LIST_PROCESSES
@@ -22,6 +23,11 @@ static const struct top_column of_processes[] = {
 };
 
 static const struct top_column of_pairs[] = {
+#include "top/columns.def"
+};
+
+static const struct top_column of_stat[] = {
+#define LIST_STAT
 #include "top/columns.def"
 };
 
@@ -34,6 +40,7 @@ static const struct top_column of_pairs[] = {
 
 const struct top_list top_processes = {of_processes, sizeof of_processes / sizeof *of_processes, 2, false};
 const struct top_list top_pairs = {of_pairs, sizeof of_pairs / sizeof *of_pairs, 3, true};
+const struct top_list top_stat = {of_stat, sizeof of_stat / sizeof *of_stat, 0, false};
 _Static_assert(sizeof of_processes / sizeof *of_processes <= TOP_COLUMNS_MOST, "room in a row");
 _Static_assert(sizeof of_pairs / sizeof *of_pairs <= TOP_COLUMNS_MOST, "room in a row");
 
@@ -49,28 +56,11 @@ struct source {
 
 /* --- values */
 
-static double counted_in(const struct fact_inner *traffic, const struct top_column *column)
-{
-    return (double)(column->sum == EVENT_SUM_NONE ? seen_count(traffic, column->event)
-                                                  : seen_sum(traffic, column->sum));
-}
-
-/* The sum of a counter over the devices of a process and the packets that were for no queue pair; NAN: it did not
- * answer. */
-static double counted_by_process(const struct seen_process *process, const struct top_column *column)
-{
-    const json_t *devices = facts_json(&process->own.traffic);
-    double sum = counted_in(&process->own.strays, column);
-    for (size_t i = 0; i < json_array_size(devices); i++)
-        sum += counted_in(&(struct fact_inner){.of = json_array_get(devices, i)}, column);
-    return devices ? sum : NAN;
-}
-
 static double counted(const struct seen_process *process, const struct facts_qp *qp, const struct top_column *column)
 {
     if (!qp)
-        return process ? counted_by_process(process, column) : NAN;
-    return qp->traffic.of ? counted_in(&qp->traffic, column) : NAN;
+        return seen_counted(process, column->counter);
+    return qp->traffic.of ? (double)seen_count(&qp->traffic, column->counter) : NAN;
 }
 
 static const struct fact_number *number_at(const void *facts, const struct top_column *column)
@@ -278,6 +268,18 @@ struct top_row *top_rows(const struct top_look *before, const struct top_look *n
         qsort(rows.list, rows.count, sizeof *rows.list, compare);
     *count = rows.count;
     return rows.list;
+}
+
+double top_grown(const struct top_look *before, const struct top_look *now, const struct top_column *column)
+{
+    double sum = 0;
+    for (size_t i = 0; i < now->seen.count; i++) {
+        const struct seen_process *process = &now->seen.processes[i];
+        const struct seen_process *old = seen_find(&before->seen, process->own.pid.value);
+        double grown = seen_counted(process, column->counter) - (old ? seen_counted(old, column->counter) : 0);
+        sum += isnan(grown) ? 0 : grown;
+    }
+    return sum;
 }
 
 /* --- columns and cells */

@@ -21,10 +21,9 @@ struct top_column {
     size_t width;
     enum top_form form;
     const char *meaning;
-    size_t at;       /* the offset of its fact */
-    bool of_process; /* the fact is the process's, in every list */
-    enum event event;
-    enum event_sum sum; /* EVENT_SUM_NONE: the event is counted */
+    size_t at;        /* the offset of its fact */
+    bool of_process;  /* the fact is the process's, in every list */
+    unsigned counter; /* facts/seen.h */
 };
 
 /* The columns of one list. */
@@ -34,7 +33,7 @@ struct top_list {
     bool pairs;          /* a row for each queue pair */
 };
 
-extern const struct top_list top_processes, top_pairs;
+extern const struct top_list top_processes, top_pairs, top_stat;
 
 /* NAN: not known. */
 struct top_row {
@@ -66,6 +65,10 @@ struct top_choice {
  * Nothing in a report is trusted. */
 struct top_row *top_rows(const struct top_look *before, const struct top_look *now, const struct top_choice *,
                          size_t *count);
+
+/* How much the counter of the column has grown, of all processes. One that did not answer at either look adds nothing.
+ */
+double top_grown(const struct top_look *before, const struct top_look *now, const struct top_column *);
 
 /* The column with this title, in any case and with or without "/s"; the number of columns: none has it. */
 size_t top_column_find(const struct top_list *, const char *title);

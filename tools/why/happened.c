@@ -17,17 +17,6 @@
 
 enum { SENTENCE = 640 };
 
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static void add(json_t *list, char text[SENTENCE])
 {
     clean_text(text);
@@ -36,12 +25,13 @@ static void add(json_t *list, char text[SENTENCE])
 
 /* -- the object as it is now */
 
-static void tell_cq(json_t *list, const json_t *json)
+/* Each returns its events. */
+static const json_t *tell_cq(json_t *list, const json_t *json)
 {
     char text[SENTENCE];
     struct facts_cq cq;
     if (!facts_read(&facts_of_cq, json, &cq))
-        return;
+        return NULL;
     uint64_t waiting = cq.waiting.value;
     snprintf(text, sizeof text, "It has %" PRIu64 " completion%s that %s not polled%s%s.", waiting,
              waiting == 1 ? "" : "s", waiting == 1 ? "was" : "were", waiting ? ", and " : "",
@@ -52,19 +42,26 @@ static void tell_cq(json_t *list, const json_t *json)
                  cq.size.value);
         add(list, text);
     }
+    return facts_json(&cq.events);
 }
 
-static void tell_srq(json_t *list, const json_t *json)
+static const json_t *tell_srq(json_t *list, const json_t *json)
 {
     char text[SENTENCE], limit[64] = "no limit is armed";
     struct facts_srq srq;
     if (!facts_read(&facts_of_srq, json, &srq))
-        return;
+        return NULL;
     if (srq.limit.value)
         snprintf(limit, sizeof limit, "a limit of %" PRIu64 " is armed", srq.limit.value);
     snprintf(text, sizeof text, "It has %" PRIu64 " of %" PRIu64 " receives posted, and %s.", srq.posted.value,
              srq.size.value, limit);
     add(list, text);
+    return facts_json(&srq.events);
+}
+
+static const json_t *tell_process(json_t *list, const json_t *events)
+{
+    return events;
 }
 
 /* -- what happened to it */
@@ -94,7 +91,7 @@ static void write_fields(const json_t *event, char *text, size_t size)
     *text = 0;
     json_object_foreach((json_t *)event, key, value)
     {
-        if (!strcmp(key, "time") || !strcmp(key, "event") || length >= size)
+        if (!record_is_field(key) || length >= size)
             continue;
         const char *before = length ? ", " : " (";
         if (json_is_string(value))
@@ -122,50 +119,54 @@ void happened_tell(json_t *list, const json_t *event)
     add(list, text);
 }
 
-static const struct {
-    const char *kind, *name;
-    void (*tell)(json_t *list, const json_t *object);
+static const struct kind {
+    const char *kind, *name; /* the request's word, and how a sentence begins */
+    size_t at;               /* where struct facts_happened has it */
+    const json_t *(*tell)(json_t *list, const json_t *object);
 } kinds[] = {
-    {"cq", "Completion queue", tell_cq},
-    {"srq", "Shared receive queue", tell_srq},
-    {"process", NULL, NULL},
+    {"cq", "Completion queue", offsetof(struct facts_happened, cq), tell_cq},
+    {"srq", "Shared receive queue", offsetof(struct facts_happened, srq), tell_srq},
+    {"process", NULL, offsetof(struct facts_happened, events), tell_process},
 };
 
-static json_t *sentences(const json_t *answer, const char *kind, unsigned long number)
+static const json_t *object_in(const struct facts_happened *answer, const struct kind *kind)
 {
-    char text[SENTENCE];
+    return facts_json((const struct fact_inner *)((const char *)answer + kind->at));
+}
+
+static json_t *sentences(const struct facts_happened *answer, const struct kind *kind, unsigned long number)
+{
+    char text[SENTENCE], name[64] = "";
     json_t *list = json_array(), *event;
-    size_t i = 0, k;
-    while (strcmp(kinds[i].kind, kind) != 0 && i + 1 < sizeof kinds / sizeof *kinds)
-        i++;
-    const json_t *object = kinds[i].name ? json_object_get(answer, kind) : answer;
-    if (kinds[i].name)
-        snprintf(text, sizeof text, "%s %lu of %.40s (%d):", kinds[i].name, number, text_of(answer, "program"),
-                 (int)number_of(answer, "pid"));
-    else
-        snprintf(text, sizeof text, "%.40s (%d):", text_of(answer, "program"), (int)number_of(answer, "pid"));
+    size_t i;
+    if (kind->name)
+        snprintf(name, sizeof name, "%s %lu of ", kind->name, number);
+    snprintf(text, sizeof text, "%s%.40s (%d):", name, facts_text(answer->program), (int)answer->pid.value);
     add(list, text);
-    if (kinds[i].tell)
-        kinds[i].tell(list, object);
-    json_array_foreach(json_object_get(object, "events"), k, event) happened_tell(list, event);
+    const json_t *events = kind->tell(list, object_in(answer, kind));
+    json_array_foreach((json_t *)events, i, event) happened_tell(list, event);
     return list;
 }
 
 /* -- the processes that are asked */
 
-json_t *happened_collect(const char *directory, const char *kind, unsigned long number, int pid)
+json_t *happened_collect(const char *directory, const char *word, unsigned long number, int pid)
 {
     char request[48];
     size_t i;
+    const struct kind *kind = kinds;
     json_t *answer, *list = json_array();
-    snprintf(request, sizeof request, "events %s %lu", kind, number);
+    struct facts_happened happened;
+    while (strcmp(kind->kind, word) != 0 && kind + 1 < kinds + sizeof kinds / sizeof *kinds)
+        kind++;
+    snprintf(request, sizeof request, "events %s %lu", word, number);
     json_t *answers = reports_ask_all(directory, request);
     json_array_foreach(answers, i, answer)
     {
-        bool has = json_object_get(answer, !strcmp(kind, "process") ? "events" : kind);
-        if (!has || (pid && number_of(answer, "pid") != pid))
+        if (!facts_read(&facts_of_happened, answer, &happened) || !object_in(&happened, kind) ||
+            (pid && happened.pid.value != (uint64_t)pid))
             continue;
-        json_object_set_new(answer, "sentences", sentences(answer, kind, number));
+        json_object_set_new(answer, "sentences", sentences(&happened, kind, number));
         json_array_append(list, answer);
     }
     json_decref(answers);
@@ -176,6 +177,11 @@ void happened_print(const json_t *list)
 {
     size_t i, k;
     json_t *answer, *line;
-    json_array_foreach(list, i, answer) json_array_foreach(json_object_get(answer, "sentences"), k, line)
-        screen_wrap(stdout, screen_width(stdout), k ? (size_t)printf("    ") : 0, k ? 8 : 4, json_string_value(line));
+    struct facts_told told; /* connections are printed like this, too */
+    json_array_foreach((json_t *)list, i, answer)
+    {
+        facts_read(&facts_of_told, answer, &told);
+        json_array_foreach(facts_json(&told.sentences), k, line) screen_wrap(
+            stdout, screen_width(stdout), k ? (size_t)printf("    ") : 0, k ? 8 : 4, json_string_value(line));
+    }
 }

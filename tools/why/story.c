@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,29 +15,10 @@
 #include "diag/kept_story.h"
 #include "diag/last_lines.h"
 #include "facts/read.h"
-#include "print/emit.h"
 #include "print/screen.h"
 #include "report/reports.h"
 #include "why/standin.h"
 #include "why/story_words.h"
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-/* Whether this is the end of a stand-in (standin.h). */
-static bool is_standin(const json_t *story)
-{
-    return json_is_true(json_object_get(story, "stands_in"));
-}
-
-static bool is_better(const json_t *one, const json_t *other)
-{
-    struct story_end rooms[2];
-    const struct story_end *first = story_end_read(&rooms[0], one), *second = story_end_read(&rooms[1], other);
-    return first && (!second || standin_is_better(first, second));
-}
 
 /* -- where stories are */
 
@@ -61,6 +43,8 @@ static FILE *open_file(int directory, const char *name)
     return file;
 }
 
+enum { ENDED = offsetof(struct facts_story, ended) };
+
 static void add_file(json_t *list, FILE *file)
 {
     char *line = NULL;
@@ -69,8 +53,8 @@ static void add_file(json_t *list, FILE *file)
     while ((length = getline(&line, &room, file)) > 0) {
         json_t *story = facts_parse(line, (size_t)length);
         if (json_is_object(story)) {
-            if (!json_object_get(story, "ended")) /* false: a debugger has seen it before its end */
-                json_object_set_new(story, "ended", json_true());
+            if (!facts_member(&facts_of_story, story, ENDED)) /* false: a debugger has seen it before its end */
+                json_object_set_new(story, facts_at(&facts_of_story, ENDED)->name, json_true());
             json_array_append(list, story);
         }
         json_decref(story);
@@ -120,216 +104,255 @@ json_t *story_lines(const char *directory, const char *from)
     return lines;
 }
 
-/* The sources besides live processes, in the order in which they are searched; either may be NULL. */
+/* -- ends, read: those that are refused are left out */
+
+struct line {
+    json_t *json; /* NULL: none */
+    struct story_end end;
+    bool told; /* it is in a story */
+};
+
+struct lines {
+    struct line *list;
+    size_t count;
+    json_t *json; /* what they are read from, and have their texts in */
+};
+
+/* Takes the list; NULL: there is none. */
+static struct lines lines_begin(json_t *json)
+{
+    size_t i;
+    json_t *each;
+    struct lines lines = {calloc(json_array_size(json) + 1, sizeof *lines.list), 0, json};
+    json_array_foreach(json, i, each)
+    {
+        struct line *line = lines.list ? &lines.list[lines.count] : NULL;
+        if (line && story_end_read(&line->end, each)) {
+            line->json = each;
+            lines.count++;
+        }
+    }
+    return lines;
+}
+
+static void lines_end(struct lines *lines)
+{
+    free(lines->list);
+    json_decref(lines->json);
+}
+
+/* The sources besides live processes, in the order in which they are searched; either may be empty. */
 struct sources {
     const char *directory; /* whose live processes are asked; NULL: none are */
-    json_t *named, *kept;
+    struct lines named, kept;
 };
 
-/* Which story is wanted: of a number that a later process may have, too. */
+/* Which story is wanted: of a number that a later process may have, too. 0: any. */
 struct wanted {
-    json_int_t qp, pid; /* 0: any */
-    json_int_t peer;    /* the number of its peer, if it is known; 0: any */
+    uint64_t qp, pid;
+    uint64_t peer; /* the number of its peer */
 };
 
-static bool is_wanted(const json_t *story, const struct wanted *wanted)
+static bool is_wanted(const struct story_end *end, const struct wanted *wanted)
 {
-    return number_of(story, "qp") == wanted->qp && !is_standin(story) &&
-           (!wanted->pid || number_of(story, "pid") == wanted->pid) &&
-           (!wanted->peer || !number_of(story, "peer_qp") || number_of(story, "peer_qp") == wanted->peer);
+    const struct facts_story *story = &end->story;
+    return story->qp.value == wanted->qp && !standin_is(end) && (!wanted->pid || story->pid.value == wanted->pid) &&
+           (!wanted->peer || !story->peer_qp.value || story->peer_qp.value == wanted->peer);
 }
 
 /* The latest. */
-static json_t *choose(const json_t *list, const struct wanted *wanted)
+static const struct line *choose(const struct lines *lines, const struct wanted *wanted)
 {
-    size_t i;
-    json_t *story, *best = NULL;
-    json_array_foreach((json_t *)list, i, story) if (is_wanted(story, wanted) &&
-                                                     (!best || number_of(story, "time") >= number_of(best, "time")))
-        best = story;
+    const struct line *best = NULL;
+    for (const struct line *line = lines->list; line < lines->list + lines->count; line++)
+        if (is_wanted(&line->end, wanted) && (!best || line->end.story.time.value >= best->end.story.time.value))
+            best = line;
     return best;
 }
 
-/* What live processes have of this number: the queue pair, and stand-ins. The caller's. */
-static json_t *ask_live(const struct sources *sources, json_int_t qp)
+/* Asks live processes for all ends of this number: the queue pair, and stand-ins. */
+static struct lines ask_live(const struct sources *sources, uint64_t qp)
 {
     char request[32];
-    snprintf(request, sizeof request, "story %" JSON_INTEGER_FORMAT, qp);
-    return sources->directory ? reports_ask_all(sources->directory, request) : json_array();
+    snprintf(request, sizeof request, "story %" PRIu64, qp);
+    return lines_begin(sources->directory ? reports_ask_all(sources->directory, request) : NULL);
 }
 
-/* Of a live process, or one that was kept. NULL: none. A reference that the caller gives back. */
-static json_t *find(const struct sources *sources, const struct wanted *wanted, bool ask)
+/* A line that outlives its list: its JSON is the caller's. NULL: none. */
+static struct line keep(const struct line *line)
 {
-    json_t *named = choose(sources->named, wanted);
-    json_t *answers = !named && ask ? ask_live(sources, wanted->qp) : json_array();
-    json_t *live = json_incref(choose(answers, wanted));
-    json_decref(answers);
-    if (live)
-        return live;
-    return json_incref(named ? named : choose(sources->kept, wanted));
+    struct line kept = line ? *line : (struct line){0};
+    json_incref(kept.json);
+    return kept;
+}
+
+/* Of a live process, or one that was kept. */
+static struct line find(const struct sources *sources, const struct wanted *wanted, bool ask)
+{
+    const struct line *found = choose(&sources->named, wanted);
+    struct lines live = !found && ask ? ask_live(sources, wanted->qp) : (struct lines){0};
+    found = found ? found : choose(&live, wanted);
+    struct line line = keep(found ? found : choose(&sources->kept, wanted));
+    lines_end(&live);
+    return line;
 }
 
 /* -- both ends */
 
 /* That of the peer, even where only what has ended was asked for: it may live on. */
-static json_t *find_peer(const struct sources *sources, const json_t *own, bool ask)
+static struct line find_peer(const struct sources *sources, const struct facts_story *own, bool ask)
 {
-    struct wanted wanted = {number_of(own, "peer_qp"), number_of(own, "peer_pid"), number_of(own, "qp")};
-    if (!wanted.qp)
-        return NULL;
-    if (wanted.qp == wanted.peer) /* connected with itself */
-        return NULL;
-    json_t *peer = find(sources, &wanted, ask);
-    return peer || ask ? peer : find(sources, &wanted, true);
+    const struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, own->qp.value};
+    if (!wanted.qp || wanted.qp == wanted.peer) /* connected with itself */
+        return (struct line){0};
+    struct line peer = find(sources, &wanted, ask);
+    return peer.json || ask ? peer : find(sources, &wanted, true);
 }
 
 /* An end that has the peer's number and is connected with another. */
-static json_t *find_stranger(const struct sources *sources, const json_t *own)
+static struct line find_stranger(const struct sources *sources, const struct facts_story *own)
 {
-    struct wanted wanted = {number_of(own, "peer_qp"), number_of(own, "peer_pid"), 0};
-    bool itself = wanted.qp == number_of(own, "qp");
-    return wanted.qp && !itself ? find(sources, &wanted, true) : NULL;
+    const struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, 0};
+    bool itself = wanted.qp == own->qp.value;
+    return wanted.qp && !itself ? find(sources, &wanted, true) : (struct line){0};
 }
 
 /* -- of XRC: the process whose shared receive queue a message names executes it in place of the one that has the queue
  * pair */
 
 /* `pid`: of the process that has the queue pair; 0: not known. */
-static json_t *choose_standin(const json_t *list, json_int_t qp, json_int_t pid, json_t *best)
+static const struct line *choose_standin(const struct lines *lines, uint64_t qp, uint64_t pid, const struct line *best)
 {
-    size_t i;
-    json_t *story;
-    json_array_foreach((json_t *)list, i, story)
-    {
-        bool fits = is_standin(story) && number_of(story, "qp") == qp && (!pid || number_of(story, "peer_pid") == pid);
-        if (fits && (!best || is_better(story, best)))
-            best = story;
+    for (const struct line *line = lines->list; line < lines->list + lines->count; line++) {
+        const struct facts_story *story = &line->end.story;
+        bool fits = standin_is(&line->end) && story->qp.value == qp && (!pid || story->peer_pid.value == pid);
+        if (fits && (!best || standin_is_better(&line->end, &best->end)))
+            best = line;
     }
     return best;
 }
 
-/* Of one of the ends, which receives. NULL: there is none, or it has left nothing. A reference that the caller gives
- * back. */
-static json_t *find_standin(const struct sources *sources, const json_t *own, const json_t *peer)
+/* Of one of the ends, which receives. None: there is none, or it has left nothing. */
+static struct line find_standin(const struct sources *sources, const struct story_end *end, const struct line *peer)
 {
-    const char *type = json_string_value(json_object_get(own, "type"));
-    bool receives = type && !strcmp(type, "XRC_RECV");
-    json_int_t qp = number_of(own, receives ? "qp" : "peer_qp");
-    json_int_t pid = peer && !receives ? number_of(peer, "pid") : number_of(own, receives ? "pid" : "peer_pid");
-    if (!type || strncmp(type, "XRC", 3) != 0 || is_standin(own))
-        return NULL;
-    json_t *answers = ask_live(sources, qp);
-    json_t *best = choose_standin(sources->kept, qp, pid, choose_standin(sources->named, qp, pid, NULL));
-    best = json_incref(choose_standin(answers, qp, pid, best));
-    json_decref(answers);
-    return best;
+    const struct facts_story *own = &end->story;
+    bool receives = !strcmp(facts_text(own->type), "XRC_RECV");
+    uint64_t qp = (receives ? own->qp : own->peer_qp).value;
+    uint64_t pid = peer->json && !receives ? peer->end.story.pid.value : (receives ? own->pid : own->peer_pid).value;
+    if (strncmp(facts_text(own->type), "XRC", 3) != 0 || standin_is(end))
+        return (struct line){0};
+    struct lines live = ask_live(sources, qp);
+    const struct line *best = choose_standin(&sources->kept, qp, pid, choose_standin(&sources->named, qp, pid, NULL));
+    struct line line = keep(choose_standin(&live, qp, pid, best));
+    lines_end(&live);
+    return line;
 }
 
-static json_t *list_ends(json_t *own, json_t *peer, json_t *standin)
+/* Notes that this end is in a story. */
+static void mark(struct lines *lines, const struct line *told)
+{
+    const struct facts_story *end = &told->end.story;
+    for (struct line *line = lines->list; told->json && line < lines->list + lines->count; line++)
+        line->told |= line->end.story.qp.value == end->qp.value && line->end.story.pid.value == end->pid.value;
+}
+
+static json_t *list_ends(struct sources *sources, const struct line *own, const struct line *peer,
+                         const struct line *standin)
 {
     json_t *ends = json_array();
-    json_array_append(ends, own);
-    if (peer)
-        json_array_append(ends, peer);
-    if (standin)
-        json_array_append(ends, standin);
+    const struct line *const all[] = {own, peer, standin};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        json_array_append(ends, all[i]->json); /* which does nothing with NULL */
+        mark(&sources->named, all[i]);
+        mark(&sources->kept, all[i]);
+    }
     return ends;
 }
 
-static json_t *join(const struct sources *sources, json_t *own, bool ask)
+static json_t *join(struct sources *sources, const struct line *own, bool ask)
 {
     char why[256];
-    json_t *peer = find_peer(sources, own, ask), *standin = find_standin(sources, own, peer);
-    bool alone = !peer && sources->directory && number_of(own, "peer_qp");
-    json_t *stranger = alone ? find_stranger(sources, own) : NULL;
-    json_t *processes = alone && !stranger ? reports_collect(sources->directory, why, sizeof why) : NULL;
-    struct story_ends known = {own, peer, standin, stranger, processes};
-    json_t *story = json_pack("{s:o, s:o, s:i}", "ends", list_ends(own, peer, standin), "sentences",
-                              story_sentences(&known), "reason", (int)story_reason(&known));
-    json_decref(peer);
-    json_decref(standin);
-    json_decref(stranger);
+    const struct facts_story *story = &own->end.story;
+    struct line peer = find_peer(sources, story, ask), standin = find_standin(sources, &own->end, &peer);
+    bool alone = !peer.json && sources->directory && story->peer_qp.value;
+    struct line stranger = alone ? find_stranger(sources, story) : (struct line){0};
+    json_t *processes = alone && !stranger.json ? reports_collect(sources->directory, why, sizeof why) : NULL;
+    struct story_ends known = {own->json, peer.json, standin.json, stranger.json, processes};
+    json_t *joined = json_pack("{s:o, s:o, s:i}", "ends", list_ends(sources, own, &peer, &standin), "sentences",
+                               story_sentences(&known), "reason", (int)story_reason(&known));
+    json_decref(peer.json);
+    json_decref(standin.json);
+    json_decref(stranger.json);
     json_decref(processes);
-    return story;
+    return joined;
 }
 
-/* Returns whether this end is in one of the stories already. */
-static bool is_told(const json_t *stories, const json_t *own)
+/* First the queue pairs, then the stand-ins of which nothing else is left. */
+static void join_all(struct sources *sources, uint64_t pid, json_t *stories)
 {
-    size_t i, k;
-    json_t *story, *end;
-    json_array_foreach((json_t *)stories, i, story)
-    {
-        json_array_foreach(json_object_get(story, "ends"), k, end)
-        {
-            if (number_of(end, "qp") == number_of(own, "qp") && number_of(end, "pid") == number_of(own, "pid"))
-                return true;
+    const struct lines *lines = sources->named.json ? &sources->named : &sources->kept;
+    for (int standins = false; standins <= true; standins++)
+        for (const struct line *line = lines->list; line < lines->list + lines->count; line++) {
+            const struct wanted wanted = {line->end.story.qp.value, line->end.story.pid.value, 0};
+            if ((!pid || wanted.pid == pid) && wanted.qp && standin_is(&line->end) == standins && !line->told)
+                json_array_append_new(stories, join(sources, standins ? line : choose(lines, &wanted), false));
         }
-    }
-    return false;
 }
 
-static void join_all(const struct sources *sources, int pid, json_t *stories)
+/* The last one whose peer that is, and no stand-in where there is another. */
+static const struct line *choose_of_peer(const struct lines *lines, const struct wanted *wanted,
+                                         const struct line *best)
 {
-    size_t i;
-    json_t *line, *list = sources->named ? sources->named : sources->kept;
-    json_array_foreach(list, i, line)
-    {
-        struct wanted wanted = {number_of(line, "qp"), number_of(line, "pid"), 0};
-        if ((!pid || wanted.pid == pid) && wanted.qp && !is_standin(line) && !is_told(stories, line))
-            json_array_append_new(stories, join(sources, choose(list, &wanted), false));
-    }
-    json_array_foreach(list, i, line) /* the ends of which nothing is left */
-    {
-        if ((!pid || number_of(line, "pid") == pid) && is_standin(line) && !is_told(stories, line))
-            json_array_append_new(stories, join(sources, line, false));
-    }
+    for (const struct line *line = lines->list; line < lines->list + lines->count; line++)
+        if (line->end.story.peer_qp.value == wanted->qp &&
+            (!wanted->pid || line->end.story.peer_pid.value == wanted->pid) && (!best || !standin_is(&line->end)))
+            best = line;
+    return best;
 }
 
 /* Of a process that was killed before it could write: the story of the other end, which begins with a sentence that
  * says so, if there is one. */
-static void add_of_peer(const struct sources *sources, const struct wanted *wanted, json_t *stories)
+static void add_of_peer(struct sources *sources, const struct wanted *wanted, json_t *stories)
 {
-    size_t i;
     char text[128];
-    json_t *line, *best = NULL, *list = json_array();
-    json_array_extend(list, sources->named);
-    json_array_extend(list, sources->kept);
-    json_array_foreach(list, i, line) if (number_of(line, "peer_qp") == wanted->qp &&
-                                          (!wanted->pid || number_of(line, "peer_pid") == wanted->pid) &&
-                                          (!best || !is_standin(line))) best = line;
-    if (best) {
-        json_t *story = join(sources, best, false);
-        snprintf(text, sizeof text, "Of queue pair 0x%x itself nothing is left: this is the story of its peer.",
-                 (unsigned)wanted->qp);
-        json_array_insert_new(json_object_get(story, "sentences"), 0, json_string(text));
-        json_array_append_new(stories, story);
-    }
-    json_decref(list);
+    struct facts_told told;
+    const struct line *best = choose_of_peer(&sources->kept, wanted, choose_of_peer(&sources->named, wanted, NULL));
+    if (!best)
+        return;
+    json_t *story = join(sources, best, false);
+    snprintf(text, sizeof text, "Of queue pair 0x%x itself nothing is left: this is the story of its peer.",
+             (unsigned)wanted->qp);
+    facts_read(&facts_of_told, story, &told);
+    json_array_insert_new((json_t *)facts_json(&told.sentences), 0, json_string(text));
+    json_array_append_new(stories, story);
+}
+
+static void add_wanted(struct sources *sources, const struct wanted *wanted, bool ask, json_t *stories)
+{
+    struct line own = find(sources, wanted, ask);
+    if (own.json)
+        json_array_append_new(stories, join(sources, &own, ask));
+    else
+        add_of_peer(sources, wanted, stories);
+    json_decref(own.json);
 }
 
 json_t *story_collect(const struct story_question *question)
 {
-    struct sources sources = {.directory = question->directory};
-    if (question->from && !(sources.named = read_named(question->from)))
+    json_t *named = question->from ? read_named(question->from) : NULL, *stories = json_array();
+    if (question->from && !named) {
+        json_decref(stories);
         return NULL;
-    if (question->directory)
-        sources.kept = read_kept(question->directory);
-    bool ask = !question->last && !question->from;
-    json_t *stories = json_array();
-    if (question->qp) {
-        struct wanted wanted = {question->qp, question->pid, 0};
-        json_t *own = find(&sources, &wanted, ask);
-        if (own)
-            json_array_append_new(stories, join(&sources, own, ask));
-        else
-            add_of_peer(&sources, &wanted, stories);
-        json_decref(own);
-    } else
-        join_all(&sources, question->pid, stories);
-    json_decref(sources.named);
-    json_decref(sources.kept);
+    }
+    struct sources sources = {question->directory, lines_begin(named),
+                              lines_begin(question->directory ? read_kept(question->directory) : NULL)};
+    if (question->qp)
+        add_wanted(&sources, &(struct wanted){question->qp, (uint64_t)question->pid, 0},
+                   !question->last && !question->from, stories);
+    else
+        join_all(&sources, (uint64_t)question->pid, stories);
+    lines_end(&sources.named);
+    lines_end(&sources.kept);
     return stories;
 }
 
@@ -337,6 +360,8 @@ void story_print(const json_t *story)
 {
     size_t i;
     json_t *line;
-    json_array_foreach(json_object_get(story, "sentences"), i, line)
+    struct facts_told told;
+    facts_read(&facts_of_told, story, &told);
+    json_array_foreach(facts_json(&told.sentences), i, line)
         screen_wrap(stdout, screen_width(stdout), 0, 4, json_string_value(line));
 }

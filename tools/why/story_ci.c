@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diag/diag.h"
+#include "facts/read.h"
 #include "print/junit.h"
 #include "print/sarif.h"
 
@@ -19,26 +20,42 @@ struct described {
     char *text;        /* the caller's */
 };
 
-static const json_t *own_end(const json_t *story)
+/* A story, and its first end, read: that of a queue pair, or of an identifier of librdmacm. */
+struct told {
+    struct facts_told story;
+    struct facts_story own;
+    struct facts_connected connected;
+    struct facts_connection record;
+    struct facts_identifier identifier;
+    bool is_connection;
+    unsigned reason; /* 0: none, or none that is known */
+};
+
+static void read_end(struct told *told, const json_t *end)
 {
-    return json_array_get(json_object_get(story, "ends"), 0);
+    facts_read(&facts_of_story, end, &told->own);
+    facts_read(&facts_of_connected, end, &told->connected);
+    facts_read(&facts_of_connection, facts_json(&told->connected.id), &told->record);
+    facts_read(&facts_of_identifier, facts_json(&told->record.identifier), &told->identifier);
+    told->is_connection = told->connected.id.of;
 }
 
-static const char *text_of(const json_t *object, const char *key)
+static struct told read_story(const json_t *json)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
+    struct told told;
+    facts_read(&facts_of_told, json, &told.story);
+    read_end(&told, json_array_get(facts_json(&told.story.ends), 0));
+    told.reason = reason_name((unsigned)told.story.reason.value) ? (unsigned)told.story.reason.value : 0;
+    return told;
 }
 
-/* 0: none, or none that is known. */
 static unsigned reason_of(const json_t *story)
 {
-    unsigned reason = (unsigned)json_integer_value(json_object_get(story, "reason"));
-    return reason_name(reason) ? reason : 0;
+    return read_story(story).reason;
 }
 
 /* All sentences, a line each: the caller's. */
-static char *join_sentences(const json_t *story)
+static char *join_sentences(const struct fact_inner *sentences)
 {
     char *text = NULL;
     size_t size = 0, i;
@@ -46,50 +63,34 @@ static char *join_sentences(const json_t *story)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    json_array_foreach(json_object_get(story, "sentences"), i, line)
-        fprintf(out, "%s%s", i ? "\n" : "", json_string_value(line));
+    json_array_foreach(facts_json(sentences), i, line) fprintf(out, "%s%s", i ? "\n" : "", json_string_value(line));
     fclose(out);
     return text;
 }
 
-/* The story of a connection's end: its identifier; NULL: that of a queue pair. */
-static const json_t *identifier_of(const json_t *end)
-{
-    return json_object_get(end, "id");
-}
-
 /* What it waits for, or that the program itself ended it. */
-static const char *rule_without_reason(const json_t *own, bool ended)
+static const char *rule_without_reason(const struct told *told, bool ended)
 {
     static const char *const rules[2][2] = {{"QP_WAITS", "QP_ENDED"}, {"CONNECTION_WAITS", "CONNECTION_ENDED"}};
-    return rules[identifier_of(own) != NULL][ended];
+    return rules[told->is_connection][ended];
 }
 
-static bool has_ended(const json_t *own)
+static bool has_ended(const struct told *told)
 {
-    const json_t *identifier = json_object_get(identifier_of(own), "identifier");
-    return identifier_of(own) ? !strcmp(text_of(identifier, "state"), "idle") : !strcmp(text_of(own, "state"), "ERR");
-}
-
-static void name_object(const json_t *own, char object[NAME])
-{
-    const json_t *identifier = identifier_of(own);
-    if (identifier)
-        snprintf(object, NAME, "identifier %u of %.64s",
-                 (unsigned)json_integer_value(json_object_get(identifier, "number")), text_of(own, "program"));
-    else
-        snprintf(object, NAME, "queue pair 0x%x of %.64s", (unsigned)json_integer_value(json_object_get(own, "qp")),
-                 text_of(own, "program"));
+    return !strcmp(facts_text(told->is_connection ? told->identifier.state : told->own.state),
+                   told->is_connection ? "idle" : "ERR");
 }
 
 static struct described describe(const json_t *story)
 {
-    const json_t *own = own_end(story);
-    const char *name = reason_of(story) ? reason_name(reason_of(story)) : NULL;
-    bool ended = has_ended(own);
-    struct described described = {.program = text_of(own, "program"), .text = join_sentences(story)};
-    name_object(own, described.object);
-    described.finding = (struct sarif_finding){.rule = name ? name : rule_without_reason(own, ended),
+    const struct told told = read_story(story);
+    const char *name = told.reason ? reason_name(told.reason) : NULL;
+    bool ended = has_ended(&told);
+    struct described described = {.program = facts_text(told.connected.program),
+                                  .text = join_sentences(&told.story.sentences)};
+    snprintf(described.object, NAME, told.is_connection ? "identifier %u of %.64s" : "queue pair 0x%x of %.64s",
+             (unsigned)(told.is_connection ? told.record.number : told.own.qp).value, described.program);
+    described.finding = (struct sarif_finding){.rule = name ? name : rule_without_reason(&told, ended),
                                                .level = name    ? SARIF_ERROR
                                                         : ended ? SARIF_NOTE
                                                                 : SARIF_WARNING,
@@ -97,21 +98,26 @@ static struct described describe(const json_t *story)
     return described;
 }
 
-static bool is_same(const json_t *one, const json_t *other)
+static bool is_same(const struct told *one, const struct told *other)
 {
-    return identifier_of(one) && identifier_of(other) &&
-           json_equal(json_object_get(one, "pid"), json_object_get(other, "pid")) &&
-           json_equal(json_object_get(identifier_of(one), "number"), json_object_get(identifier_of(other), "number"));
+    return one->is_connection && other->is_connection && one->connected.pid.value == other->connected.pid.value &&
+           one->record.number.value == other->record.number.value;
 }
 
 /* One of the stories has this end already. */
-static bool is_told(const json_t *stories, const json_t *own)
+static bool is_told(const json_t *stories, const struct told *own)
 {
     size_t i, k;
-    json_t *story, *end;
-    json_array_foreach((json_t *)stories, i, story)
+    json_t *json, *end;
+    json_array_foreach((json_t *)stories, i, json)
     {
-        json_array_foreach(json_object_get(story, "ends"), k, end) if (is_same(end, own)) return true;
+        struct told story = read_story(json), other;
+        json_array_foreach(facts_json(&story.story.ends), k, end)
+        {
+            read_end(&other, end);
+            if (is_same(&other, own))
+                return true;
+        }
     }
     return false;
 }
@@ -121,8 +127,12 @@ void story_ci_add(json_t *stories, const json_t *connections)
     size_t i;
     json_t *story;
     json_array_foreach((json_t *)connections, i, story) if (reason_of(story)) json_array_append(stories, story);
-    json_array_foreach((json_t *)connections, i, story) if (!is_told(stories, own_end(story)))
-        json_array_append(stories, story);
+    json_array_foreach((json_t *)connections, i, story)
+    {
+        const struct told told = read_story(story);
+        if (!is_told(stories, &told))
+            json_array_append(stories, story);
+    }
 }
 
 void story_annotate(const json_t *stories)
@@ -158,13 +168,13 @@ void story_print_junit(const json_t *stories)
     junit_end(stdout);
 }
 
-/* A rule for each reason that there is, once. */
-static void add_rule(json_t *rules, const char *id, unsigned reason)
+/* A rule for each reason that there is, once. `known`: the names of those that are there. */
+static void add_rule(json_t *rules, json_t *known, const char *id, unsigned reason)
 {
-    size_t i;
-    json_t *rule;
     char cure[64];
-    json_array_foreach(rules, i, rule) if (!strcmp(text_of(rule, "id"), id)) return;
+    if (json_object_get(known, id))
+        return;
+    json_object_set_new(known, id, json_true());
     snprintf(cure, sizeof cure, "softverbs explain %u", reason);
     json_array_append_new(
         rules, sarif_rule(id, reason ? reason_sentence(reason) : "A queue pair or connection without an error",
@@ -173,15 +183,16 @@ static void add_rule(json_t *rules, const char *id, unsigned reason)
 
 void story_print_sarif(const json_t *stories)
 {
-    json_t *rules = json_array(), *results = json_array(), *story;
+    json_t *rules = json_array(), *known = json_object(), *results = json_array(), *story;
     size_t i;
     json_array_foreach((json_t *)stories, i, story)
     {
         struct described described = describe(story);
         described.finding.object = described.object;
         json_array_append_new(results, sarif_result(&described.finding));
-        add_rule(rules, described.finding.rule, reason_of(story));
+        add_rule(rules, known, described.finding.rule, reason_of(story));
         free(described.text);
     }
+    json_decref(known);
     sarif_print(rules, results);
 }

@@ -21,27 +21,18 @@
 #include "why/story.h"
 #include "why/story_ci.h"
 
-enum { LOOKS = 4 };
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
+enum { LOOKS = 4, WAITS = offsetof(struct facts_waiting, waits) };
 
 static void print(const json_t *list)
 {
     size_t i, k;
-    json_t *process, *line;
-    json_array_foreach(list, i, process)
+    json_t *json, *line;
+    struct facts_waiting process;
+    json_array_foreach(list, i, json)
     {
-        printf("%d %s\n", (int)number_of(process, "pid"), text_of(process, "program"));
-        json_array_foreach(json_object_get(process, "waits"), k, line)
+        facts_read(&facts_of_waiting, json, &process);
+        printf("%d %s\n", (int)process.pid.value, facts_text(process.program));
+        json_array_foreach(facts_json(&process.waits), k, line)
             screen_wrap(stdout, screen_width(stdout), (size_t)printf("    "), 4, json_string_value(line));
     }
 }
@@ -74,11 +65,11 @@ static json_t *judge_reports(const json_t *before, const json_t *now, int pid)
 /* Something is still under way somewhere, as far as two looks show. */
 static bool is_moving(const json_t *list)
 {
-    size_t i;
-    json_t *process;
-    json_array_foreach(list, i,
-                       process) if (!strcmp(json_string_value(json_array_get(json_object_get(process, "waits"), 0)),
-                                            JUDGE_NOTHING)) return true;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *waits = facts_member(&facts_of_waiting, json_array_get(list, i), WAITS);
+        if (!strcmp(json_string_value(json_array_get(waits, 0)), JUDGE_NOTHING))
+            return true;
+    }
     return false;
 }
 
