@@ -13,30 +13,15 @@
 #include "script/parse.h"
 #include "tap/delay.h"
 #include "verbs/life/cq_create.h"
-#include "verbs/qp/qp_doors.h"
+#include "verbs/life/qp_modify.h"
 #include "verbs/queue/cq.h"
 
 /* --- what there is obeys rules that come later */
 
-/* Payloads of new work and ACKs go in packets from now on. */
-static void forbid_shortcuts(struct qp *qp)
-{
-    struct engine_settings settings = *engine_settings_of(qp_engine(qp));
-    settings.reference_segment = 0;
-    settings.acks_along = false;
-    qp_door_configure(qp, &settings);
-}
-
 static void prepare_qp(void *object, void *context)
 {
-    struct qp *qp = qp_of_endpoint(object);
     const bool *fresh = context;
-    lock_take(&qp->lock);
-    if (!(qp->traits & QP_ETHERNET))
-        forbid_shortcuts(qp);
-    if (*fresh)
-        traffic_begin(qp_flow(qp));
-    lock_release(&qp->lock);
+    qp_meet_rules(object, *fresh);
 }
 
 static void prepare_packets(struct process *process)

@@ -54,7 +54,9 @@ void engine_expire(struct engine *engine, nanos now, enum silent_peer peer, enum
     if (!engine_is_reliable(engine))
         return;
     rc->settings.silence = silence;
-    if (peer == PEER_SLOW)
+    if (peer == PEER_MOVED)
+        rc_reroute(rc, now);
+    else if (peer == PEER_SLOW)
         rc_postpone(rc, now);
     else if (peer != PEER_TOOK_ALL || !completer_presume(rc, now))
         rc_expire(rc, now);
@@ -151,7 +153,23 @@ void engine_initialize_raw(struct engine *engine, struct engine_owner *owner, co
 
 void engine_configure(struct engine *engine, const struct engine_settings *settings)
 {
-    engine->unreliable.settings = *settings;
+    if (engine_is_reliable(engine))
+        rc_configure(&engine->rc, settings);
+    else
+        engine->unreliable.settings = *settings;
+}
+
+bool engine_may_move(const struct engine *engine, uint32_t segment, bool exact)
+{
+    return engine_is_reliable(engine) ? rc_may_move(&engine->rc, segment, exact) : !engine->unreliable.begun;
+}
+
+bool engine_has_begun(const struct engine *engine)
+{
+    const struct unreliable *unreliable = &engine->unreliable;
+    if (engine_is_reliable(engine))
+        return requester_has_begun(&engine->rc);
+    return unreliable->begun || unreliable->queue.head != unreliable->queue.next;
 }
 
 void engine_keep_responses(struct engine *engine, struct responder_resource *saved)

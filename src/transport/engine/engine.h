@@ -115,14 +115,16 @@ void engine_hear_response(struct engine *, const struct packet *response);
 /* The owner's knowledge of a peer that does not answer. */
 enum silent_peer {
     PEER_SILENT,   /* nothing else: it is silent */
-    PEER_SLOW,     /* it lives, and has not consumed yet what was sent: a new period, and no retry is counted */
+    PEER_SLOW,     /* it lives, and has not consumed yet what was sent: a new period, and no retry is counted. Likewise
+                    * after another time-out was configured, which begins so, or ends where it is 0 now */
     PEER_TOOK_ALL, /* it is gone, and had taken all that was sent. If that is only messages which asked for no ACK
                     * (ack_mask), they end with success, as it would have refused them at once; otherwise it is silent
                     */
+    PEER_MOVED,    /* the way to it is another: what was sent and not acknowledged is sent again, no retry is counted */
 };
 
-/* The deadline has passed: repeats, or gives up. `silence`: why no answer comes, if the owner knows. Before the
- * deadline PEER_SILENT does nothing. */
+/* The deadline has passed, or the owner knows one of those: repeats, or gives up. `silence`: why no answer comes, if
+ * the owner knows. Before the deadline PEER_SILENT does nothing. */
 void engine_expire(struct engine *, nanos now, enum silent_peer, enum reason silence);
 
 /* The owner looks at the timers, after engine_expire where that was due: when to look again; NANOS_NEVER: not at all.
@@ -192,7 +194,7 @@ void engine_initialize(struct engine *, enum service, struct engine_owner *, con
                        struct responder_resource *saved);
 void engine_initialize_raw(struct engine *, struct engine_owner *, const struct send_queue *queue);
 
-/* At any time; work that has begun may go on by those before. */
+/* At any time; work that has begun may go on by those before. A changed count of retries begins anew. */
 void engine_configure(struct engine *, const struct engine_settings *);
 
 /* Settings that come and go with the link. Work that has begun by reference goes on so. */
@@ -269,6 +271,13 @@ static inline bool engine_has_send_error(const struct engine *engine)
 {
     return !engine_is_reliable(engine) && engine->unreliable.send_error;
 }
+
+/* Returns true if work has begun that has not ended, for which SQD waits. */
+bool engine_has_begun(const struct engine *);
+
+/* Returns true if that work could go on by a way whose packets carry at most `segment` bytes, all of them so many where
+ * `exact`. */
+bool engine_may_move(const struct engine *, uint32_t segment, bool exact);
 
 /* Returns true if engine_transmit would give output. May be true too often, never false wrongly. */
 bool engine_has_output(const struct engine *);

@@ -5,10 +5,9 @@
 
 /* A repeated READ may ask for the rest only, or for any part that begins at a packet of the first answer; never for
  * other memory (IBA 9.4.4). */
-static bool is_part_of(const struct rc *rc, const struct responder_resource *saved, const struct packet *packet,
-                       uint32_t start)
+static bool is_part_of(const struct responder_resource *saved, const struct packet *packet, uint32_t start)
 {
-    uint64_t offset = (uint64_t)start * rc->settings.segment;
+    uint64_t offset = (uint64_t)start * saved->segment;
     return saved->operation == OPERATION_READ_REQUEST && packet->rkey == saved->rkey &&
            packet->address == saved->address + offset && offset <= saved->length &&
            packet->length <= saved->length - offset;
@@ -16,8 +15,8 @@ static bool is_part_of(const struct rc *rc, const struct responder_resource *sav
 
 static enum reason read_again(struct rc *rc, struct responder_resource *saved, const struct packet *packet)
 {
-    uint32_t start = psn_add(packet->psn, -saved->first_psn), segment = rc->settings.segment;
-    if (!is_part_of(rc, saved, packet, start))
+    uint32_t start = psn_add(packet->psn, -saved->first_psn), segment = saved->segment;
+    if (!is_part_of(saved, packet, start))
         return REASON_PACKET_SEQUENCE;
     uint32_t packets = packet->length <= segment ? 1 : (packet->length - 1) / segment + 1;
     responses_retransmit(rc, saved, start, start + packets, start * segment + packet->length);

@@ -27,7 +27,8 @@ struct responder_resource {
     uint32_t msn;
     uint32_t srq; /* XRC */
     uint32_t rkey;
-    uint32_t length; /* READ: bytes of the whole answer */
+    uint32_t length;  /* READ: bytes of the whole answer */
+    uint32_t segment; /* payload bytes of each packet of the answer but the last, as when the request came */
     uint64_t address;
     uint64_t original; /* atomic: the value before */
     /* the answer under way: which packets of the whole answer, and the byte of it where they end */
@@ -119,6 +120,16 @@ void rc_start_transmitting(struct rc *, uint32_t first_psn);
 /* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
 void rc_drain(struct rc *, bool draining);
 
+/* Settings that the owner changes, at any time. */
+void rc_configure(struct rc *, const struct engine_settings *);
+
+/* The way to the peer is another: what was sent and not acknowledged is sent again, and no retry is counted. */
+void rc_reroute(struct rc *, nanos now);
+
+/* Returns true if begun work could go on by a way whose packets carry at most `segment` bytes, all of them so many
+ * where `exact`. */
+bool rc_may_move(const struct rc *, uint32_t segment, bool exact);
+
 /* Work is posted by send_queue_reserve and send_queue_commit on requester.queue; then call this once for the batch.
  * In the error state it hands everything to owner->sent as flushed. */
 void rc_posted(struct rc *);
@@ -207,8 +218,8 @@ void rc_expire(struct rc *, nanos now);
 /* The network says that packets of ours are meeting congestion (a CNP has come). */
 void rc_notified(struct rc *);
 
-/* The link knows that a live peer has not consumed the packets yet: starts the running period anew without counting a
- * retry. Does nothing during an RNR wait. */
+/* The link knows that a live peer has not consumed the packets yet, or the time-out is another: starts the period anew
+ * without counting a retry. Does nothing during an RNR wait. */
 void rc_postpone(struct rc *, nanos now);
 
 /* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */

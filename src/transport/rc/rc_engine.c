@@ -58,6 +58,59 @@ void rc_drain(struct rc *rc, bool draining)
     requester_drained(rc);
 }
 
+/* A message asks for ACKs by the window, so what is on its way may have asked for none that the new one waits for. */
+static void change_window(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    congestion_start(&requester->congestion, rc->settings.first_window, rc->settings.window);
+    if (requester->sent_psn != requester->acked_psn && !requester->rnr_waiting)
+        requester_rewind(rc);
+}
+
+/* Counts that are changed begin anew. The period of the ACK timer is taken when it starts (rc_postpone). */
+cold void rc_configure(struct rc *rc, const struct engine_settings *settings)
+{
+    const struct engine_settings before = rc->settings;
+    rc->settings = *settings;
+    if (!rc->transmitting || rc->failed)
+        return;
+    if (before.retry_count != settings->retry_count)
+        rc->requester.retries_left = settings->retry_count;
+    if (before.rnr_retry != settings->rnr_retry)
+        rc->requester.rnr_left = settings->rnr_retry;
+    if (before.window != settings->window || before.first_window != settings->first_window)
+        change_window(rc);
+}
+
+/* After an RNR NAK all is sent again anyway. */
+cold void rc_reroute(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    if (!requester_has_begun(rc) || requester->rnr_waiting || rc->failed)
+        return;
+    requester_rewind(rc);
+    requester->repeating = false;
+    rto_start(&requester->rto);
+    requester_wait(rc, requester_period(rc, now));
+}
+
+/* Its PSNs stay, since the peer may have taken some of it. The peer cuts the answer of a READ. */
+static bool may_move(const struct send_wqe *work, uint32_t segment, bool exact)
+{
+    if (work->by_reference)
+        return false;
+    return (work->packets == 1 && work->length <= segment) || (!exact && !request_awaits_response(work));
+}
+
+cold bool rc_may_move(const struct rc *rc, uint32_t segment, bool exact)
+{
+    const struct send_queue *queue = &rc->requester.queue;
+    uint32_t at = queue->head;
+    while (at != queue->tail && send_queue_at(queue, at)->started && may_move(send_queue_at(queue, at), segment, exact))
+        at++;
+    return at == queue->tail || !send_queue_at(queue, at)->started;
+}
+
 void rc_posted(struct rc *rc)
 {
     if (rc->failed)
@@ -156,10 +209,15 @@ void rc_notified(struct rc *rc)
     congestion_met(&requester->congestion, CONGESTION_NOTIFIED, requester->acked_psn, requester->sent_psn);
 }
 
-void rc_postpone(struct rc *rc, nanos now)
+cold void rc_postpone(struct rc *rc, nanos now)
 {
-    if (!rc->requester.rnr_waiting && rc->requester.deadline != NANOS_NEVER)
-        requester_wait(rc, requester_period(rc, now));
+    struct requester *requester = &rc->requester;
+    bool waits = requester->deadline != NANOS_NEVER || requester->sent_psn != requester->acked_psn;
+    if (requester->rnr_waiting || !waits || rc->failed)
+        return;
+    if (!rc->settings.timeout)
+        rto_stop(&requester->rto);
+    requester_wait(rc, requester_period(rc, now));
 }
 
 /* What has arrived lands before the program gets its memory back. */

@@ -18,6 +18,11 @@ static bool is_begun(const struct send_queue *queue)
     return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
 }
 
+bool requester_has_begun(const struct rc *rc)
+{
+    return is_begun(&rc->requester.queue);
+}
+
 /* A function that may have made a deadline sooner calls this in the end, to report it to the owner. */
 static void announce(struct rc *rc)
 {

@@ -42,6 +42,9 @@ nanos requester_period(const struct rc *, nanos now);
 /* The request with this PSN, just given, could not be read. */
 void requester_unreadable(struct rc *, uint32_t psn);
 
+/* Returns true if some work has PSNs, so that its first packet was sent, or will be. */
+bool requester_has_begun(const struct rc *);
+
 /* SQD: raises SQ_DRAINED once all begun work has ended. */
 void requester_drained(struct rc *);
 

@@ -84,6 +84,7 @@ struct responder_resource *responses_save(struct rc *rc, const struct packet *pa
                                          .packets = packets,
                                          .msn = responder->msn,
                                          .srq = packet->srq,
+                                         .segment = rc->settings.segment,
                                          .stop = packets};
     return saved;
 }
@@ -145,8 +146,8 @@ static enum operation response_operation(const struct responder_resource *saved)
 static enum reason add_read_payload(struct rc *rc, const struct responder_resource *saved, struct packet *out,
                                     struct iovec *pieces)
 {
-    uint32_t offset = saved->next * rc->settings.segment, left = saved->until - offset;
-    uint32_t length = left < rc->settings.segment ? left : rc->settings.segment;
+    uint32_t offset = saved->next * saved->segment, left = saved->until - offset;
+    uint32_t length = left < saved->segment ? left : saved->segment;
     if (!length)
         return REASON_NONE;
     out->payload = (struct payload){.length = length, .count = 1, .pieces = pieces};

@@ -24,6 +24,7 @@
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
+#include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
@@ -68,10 +69,9 @@ static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int
     TAKE(IBV_QP_DEST_QPN, dest_qp_num);
 }
 
-/* Payload bytes of a packet. Inside the host the link's segment replaces the path MTU, which only programs see. */
 static uint32_t segment_of(const struct qp *qp)
 {
-    return qp->path.remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
+    return qp_path_segment(qp, qp->path.remote != NULL);
 }
 
 static uint32_t window_of(const struct qp *qp)
@@ -106,6 +106,7 @@ static void configure(struct qp *qp)
     const struct limits *limits = &qp->object.context->device->limits;
     if (qp->traits & QP_ETHERNET)
         return;
+    uint8_t timeout = engine_settings_of(qp_engine(qp))->timeout;
     const struct engine_settings settings = {
         .service = qp_flow(qp)->service,
         .pkey = DEVICE_PKEY,
@@ -132,6 +133,30 @@ static void configure(struct qp *qp)
         .qkey = attr->qkey,
     };
     qp_door_configure(qp, &settings);
+    if (timeout != attr->timeout && qp_is_reliable(qp)) /* for what is on its way */
+        qp_door_expire(qp, qp_flow(qp)->now, PEER_SLOW, REASON_NONE);
+}
+
+static void forbid_shortcuts(struct qp *qp)
+{
+    struct engine_settings settings = *engine_settings_of(qp_engine(qp));
+    settings.reference_segment = 0;
+    settings.acks_along = false;
+    if (settings.window > FAULTY_WINDOW && !qp->path.remote)
+        settings.window = FAULTY_WINDOW;
+    qp_door_configure(qp, &settings);
+    qp_expire_by(qp, clock_now()); /* there may be something to repeat */
+}
+
+void qp_meet_rules(struct endpoint *endpoint, bool fresh)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    if (!(qp->traits & QP_ETHERNET))
+        forbid_shortcuts(qp);
+    if (fresh)
+        traffic_begin(qp_flow(qp));
+    lock_release(&qp->lock);
 }
 
 void qp_forget_peer(struct qp *qp)
@@ -232,13 +257,27 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
     }
 }
 
+/* The address vector is another than that of the path. A peer of this host is found by its number. */
+static bool is_moved(const struct qp *qp)
+{
+    return !qp->path.local || !link_layer_is_local(qp->object.context->device, &qp->attr.ah_attr);
+}
+
+/* The old peer may be fetching a payload, which must not land there after the new one has got it. */
+static void leave_path(struct qp *qp)
+{
+    qp_withdraw_references(qp);
+    qp_forget_peer(qp);
+}
+
 /* The way that the new address vector describes. A device that is on no network leads to no other host: then packets go
  * nowhere and timers do the rest. */
 static int set_path(struct qp *qp)
 {
     const struct context *context = qp->object.context;
     bool infiniband = link_layer_is_infiniband(context->device);
-    qp_forget_peer(qp);
+    if (is_moved(qp))
+        leave_path(qp);
     qp->path.local = link_layer_is_local(context->device, &qp->attr.ah_attr);
     qp->path.lid = infiniband ? qp->attr.ah_attr.dlid : 0;
     qp->path.sl = infiniband ? qp->attr.ah_attr.sl : 0;
@@ -260,11 +299,14 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
         qp->attr.ah_attr.grh.hop_limit = hop_limit;
     if (mask & IBV_QP_RATE_LIMIT)
         rate_limit_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
+    bool moved = mask & IBV_QP_AV && is_moved(qp);
     int error = mask & IBV_QP_AV ? set_path(qp) : 0;
     if (error)
         return error;
     if (to != IBV_QPS_RESET)
         configure(qp);
+    if (moved && qp_is_reliable(qp) && engine_is_transmitting(qp_engine(qp)))
+        qp_door_expire(qp, qp_flow(qp)->now, PEER_MOVED, REASON_NONE);
     error = mask & IBV_QP_STATE && (from != to || to == IBV_QPS_RESET) ? enter_state(qp, from, to) : 0;
     if (error)
         return error;
@@ -367,8 +409,7 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
     attr->qp_state = attr->cur_qp_state = qp->state;
     attr->cap = qp->cap;
     attr->path_mig_state = IBV_MIG_MIGRATED;
-    attr->sq_draining =
-        qp->state == IBV_QPS_SQD && engine_queue(qp_engine(qp))->head != engine_queue(qp_engine(qp))->next;
+    attr->sq_draining = qp->state == IBV_QPS_SQD && engine_has_begun(qp_engine(qp));
     if (qp_is_reliable(qp) && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR) {
         attr->rq_psn = engine_expected_psn(qp_engine(qp));
         attr->sq_psn = qp->state >= IBV_QPS_RTS ? engine_next_psn(qp_engine(qp)) : qp->attr.sq_psn;

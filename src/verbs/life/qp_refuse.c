@@ -7,6 +7,7 @@
 #include "config/link_layer.h"
 #include "events/refusal.h"
 #include "verbs/object/words.h"
+#include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/send/ah.h"
@@ -90,13 +91,25 @@ static enum reason check_values(const struct context *context, const struct ibv_
     return mask & NOT_OFFERED ? REASON_QP_ATTRIBUTE_UNSUPPORTED : REASON_NONE;
 }
 
+/* Begun work has PSNs, of which the peer may have taken some, so it can't be cut for a way of the other kind. */
+static enum reason check_begun(const struct qp *qp, const struct ibv_qp_attr *attr)
+{
+    const struct device *device = qp->object.context->device;
+    bool remote = device->interface[0] && !link_layer_is_local(device, &attr->ah_attr);
+    if (remote == (qp->path.remote != NULL) || engine_may_move(qp_engine(qp), qp_path_segment(qp, remote), remote))
+        return REASON_NONE;
+    return REASON_WORK_BEGUN;
+}
+
 enum reason qp_refuse_check(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return REASON_CURRENT_STATE;
     enum reason reason = qp_state_check(qp->kind, from, to, mask);
-    return reason ? reason : check_values(qp->object.context, attr, mask);
+    if (!reason)
+        reason = check_values(qp->object.context, attr, mask);
+    return reason || !(mask & IBV_QP_AV) ? reason : check_begun(qp, attr);
 }
 
 /* -- the line */
@@ -170,6 +183,9 @@ static bool describe_value(const struct qp *qp, const struct ibv_qp_attr *attr, 
                  limits->max_rd_atomic);
     else if (reason == REASON_TIMER_VALUE && excess)
         snprintf(text, TEXT, "%s is %u", excess->name, value_of(excess, attr));
+    else if (reason == REASON_WORK_BEGUN)
+        snprintf(text, TEXT, "dgid leads to %s, and work has begun by the way to %s",
+                 qp->path.remote ? "this host" : "another host", qp->path.remote ? "another host" : "this host");
     else if (reason == REASON_QP_ATTRIBUTE_UNSUPPORTED)
         snprintf(text, TEXT, "attr_mask has %s", words_attributes((unsigned)mask & NOT_OFFERED, words));
     else

@@ -5,6 +5,7 @@
 #include "base/likely.h"
 #include "base/lock.h"
 #include "diag/diag.h"
+#include "link/link.h"
 #include "process/port_state.h"
 #include "verbs/qp/qp.h"
 #include "wire/packet.h"
@@ -34,6 +35,13 @@ static inline enum reason qp_path_refusal(const struct qp *qp, const struct pack
     if (unlikely(interface))
         return qp_path_refusal_of_network(qp, packet, interface);
     return !(qp->traits & QP_DATAGRAM) && (packet->grh || qp->path.remote) ? REASON_PACKET_SOURCE : REASON_NONE;
+}
+
+/* Payload bytes of a packet by a way of this kind. Inside the host the link's segment replaces the path MTU, which only
+ * programs see. */
+static inline uint32_t qp_path_segment(const struct qp *qp, bool remote)
+{
+    return remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
 }
 
 /* Returns true if the port of its device is down. Then packets from it and to it are lost. */

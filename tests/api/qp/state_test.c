@@ -261,6 +261,20 @@ static void access_of_a_running_queue_pair_can_be_changed(const void *row)
     end_expect_sent(&pair.near, 2, IBV_WC_REM_INV_REQ_ERR); /* IBA 9.7.4.1.3: not a function of this queue pair */
 }
 
+/* To a queue pair that answers nothing. */
+static void a_timeout_that_is_set_runs_for_what_is_on_its_way(const void *row)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    struct ibv_qp_attr attr = {.timeout = wishes.timeout, .retry_cnt = 1};
+    wishes.timeout = 0;
+    struct pair pair = pair_open_as(wishes);
+    EXPECT(end_move(&pair.far, IBV_QPS_RESET), ==, 0);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 8));
+    EXPECT(end_move(&pair.near, IBV_QPS_SQD), ==, 0);
+    EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT), ==, 0);
+    end_expect_sent(&pair.near, 1, IBV_WC_RETRY_EXC_ERR);
+}
+
 /* After the first error all that was behind it is flushed, in order, also what is unsignalled. */
 static void what_stands_behind_an_error_is_flushed(const void *row)
 {
@@ -329,6 +343,7 @@ static void all(void)
         harness_run(title, a_wrong_value_is_EINVAL, &values[i]);
     }
     CASE(access_of_a_running_queue_pair_can_be_changed);
+    CASE(a_timeout_that_is_set_runs_for_what_is_on_its_way);
     CASE(what_stands_behind_an_error_is_flushed);
     CASE(the_state_in_the_struct_is_as_last_asked);
 }

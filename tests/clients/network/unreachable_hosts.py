@@ -15,6 +15,7 @@ from network.wire import GID_INDEX, INSIDE, enter_namespaces, ip
 from patience import patience
 
 REACH = f"{BUILD}/tests/clients/unreachable_host"
+CHANGED = f"{BUILD}/tests/clients/changed_path"
 MISSING = {4: "10.91.0.77", 6: "fd91::77"}  # on the client's network
 NOBODY = "fe80::dead:beef"
 ELSEWHERE = "10.93.0.2"  # a second network of the router and the client, with a client's address only
@@ -176,6 +177,17 @@ def binds_what_was_found(suite):
         raise Failure(lines)
 
 
+def changes_its_way(suite):
+    """(reason 838) In SQD, with work begun."""
+    command = suite.command(CLIENT, [CHANGED, ADDRESSES[SERVER][0]], "--net", "eth0")
+    environment = {**suite.host_environment(CLIENT), "ENDPOINT_GID": GID_INDEX[4]}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=patience(60), check=False)
+    if done.returncode:
+        raise Failure(done.stdout + done.stderr)
+    told(done.stderr, "SQD to SQD: dgid leads to another host, and work has begun by the way to this host", "(reason 838)")
+    told(done.stderr, "SQD to SQD: dgid leads to this host, and work has begun by the way to another host", "(reason 838)")
+
+
 def main():
     if not os.environ.get(INSIDE):
         enter_namespaces()
@@ -195,6 +207,7 @@ def main():
     suite.add("the hop limit is the route's", lambda: takes_the_limit_of_the_route(suite))
     suite.add("without a network only GIDs of this host can be reached", lambda: stays_within_the_host(suite))
     suite.add("who comes while it is asked for is found", lambda: resolves_who_comes_late(suite))
+    suite.add("begun work keeps its way, or is sent again by another", lambda: changes_its_way(suite))
     suite.add("the source that was found can be bound", lambda: binds_what_was_found(suite))
     return suite.run()
 

@@ -145,7 +145,7 @@ static bool may_lose_references(const struct endpoint *endpoint)
     return endpoint->service == SERVICE_RC && endpoint->reference_segment && plan->in_order && !plan->duplication;
 }
 
-/* All that owners change in RTS: what a later rule, filter, rate or ibv_modify_qp decides. */
+/* All that owners change in RTS and SQD: what a later rule, filter, rate or ibv_modify_qp decides. */
 void endpoint_change_settings(struct endpoint *endpoint)
 {
     struct chance *chance = &endpoint->world->chance;
@@ -159,5 +159,10 @@ void endpoint_change_settings(struct endpoint *endpoint)
     settings.ack_mask &= chance_hits(chance, 500) ? 0 : 15;
     if (endpoint->max_rd_atomic)
         settings.max_rd_atomic = chance_between(chance, 1, endpoint->max_rd_atomic);
+    settings.window = 1u << chance_below(chance, 17);
+    settings.retry_count += settings.retry_count < UINT8_MAX && chance_hits(chance, 300);
+    settings.timeout += settings.timeout && chance_hits(chance, 100);
     engine_configure(&endpoint->engine, &settings);
+    engine_expire(&endpoint->engine, endpoint->world->now, chance_hits(chance, 500) ? PEER_MOVED : PEER_SLOW,
+                  REASON_NONE);
 }
