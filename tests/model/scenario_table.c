@@ -167,7 +167,7 @@ static void start(void)
 static void write_version(uint32_t version)
 {
     struct table_file *file = (struct table_file *)(void *)memory_file(0)->base;
-    memory_store(&file->layout, sizeof file->layout, version);
+    memory_store(&file->head.layout, sizeof file->head.layout, version);
 }
 
 static void make_table(void)
