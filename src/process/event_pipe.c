@@ -22,7 +22,7 @@ static int open_for_both(int end)
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Without /proc the write end stays. */
+/* Opens the library's descriptor; without /proc it is the write end. */
 static void open_own(struct event_pipe *pipe, int write_end)
 {
     int both = open_for_both(write_end);
@@ -75,7 +75,7 @@ static bool is_still_ours(const struct event_pipe *pipe)
     return pipe->high || (!fstat(pipe->own, &status) && status.st_ino == pipe->inode && status.st_dev == pipe->device);
 }
 
-/* How many of so many bytes found no place. Those of a pipe that is gone need none. */
+/* Returns how many bytes found no place; 0 for a pipe that is gone. */
 static uint32_t event_pipe_write(const struct event_pipe *pipe, uint32_t count)
 {
     static const char bytes[256];
@@ -96,8 +96,7 @@ static bool has_room(const struct event_pipe *pipe)
     return poll(&own, 1, 0) == 1 && own.revents & POLLOUT;
 }
 
-/* Where there is no room after a debt was noted, bytes are in the pipe, and the reader of the next one pays the debt.
- */
+/* Writes bytes, or notes a debt. If the pipe stays full after that, the reader of its next byte pays the debt. */
 static void write_or_owe(struct event_pipe *pipe, uint32_t count)
 {
     uint32_t rest;
@@ -134,7 +133,7 @@ int event_pipe_take(struct event_pipe *pipe, int fd)
     return 0;
 }
 
-/* RWF_NOWAIT holds for this call only; kernels before 6.5 have none for pipes, and then a byte for nothing stays. */
+/* RWF_NOWAIT holds for this call only; kernels before 6.5 do not have it for pipes, and then a needless byte stays. */
 static ssize_t read_reader(const struct event_pipe *pipe, char *byte)
 {
     struct iovec to = {byte, 1};

@@ -153,7 +153,7 @@ static void where_the_limit_has_no_place_it_stays(void **state)
     set_limit(limit_before.rlim_cur);
 }
 
-/* Exit status: 0 all is well, 1 not, 77 there is no such namespace here. */
+/* Exit status: 0: passed; 1: failed; 77: such a namespace can't be made here. */
 static int live_without_proc(void)
 {
     struct event_pipe pipe;

@@ -35,7 +35,7 @@ static uint32_t devices_on_networks(void)
     return bits;
 }
 
-/* In the helper, which comes to follow_changes at once then. */
+/* Runs in the helper, which calls follow_changes right after it. */
 static void look_again(struct timer *timer, nanos now)
 {
     struct process *process =
@@ -57,7 +57,7 @@ static void come_back(struct process *process, nanos now)
     schedule_by(&process->schedule, &process->helper.follow.again, now + again_after);
 }
 
-/* False: the kernel can't be asked just now, as there is no descriptor or no memory. The device is looked at again. */
+/* False: the kernel can't be asked now, for want of a descriptor or memory. The device is looked at again later. */
 static bool read_state(struct process *process, const struct device *device, struct device_state *next, nanos now)
 {
     static struct interface interface; /* too large for a stack; one caller at a time */
@@ -70,7 +70,7 @@ static bool read_state(struct process *process, const struct device *device, str
     return true;
 }
 
-/* 0, or the errno for which there is no socket. Where that may change it is tried again. */
+/* 0, or the errno of the socket. If the error may pass, the socket is tried again later. */
 static int listen_to_news(struct process *process, nanos now)
 {
     struct follow *follow = &process->helper.follow;

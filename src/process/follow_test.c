@@ -146,7 +146,7 @@ static void what_could_not_be_asked_later_is_asked_again(void **state)
 {
     begin(true);
     has_descriptors = is_up = false;
-    process.helper.follow.pending = 1; /* as behind a message */
+    process.helper.follow.pending = 1; /* as after a message */
     assert_true(follow_changes(&process, clock_now()));
     assert_int_equal(followed, 0);
     pass(NANOS_MILLISECOND);

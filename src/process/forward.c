@@ -14,7 +14,7 @@
 _Static_assert((int)FORWARD_ARRIVAL + 40 + (int)WIRE_HEADERS_MAX <= (int)FRAME_HEADERS_MAX,
                "a frame that is passed on fits");
 
-/* Without room it is lost, as on a network. */
+/* Loses the packet if the link has no room, as a network does. */
 bool forward_to(struct peer *peer, const struct udp_arrival *arrival)
 {
     struct link *link = peer->link;

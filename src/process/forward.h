@@ -1,23 +1,23 @@
-/* Packets that came over a network to the wrong process of the host, and how they reach the right one. */
+/* Packets that arrived from a network at the wrong process of the host, and how they reach the right one. */
 #ifndef PROCESS_FORWARD_H
 #define PROCESS_FORWARD_H
 
 #include "process/process.h"
 
-enum { FORWARD_ARRIVAL = 8 }; /* bytes before the GRH of a frame that was passed on */
+enum { FORWARD_ARRIVAL = 8 }; /* bytes before the GRH of a forwarded frame */
 
-/* Where it had arrived, as these bytes say. */
+/* The index of the interface where the packet arrived, from these bytes. */
 unsigned forward_interface(const uint8_t arrival[FORWARD_ARRIVAL]);
 
-/* The kernel gave us a datagram that is for another process of this host, the owner of this number: passes it on.
- * False: no other process owns it. Under process->progress. */
+/* Forwards a datagram that the kernel gave us to the process of this host that owns this number. False: no other
+ * process owns it. Under process->progress. */
 bool forward_datagram(struct process *, const struct udp_arrival *, uint32_t number);
-/* Hands it to this process; false: there is no room on the way, and it is lost. */
+/* Forwards a datagram to this process; false: the link has no room, and the datagram is lost. */
 bool forward_to(struct peer *, const struct udp_arrival *);
 
-/* We are that other process: the kernel shall give us directly what comes from there. Under process->progress. */
+/* Makes the kernel give us this sender's datagrams directly, once one was forwarded to us. Under process->progress. */
 void forward_prefer_sender(struct process *, const uint8_t arrival[FORWARD_ARRIVAL], const struct packet *);
-/* The same, but not for datagrams of programs, which may come from anywhere. */
+/* Calls forward_prefer_sender, except for a program's datagrams, whose sender may be any. */
 void forward_prefer(struct process *, const uint8_t arrival[FORWARD_ARRIVAL], const struct packet *);
 
 #endif

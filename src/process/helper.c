@@ -40,7 +40,7 @@ static const nanos linger_most = 20 * NANOS_MICROSECOND;
  * poller burns a processor to save a wake-up, which is to save it here, too. */
 static const nanos serve_linger = 50 * NANOS_MICROSECOND;
 static const nanos serve_most = NANOS_MILLISECOND;
-static const nanos deaf_patience = 3 * NANOS_SECOND;  /* that its end may take, unless nothing can wake it any more */
+static const nanos deaf_patience = 3 * NANOS_SECOND;  /* how long its end may take; longer: nothing can wake it */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell arrives any more */
 
 static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at waiting objects */
@@ -387,9 +387,9 @@ static void *help(void *argument)
     return NULL;
 }
 
-/* Its calls need some 10 KiB, and a few times that with sanitizers. The default, 8 MiB mostly, is all that an ordinary
- * user's program may lock (mlockall with MCL_FUTURE). The program's thread-local data lie in the stack, too: where they
- * leave no room in so small a one, the default is taken. */
+/* The helper's calls need some 10 KiB of stack, and a few times that with sanitizers. The default, mostly 8 MiB, is
+ * all that an ordinary user's program may lock (mlockall with MCL_FUTURE). The program's thread-local data are in
+ * the stack, too: if they do not fit into the small one, the helper gets the default. */
 static int helper_create(struct process *process)
 {
     enum { STACK = 256 << 10 };
@@ -429,8 +429,8 @@ static nanos helper_worked(const struct process *process)
     return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
 }
 
-/* On a busy machine a helper that is ready gets no processor for a second. One that waits for a lock for ever looks for
- * it every 50 us, so that it comes to this much work soon. */
+/* A helper that is ready may get no processor for a second on a busy machine. A helper that waits for a lock for
+ * ever looks for it every 50 us, and so has done this much work soon. */
 static bool helper_starves(const struct process *process, nanos worked_before)
 {
     nanos worked = helper_worked(process);
@@ -464,7 +464,7 @@ bool helper_has_ended(struct process *process)
     return helper_ends_within(process, 0, 0);
 }
 
-/* It may have much to write. */
+/* Returns true if the helper may have much to write at the end. */
 static bool writes_at_end(void)
 {
     return setting_environment(SETTING_COUNTERS) || setting_environment(SETTING_STORY);

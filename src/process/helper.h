@@ -1,12 +1,12 @@
-/* The helper thread: progress, while no thread polls, and the deadlines. It works only then. Three states:
+/* The helper thread makes progress while no thread polls, and keeps the deadlines. Three states:
  * - asleep: no thread has promised to look; senders ring the doorbell, which wakes the helper
- * - working: the helper looks, and goes on for some microseconds after the last work, then asleep
- * - polled: pollers are hot: doorbells are off, the helper only checks once in a while that they still poll
+ * - working: the helper looks, and continues for some microseconds after the last work, then asleep
+ * - polled: pollers are hot: doorbells are off, the helper only checks now and then that they still poll
  *
  * A poller claims `polled` after many rounds, and gives it back when it arms a CQ (poller_handover), because it is
- * about to block. The helper looks after it: first soon, then ever more rarely while the program keeps calling verbs.
- * So an idle process sleeps for ever, a hot one is left alone by its helper, and a poller that just stops costs its
- * peers one tick and is believed less readily the next time. */
+ * about to block. The helper checks: first soon, then ever more rarely while the program keeps calling verbs. So an
+ * idle process sleeps for ever, a hot process does not meet its helper, and a poller that just stops costs its peers
+ * one tick, and needs more rounds for its next claim. */
 #ifndef PROCESS_HELPER_H
 #define PROCESS_HELPER_H
 
@@ -16,30 +16,30 @@
 
 struct process;
 
-/* 0 or errno. */
+/* Starts the helper. 0 or errno. */
 int helper_start(struct process *);
 
-/* For so long it does nothing. Thread-safe. */
+/* Stops all work of the helper for this time. Thread-safe. */
 void helper_freeze(struct process *, nanos);
 
-/* Something has happened, after which the program may wait for ever: a look at that (look_for_hangs of the process's
- * parts) is due after some seconds, and again as long as the last one found something that it has not reported yet. A
- * process in which nothing happens and nothing waits sets no timer, nor does one that keeps no log. Thread-safe;
- * costs a load while a look is due. */
+/* Reports an event after which the program may wait for ever: a look for hangs (look_for_hangs of the process's
+ * parts) is due after some seconds, and again as long as the last look found something that is not reported yet. A
+ * process in which nothing happens and nothing waits sets no timer; neither does a process without a log.
+ * Thread-safe; costs a load while a look is due. */
 void helper_watch(struct process *);
 
-/* Returns when it has ended, true. Without any lock that it takes. False after some seconds: it still sleeps and
- * nothing can wake it, since the program has closed our descriptors (closefrom(3)); so what it uses must stay. */
+/* Ends the helper; true: it has ended. The caller holds no lock that it takes. False after some seconds: nothing can
+ * wake it, since the program has closed our descriptors (closefrom(3)); its memory must stay. */
 bool helper_stop(struct process *);
 
-/* Returns true if it has ended, after helper_stop returned false. Waits for nothing. */
+/* Returns true if the helper has ended, after helper_stop returned false. Never waits. */
 bool helper_has_ended(struct process *);
 
-/* The same, but the helper leaves the host first, and is not waited for without end: exit may have been called in a
- * signal handler, and what the interrupted thread holds is never given back. */
+/* Ends the helper, which leaves the host first. Does not wait without end: exit may have been called in a signal
+ * handler, and the interrupted thread's locks are never released then. */
 void helper_leave(struct process *);
 
-/* The same for one that helper_stop has waited for. */
+/* Ends the helper as helper_leave does, after helper_stop has waited. */
 void helper_leave_late(struct process *);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum {
     YIELD_AFTER = 2048, /* fruitless rounds in a row after which a poller lets others have the processor, */
-    YIELD_STEP = 64,    /* and again after so many more */
+    YIELD_STEP = 64,    /* and again after each YIELD_STEP more */
     DENIALS = 4096,     /* tries in a row to get the progress after which a poller sleeps for a moment */
 };
 
@@ -28,7 +28,7 @@ static inline void yield_if_idle(struct process *process, unsigned done)
         yield_now(process);
 }
 
-/* Under progress. Returns true if polling has gone on for long enough to assume that it will go on. */
+/* Returns true if polling has lasted long enough to assume that it will continue. */
 static inline bool may_claim(struct process *process)
 {
     lock_assert_held(&process->progress);
@@ -65,7 +65,7 @@ cold static void be_denied(struct process *process)
     yield_if_idle(process, 0);
 }
 
-/* It is left to the helper, which a doorbell wakes as when no thread polls. */
+/* Leaves all work to the helper, which a doorbell wakes as when no thread polls. */
 cold static bool poll_nothing(struct process *process)
 {
     uint32_t copies = foreign_waiting();
@@ -101,10 +101,10 @@ void poller_poll(struct process *process)
 }
 
 /* shm_got_room reports room only once, and it may have been reported to this thread. If another thread holds the
- * progress and has already checked the waiting queue pairs, they would sleep until the next look at receivers (50 ms),
- * and no peer would ring: so one more round runs. Frames and control messages need no such care, they are still there
- * when the helper looks before it sleeps. A thread that goes on polling looks at the list in each round, and the
- * helper's own node_sleep is followed by a round, which node_rest counts on. */
+ * progress and has already checked the waiting queue pairs, they would sleep until the next look at receivers (50
+ * ms), and no peer would ring: so one more round runs. Frames and control messages need no such care, they are still
+ * there when the helper looks before it sleeps. A thread that polls again looks at the list in each round, and a
+ * round follows the helper's own node_sleep, which node_rest counts on. */
 void poller_handover(struct process *process)
 {
     if (process->forked)

@@ -122,7 +122,7 @@ unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, v
         if (port_at(process, i))
             done += udp_receive(port_at(process, i), take, drop, context, BUDGET);
     uncancelled_end(before);
-    errno = error; /* an empty port is no error for a poller */
+    errno = error; /* an empty port must not change a poller's errno */
     return done;
 }
 
@@ -169,8 +169,8 @@ void port_prefer(struct process *process, const struct datagram_route *route, un
         udp_prefer(port_at(process, device->index), route, now);
 }
 
-/* The requester may pin the port that an answer comes from, so use one that carries no traffic for other processes of
- * its host. */
+/* The requester may pin the source port of an answer (udp_prefer), so it is one without traffic for other processes
+ * of its host. */
 struct link *port_reply_link(const struct process *process, const struct device *device, const union ibv_gid *from,
                              const union ibv_gid *to)
 {

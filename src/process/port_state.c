@@ -3,7 +3,7 @@
 #include "ipc/admin_port.h"
 #include "link/published.h"
 
-/* One-sided accesses of peers end while any port is down. */
+/* Closes the publications while any port is down: peers' one-sided accesses end. */
 void port_state_publish(struct process *process)
 {
     bool open = process_publishes(process) && !atomic_load(&process->ports_down);

@@ -6,7 +6,7 @@
 #include "base/likely.h"
 #include "process/process.h"
 
-/* The device in process->ports_down. */
+/* The device's bit in process->ports_down. */
 static inline uint32_t port_state_bit(const struct device *device)
 {
     return 1u << device->index;
@@ -18,13 +18,13 @@ static inline bool port_state_down(const struct process *process, uint32_t bits)
     return unlikely(atomic_load_explicit(&process->ports_down, memory_order_relaxed) & bits);
 }
 
-/* The device's port as others left it, for a context that is being opened. */
+/* Reads the state in which others left the device's port, for a context that is being opened. */
 void port_state_learn(struct process *, const struct device *);
 
-/* Call it when the facts that the process may publish have changed. Thread-safe. */
+/* Opens or closes what the process publishes; call it when the conditions for that have changed. Thread-safe. */
 void port_state_publish(struct process *);
 
-/* False: it was so already. Thread-safe. */
+/* Takes the port down or up. False: it was in that state already. Thread-safe. */
 bool port_state_set(struct process *, const struct device *, bool down);
 
 #endif

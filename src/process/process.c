@@ -192,7 +192,7 @@ static void end_late(bool (*has_ended)(struct process *))
     late = NULL;
 }
 
-/* Under `joining`. A process that has left the host at its end does not come back. */
+/* Joins the host, under `joining`. A process that has left the host at its end does not return. */
 static struct process *use(const struct process_parts *parts)
 {
     if (!the_process) {

@@ -186,7 +186,7 @@ static void take_other(struct round *round, struct peer *peer, const struct fram
                      &(struct endpoint_arrival){.now = round->now, .peer = peer, .frame = frame});
 }
 
-/* False: its receiver has no stand-in here. */
+/* False: its receiver has no substitute here. */
 static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
 {
     struct guest *guest;
@@ -303,7 +303,7 @@ static void flush_in_time(struct process *process, nanos now, bool ack_later)
     atomic_store(&process->loop.owing, false);
 }
 
-/* Endpoints that waited for room move to the list of those with output; one that finds none again returns by itself. */
+/* Moves endpoints that waited for room to the list of those with output; those without room wait again later. */
 static void retry_for_room(struct process *process)
 {
     struct endpoint *endpoint;
@@ -364,8 +364,8 @@ cold static unsigned make_round(struct process *process, bool ack_later)
     return done;
 }
 
-/* With nothing to do except for ACKs that wait, and may wait for this round, too: a thread that goes to sleep in the
- * meantime sees that there are some (loop.owing). */
+/* Lets ACKs wait for another round, as they are all there is to do: a thread that falls asleep meanwhile sees that
+ * they wait (loop.owing). */
 cold static unsigned let_acks_wait(struct process *process, bool ack_later)
 {
     bool wait = ack_later && !TAILQ_EMPTY(&process->loop.late) && ++process->loop.late_rounds < LATE_ROUNDS;

@@ -1,4 +1,4 @@
-/* Why a thread may not move data, and which may. */
+/* Which threads may not move data, and why. */
 #ifndef PROCESS_RESTRAINTS_H
 #define PROCESS_RESTRAINTS_H
 
@@ -7,27 +7,27 @@
 struct process;
 
 enum restraint {
-    RESTRAINT_FORKED = 1,  /* none does: process->forked */
-    RESTRAINT_FOREIGN = 2, /* only the helper does: there is memory that a driver copies, which may not be called from
-                              each place where a program calls verbs (wire/foreign/foreign.h) */
+    RESTRAINT_FORKED = 1,  /* no thread may: process->forked */
+    RESTRAINT_FOREIGN = 2, /* only the helper may: a driver copies registered memory, and must not be called from each
+                              place where a program calls verbs (wire/foreign/foreign.h) */
 };
 
-/* Nothing moves data from now on. */
+/* Lets no thread move data from now on. */
 void restraints_end_all(struct process *);
 
-/* Only the helper moves data from now on; when this returns, no other thread does. Under process->control. */
+/* Lets only the helper move data from now on; on return no other thread does. Under process->control. */
 void restraints_leave_to_helper(struct process *);
-/* All threads do again. Likewise. */
+/* Lets all threads move data again. Under process->control. */
 void restraints_lift(struct process *);
 
-/* Returns true if only the helper moves data now. Its copies into memory of a GPU have ended where process->progress is
- * free, not where a queue pair's lock is. */
+/* Returns true if only the helper moves data now. Its copies into a GPU's memory have ended when process->progress
+ * is free; a free lock of a queue pair does not mean that. */
 bool restraints_leave_all(const struct process *);
 
 /* Returns true if this thread may move data now. */
 bool restraints_permit(const struct process *);
 
-/* The first makes the calling thread the helper, for as long as it lives; the second returns true if it is. */
+/* restraints_be_helper makes the calling thread the helper, until it ends; restraints_is_helper asks for that. */
 void restraints_be_helper(void);
 bool restraints_is_helper(void);
 

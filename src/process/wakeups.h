@@ -15,21 +15,21 @@ struct process;
 struct wakeup {
     STAILQ_ENTRY(wakeup) next; /* in loop.wakeups */
     struct event_pipe pipe;    /* its owner opens and closes it */
-    uint32_t count;            /* to be added to it; 0: it is not in the list. Of the thread whose round it is */
+    uint32_t count;            /* bytes to add; 0: not in the list. Only of the thread whose round it is */
 };
 
 STAILQ_HEAD(wakeup_list, wakeup);
 
-/* Adds one to the pipe: when this thread's round ends, or else at once. Its owner takes the progress once, after
- * the last call and before it closes the pipe. Thread-safe; never blocks. */
+/* Adds a byte to the pipe: when this thread's round ends, or at once if it is in no round. The pipe's owner takes
+ * the progress once, after the last call and before it closes the pipe. Thread-safe; never blocks. */
 void wakeups_add(struct process *, struct wakeup *);
 
-/* Call it before another descriptor is written, an event channel's or that of asynchronous events: writes the
- * descriptors that this thread's round has added, if it is in one, so that a program receives events in their order: a
+/* Writes the descriptors that this thread's round has added, if it is in one. Call it before another descriptor is
+ * written, an event channel's or the one of asynchronous events, so that a program receives events in their order: a
  * message before the end of its connection. Thread-safe; never blocks. */
 void wakeups_flush(struct process *);
 
-/* The calling thread begins a round, and has answered. Under process->progress. */
+/* Called when the calling thread begins a round, and when it has answered. Under process->progress. */
 void wakeups_begin(struct process *);
 void wakeups_end(struct process *);
 

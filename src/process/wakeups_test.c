@@ -109,7 +109,7 @@ static void *add(void *wakeup)
     return NULL;
 }
 
-/* Its wake-up does not wait for a round of which it knows nothing. */
+/* A thread wakes sleepers at once while another thread is in a round. */
 static void another_thread_wakes_at_once(void **state)
 {
     struct wakeup one = open_wakeup();

@@ -6,7 +6,7 @@
 
 enum profile_type { PROFILE_NUMBER, PROFILE_WORD, PROFILE_WORDS, PROFILE_TEXT, PROFILE_ERRNO };
 
-/* The struct that has it as a member. */
+/* The struct that has the key as a member. */
 enum profile_place { PROFILE_NOWHERE, PROFILE_IN_DEVICE, PROFILE_IN_EXTENDED, PROFILE_IN_PORT };
 
 struct profile_line {

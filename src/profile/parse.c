@@ -188,7 +188,7 @@ static bool set_key(struct profile *profile, const char *name, const char *value
     return profile->set[key] && fits_others(profile, fault);
 }
 
-/* Without the end of the line. */
+/* Reads a line, without its end. */
 static bool read_line(struct profile *profile, char *line, struct profile_fault *fault)
 {
     static const char without[] = "without";
@@ -231,8 +231,8 @@ bool profile_parse(const char *text, struct profile *profile, struct profile_fau
     return true;
 }
 
-/* With a zero behind it, to be freed; NULL and errno. Each process reads it, and waits for no other: so it is no
- * pipe. */
+/* Reads a file, and adds a zero; the caller frees it. NULL and errno. It can't be a pipe: each process reads the
+ * file, without waiting for another. */
 static char *read_all(const char *path)
 {
     char *text = malloc(PROFILE_LENGTH_MOST + 1);

@@ -41,7 +41,7 @@ const char *profile_key_name(enum profile_key key)
 
 /* --- calls */
 
-/* By a call's way of answering (calls/verbs.def): 1 if it can be refused. */
+/* 1 if a call that answers in this way (calls/verbs.def) can be refused. */
 #define ANSWER_code 1
 #define ANSWER_minus 1
 #define ANSWER_negative 1
@@ -106,7 +106,7 @@ void profile_describe_extended(const struct profile *profile, struct ibv_device_
         attr->device_cap_flags_ex = (uint32_t)profile->values[PROFILE_device_cap_flags];
 }
 
-/* Its MTU is the one that it has on the best of links. */
+/* Describes the port; its active MTU stays the smaller one of the profile's and the link's. */
 void profile_describe_port(const struct profile *profile, struct ibv_port_attr *attr)
 {
     struct ibv_port_attr before = *attr;

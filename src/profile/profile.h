@@ -1,7 +1,7 @@
-/* A device as a text file describes it: its attributes, the calls that it lacks, and their errors (SOFTVERBS_PROFILE).
- * A line is `KEY = VALUE` or `without CALL = ERRNO`; the part behind a # is a comment, in which the profiles that come
- * with softverbs have the source of the value. Attributes that a profile does not name stay as softverbs has them,
- * unless it has `others = zero`. docs/reference/profiles.md has the language. */
+/* A device as a text file describes it: its attributes, the calls that it lacks, and their errors
+ * (SOFTVERBS_PROFILE). A line is `KEY = VALUE` or `without CALL = ERRNO`; the part after a # is a comment, in which
+ * the profiles that come with softverbs have the source of the value. Attributes that a profile does not name stay
+ * as softverbs has them, unless it has `others = zero`. docs/reference/profiles.md has the language. */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
 
@@ -24,7 +24,7 @@ enum profile_key {
     PROFILE_KEYS
 };
 
-/* The calls that a device may lack: all that can fail, but for those of the data path. */
+/* The calls that a device may lack: all that can fail, except the data path's. */
 enum profile_call {
 #define VERB(answer, type, name, work, parameters, arguments) PROFILE_CALL_##name,
 #define NEWER_VERB(answer, type, name, work, parameters, arguments) PROFILE_CALL_##name,
@@ -35,16 +35,16 @@ enum profile_call {
 
 enum { PROFILE_NAME_SIZE = 64, PROFILE_TEXT_SIZE = 64, PROFILE_PCI_SIZE = 512, PROFILE_LENGTH_MOST = 128 << 10 };
 
-#define PROFILE_END ".profile" /* of a file's name */
+#define PROFILE_END ".profile" /* the end of a file's name */
 
-/* One that is all zeros says nothing. */
+/* A device's profile; all zeros change nothing. */
 struct profile {
-    char name[PROFILE_NAME_SIZE]; /* of its file, without .profile */
+    char name[PROFILE_NAME_SIZE]; /* its file's name without .profile */
     bool set[PROFILE_KEYS];
-    uint64_t values[PROFILE_KEYS]; /* an ERRNO has its standard where it is not set */
+    uint64_t values[PROFILE_KEYS]; /* an ERRNO that is not set has its standard */
     char fw_ver[PROFILE_TEXT_SIZE], board_id[PROFILE_TEXT_SIZE];
     char pci[PROFILE_PCI_SIZE]; /* a list as the setting PCI has it, which its reader checks */
-    int without[PROFILE_CALLS]; /* the error number; 0: it has the call */
+    int without[PROFILE_CALLS]; /* the error number; 0: the device has the call */
 };
 
 /* A mistake in the text. */
@@ -53,16 +53,16 @@ struct profile_fault {
     char why[256];
 };
 
-/* `text` is the contents of a file; false: it is no profile, and *fault has the reason. The profile's name stays. */
+/* Parses the contents of a file. False: it is not a profile, and *fault has the reason. It keeps the name. */
 bool profile_parse(const char *text, struct profile *, struct profile_fault *);
 
-/* Reads the file. False: `why` is a sentence with its name, and the line where it has one. */
+/* Reads the file. False: `why` gets a sentence with the file's name, and the line if it has one. */
 bool profile_read(const char *path, struct profile *, char *why, size_t size);
 
-/* The name that files have for this call; NULL: none can be without it. */
+/* The name of this call in files; NULL: a device can't lack it. */
 const char *profile_call_name(enum profile_call);
 
-/* As files write the key. */
+/* The name of the key in files. */
 const char *profile_key_name(enum profile_key);
 
 /* The value, or `standard` where the profile does not name it. */
@@ -71,13 +71,13 @@ static inline uint64_t profile_value(const struct profile *profile, enum profile
     return profile->set[key] ? profile->values[key] : standard;
 }
 
-/* Puts the profile's attributes in place of those of softverbs. Those that no profile can set stay: GUIDs, LIDs, the
- * number of ports, the state. */
+/* Replaces softverbs' attributes with the profile's. Some can't be set by a profile: GUIDs, LIDs, the number of
+ * ports, the state. */
 void profile_describe(const struct profile *, struct ibv_device_attr *);
 void profile_describe_extended(const struct profile *, struct ibv_device_attr_ex *);
 void profile_describe_port(const struct profile *, struct ibv_port_attr *);
 
-/* So many become as many as the device makes of them; the rounding is one of the keys round_. */
+/* Rounds a number that a program asks for as the device does; the rounding is one of the keys round_. */
 uint32_t profile_round(const struct profile *, enum profile_key rounding, uint32_t number);
 
 #endif

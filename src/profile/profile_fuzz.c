@@ -1,5 +1,5 @@
-/* libFuzzer: a text that a user takes for a profile. Either it is one, and all that is made of it is possible, or the
- * fault lies within the text. */
+/* libFuzzer: a text as a user's profile. Either it is valid, and all values are possible, or the fault is at a line
+ * of the text. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,8 +13,8 @@
  *   8 each the numbers, as record.def names them
  *   rest   bytes
  *
- * All of it in little endian. A DOOR and the records of what it did stand behind each other: they were one write. Pure:
- * no state, thread-safe. */
+ * All numbers are in little endian. A DOOR and the records of its effects follow each other: they were one write.
+ * Pure: no state, thread-safe. */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
@@ -53,22 +53,22 @@ extern const struct record_line record_lines[RECORD_KINDS];
 struct record {
     enum record_kind kind;
     uint32_t process, queue;
-    uint64_t numbers[RECORD_NUMBERS]; /* as many as its line says; 0 behind them */
+    uint64_t numbers[RECORD_NUMBERS]; /* as many as its line says; the others are 0 */
     const uint8_t *bytes;
     uint32_t length; /* of the bytes */
 };
 
-/* Bytes that a record of this kind takes with so many bytes behind its numbers. */
+/* The size of a record of this kind with this many bytes after its numbers. */
 size_t record_size(enum record_kind, size_t bytes);
 
-/* Writes it to `to`, which has room for record_size. Returns that size. */
+/* Writes the record to `to`, which has room for record_size. Returns that size. */
 size_t record_write(const struct record *, uint8_t *to);
 
 enum record_fault {
     RECORD_FINE,
     RECORD_END,      /* nothing is left */
     RECORD_CUT,      /* the rest is shorter than a record */
-    RECORD_DAMAGED,  /* no record begins here */
+    RECORD_DAMAGED,  /* not the beginning of a record */
     RECORD_NOT_OURS, /* the file does not begin with RECORDING_MAGIC */
     RECORD_VERSION,  /* its version is not RECORDING_VERSION */
 };
@@ -78,8 +78,8 @@ enum record_fault {
 enum record_fault record_check_head(const uint8_t *bytes, size_t length, uint32_t *version);
 void record_write_head(uint8_t to[RECORDING_HEAD]);
 
-/* Reads the record at `bytes`, of which `length` are left; *size: how long it is. Total: any input gives a fault or a
- * record, whose bytes point into the input. */
+/* Reads the record at the beginning of `bytes`; *size: its length. Total: any input gives a fault or a record, whose
+ * bytes point into the input. */
 enum record_fault record_read(const uint8_t *bytes, size_t length, struct record *, size_t *size);
 
 #endif

@@ -22,11 +22,11 @@ struct recorded {
     struct engine_owner *real;
     const uint32_t *number;
     uint32_t process, queue;
-    uint32_t posted;               /* position in the send queue behind the last POST */
+    uint32_t posted;               /* position in the send queue after the last POST */
     const struct payload *payload; /* of the packet in hand, as it came */
     uint8_t *buffer;               /* records of the door in hand */
     size_t used, room;
-    bool lacking;  /* there was no memory for them; the recording of this queue pair ends */
+    bool lacking;  /* memory for them was lacking; the recording of this queue pair ends */
     bool datagram; /* UD: a work request has a destination; of other services these fields are not set */
 };
 
@@ -37,7 +37,7 @@ static inline struct recorded *recorded_of(struct engine_owner *owner)
 
 /* ---- records ---- */
 
-/* Room for so many bytes more; NULL: there is no memory. */
+/* Makes room for `bytes` more; NULL: no memory. */
 static uint8_t *reserve(struct recorded *recorded, size_t bytes)
 {
     if (recorded->lacking)
@@ -69,7 +69,7 @@ cold static void put_record(struct recorded *recorded, enum record_kind kind, co
         recorded->used += record_write(&record, to);
 }
 
-/* A door begins with its moment. */
+/* Each door's records start with a TIME record. */
 cold static void add_bytes(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
                            size_t length)
 {
@@ -140,7 +140,7 @@ static void add_packet(struct recorded *recorded, enum record_kind kind, const s
     add_bytes(recorded, kind, numbers, bytes, used);
 }
 
-/* As a payload's `pull`, of all that is stored of a packet. */
+/* The `pull` of a payload: records how much of a packet is stored. */
 static bool store(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct recorded *recorded = payload->source;
@@ -463,7 +463,7 @@ void recorded_take_over(struct recorded *recorded, const struct engine_position 
     leave_door(recorded);
 }
 
-/* Those that take one number or none, and answer nothing. */
+/* The doors that take one number or nothing, and answer nothing. */
 #define DOOR_OF_NUMBER(function, kind, type)                                                                           \
     void recorded_##function(struct recorded *recorded, type number)                                                   \
     {                                                                                                                  \

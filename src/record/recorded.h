@@ -1,6 +1,6 @@
 /* An engine whose doors are recorded. Each function here does what the engine_ function of the same name does
  * (transport/engine/engine.h), under the same lock, and appends to the recording the inputs, the owner's answers and
- * the engine's actions. The owner that the engine gets is recorded_owner(), which passes all calls on. */
+ * the engine's actions. The engine's owner is recorded_owner(), which forwards all calls. */
 #ifndef RECORD_RECORDED_H
 #define RECORD_RECORDED_H
 
@@ -9,14 +9,14 @@
 
 struct recorded;
 
-/* Of an engine that is not initialized yet, whose owner will have its operations by then; NULL: there is no memory.
- * `number` points to the number of the queue pair. */
+/* Begins with an engine that is not initialized yet; its owner must have its operations when it is. NULL: no memory.
+ * `number` points to the queue pair's number. */
 struct recorded *recorded_begin(struct engine *, struct engine_owner *, const uint32_t *number);
-/* The queue pair is no more. */
+/* Ends the recording of a queue pair that is destroyed. */
 void recorded_end(struct recorded *);
 struct engine_owner *recorded_owner(struct recorded *);
 
-/* Most programs record nothing, so no caller has the code of these inlined. */
+/* Most programs record nothing, so these are not inlined. */
 cold void recorded_create(struct recorded *, enum service, const struct send_queue *);
 cold void recorded_posted(struct recorded *);
 cold void recorded_receive(struct recorded *, const struct packet *, nanos now);

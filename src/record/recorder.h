@@ -9,12 +9,12 @@
 
 #include "base/nanos.h"
 
-/* From here on queue pairs that are made are recorded; `path` NULL or "": none is. A file that can't be written is
- * complained of in the log. `now` is the process's clock. True: there is a recording. Further calls change nothing and
- * answer the same. One thread at a time. */
+/* Records all queue pairs that are made later, unless `path` is NULL or "". A file that can't be written is reported
+ * in the log. `now` is the process's clock. True: a recording has begun. Further calls change nothing and return the
+ * same. One thread at a time. */
 bool recorder_begin(const char *path, nanos now);
 
-/* In the child of a fork: its parent's recording is not its own, and a new one begins with its first device. */
+/* Ends the parent's recording in the child of a fork; the child's begins with its first device. */
 void recorder_inherit(void);
 
 /* Returns true if new queue pairs are recorded. Thread-safe. */
@@ -27,7 +27,7 @@ uint32_t recorder_next_queue(void);
  * Thread-safe, under any lock but innermost ones; may wait for the disk. */
 void recorder_append(const uint8_t *records, size_t length);
 
-/* For the command, before programs start: empties the file, unless some process is writing to it now. 0 or errno; EEXIST: it holds something else and stays. */
+/* Empties the file, unless a process is writing to it. For the command. 0 or errno; EEXIST: it has other contents. */
 int recorder_empty(const char *path);
 
 #endif

@@ -213,7 +213,7 @@ static bool run_destroy(struct replay_queue *queue, const struct record *record)
     return true;
 }
 
-/* Those that are one call. */
+/* The doors that are one call. */
 #define DOOR(function, ...)                                                                                            \
     static bool run_##function(struct replay_queue *queue, const struct record *record)                                \
     {                                                                                                                  \
@@ -236,7 +236,7 @@ DOOR(reset)
 DOOR(reclaim)
 DOOR(take_over, &(struct engine_position){(uint32_t)numbers[0], (uint32_t)numbers[1], numbers[2]})
 
-/* Those of `reliable` are RC's and XRC's alone. */
+/* `reliable`: only RC and XRC have the door. */
 static const struct {
     bool (*run)(struct replay_queue *, const struct record *);
     bool reliable;

@@ -70,7 +70,6 @@ bool replay_goes_on(const struct replay *replay)
     return !replay->ended && !replay->cut && !replay->result->differs && !*replay->result->words;
 }
 
-/* The engine does this, of which the first `count` numbers must be as recorded; the record then has all of them. */
 bool replay_take(struct replay_queue *queue, enum record_kind kind, unsigned count, const uint64_t *numbers,
                  struct record *record)
 {
@@ -256,7 +255,7 @@ static void on_dropped(struct engine_owner *owner, const struct packet *packet, 
 const struct owner_operations replay_operations = {REPLAY_OPERATIONS};
 const struct owner_operations replay_operations_of_xrc = {REPLAY_OPERATIONS, .select_srq = on_select_srq};
 
-/* As a payload's `pull`: the bytes were stored, or not, when it was recorded. */
+/* The `pull` of a payload: stores the bytes, or fails, as when it was recorded. */
 static bool store(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct replay_queue *queue = payload->source;

@@ -9,8 +9,8 @@
 
 enum { BUCKETS = 1024, SGES_MOST = 256 };
 
-/* Memory of programs: all of it is the same, since nothing is compared that stands in it. Behind it is a part that
- * can't be accessed. */
+/* Memory of programs: all addresses share it, since its contents are not compared. The part after it can't be
+ * accessed. */
 static const size_t replay_memory_size = (size_t)1 << 32, replay_gone_size = 1 << 20;
 
 struct replay_queue {
@@ -20,7 +20,7 @@ struct replay_queue {
     struct engine engine;
     uint32_t process, queue;
     bool xrc;
-    struct send_queue sends; /* its memory; positions are the engine's */
+    struct send_queue sends; /* the queue's memory; the engine has its positions */
     struct responder_resource *saved;
     struct recv_wqe receive;
     struct ibv_sge sges[SGES_MOST];
@@ -31,7 +31,7 @@ struct replay {
     const uint8_t *bytes;
     size_t length, at;
     struct replay_result *result;
-    const struct record *door; /* that is being run */
+    const struct record *door; /* the door that is being run */
     struct replay_queues queues[BUCKETS];
     uint8_t *memory;
     size_t taken; /* bytes of send queues */
@@ -41,30 +41,30 @@ struct replay {
     bool cut;   /* the recording ended before the engine did */
 };
 
-/* Of engines that are replayed: the arguments of each call must stand in the recording next, which has the answers. */
+/* The operations of replayed engines: each call's arguments must be next in the recording, which has the answers. */
 extern const struct owner_operations replay_operations, replay_operations_of_xrc;
 
-/* Where the engine is to take the payload of a packet from. */
+/* The payload of a packet, for the engine. */
 struct payload replay_payload(struct replay_queue *, uint32_t length, bool by_reference);
 
-/* Nothing has ended the replay. */
+/* Returns true unless the replay has ended. */
 bool replay_goes_on(const struct replay *);
 
-/* A fault of the recording or the engine ends the replay, which is reported once. */
+/* Ends the replay for a fault of the recording or the engine, and keeps the first one's words. */
 void replay_say(struct replay *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The next record, if it belongs to the actions of this queue pair's engine. */
+/* Reads the next record, if it is an action of this queue pair's engine. */
 bool replay_peek(struct replay *, uint32_t process, uint32_t queue, struct record *, size_t *size);
 
-/* The engine does this, of which the first `count` numbers must be as recorded; the record then has all of them. False:
- * the recording has something else, which ends the replay. */
+/* Compares an action of the engine with the next record, in its first `count` numbers; *record then has all of them.
+ * False: the recording has another action, which ends the replay. */
 bool replay_take(struct replay_queue *, enum record_kind, unsigned count, const uint64_t *numbers, struct record *);
 
 #define REPLAY_TAKE(queue, kind, record, ...)                                                                          \
     replay_take(queue, RECORD_##kind, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__}, \
                 record)
 
-/* Words for a record: its kind, and the first `count` of its numbers. */
+/* Writes a record in words: its kind, and the first `count` of its numbers. */
 size_t replay_spell(const struct record *, unsigned count, char *to, size_t size);
 
 #endif
