@@ -21,9 +21,9 @@
 #include "base/nanos.h"
 
 static struct trace_ring *_Atomic open_ring;
-static _Atomic uint32_t trace_now;  /* number of the trace; 0: none is open whose reader was not seen to be gone */
+static _Atomic uint32_t trace_now;  /* number of the open trace; 0: no trace, or its reader has gone */
 static _Atomic unsigned inside;     /* threads that may use it */
-static _Atomic int32_t own_process; /* 0: to be asked for */
+static _Atomic int32_t own_process; /* 0: not known yet */
 
 /* Ids of a thread, for as long as the process is the same. */
 static _Thread_local struct {
@@ -49,7 +49,7 @@ uint32_t trace_ring_now(void)
 
 enum { CACHE_LINE = 64, FETCHED = 256 /* bytes, of most lines */ };
 
-/* To write it, or to read it. */
+/* Fetches a slot, to write or to read it. */
 #define FETCH_SLOT(slot, writes)                                                                                       \
     for (size_t at = 0; at < FETCHED; at += CACHE_LINE)                                                                \
     __builtin_prefetch((const char *)(slot) + at, writes)
@@ -257,7 +257,7 @@ size_t trace_ring_printable(const char *text, size_t length)
     return at;
 }
 
-/* The text as far as it goes: what the slot has behind it is not touched. */
+/* Copies a slot up to the end of its text; the memory after it is not touched. */
 static void copy_line(const struct trace_slot *slot, struct trace_slot *line)
 {
     memcpy(line, (const void *)slot, offsetof(struct trace_slot, text));

@@ -1,5 +1,5 @@
-/* The receivers of packets: a queue pair, the inside of a work queue, queue pair 1, the multicast groups, Ethernet. The
- * loop knows endpoints and not their kinds, as the transport knows its owner by struct owner_operations. */
+/* The receivers of packets: a queue pair, the inside of a work queue, queue pair 1, the multicast groups, Ethernet.
+ * The loop does not know their kinds, as the transport knows its owner only by struct owner_operations. */
 #ifndef RUNTIME_ENDPOINT_H
 #define RUNTIME_ENDPOINT_H
 
@@ -10,23 +10,23 @@
 #include "link/udp/udp.h"
 #include "runtime/schedule.h"
 
-/* How a packet came. */
+/* A packet that arrives, and how. */
 struct endpoint_arrival {
     struct udp_arrival from;   /* the packet; route NULL: not directly from a network; interface 0: from this host */
     nanos now;                 /* when the round began */
-    struct peer *peer;         /* the process whose link it came by; NULL: it came from a network */
+    struct peer *peer;         /* the process whose link brought it; NULL: a network did */
     const struct frame *frame; /* Ethernet: instead of the packet */
-    uint32_t along;            /* the number that the frame brought along */
-    bool plain;                /* it is of this host and has no GRH: only the packet, `now` and `peer` are there */
-    const uint8_t *forwarded;  /* the first bytes of its frame: another process was handed it by the kernel; or NULL */
+    uint32_t along;            /* the frame's `along` */
+    bool plain;                /* it is of this host and has no GRH: only the packet, `now` and `peer` are set */
+    const uint8_t *forwarded;  /* the first bytes of its frame, if the kernel gave it to another process; or NULL */
 };
 
 struct endpoint {
     const struct endpoint_operations *operations;
     struct schedule_timer timer;             /* the earliest of its deadlines */
-    bool to_flush, late;                     /* in these lists of the loop; under process->progress */
-    bool no_room;                            /* in that list of the schedule; under its lock */
-    TAILQ_ENTRY(endpoint) flush, wait, room; /* in these lists */
+    bool to_flush, late;                     /* it is in these lists of the loop; under process->progress */
+    bool no_room;                            /* it is in that list of the loop; under the schedule's lock */
+    TAILQ_ENTRY(endpoint) flush, wait, room; /* its entries of the lists */
 };
 
 TAILQ_HEAD(endpoint_list, endpoint);
@@ -35,15 +35,15 @@ TAILQ_HEAD(endpoint_list, endpoint);
 enum endpoint_output {
     ENDPOINT_NOTHING,
     ENDPOINT_OUTPUT,
-    ENDPOINT_LATE, /* an ACK that was not requested, and that waits for some rounds */
+    ENDPOINT_LATE, /* an ACK that was not requested, and waits for some rounds */
 };
 
-/* All under process->progress; they take the endpoint's own lock. One that only receives has only `receive`. */
+/* All under process->progress; they take the endpoint's own lock. An endpoint that only receives has only `receive`. */
 struct endpoint_operations {
     enum endpoint_output (*receive)(struct endpoint *, const struct endpoint_arrival *);
-    /* Transmits what it has. False: it only owes an ACK, which waits for one round (`ack_later` says that it may). */
+    /* Transmits its output. False: it only owes an ACK, which waits for one round, as `ack_later` allows. */
     bool (*flush)(struct endpoint *, nanos now, bool ack_later);
-    /* Some completion queue overran: if it is its own, the endpoint fails. */
+    /* Fails the endpoint if its completion queue overran; some queue did. */
     void (*fail_overrun)(struct endpoint *);
 };
 

@@ -15,7 +15,7 @@ enum { BLOCKS = (1 << 24) / NODE_BLOCK };
 struct number_block {
     uint32_t first;
     unsigned used;
-    unsigned cursor; /* where the search for a free number begins: at random, then behind the last one given */
+    unsigned cursor; /* where the search for a free number begins: at random, then after the last one given */
     TAILQ_ENTRY(number_block) next;
     _Atomic(void *) objects[NODE_BLOCK];
     atomic_bool known[NODE_BLOCK]; /* an object had the number, or it was asked for */

@@ -7,14 +7,14 @@
 struct qpn_table *qpns_create(void);
 void qpns_destroy(struct qpn_table *);
 
-/* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC; ENODEV when there is no node
- * any more (NULL) and the table has no free number, and, logged, when it is closed. Under process->control. */
+/* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC; ENODEV when the node is
+ * gone (NULL) and the table has no free number, and, logged, when the table is closed. Under process->control. */
 int qpns_enter(struct node *, struct qpn_table *, void *object, uint32_t *number);
 
-/* No endpoint gets a number any more: in the child of a fork, whose copy of the table no process sends packets to. */
+/* Gives no endpoint a number any more; called in the child of a fork, as no process sends packets to its copies. */
 void qpns_close(struct qpn_table *);
 
-/* Takes it out; a lookup that runs may still return it until progress_quiesce. Under process->control. */
+/* Removes the number; a lookup that runs may still find it until progress_quiesce. Under process->control. */
 void qpns_remove(struct qpn_table *, uint32_t number);
 
 /* Calls visit for every object. Under process->progress. */
@@ -23,7 +23,7 @@ void qpns_each(const struct qpn_table *, void (*visit)(void *object, void *conte
 /* Returns true if the number is one of this process's blocks, and no object ever had it: once for each number. */
 bool qpns_is_strange(struct qpn_table *, uint32_t number);
 
-/* NULL when nothing here has the number. Under process->progress, or what else keeps the object from being freed. */
+/* Returns the object with this number, or NULL. Under process->progress, or while the object can't be freed. */
 void *qpns_find(const struct qpn_table *, uint32_t number);
 
 #endif

@@ -65,7 +65,7 @@ static void a_number_is_not_given_again_at_once(void **state)
     qpns_destroy(table);
 }
 
-/* A packet for the number of a queue pair that was destroyed is usual, as its peer goes on for a while. */
+/* A packet for the number of a queue pair that was destroyed is usual, as its peer sends on for a while. */
 static void a_number_that_was_never_given_is_strange_once(void **state)
 {
     struct qpn_table *table = begin();
@@ -109,7 +109,7 @@ static void without_a_node_no_block_is_claimed(void **state)
     qpns_destroy(table);
 }
 
-/* There are free ones in its block. */
+/* The table is closed although its block has free numbers. */
 static void nothing_gets_a_number_of_a_closed_table(void **state)
 {
     struct qpn_table *table = begin();

@@ -29,8 +29,8 @@ static void arm(struct schedule *schedule, struct schedule_timer *timer, nanos a
     lock_release(&schedule->lock);
 }
 
-/* That the timer is set before look_at is read pairs with the helper, which writes look_at and then looks at the timers
- * once more: one of the two sees the other. */
+/* Sets the timer before it reads look_at, while the helper writes look_at and then looks at the timers once more:
+ * one of the two sees the other. */
 void schedule_by(struct schedule *schedule, struct schedule_timer *timer, nanos at)
 {
     if (at >= atomic_load(&timer->at))
@@ -42,7 +42,6 @@ void schedule_by(struct schedule *schedule, struct schedule_timer *timer, nanos 
     schedule->wake_up(schedule);
 }
 
-/* Under schedule->lock. */
 static void disarm(struct schedule *schedule, struct schedule_timer *timer)
 {
     timer_stop(&schedule->timers, &timer->timer);
@@ -56,7 +55,7 @@ void schedule_cancel(struct schedule *schedule, struct schedule_timer *timer)
     lock_release(&schedule->lock);
 }
 
-/* The first that is due, which is not set any more; NULL: none. */
+/* Takes the first timer that is due, which is not set any more then; or returns NULL. */
 static struct timer *take_due(struct schedule *schedule, nanos now)
 {
     lock_take(&schedule->lock);

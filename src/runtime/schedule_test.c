@@ -13,7 +13,7 @@ enum { ALARMS = 3 };
 struct alarm {
     struct schedule_timer timer;
     struct bench *bench;
-    nanos again; /* the time that its callback names; NANOS_NEVER: none */
+    nanos again; /* the time that its callback sets; or NANOS_NEVER */
     unsigned order, calls;
 };
 

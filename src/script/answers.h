@@ -1,5 +1,5 @@
-/* Every call that a program can make, by number, with its name and with how it reports that it failed; and what else
- * happens that rules may be for. The lists are calls/verbs.def, calls/ucma.def and script/words.def. */
+/* Every call that a program can make, by number, with its name and with how it reports that it failed; and other
+ * happenings that rules may be for. The lists are calls/verbs.def, calls/ucma.def and script/words.def. */
 #ifndef SCRIPT_ANSWERS_H
 #define SCRIPT_ANSWERS_H
 
@@ -26,8 +26,8 @@ enum script_kind {
     SCRIPT_KIND_ANYTHING = (1 << SCRIPT_KINDS) - 1,
 };
 
-/* As base/result.h: an error number; -1 and errno; an error number below 0; NULL and errno; -1 and errno of a call that
- * waits; calls that do not fail. */
+/* How calls fail (base/result.h): an error number; -1 and errno; an error number below 0; NULL and errno; -1 and
+ * errno of a call that waits; calls that do not fail. */
 enum script_answer {
     SCRIPT_ANSWER_code,
     SCRIPT_ANSWER_minus,
@@ -39,20 +39,20 @@ enum script_answer {
 };
 
 struct script_name {
-    const char *title; /* of the manual page, some behind a _; several calls may share it */
+    const char *title; /* the manual page's, some after a _; several calls may share it */
     enum script_answer answer;
     unsigned kind; /* enum script_kind */
 };
 
 extern const struct script_name script_names[SCRIPT_EVENTS];
 
-/* "ibv_reg_mr" */
+/* The name of the call: "ibv_reg_mr" */
 static inline const char *script_title(enum script_call call)
 {
     return script_names[call].title + (*script_names[call].title == '_');
 }
 
-/* How the calls answer that verbs.def lists without a word for it. */
+/* How calls answer that verbs.def lists without a word for that. */
 #define SCRIPT_FAST_bind_mw SCRIPT_ANSWER_code
 #define SCRIPT_FAST_poll_cq SCRIPT_ANSWER_negative
 #define SCRIPT_FAST_req_notify_cq SCRIPT_ANSWER_code

@@ -47,9 +47,9 @@ static bool is_such_packet(const struct script_rule *rule, const struct script_e
            (!rule->peer_qp || rule->peer_qp == event->peer_qp);
 }
 
-/* The same for the same seed, rule and call. Whose packets come first is a matter of time, so those of a queue pair
- * have separate numbers. A seed in a list of faults decides alone, independently of the rest of the list or the
- * script. */
+/* Rolls the same for the same seed, rule and call. Whose packets are first is a matter of time, so each queue pair
+ * numbers its packets separately. A seed in a list of faults decides alone, independently of the rest of the list or
+ * the script. */
 static uint32_t roll(const struct script_rule *rule, const struct script_event *event, uint64_t nth, uint64_t die)
 {
     uint64_t place = rule->draw.seeded ? (unsigned)SCRIPT_RULES_MOST + rule->draw.fault : rule->place;
@@ -90,7 +90,7 @@ bool script_did(const struct script_rule *rule, uint32_t qp)
     return false;
 }
 
-/* For the story of the queue pair. */
+/* Remembers the queue pair, for its story. */
 static void remember(struct script_rule *rule, const struct script_event *event)
 {
     bool is_qp = event->subject.kind && !strcmp(event->subject.kind, "qp");
@@ -135,7 +135,7 @@ static void add_changes(struct script_verdict *verdict, const struct script_rule
         verdict->changes[verdict->changing++] = rule->changes.list[n];
 }
 
-/* Of several the first counts. */
+/* Copies what the verdict does not have yet: the first of several rules counts. */
 static void add_copies(struct script_verdict *verdict, const struct script_rule *rule)
 {
     if (!*verdict->hidden)
@@ -145,7 +145,7 @@ static void add_copies(struct script_verdict *verdict, const struct script_rule 
     add_changes(verdict, rule);
 }
 
-/* Returns the rule for the log: the first that is no share of all packets. */
+/* Returns the rule for the log: the first that is not of SOFTVERBS_FAULT. */
 static const struct script_rule *choose_rule(const struct script_rule *before, const struct script_rule *rule)
 {
     return before && (before->line || !rule->line) ? before : rule;

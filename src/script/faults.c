@@ -8,7 +8,7 @@
 
 enum form { SHARE, TIME };
 
-/* The words are those of SOFTVERBS_FAULT. */
+/* The words of SOFTVERBS_FAULT. */
 static const struct {
     const char *word;
     enum form form;
@@ -33,10 +33,10 @@ static const nanos longest = 10 * NANOS_SECOND;
 /* A list that is being read. */
 struct list {
     struct script *script;
-    unsigned first; /* of the script's rules that is the list's */
-    unsigned seen;  /* bits of enum fault_kind, and behind them of the seed */
+    unsigned first; /* index of the list's first rule in the script */
+    unsigned seen;  /* bits of enum fault_kind, then one for the seed */
     bool begun;     /* the rule of the next item is there already */
-    bool alone;     /* it is no line of a script, in which each rule does something */
+    bool alone;     /* it is not in a script, whose lines must each have a rule */
     uint64_t seed;
 };
 

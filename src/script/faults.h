@@ -5,11 +5,11 @@
 
 #include "script/reader.h"
 
-/* Behind the word `fault`, for whose first item the reader has begun a rule. Each item but the seed is a rule. */
+/* Reads the items after `fault`; the reader has begun a rule for the first. Each item except the seed is a rule. */
 bool faults_read(struct reader *, struct script *);
 
-/* The same list alone, as SOFTVERBS_FAULT has it: its rules, which have line 0, behind those that the script has, and
- * its seed, 0 where it has none, which may be all that it says. False: `fault` says where it is wrong and why. */
+/* Reads the list alone, as SOFTVERBS_FAULT has it, and appends its rules, with line 0, to the script's. *seed is the
+ * list's, or 0; a seed alone is a list, too. False: `fault` says where the list is wrong and why. */
 bool faults_parse(const char *text, struct script *, uint64_t *seed, struct script_fault *fault);
 
 #endif

@@ -15,7 +15,7 @@ static bool is_kind_of_object(const char *word)
     return names_number(NAMES_OBJECTS, word, &none);
 }
 
-/* Behind the digits and the point with which the word begins; NULL: it begins with none. */
+/* The text after the digits and points with which the word begins; NULL: it does not begin with a digit. */
 static const char *behind_number(const char *word)
 {
     return *word >= '0' && *word <= '9' ? word + strspn(word, "0123456789.") : NULL;
@@ -71,7 +71,7 @@ static bool is_raised(const char *word)
     return raised;
 }
 
-/* Values without the word that stands before them. */
+/* Values without the word that must be before them. */
 struct shape {
     bool (*fits)(const char *word);
     const char *before;

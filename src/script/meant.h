@@ -1,4 +1,4 @@
-/* The likely meaning of an unknown word in a script: a sentence behind the error. Pure. */
+/* The likely meaning of an unknown word in a script: a sentence after the error. Pure. */
 #ifndef SCRIPT_MEANT_H
 #define SCRIPT_MEANT_H
 
@@ -6,12 +6,12 @@
 
 /* Each returns text, which may be "". */
 
-/* The word stands where a condition, an action or, in the short form, either of them must stand, and is none. */
+/* The word is not a condition, an action or, in the short form, either, where one must be. */
 const char *meant_condition(const char *word, char text[READER_MEANT]);
 const char *meant_action(const char *word, char text[READER_MEANT]);
 const char *meant_short_item(const char *word, char text[READER_MEANT]);
 
-/* The word stands where the name of a call or a happening must stand, and is none. */
+/* The word is not the name of a call or a happening, where one must be. */
 const char *meant_call(const char *word, char text[READER_MEANT]);
 
 #endif

@@ -70,9 +70,9 @@ static bool is_left_by_all(unsigned side)
     return true;
 }
 
-/* After this no thread reads that had begun before. New ones are counted on the other side, so it ends however many
- * come. A thread that has loaded the side and not yet counted itself may do so on a side that is being left, or come
- * back to one that was: therefore both sides are left once. */
+/* Waits until no thread reads that began before. New readers are counted on the other side, so the wait ends however
+ * many arrive. A thread that has loaded the side and not yet counted itself may do so on a side that is being left,
+ * or was: therefore both sides are left once. */
 static bool readers_have_left(void)
 {
     for (unsigned turn = 0; turn < 2; turn++)
@@ -135,7 +135,7 @@ static bool have_ended(const struct script *script)
     return script->count && atomic_load(&script->rules[0].so_far.ended);
 }
 
-/* Threads that come now find none, and those that came before are waited for. 0 or EBUSY. */
+/* Hides the rules from new readers, and waits for earlier readers. 0 or EBUSY. */
 static int forget_ended(struct script *script)
 {
     unsigned count = atomic_exchange(&script->count, 0);
@@ -145,7 +145,7 @@ static int forget_ended(struct script *script)
     return EBUSY;
 }
 
-/* Behind those that there are, or in the places of those that have ended. */
+/* Appends the rules, or puts them in the places of those that have ended. */
 static int put_rules(struct script *script, const struct script *more)
 {
     bool again = have_ended(script);
@@ -249,8 +249,7 @@ static const char *name_deed(const struct script_verdict *verdict)
     return verdict->cut ? " is cut" : verdict->changing ? " is changed" : "";
 }
 
-/* Returns true for the faults of SOFTVERBS_FAULT alone: they are so many that their lines would leave no room for
- * others. */
+/* Returns true for faults of SOFTVERBS_FAULT alone: their many lines would leave no room for others. */
 static bool is_quiet(const struct script_verdict *verdict)
 {
     return !verdict->line;
@@ -319,8 +318,8 @@ static void note_verdict(const struct script_event *event, const struct script_v
     log_verdict(event, verdict);
 }
 
-/* In another process, which is neither the program's child nor runs anything of it but this. It ends with the program,
- * and holds no file of it open. */
+/* Wakes a stopped process, from another one, which is not the program's child and runs no other code of it. It ends
+ * with the program, and holds no file of it open. */
 static void wake_after(pid_t stopped, struct timespec time)
 {
     syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

@@ -1,5 +1,5 @@
-/* Names that stand for numbers in scripts, by their kind: IBV_WR_RDMA_WRITE and RDMA_WRITE, SIGKILL and KILL, ENOMEM,
- * ... The list is script/words.def. Pure. */
+/* Names of numbers in scripts, by their kind: IBV_WR_RDMA_WRITE and RDMA_WRITE, SIGKILL and KILL, ENOMEM, ... The
+ * list is script/words.def. Pure. */
 #ifndef SCRIPT_NAMES_H
 #define SCRIPT_NAMES_H
 
@@ -9,10 +9,10 @@
 
 enum names { NAMES_OPCODES, NAMES_SIGNALS, NAMES_ERRORS, NAMES_STATUSES, NAMES_FORGED, NAMES_OBJECTS, NAMES_KINDS };
 
-/* "errno" */
+/* The kind in words: "errno" */
 const char *names_kind(enum names);
 
-/* The number for this word, with or without the prefix that the headers have. False: there is none. */
+/* The number for this word, with or without the prefix that the headers have. False: the word is unknown. */
 bool names_number(enum names, const char *word, int *number);
 
 /* The word without the prefix that the headers have. */
@@ -21,7 +21,7 @@ const char *names_behind_prefix(enum names, const char *word);
 /* NULL: the number has no name. */
 const char *names_name(enum names, int number);
 
-/* The one that stands first, as an example. */
+/* The first name, as an example. */
 const char *names_example(enum names);
 
 /* Tries all of them. */

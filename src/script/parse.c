@@ -12,7 +12,7 @@
 
 /* --- the two forms */
 
-/* By the places of the bits of enum script_kind. */
+/* The names of kinds, by the bits of enum script_kind. */
 static const char *const kind_names[] = {
 #define KIND(NAME, name) [SCRIPT_PLACE_OF_##NAME] = name,
 #include "script/words.def"
@@ -23,7 +23,7 @@ static bool can_fail(enum script_call call)
     return script_names[call].answer < SCRIPT_ANSWER_nothing;
 }
 
-/* A pattern stands for all calls of such a name, and, where the rule refuses, for those of them that can fail. */
+/* Reads a pattern, for all calls whose name matches, or, if the rule refuses, those that can fail. */
 static bool read_calls(struct reader *reader, const char *pattern, const char *at)
 {
     char meant[READER_MEANT];
@@ -120,7 +120,7 @@ static bool read_item(struct reader *reader, const struct item *item)
     return word->read(reader, reader_long_stops) && take_action(reader, begin, word);
 }
 
-/* Behind "when". */
+/* Reads a rule in the long form, after "when". */
 static bool read_long(struct reader *reader)
 {
     reader_skip(reader);

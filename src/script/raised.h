@@ -1,4 +1,4 @@
-/* The asynchronous events that a user can raise: by rules of scripts, and those of devices by `softverbs event`. */
+/* The asynchronous events that a user can raise: by rules of scripts, and a device's also by `softverbs event`. */
 #ifndef SCRIPT_RAISED_H
 #define SCRIPT_RAISED_H
 
@@ -11,7 +11,7 @@ struct script_raised {
     const char *of; /* the kind of the object (calls/subject.h); "": of the device */
 };
 
-/* The n-th of script/words.def; NULL behind the last. */
+/* The n-th event of script/words.def; NULL after the last. */
 const struct script_raised *script_raised(size_t n);
 
 #endif

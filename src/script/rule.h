@@ -1,4 +1,4 @@
-/* One rule of a script: when a call meets its conditions, its actions happen. docs/reference/scripts.md has the
+/* A rule of a script: when a call meets its conditions, its actions happen. docs/reference/scripts.md has the
  * language. */
 #ifndef SCRIPT_RULE_H
 #define SCRIPT_RULE_H
@@ -34,7 +34,7 @@ struct script_change {
 
 enum { SCRIPT_CHANGES_MOST = 4, SCRIPT_QPS = 16 };
 
-/* A request for a connection is rejected with this. */
+/* The rejection of a request for a connection. */
 struct script_rejection {
     bool wanted;
     uint16_t reason;
@@ -50,7 +50,7 @@ enum script_forged {
 
 struct script_rule {
     char text[SCRIPT_TEXT]; /* its beginning, as it was written */
-    unsigned line;          /* of the script, from 1 on; 0: it is of SOFTVERBS_FAULT */
+    unsigned line;          /* in the script, from 1 on; 0: it is from SOFTVERBS_FAULT */
     unsigned place;         /* among all rules, from 1 on */
 
     /* Conditions; a call counts when it meets all of the first group. */
@@ -71,11 +71,11 @@ struct script_rule {
     } wr_id, index; /* index: in a table of the device */
     nanos after;    /* since the script began in this process */
 
-    uint64_t first, last, step; /* which of the calls that count, from 1 on */
+    uint64_t first, last, step; /* which of the counted calls, from 1 on */
     struct {
         uint64_t share; /* of SCRIPT_ALWAYS */
-        uint8_t fault;  /* enum fault_kind and 1, of the short form; 0: none */
-        bool seeded;    /* by this, not by the process's: */
+        uint8_t fault;  /* enum fault_kind plus 1, of the short form; or 0 */
+        bool seeded;    /* `seed` replaces the process's */
         uint64_t seed;
         nanos spread; /* of the delay, to either side */
     } draw;
@@ -84,12 +84,12 @@ struct script_rule {
     /* Actions. */
     nanos delay;
     int error;  /* the call is refused with this error number; 0: it is made */
-    int signal; /* that the process gets; 0: none */
+    int signal; /* that the process gets; or 0 */
     struct {
         nanos stop, freeze;
-    } process;                          /* for how long the process stops, the helper thread alone */
-    char hidden[SCRIPT_WORD];           /* pattern for the names of devices; "": none */
-    const struct script_raised *raised; /* asynchronous event; NULL: none */
+    } process;                          /* how long the process stops, or the helper thread alone */
+    char hidden[SCRIPT_WORD];           /* pattern for the names of devices; "" */
+    const struct script_raised *raised; /* asynchronous event; or NULL */
     struct {
         bool wanted;
         uint8_t status; /* enum ibv_wc_status */
@@ -102,18 +102,18 @@ struct script_rule {
     } changes;
     struct {
         bool cut;
-        uint8_t forged;     /* enum script_forged: the packet that goes before it */
+        uint8_t forged;     /* enum script_forged: the packet sent before it */
         uint32_t length;    /* cut: of its payload at most */
-        uint64_t bandwidth; /* bits a second that all of them share; 0: no limit */
+        uint64_t bandwidth; /* bits a second that all its packets share; 0: no limit */
     } packet;
     struct script_rejection rejection;
 
-    /* In this process. */
+    /* The counts of this process. */
     struct {
         atomic_ullong met, done;
         atomic_bool ended;                 /* it was taken back */
-        atomic_uint qps[SCRIPT_QPS], next; /* the last queue pairs that it acted on; 0: none */
-        _Atomic nanos busy;                /* until this age of the process the link of the rule's bandwidth is */
+        atomic_uint qps[SCRIPT_QPS], next; /* the last queue pairs that it acted on; or 0 */
+        _Atomic nanos busy;                /* the age of the process at which the rule's link is free */
     } so_far;
 };
 
@@ -122,7 +122,7 @@ struct script {
     struct script_rule rules[SCRIPT_RULES_MOST];
 };
 
-/* A text that is no script: where, both from 1 on, and why. */
+/* An error in a text: where, both from 1 on, and why. */
 struct script_fault {
     unsigned line, column;
     char why[256];

@@ -33,8 +33,7 @@ bool script_read_text(const char *text, struct script *into, char *why, size_t s
     return read_named("SOFTVERBS_INJECT", text, into, why, size);
 }
 
-/* The bytes of the file with a zero behind them, to be freed; NULL and errno. EFBIG: it is longer than a script may be.
- */
+/* Reads the file, and adds a zero; the caller frees it. NULL and errno; EFBIG: it is longer than a script may be. */
 static char *read_all(const char *path)
 {
     char *text = malloc(SCRIPT_LENGTH_MOST + 1);
@@ -117,7 +116,7 @@ static bool is_set(const char *text)
     return text && *text;
 }
 
-/* NULL: it is none, and that was reported. */
+/* Reads a script; NULL: it is wrong, and that was reported. */
 static struct script *read_script(const char *path, const char *rules)
 {
     char why[512] = "There is no memory for it.";

@@ -1,5 +1,5 @@
-/* libFuzzer: a text that a user takes for a script. Either it is one, and its rules are possible, or the fault lies
- * within the text. The rules decide on some calls. */
+/* libFuzzer: a text as a user's script. Either it is valid, and its rules are possible, or the fault is within the
+ * text. The rules decide on some calls. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,7 +28,7 @@ static const struct script_rule *read_rule(const char *text)
     return &script.rules[0];
 }
 
-/* Returns the verdicts of the rules on so many calls alike: a letter for each, r of one that is refused. */
+/* Returns the verdicts of the rules on `calls` equal calls: a letter for each, r for one that is refused. */
 static const char *meet(const struct script_event *event, unsigned calls)
 {
     static char met[65];
@@ -120,7 +120,7 @@ static void chance_is_the_seeds(void **state)
     assert_string_not_equal(meet(&event, 64), first);
 }
 
-/* Also those of one line, as --inject has them. */
+/* Each rule has its own chance, even if all are in one line, as with --inject. */
 static void each_rule_has_its_own_chance(void **state)
 {
     struct script_fault fault;
@@ -267,7 +267,7 @@ static void what_an_answer_does_not_have_stays(void **state)
     assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
 }
 
-/* Whichever of two queue pairs comes first. */
+/* The chance of packets does not depend on which of two queue pairs is first. */
 static void packets_of_a_queue_pair_have_their_own_chance(void **state)
 {
     struct script_event one = {.call = SCRIPT_packet, .stream = 1, .seed = 7}, other = one;
@@ -326,7 +326,7 @@ static void an_event_of_a_device_is_a_rule(void **state)
     assert_string_equal(rule->text, "event port-down soft0");
     assert_null(script_decide(&script, &other).raised);
     assert_string_equal(script_decide(&script, &open).raised->name, "port-down");
-    open.from = 2; /* behind this rule */
+    open.from = 2; /* after this rule */
     assert_null(script_decide(&script, &open).raised);
     rule = read_rule("event:delay_enter=5");
     assert_true(rule->calls[SCRIPT_event] && !rule->raised);

@@ -188,7 +188,7 @@ static bool names_message(const char *pattern, struct near *near)
     return any;
 }
 
-/* "SEND" stands for no packet, "SEND*" for some. */
+/* Reads a pattern for operations. "SEND" matches no packet, "SEND*" does. */
 static bool read_operation(struct reader *reader, const char *stops)
 {
     char *word = reader->rule->operation, wider[SCRIPT_WORD + 1], meant[READER_MEANT];

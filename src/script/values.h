@@ -10,7 +10,7 @@ struct value_word {
     unsigned what; /* enum script_kind */
 };
 
-/* The condition or action of this name, in the short form if `is_short`; NULL: there is none. */
+/* The condition or action of this name, in the short form if `is_short`; or NULL. */
 const struct value_word *value_condition(const char *name, bool is_short);
 const struct value_word *value_action(const char *name, bool is_short);
 

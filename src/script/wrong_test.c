@@ -1,4 +1,4 @@
-/* Texts that are no scripts: where each is wrong, why, and what may have been meant. */
+/* Wrong texts of scripts: where each is wrong, why, and what may have been meant. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

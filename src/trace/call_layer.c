@@ -20,15 +20,15 @@ enum {
 
 static struct calls_layer layer;
 
-/* Polls of a thread that found nothing, one behind the other, are one line, once in a second and before the next call.
- * So none costs more than a look at the clock. */
+/* A thread's consecutive polls that found nothing are one line, once in a second and before the next call. So each
+ * costs only a look at the clock. */
 static _Thread_local struct {
     struct calls_subject cq;
     const char *call, *result;
-    int count;       /* the argument of the first; NO_COUNT: the call has none */
+    int count;       /* the argument of the first; NO_COUNT: it has no such argument */
     uint32_t trace;  /* trace_ring_now of the first */
-    uint32_t number; /* of those that are no line yet */
-    int64_t since;   /* the first of them */
+    uint32_t number; /* polls that are in no line yet */
+    int64_t since;   /* when the first of them was */
 } empty __attribute__((tls_model("initial-exec")));
 
 enum { NO_COUNT = -1 };
@@ -179,8 +179,8 @@ static bool begins_line(void)
 
 /* --- all calls */
 
-/* Returns true if the call answers in the memory that its arguments point to. Then they are shown as they are behind
- * it, and as pointers where it failed. */
+/* Returns true if the call answers in the memory that its arguments point to. Then they are shown as they are after
+ * the call, and as pointers if it failed. */
 static bool fills_arguments(const char *title)
 {
     static const char beginning[] = "ibv_query_";
@@ -248,7 +248,7 @@ static void show_wait(struct trace_line *line)
 #define OF_int(name, title, parameters, arguments) TRACED(code, int, name, title, parameters, arguments)
 #define OF_void(name, title, parameters, arguments) TRACED_NOTHING(name, title, parameters, arguments)
 #define TITLE(name) (&#name[#name[0] == '_'])
-/* Of polls and sends: below. */
+/* The macros for polls and sends are below. */
 #define FAST_poll_cq(...)
 #define FAST_bind_mw(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
 #define FAST_req_notify_cq(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
@@ -308,8 +308,8 @@ static bool begin_found(struct trace_line *line, const char *call)
     return true;
 }
 
-/* Likewise. The polls of the same arguments that found nothing before it are in its line; the reader makes another one
- * of them. */
+/* Begins a line. Polls with the same arguments that found nothing before it are in the line; the reader makes
+ * another one of them. */
 static bool begin_found_behind(struct trace_line *line, const char *call, const struct ibv_cq *cq, int count)
 {
     uint32_t number = empty.number;
@@ -484,7 +484,7 @@ static const struct calls all = {
 #include "calls/ucma.def"
 };
 
-/* With or without its "ibv_" or "rdma_". */
+/* Returns true if the name is the call's, with or without its "ibv_" or "rdma_". */
 static bool is_named(const char *title, struct text_part name)
 {
     return text_part_is(name, title) || text_part_is(name, strchr(title, '_') + 1);

@@ -2,7 +2,7 @@
 #ifndef TRACE_CALL_LAYER_H
 #define TRACE_CALL_LAYER_H
 
-/* As trace_layer_change of ring/trace_control.h. */
+/* Changes the layer: trace_layer_change of ring/trace_control.h. */
 const char *call_layer_trace(const char *calls);
 
 #endif

@@ -8,7 +8,7 @@
 #include "ring/trace_ring.h"
 #include "verbs/object/words.h"
 
-/* --- forms of values. `at`: where it stands, of no alignment */
+/* --- forms of values; `at` has no alignment */
 
 typedef void value_form(struct trace_line *, const uint8_t *at);
 
@@ -56,7 +56,7 @@ static void form_hex16(struct trace_line *line, const uint8_t *at)
     text_add_hex(line, number);
 }
 
-/* Of rdma_create_id; the numbers of RDMA_PS_IPOIB, _TCP, _UDP and _IB. */
+/* Writes the port space of rdma_create_id: the numbers are RDMA_PS_IPOIB, _TCP, _UDP and _IB. */
 static void form_space(struct trace_line *line, const uint8_t *at)
 {
     static const struct {
@@ -97,7 +97,7 @@ static void form_level(struct trace_line *line, const uint8_t *at)
     ADD_WORD(line, words, read_number(at));
 }
 
-/* Behind the level. */
+/* Writes an option's name, whose level is before it. */
 static void form_option(struct trace_line *line, const uint8_t *at)
 {
     static const char *const of_id[] = {"TOS", "REUSEADDR", "AFONLY", "ACK_TIMEOUT"};

@@ -1,11 +1,11 @@
-/* Of the library that programs load alone: the command and the tests, which have all else of it inside, are not traced.
- */
+/* Only in the library that programs load: the command and the tests, which have all else of it inside, are not
+ * traced. */
 #include "base/settings.h"
 #include "diag/log.h"
 #include "ring/trace_control.h"
 #include "trace/call_layer.h"
 
-/* Behind the calls that lie at the bottom (abi/bottom.c), before all else. */
+/* Runs after the calls of the bottom layer are set (abi/bottom.c), before all else. */
 __attribute__((constructor(102))) static void start(void)
 {
     const char *path = setting_environment(SETTING_TRACE_RING), *calls = setting_environment(SETTING_TRACE_CALLS);

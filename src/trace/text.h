@@ -8,18 +8,18 @@
 
 #include "ring/trace_ring.h"
 
-/* Empties the line and begins it with the call; `limit` as there. */
+/* Empties the line and begins it with the call; `limit` as in struct trace_line. */
 void text_begin(struct trace_line *, const char *call, uint32_t limit);
 
-/* TRACE_NEXT, the name of an argument, and "=". */
+/* Adds TRACE_NEXT, the name of an argument, and "=". */
 void text_add_name(struct trace_line *, const char *);
 
 enum { TEXT_END = 4 /* room for "..." */ };
 
-/* Of a text that does not fit: as much as there is room for. */
+/* Adds as much of a text as there is room for. */
 void text_cut(struct trace_line *, const char *, size_t length);
 
-/* Inline, so that a text of the source is copied by its length without a call: a line has some thirty. */
+/* Inline, so that a literal is copied by its length without a call: a line has some thirty. */
 #define TEXT_INLINE inline __attribute__((always_inline))
 
 static TEXT_INLINE void text_add_bytes(struct trace_line *line, const char *text, size_t length)
@@ -45,7 +45,7 @@ void text_add_number(struct trace_line *, uint64_t);
 void text_add_signed(struct trace_line *, int64_t);
 void text_add_hex(struct trace_line *, uint64_t); /* "0x1f" */
 
-/* "name=", behind ", " where `first` is not set, which is cleared. Of the members of a struct. */
+/* Adds "name=" of a struct's member, after ", " unless `first` is set, which is cleared. */
 static TEXT_INLINE void text_add_member(struct trace_line *line, bool *first, const char *name)
 {
     if (!*first)
@@ -55,7 +55,7 @@ static TEXT_INLINE void text_add_member(struct trace_line *line, bool *first, co
     text_add_character(line, '=');
 }
 
-/* "ENOMEM", or the number. */
+/* Adds the error's name, "ENOMEM", or the number. */
 void text_add_error(struct trace_line *, int error);
 
 #endif

@@ -150,7 +150,7 @@ static bool is_remote(enum ibv_wr_opcode opcode)
     return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_RDMA_READ;
 }
 
-/* Of a datagram. */
+/* Adds the receiver of a datagram. */
 static void receiver(struct trace_line *line, bool *first, const struct ibv_send_wr *wr)
 {
     text_add_member(line, first, "ah");
@@ -337,7 +337,7 @@ void value_ibv_ah_attr(struct trace_line *line, const char *name, uint64_t value
 
 /* --- what needs another argument of its call */
 
-/* In the order of the mask's bits. */
+/* The attributes, in the order of the mask's bits. */
 #define ATTRIBUTES(NUMBER, HEX)                                                                                        \
     NUMBER(IBV_QP_PKEY_INDEX, pkey_index)                                                                              \
     NUMBER(IBV_QP_PORT, port_num)                                                                                      \

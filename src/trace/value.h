@@ -9,13 +9,13 @@
 #include "calls/subject.h"
 #include "trace/text.h"
 
-/* Each writes the argument; `name` is the parameter's in verbs.def. The memory that it points to is read as the library
- * is about to read it. */
+/* Each writes the argument; `name` is the parameter's in verbs.def. Its memory is read as the library is about to
+ * read it. */
 typedef void value_writer(struct trace_line *, const char *name, uint64_t value);
 
 value_writer value_signed, value_unsigned, value_pointer;
 
-/* The structs that are shown, which VALUE_STRUCTS lists: value_ with the name of the struct. */
+/* The structs that are shown, in VALUE_STRUCTS: value_ with the name of the struct. */
 #define VALUE_STRUCTS(STRUCT)                                                                                          \
     STRUCT(ibv_recv_wr)                                                                                                \
     STRUCT(ibv_qp_init_attr)                                                                                           \
@@ -37,10 +37,10 @@ value_writer value_gid;
              int: value_signed, long: value_signed, unsigned: value_unsigned, unsigned long: value_unsigned,           \
              unsigned short: value_unsigned, unsigned char: value_unsigned, default: value_pointer)
 
-/* "qp 0x12", or what the writer makes of it. */
+/* Adds "qp 0x12", or what the writer makes of the value. */
 void value_add(struct trace_line *, const char *name, struct calls_subject, value_writer *, uint64_t value);
 
-/* TRACE_NEXT, the name, "=" and the value, for each of up to eight arguments. */
+/* Adds TRACE_NEXT, the name, "=" and the value for each of up to eight arguments. */
 #define VALUE_ARGUMENT(line, argument)                                                                                 \
     value_argument(line, #argument, CALLS_SUBJECT_IF(argument), VALUE_WRITER(argument),                                \
                    (uint64_t)(uintptr_t)(argument));
@@ -58,13 +58,13 @@ void value_argument(struct trace_line *, const char *name, struct calls_subject,
 #define VALUE_OF_7(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_6(line, __VA_ARGS__)
 #define VALUE_OF_8(line, a, ...) VALUE_ARGUMENT(line, a) VALUE_OF_7(line, __VA_ARGS__)
 
-/* The entries that a successful ibv_poll_cq has put there: "[{wr_id=7, IBV_WC_SUCCESS, ...}, ...]". */
+/* Adds the entries that a successful ibv_poll_cq has stored: "[{wr_id=7, IBV_WC_SUCCESS, ...}, ...]". */
 void value_completions(struct trace_line *, const struct ibv_wc *, int count);
 
-/* "{wr_id=7, opcode=IBV_WR_SEND, ...}"; datagrams: with the receiver of each. */
+/* Adds "{wr_id=7, opcode=IBV_WR_SEND, ...}"; datagrams: with the receiver of each. */
 void value_send_requests(struct trace_line *, const struct ibv_send_wr *, bool datagrams);
 
-/* "{qp_state=IBV_QPS_INIT, ...}": the members that the mask names. */
+/* Adds "{qp_state=IBV_QPS_INIT, ...}": the members that the mask names. */
 void value_qp_attributes(struct trace_line *, const struct ibv_qp_attr *, unsigned mask);
 
 #endif
