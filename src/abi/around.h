@@ -1,6 +1,6 @@
 /* The frame of every wrapper of the interface around the call: it names the call for the line of a refusal
- * (events/refusal.h) and keeps errno in step (base/result.h). AROUND_ has a macro for each way in which verbs.def
- * lets a verb report failure. */
+ * (events/refusal.h) and keeps errno in step (base/result.h). Each way in which verbs.def lets a verb report failure
+ * has its macro AROUND_. */
 #ifndef ABI_AROUND_H
 #define ABI_AROUND_H
 

@@ -1,4 +1,4 @@
-/* The parts of a process of this library. */
+/* The layers' parts of a process (process/process.h). */
 #ifndef ABI_ASSEMBLY_H
 #define ABI_ASSEMBLY_H
 

@@ -5,7 +5,7 @@
 #include "verbs/queue/cq_ex.h"
 #include "verbs/send/qp_ex.h"
 
-/* Before all else of the library, so that a constructor may put a layer around. */
+/* The first constructor of the library: one of a higher number may put a layer around. */
 static void __attribute__((constructor(101))) begin(void)
 {
     static struct calls bottom;

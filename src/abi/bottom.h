@@ -1,4 +1,4 @@
-/* The bottom of all layers of calls (calls/calls.h): each file that has the work fills in its part. */
+/* The bottom of all layers of calls (calls/calls.h): each file fills in the functions that it has. */
 #ifndef ABI_BOTTOM_H
 #define ABI_BOTTOM_H
 

@@ -1,6 +1,6 @@
 /* The exports of libibverbs on devices and objects: the verbs of calls/verbs.def, each in a wrapper that keeps errno in
- * step (base/result.h) and goes through the layers, where there are some (calls/calls.h). verbs/ does the work; the
- * functions here fit a verb to it where the two differ. */
+ * step (base/result.h) and calls the layers, if there are any (calls/calls.h). verbs/ does the work; the functions here
+ * fit a verb to it where the two differ. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ const char *export_get_device_name(struct ibv_device *device)
 
 int export_get_device_index(struct ibv_device *device)
 {
-    return -1; /* the kernel's number of the device: there is none */
+    return -1; /* the kernel's number of the device, which it has not */
 }
 
 static struct ibv_context *fill(struct context *context)

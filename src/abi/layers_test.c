@@ -23,7 +23,7 @@
 
 enum { MEMORY = 4096, PIECE = 8, DEPTH = 16 };
 
-/* For all threads: cmocka's assertions are for the first one only. */
+/* MUST works in all threads; cmocka's assertions are for the first one only. */
 #define MUST(condition) ((condition) ? (void)0 : must(#condition, __LINE__))
 
 static void must(const char *condition, int line)
@@ -193,7 +193,7 @@ struct expected {
     uint32_t number;
 };
 
-/* These, in this order and no others; a call that is repeated at once counts once. */
+/* Exactly these calls, in this order; a call that is repeated at once counts once. */
 static void expect_notes(const struct calls_layer *layer, const struct expected *expected, size_t count)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
-/* Between the kernel's layouts and the library's. Exported for librdmacm of the distribution; no public header declares
- * them. Fields that only one side has are left alone. */
+/* Copies between the kernel's layouts and the library's, exported for librdmacm; no public header declares them. A
+ * field that only one of the two structs has is left alone. */
 #ifndef ABI_MARSHAL_H
 #define ABI_MARSHAL_H
 
@@ -10,7 +10,7 @@
 
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, struct ib_uverbs_ah_attr *from);
 
-/* Everything but qp_state, which the distribution's library does not copy either. */
+/* Copies everything but qp_state, which the distribution's library does not copy either. */
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from);
 
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from);

@@ -4,7 +4,7 @@
 
 #include "verbs/object/object.h"
 
-/* Fills both tables of a new context; a function that is not built gets the stub of abi/unsupported.h. */
+/* Fills both tables of a new context; an operation that is not built gets the stub of abi/unsupported.h. */
 void operations_fill(struct context *);
 
 /* ibv_query_port(3), as programs call it through the table. */

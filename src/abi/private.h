@@ -1,6 +1,5 @@
 /* The private symbols that do something. The distribution's libmlx5, libefa and tools look for all of IBVERBS_PRIVATE_N
- * of their release; they really call only verbs_register_driver_N and ibv_query_gid_type. Facts from rdma-core 25 to
- * 65. */
+ * of their release; they call only verbs_register_driver_N and ibv_query_gid_type. Facts from rdma-core 25 to 65. */
 #ifndef ABI_PRIVATE_H
 #define ABI_PRIVATE_H
 
@@ -14,10 +13,11 @@ enum private_gid_type { PRIVATE_GID_IB_ROCE_V1, PRIVATE_GID_ROCE_V2 };
 /* Read by providers that close down; no code here reads it. */
 extern bool verbs_allow_disassociate_destroy;
 
-/* 0, or -1 and errno. An empty entry of the table has the first type, as with a kernel. */
+/* Returns 0, or -1 with errno set. An empty entry of the GID table has the first type, as with a kernel. */
 int ibv_query_gid_type(struct ibv_context *, uint8_t port, unsigned index, enum private_gid_type *);
 
-/* Called by the constructor of every provider library. Providers drive devices that the kernel knows: none here. */
+/* Called by the constructor of every provider library. Providers drive the kernel's devices, so nothing is registered.
+ */
 void verbs_register_driver_25(const void *operations);
 void verbs_register_driver_33(const void *operations);
 void verbs_register_driver_34(const void *operations);
@@ -26,10 +26,10 @@ void verbs_register_driver_59(const void *operations);
 void verbs_register_driver_64(const void *operations);
 void verbs_register_driver_65(const void *operations);
 
-/* Providers' log lines; none ever has a context to speak of. */
+/* Providers' log lines, which never have a context. */
 void __verbs_log(struct verbs_context *, uint32_t level, const char *format, ...);
 
-/* Counts the attributes of a command for the kernel, of which none is ever sent. */
+/* Counts the attributes of a command for the kernel; no such command is ever sent. */
 unsigned __ioctl_final_num_attrs(unsigned count, void *linked);
 
 #endif

@@ -6,7 +6,7 @@
 
 static const struct {
     enum ibv_rate rate;
-    int mult; /* of 2.5 Gbit/s; 0: the rate is none, and has no place in ibv_rate_to_mult */
+    int mult; /* of 2.5 Gbit/s; 0: not a multiple, so ibv_rate_to_mult has no entry */
     int mbps;
 } rates[] = {
     {IBV_RATE_2_5_GBPS, 1, 2500},     {IBV_RATE_5_GBPS, 2, 5000},         {IBV_RATE_10_GBPS, 4, 10000},

@@ -1,7 +1,6 @@
-/* Functions that stand in for those that are not built. Each carries its name, and answers in the way that its callers
- * expect.
+/* Stubs of functions that are not built. Each knows its name, and fails in the way that its callers expect.
  *
- * They are defined without parameters and called with some. The ABIs of Linux let the caller clean up, so nothing is
+ * A stub is defined without parameters and called with some. The ABIs of Linux let the caller clean up, so nothing is
  * lost, and the 170 prototypes need not be repeated (many are of private types that no public header declares). */
 #ifndef ABI_STUB_H
 #define ABI_STUB_H
@@ -37,12 +36,12 @@ typedef void stub_function(void);
         STUB_RETURN_##answer(unsupported(what));                                                                       \
     }
 
-/* Exports a stub under its name, for as long as no other file of the library defines that. */
+/* Exports a stub under its name, unless another file of the library defines that function. */
 #define STUB_EXPORTED(answer, name)                                                                                    \
     STUB(answer, name, #name)                                                                                          \
     EXPORT STUB_TYPE_##answer name(void) __attribute__((weak, alias("stub_" #name)));
 
-/* An exported function and its stub; alike when it is not built. */
+/* An exported function and its stub; the two are equal when the function is not built. */
 struct stub_entry {
     const char *name;
     stub_function *exported, *stub;

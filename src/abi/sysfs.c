@@ -53,7 +53,7 @@ static ssize_t read_named(const char *directory, const char *file, char *buffer,
 
 EXPORT int ibv_read_sysfs_file(const char *directory, const char *file, char *buffer, size_t size)
 {
-    int before = uncancelled_begin(); /* a thread that were cancelled here would leave a descriptor behind */
+    int before = uncancelled_begin(); /* a thread that is cancelled here would leak the descriptor */
     ssize_t length = read_named(directory, file, buffer, size);
     uncancelled_end(before);
     if (length <= 0)

@@ -10,7 +10,7 @@ struct verbs_context;
 /* Logs that `what` is not built, sets errno and returns EOPNOTSUPP. */
 int unsupported(const char *what);
 
-/* Give every operation that is still NULL the stub that its REFUSED line in calls/verbs.def describes. Call when the real ones are set. */
+/* Give every operation that is still NULL the stub that its REFUSED line in calls/verbs.def describes. Call them last. */
 void unsupported_fill_context(struct verbs_context *);
 void unsupported_fill_qp(struct ibv_qp_ex *);
 

@@ -5,7 +5,7 @@
 #include "base/start.h"
 #include "diag/log.h"
 
-enum { WHOLE = 100, SHARE = 3 }; /* one in so many times nothing happens */
+enum { WHOLE = 100, SHARE = 3 }; /* one in SHARE + 1 times nothing happens */
 
 static const struct {
     unsigned number;
@@ -62,7 +62,7 @@ uint64_t adverse_draw(struct adverse_source *source, uint64_t most)
     return most == UINT64_MAX ? word : word % (most + 1);
 }
 
-/* Short ones more often than long ones. */
+/* A short delay is likelier than a long one. */
 nanos adverse_delay(struct adverse_source *source, enum adverse behaviour, nanos most)
 {
     if (!adverse_shows(behaviour))

@@ -30,7 +30,7 @@ static bool overlap(const struct landing *one, const struct landing *other)
     return one->to < other->to + other->length && other->to < one->to + one->length;
 }
 
-/* The last that it must not overtake; NULL: none. */
+/* The last bytes that these must not overtake; NULL: they may overtake all. */
 static const struct landing *find_before(const struct landings *landings, const struct landing *landing)
 {
     const struct landing *each;
@@ -84,7 +84,7 @@ static void take_out(struct landings *landings, struct landing *landing)
     landings->bytes -= landing->length;
 }
 
-/* Others look at the memory meanwhile. */
+/* Gives other threads time to read the memory. */
 static void pause_between(struct adverse_source *source)
 {
     for (volatile uint64_t left = adverse_draw(source, PAUSE_MOST); left; left--) {
@@ -149,7 +149,7 @@ static void land(struct landing *landing, struct adverse_source *source)
         landing_tear(&payload, 0, &to, source);
 }
 
-/* With write-order in any order among those that have no bytes in common, which landing_insert has seen to. */
+/* The list is in the order of landing: landing_insert has seen to what may overtake what. */
 void landings_land(struct landings *landings, struct adverse_source *source, nanos until)
 {
     struct landing *first;

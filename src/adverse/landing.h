@@ -1,5 +1,5 @@
-/* Bytes that have arrived and are not yet in memory. The owner of a list has a lock around each call, and ensures that
- * the memory is still the program's (wire/guarded.h: it may be gone). */
+/* Bytes that have arrived and are not yet in memory. The owner of a list holds a lock around each call, and ensures
+ * that the memory is still the program's (wire/guarded.h: it may be unmapped). */
 #ifndef ADVERSE_LANDING_H
 #define ADVERSE_LANDING_H
 
@@ -20,24 +20,24 @@ struct landings {
 
 void landings_begin(struct landings *);
 
-/* Keeps the payload's bytes from `offset` on, for one piece of memory, until `due`, or until what came before has
- * landed; with write-order also past that. False: nothing was kept, as the memory or the payload is gone or there is no
- * room. */
+/* Keeps the payload's bytes from `offset` on, for one piece of memory, until `due` and until all bytes that were kept
+ * before have landed; under write-order only those that overlap. False: nothing was kept, as the memory or the payload
+ * is unmapped or there is no room. */
 bool landings_keep(struct landings *, const struct payload *, uint32_t offset, const struct iovec *to, nanos due);
 
-/* When the first lands; NANOS_NEVER: there is none. */
+/* When the first bytes land; NANOS_NEVER: nothing is kept. */
 nanos landings_due(const struct landings *);
 
-/* Those that are due until then land. */
+/* Writes all bytes that are due at `until` into their memory. */
 void landings_land(struct landings *, struct adverse_source *, nanos until);
 
-/* They are forgotten. */
+/* Drops all bytes that are kept. */
 void landings_drop(struct landings *);
 
-/* The payload of a WRITE lands now, its final word maybe in two halves. False: memory of either side is gone. */
+/* Writes a WRITE's payload now, its final 8 bytes maybe in two halves. False: memory of either side is unmapped. */
 bool landing_tear(const struct payload *, uint32_t offset, const struct iovec *to, struct adverse_source *);
 
-/* The payload lands now, in pieces and in any order, with pauses. False: memory of either side is gone. */
+/* Writes the payload now, in pieces and in any order, with pauses. False: memory of either side is unmapped. */
 bool landing_scatter(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count,
                      struct adverse_source *);
 

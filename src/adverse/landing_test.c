@@ -26,7 +26,7 @@ static int end(void **state)
     return 0;
 }
 
-/* So many bytes of this value, to the memory at this offset. */
+/* Keeps `length` bytes of this value for the memory at this offset. */
 static void keep(size_t at, size_t length, uint8_t value, nanos due)
 {
     uint8_t bytes[sizeof memory];

@@ -28,7 +28,7 @@ const char adverse_example[] = "seed=7,only=late-write,scale=10%";
 struct reading {
     struct adverse_plan *plan;
     bool chosen;    /* there was an only= */
-    unsigned given; /* keys that stand once in a list, a bit each */
+    unsigned given; /* a bit for each key of the list that was read */
 };
 
 static enum adverse find_behaviour(const char *text)
@@ -112,7 +112,7 @@ static const char *adverse_item(struct reading *reading, const char *item)
     return "is not one of seed=N, only=BEHAVIOUR, with=BEHAVIOUR, without=BEHAVIOUR and scale=N%";
 }
 
-/* The behaviour that an item which names none is likely to mean; NULL. */
+/* The behaviour whose word is most like that of an item with an unknown one; NULL: no word is like it. */
 static const char *meant_by(const char *item)
 {
     const char *value = strchr(item, '=');

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Their bits are in the order of the list. */
+/* A behaviour's bit in `on` has this number. */
 enum adverse {
 #define ADVERSE(number, name, ...) ADVERSE_##name,
 #include "adverse/adverse.def"
@@ -21,15 +21,15 @@ struct adverse_plan {
 
 extern const char adverse_example[];
 
-/* False, and a sentence why: it is no such list. Items, with commas between: seed=N; only=BEHAVIOUR, once or several
- * times, which leaves no others; with=BEHAVIOUR and without=BEHAVIOUR, which change what holds otherwise; scale=N%,
- * from 1% to 1000%. A BEHAVIOUR is its word or its number. An empty list is seed=1. */
+/* Reads a list. False: it is invalid, and `why` is a sentence. Items, with commas between: seed=N; only=BEHAVIOUR, once
+ * or several times, which leaves no others; with=BEHAVIOUR and without=BEHAVIOUR, which change what holds otherwise;
+ * scale=N%, from 1% to 1000%. A BEHAVIOUR is its word or its number. An empty list is seed=1. */
 bool adverse_parse(const char *text, struct adverse_plan *, char *why, size_t why_size);
 
-/* Returns true if the list has the behaviour. False for NULL, an empty text and what is no list. */
+/* Returns true if the list has the behaviour. False for NULL, an empty text and an invalid list. */
 bool adverse_list_shows(const char *text, enum adverse);
 
-/* The value of SOFTVERBS_SCHEDULE: "seed=7". False, and a sentence: it is none. */
+/* Reads the value of SOFTVERBS_SCHEDULE, "seed=7". False: it is invalid, and `why` is a sentence. */
 bool adverse_parse_schedule(const char *text, uint64_t *seed, char *why, size_t why_size);
 
 #endif

@@ -1,4 +1,4 @@
-/* One of the layers of notes.h: LAYER is its variable, PLACE its place. */
+/* A layer of notes.h: LAYER is its variable, PLACE its place. */
 #include "abi/testing/notes.h"
 
 #define TEXT(word) TEXT_OF(word)

@@ -222,8 +222,9 @@ static void each_object(int (*look)(struct dl_phdr_info *, size_t, void *), stru
     mutex_release(&attaching);
 }
 
-/* An object is found before the loader has relocated it, and then its entries are not to be read or written. Looking
- * names up waits for the lock that the thread which loads it holds until it is done; here this thread holds none. */
+/* The first search may find an object that the loader has not relocated yet, so it reads and writes no entries. Looking
+ * names up waits until the thread that loads the object has given the loader's lock back; this thread holds no lock
+ * then. */
 void attach(void)
 {
     struct found found = {.count = 0};

@@ -44,7 +44,7 @@ static void removed(struct event_queue *queue)
 
 static const struct event_queue_operations operations = {.added = added, .removed = removed};
 
-/* A byte was read: takes the event that it stands for. False: it was purged. */
+/* A byte was read: takes an event from the queue. False: the event of this byte was purged. */
 static bool event_channel_take(struct event_channel *channel, struct cm_event *to)
 {
     int before = uncancelled_begin();
@@ -180,9 +180,9 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
-/* Programs close the channel as soon as their thread for events has acknowledged the last one, and mean that thread to
- * wait for the next one by then, for ever: EBADF would be an error to it (rping ends with it). The network, and the
- * kernel's way, take longer than it needs to get there. Here everything goes faster, so it is given a moment. */
+/* Programs close the channel as soon as their event thread has acknowledged the last event, and expect that this thread
+ * waits for the next one by then, for ever: EBADF would be an error to it (rping ends with it). A network and the
+ * kernel need longer than the thread does. This library is faster, so the thread is given 2 ms. */
 static void let_return(struct event_channel *channel)
 {
     static const nanos moment = 2 * NANOS_MILLISECOND;

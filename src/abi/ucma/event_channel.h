@@ -1,6 +1,6 @@
-/* Event channels: the descriptor that a program of librdmacm has as channel->fd, and that the library behind it takes
- * for the device rdma_cm. It is that of an event pipe. A descriptor's inode identifies its channel, because programs
- * close descriptors unseen and numbers are used again. */
+/* Event channels: the descriptor that a program of librdmacm has as channel->fd, and that librdmacm takes for the
+ * device rdma_cm. It is an event pipe's. A descriptor's inode identifies its channel, because programs close
+ * descriptors unseen and numbers are used again. */
 #ifndef ABI_UCMA_EVENT_CHANNEL_H
 #define ABI_UCMA_EVENT_CHANNEL_H
 
@@ -21,30 +21,31 @@ struct event_channel {
     struct event_pipe pipe;
     nanos added_at;      /* when the last event came */
     pthread_t fetcher;   /* the thread that fetched the last event, */
-    nanos fetched_at;    /* and when; NANOS_NEVER: none has yet */
+    nanos fetched_at;    /* and when; NANOS_NEVER: no thread has yet */
     atomic_uint waiting; /* threads that wait for an event */
     atomic_uint uses;    /* one of them the descriptor's */
     struct event_channel *next;
 };
 
-/* A descriptor, or -1 and errno. Thread-safe, as all here. */
+/* Opens a channel and returns its descriptor, or -1 with errno set. All functions here are thread-safe. */
 int event_channel_open(int flags);
 
-/* The channel that the descriptor is of, to be put back; NULL: of none. */
+/* The channel of the descriptor, to be given back by event_channel_put; NULL: the descriptor is no channel's. */
 struct event_channel *event_channel_find(int fd);
 void event_channel_put(struct event_channel *);
 
-/* The program closes the descriptor, which the caller then does: all identifiers of the channel are destroyed. Does
- * nothing when the descriptor is only a copy of the one that was given out. */
+/* The program closes the descriptor: destroys all identifiers of the channel; the caller then closes it. A copy of the
+ * descriptor that was given out changes nothing. */
 void event_channel_close(struct event_channel *, int fd);
 
-/* Before the identifier is destroyed: where it has an event that came a moment ago, the thread that fetches the events
- * of this channel, if there is one, is given up to 10 ms to fetch it. A thread that has learnt of the event by poll(2)
- * would wait in rdma_get_cm_event for one that is gone. Not under a lock. */
+/* Call before an identifier is destroyed. If it has an unfetched event, and another thread fetches this channel's
+ * events, waits until that thread has fetched it, at most until 10 ms after the last event came: a thread that has
+ * learnt of the event by poll(2) would else wait in rdma_get_cm_event for an event that was purged. Not under a lock.
+ */
 void event_channel_let_fetch(struct event_channel *, uint32_t number);
 
-/* Waits for an event, unless the descriptor is set not to: EAGAIN; EINTR. A cancellation point, whose caller ensures
- * that its reference is put back (pthread_cleanup_push). All else here is none. */
+/* Waits for an event. EAGAIN: the descriptor is non-blocking and has no event; EINTR. A cancellation point, whose
+ * caller ensures that its reference is put back (pthread_cleanup_push); no other function here is one. */
 int event_channel_wait(struct event_channel *, int fd, struct cm_event *);
 
 #endif

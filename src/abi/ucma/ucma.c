@@ -17,7 +17,7 @@ struct command {
     uint16_t in;        /* bytes of the layout */
     uint16_t least_in;  /* of its oldest form */
     uint16_t least_out; /* of room for the answer */
-    uint16_t object;    /* where in the layout the number of the identifier stands, or UCMA_NO_OBJECT */
+    uint16_t object;    /* offset of the identifier's number in the layout, or UCMA_NO_OBJECT */
     enum how how;
 };
 

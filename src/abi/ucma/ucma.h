@@ -7,8 +7,8 @@
 
 #include "abi/ucma/event_channel.h"
 
-/* Serves what was written to the channel, which the program named by this descriptor. 0 or a positive errno.
- * Thread-safe; waits for events only, and is then a cancellation point. */
+/* Serves a command that the program wrote to the channel's descriptor `fd`. Returns 0 or a positive errno. Thread-safe;
+ * only a command that waits for events is a cancellation point. */
 int ucma_write(struct event_channel *, int fd, const void *bytes, size_t length);
 
 #endif

@@ -6,17 +6,17 @@
 
 #include "cm/address.h"
 
-/* Bytes of a socket address of this family: 0 for one that is not known. */
+/* Bytes of a socket address of this family; 0 if the family is unknown. */
 size_t ucma_address_size(uint16_t family);
 
-/* The address that begins there, with `room` bytes: family 0 when it is of none that is known, or longer than that. */
+/* The address in these bytes. The family is 0 if it is unknown, or if its address is longer than `room`. */
 struct cm_address ucma_address_read(const uint8_t *from, size_t room);
 
-/* Writes it, and returns how long it is; `room` bytes are there, of which the rest is 0. Nothing when it does not fit.
- */
+/* Writes the address, fills the rest of the `room` bytes with 0, and returns the address's length; 0 if it does not
+ * fit. */
 size_t ucma_address_write(const struct cm_address *, uint8_t *to, size_t room);
 
-/* The same of a GID, as AF_IB address of that service ID. */
+/* Writes the GID as AF_IB address of that service ID, likewise. */
 size_t ucma_address_write_gid(const uint8_t gid[16], uint16_t pkey, uint64_t service, uint64_t mask, uint8_t *to,
                               size_t room);
 

@@ -6,14 +6,14 @@
 #include "calls/command.h"
 #include "gsi/cm.h"
 
-/* Serve one command each: 0 or a positive errno. Under the lock of the connection manager, except those that wait. */
+/* Each serves one command: 0 or a positive errno. Under the connection manager's lock, but for commands that wait. */
 #define COMMAND(number, page, how, serve, layout, least, answer, object) int serve(struct ucma_call *);
 #include "calls/ucma.def"
 
-/* The channel's identifier of this number: ENOENT, or EINVAL when it is another channel's. */
+/* Finds the channel's identifier of this number. ENOENT: no such identifier; EINVAL: it belongs to another channel. */
 int ucma_find(struct ucma_call *, uint32_t number, struct identifier **);
 
-/* Writes the answer to the program's memory, as much of it as there is room for. */
+/* Writes the answer to the program's memory, cut to the room that the program has for it. */
 void ucma_respond(const struct ucma_call *, uint64_t response, const void *answer, size_t length);
 
 #endif

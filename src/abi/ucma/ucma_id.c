@@ -47,7 +47,7 @@ static int may_migrate(const struct ucma_named *in, const struct identifier *ide
     return 0;
 }
 
-/* Written to the channel that the identifier comes to; its present one is named by a descriptor. */
+/* The program writes the command to the identifier's new channel; `value` is a descriptor of the present one. */
 int ucma_migrate_id(struct ucma_call *call)
 {
     const struct ucma_named *in = call->in;
@@ -283,7 +283,7 @@ static struct chosen_path read_path(const uint8_t record[64])
     return path;
 }
 
-/* Of several the first counts that is for both directions, for messages of the CM, and not an alternate. */
+/* Sets the first path that is for both directions, for messages of the CM, and no alternate; others are ignored. */
 static int set_path(struct identifier *identifier, const struct ucma_set_option *in, const uint8_t *value)
 {
     enum {

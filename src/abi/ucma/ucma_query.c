@@ -1,4 +1,4 @@
-/* Commands that ask where an identifier is, which way it goes, and what its queue pair is to be. */
+/* Commands that query an identifier's addresses, its route, and the attributes of its queue pair. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static uint16_t pkey_of(const struct identifier *identifier)
     return identifier->has_port ? htons(DEVICE_PKEY) : 0;
 }
 
-/* The GID of an address, which on RoCE it is itself; but what goes on the wire once there is a route. */
+/* The GID of an address, which RoCE uses as it is; once there is a route, the GID in the packets. */
 static const uint8_t *source_gid(const struct identifier *identifier)
 {
     return identifier->has_port ? identifier->port.gid : identifier->source.gid;

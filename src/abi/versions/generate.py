@@ -4,7 +4,7 @@
 Usage: generate.py map|stubs|versions LIST OUTPUT
        generate.py nodes LIST                       prints one line that names them
 
-A private symbol stands in several nodes. The version script gives it to the newest; for each older one there is an alias
+A private symbol has several nodes. The version script gives it to the newest; for each older one there is an alias
 NAME__NODE that .symver gives that node, in the file that defines the symbol.
 """
 import sys
@@ -22,7 +22,7 @@ def read(name):
 
 
 def node_names(column):
-    """The nodes of a symbol, oldest first: IBVERBS_PRIVATE_25,33 stands for two."""
+    """The nodes of a symbol, oldest first: IBVERBS_PRIVATE_25,33 is two."""
     first, *others = column.split(",")
     return [first] + [PRIVATE + number for number in others]
 

@@ -15,7 +15,7 @@ import sys
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols.list")
 OLDEST = 25  # the first private node that a distribution in use has
 PRIVATE = "IBVERBS_PRIVATE_"
-# In map files, but without a function behind them, or a layout from before 2007 without users.
+# Symbols of map files that no function defines, or that have a layout from before 2007 without users.
 LEFT_OUT = {"ibv_query_device_ex", "ibv_register_driver"}
 
 
@@ -43,7 +43,7 @@ def map_of(repository, revision):
 
 
 def nodes_of_releases(repository, revisions):
-    """Of each symbol its nodes: all private ones, and of the public ones the newest."""
+    """The nodes of each symbol: all private ones, and the newest public one."""
     found = {}
     for revision in revisions:
         for symbol, node in map_of(repository, revision):
@@ -66,7 +66,7 @@ def rows_of_list():
 
 
 def spelled(node_column):
-    """The nodes that a column names: IBVERBS_PRIVATE_25,33 stands for two."""
+    """The nodes that a column names: IBVERBS_PRIVATE_25,33 is two."""
     first, *others = node_column.split(",")
     return {first} | {PRIVATE + number for number in others}
 
