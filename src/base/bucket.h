@@ -1,5 +1,4 @@
-/* How often something may be done that others can ask for: a token bucket, as the time at which the next token is due.
- */
+/* A token bucket, which limits how often others may ask for something: the time at which the next token is due. */
 #ifndef BASE_BUCKET_H
 #define BASE_BUCKET_H
 
@@ -11,8 +10,8 @@ struct bucket {
     nanos due; /* 0 at first: full */
 };
 
-/* Takes a token and returns true if there is one. One token comes each `each` nanoseconds, and at most `burst` of them
- * are kept. The caller ensures that there is one call at a time. */
+/* Takes a token and returns true if there is one. A token is added every `each` nanoseconds, and at most `burst` of
+ * them are kept. The caller ensures that there is one call at a time. */
 static inline bool bucket_take(struct bucket *bucket, nanos now, nanos each, unsigned burst)
 {
     if (bucket->due < now)

@@ -1,6 +1,6 @@
 /* Descriptors that the program never sees have high numbers, where RLIMIT_NOFILE permits. A program may close
- * descriptors that it did not open (closefrom(3), or a number twice) and then opens files, which get the lowest
- * numbers: the library would go on with those. Nor do they take numbers that select(2) can handle from the program. */
+ * descriptors that it did not open (closefrom(3), or a number twice) and then open files, which get the lowest numbers:
+ * the library would read and write those. High numbers also leave those to the program that select(2) can handle. */
 #ifndef BASE_DESCRIPTOR_H
 #define BASE_DESCRIPTOR_H
 
@@ -14,7 +14,7 @@
 
 #include "base/uncancelled.h"
 
-/* From here on a number is high, for any limit: a program seldom has so many files. */
+/* A number from here on is high, for any limit: a program seldom has so many files. */
 enum { DESCRIPTOR_HIGH = 256 };
 
 /* The least number that descriptors are moved to. */
@@ -26,9 +26,9 @@ static inline int descriptor_floor(void)
     return limit.rlim_cur >= 2 * FD_SETSIZE ? FD_SETSIZE : (int)limit.rlim_cur / 2;
 }
 
-/* Moves a descriptor, all of whose flags but O_CLOEXEC stay, and answers its new number, or the old one where there is
- * no place. -1 stays -1; so does errno. To be called at once, before anything knows the number: closing it would give
- * up the locks of fcntl(2) that the process has on its file. */
+/* Moves a descriptor and returns its new number, or the old one where there is no place. All flags stay, and it gets
+ * O_CLOEXEC; -1 stays -1, and errno stays. Call it before anything knows the number: closing the old one gives up the
+ * locks of fcntl(2) that the process has on its file. */
 static inline int descriptor_raise(int descriptor)
 {
     int error = errno, before = uncancelled_begin();
@@ -40,9 +40,8 @@ static inline int descriptor_raise(int descriptor)
     return high < 0 ? descriptor : high;
 }
 
-/* Returns true if an eventfd or a timerfd may be read and written under this number. Files have a type, these have
- * none. The number of a high descriptor is one that a file of the program does not get, so the system call is left out
- * there. Safe in the handler of a signal. */
+/* Returns true if the number may be an eventfd or a timerfd: the status of a file has a type, theirs has not. A file of
+ * the program does not get a high number, so the system call is left out there. Safe in a signal handler. */
 static inline bool descriptor_has_no_type(int descriptor)
 {
     struct stat status;

@@ -1,4 +1,4 @@
-/* Growing a file over RLIMIT_FSIZE does not only fail, but sends SIGXFSZ, which kills. */
+/* A write or truncate that grows a file over RLIMIT_FSIZE not only fails: it sends SIGXFSZ, which kills the process. */
 #ifndef BASE_FILE_LIMIT_H
 #define BASE_FILE_LIMIT_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* Returns true if this process may not make a file of so many bytes. */
+/* Returns true if this process may not make a file of `size` bytes. */
 static inline bool file_limit_forbids(uint64_t size)
 {
     struct rlimit limit;

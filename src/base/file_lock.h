@@ -1,4 +1,4 @@
-/* Locks of files that a process holds for a moment only, but may be stopped meanwhile: so no caller waits without end.
+/* Locks of files that a process holds for a moment, but may be stopped meanwhile, so that no caller waits without end.
  */
 #ifndef BASE_FILE_LOCK_H
 #define BASE_FILE_LOCK_H

@@ -1,4 +1,4 @@
-/* A hash table whose links are in its entries, and whose buckets the owner gives. Several entries may have one key. */
+/* A hash table whose links are in its entries, and whose owner gives the buckets. Several entries may have one key. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -8,13 +8,13 @@
 
 struct hash_entry {
     struct hash_entry *next;
-    struct hash_entry **at; /* the pointer that points here; NULL: in no table */
+    struct hash_entry **at; /* the pointer to this entry; NULL: in no table */
     uint64_t key;
 };
 
 struct hash {
     struct hash_entry **buckets;
-    uint32_t mask; /* buckets - 1; a power of two of them */
+    uint32_t mask; /* the number of buckets, a power of two, minus 1 */
 };
 
 static inline struct hash_entry **hash_bucket(const struct hash *hash, uint64_t key)
@@ -22,7 +22,7 @@ static inline struct hash_entry **hash_bucket(const struct hash *hash, uint64_t 
     return &hash->buckets[(key * 0x9e3779b97f4a7c15) >> 32 & hash->mask];
 }
 
-/* The next entry of this key behind `after`, or the first when that is NULL. NULL: no more. */
+/* The first entry of this key, or the next one after `after` where that is not NULL. NULL: no more. */
 static inline struct hash_entry *hash_find(const struct hash *hash, uint64_t key, const struct hash_entry *after)
 {
     struct hash_entry *entry = after ? after->next : *hash_bucket(hash, key);
@@ -41,7 +41,7 @@ static inline void hash_remove(struct hash_entry *entry)
     entry->at = NULL;
 }
 
-/* An entry that is in the table already changes its key. */
+/* Adds the entry; one that is in the table already changes its key. */
 static inline void hash_add(struct hash *hash, struct hash_entry *entry, uint64_t key)
 {
     struct hash_entry **bucket = hash_bucket(hash, key);

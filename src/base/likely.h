@@ -1,13 +1,13 @@
-/* Which way a test goes nearly always, and what the fast path does without. */
+/* The likely result of a test, and functions that the fast path does not need. */
 #ifndef BASE_LIKELY_H
 #define BASE_LIKELY_H
 
 #define likely(condition) __builtin_expect((condition) != 0, 1)
 #define unlikely(condition) __builtin_expect((condition) != 0, 0)
 
-/* The compiler keeps such a function out of its callers, which then save no registers for it. GCC's attribute of this
- * name does more, and is written `__cold__`: the function is compiled for size, and each way to a call of it is
- * unlikely. A function that is called less often than others may still be called often. */
+/* The compiler keeps such a function out of its callers, which then save no registers for it. GCC's attribute
+ * `__cold__` does more: it compiles the function for size, and makes each path to a call of it unlikely. A function
+ * that is called less often than others may still be called often. */
 #define cold __attribute__((noinline))
 
 #endif

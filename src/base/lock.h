@@ -1,9 +1,9 @@
 /* A lock of one word for sections of some tens of nanoseconds, the length of everything on the data path.
  *
- * Taking it free costs one atomic exchange and releasing it a plain store, about a third of a pthread mutex. A holder
- * that was preempted is waited for with sched_yield, then in short sleeps, so that two processors never burn a time
- * slice on each other and a waiter of a higher real-time priority cannot starve the holder.
- * Not recursive. Written with C11 atomics only, so ThreadSanitizer understands it. */
+ * Taking a free lock costs one atomic exchange and releasing it a plain store, about a third of a pthread mutex. A
+ * thread that waits for a preempted holder calls sched_yield, then sleeps briefly, so that two processors never burn a
+ * time slice on each other and a waiter of a higher real-time priority cannot starve the holder. Not recursive. It uses
+ * C11 atomics only, so ThreadSanitizer understands it. */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
 
@@ -19,7 +19,7 @@
 
 /* Builds with sanitizers, and those with the option lock_checks, know which thread holds a lock and in which order a
  * thread took its locks (base/lock_order.h). They end the process where a function is called without the lock that it
- * needs, and where a lock is taken too late. Other builds pay nothing for it, and nothing in them can fire. */
+ * needs, and where a lock is taken in a wrong order. In other builds the checks do not exist. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LOCK_CHECKS 1
 #elif defined(__clang__) /* gcc, which knows __has_feature since 14, says it above */
@@ -62,14 +62,14 @@ struct mutex {
     LOCK_CHECK
 };
 
-/* In builds that check locks, the notes about a lock: its place in the order, before a thread takes it; that it is
- * about to be waited for; that this thread took it, and is about to release it. */
+/* The notes about a lock in builds that check locks: its rank; that a thread is about to wait for it; that this thread
+ * took it, and is about to release it. */
 #ifdef LOCK_CHECKS
 #define lock_set_rank(lock, order) ((void)((lock)->check.rank = (order)))
 #define lock_check_order(lock) lock_check_before(&(lock)->check)
 #define lock_check_taken(lock) lock_check_enter(&(lock)->check)
 #define lock_check_released(lock) lock_check_leave(&(lock)->check)
-/* The calling thread holds it: a lock or a mutex. */
+/* Asserts that the calling thread holds the lock or mutex. */
 #define lock_assert_held(lock) lock_check_held(&(lock)->check)
 #else
 #define lock_set_rank(lock, order) ((void)0)
@@ -88,8 +88,8 @@ static inline bool lock_try(struct lock *lock)
     return taken;
 }
 
-enum { LOCK_SPINS = 64, LOCK_SLEEPS = 256 }; /* the steps from which a wait no longer spins, no longer yields */
-enum { LOCK_TAKEN = 1, LOCK_WANTED = 2 };    /* taken, and a thread sleeps now and then because of that */
+enum { LOCK_SPINS = 64, LOCK_SLEEPS = 256 }; /* the steps after which a wait stops spinning, stops yielding */
+enum { LOCK_TAKEN = 1, LOCK_WANTED = 2 };    /* taken, and a thread that waits for it sleeps */
 
 /* Waits one step; `round` counts the steps of this wait. */
 static inline void lock_wait(unsigned round)
@@ -109,8 +109,8 @@ static inline void lock_wait(unsigned round)
     uncancelled_end(before);
 }
 
-/* A separate function, so that a caller that finds the lock free saves no registers for it. It takes the lock as WANTED
- * once it has slept, although no other thread may want it; another thread that sleeps marks it anew. */
+/* A separate function, so that a caller that finds the lock free saves no registers. A thread that has slept takes it
+ * as WANTED, although no other may want it, and sets TAKEN at once; another thread that sleeps marks it anew. */
 cold __attribute__((unused)) static void lock_wait_for(struct lock *lock)
 {
     unsigned round = 0;
@@ -134,9 +134,9 @@ static inline void lock_release(struct lock *lock)
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
 }
 
-/* For a thread that holds it for long and takes it again at once: without a pause, a waiter that looks every 50 or 100
- * us whether it is free may have to do so for seconds. True: a thread waits, so call lock_let_others_in when nothing
- * else is held. */
+/* For a thread that holds the lock for long and takes it again at once: without a pause, a waiter that looks every 50
+ * or 100 us whether the lock is free may have to do so for seconds. True: a thread waits, so call lock_let_others_in
+ * when no lock is held. */
 static inline bool lock_release_wanted(struct lock *lock)
 {
     bool wanted = atomic_load_explicit(&lock->taken, memory_order_relaxed) == LOCK_WANTED;
@@ -144,7 +144,7 @@ static inline bool lock_release_wanted(struct lock *lock)
     return wanted;
 }
 
-/* Longer than a sleeper's nap. It has no lock to look at, which may be gone with its object. */
+/* Sleeps longer than a waiter's nap. No lock is looked at: it may have been freed with its object. */
 cold __attribute__((unused)) static void lock_let_others_in(void)
 {
     enum { NAPS = 2 };
@@ -152,8 +152,8 @@ cold __attribute__((unused)) static void lock_let_others_in(void)
         lock_wait(LOCK_SLEEPS);
 }
 
-/* In the child of a fork: the thread that held it, if any, does not exist here. Written only if it must be: a child
- * copies the pages that it writes. */
+/* Releases a lock in the child of a fork, where the thread that held it does not exist. A free lock is not written: a
+ * child copies the pages that it writes. */
 static inline void lock_inherit(struct lock *lock)
 {
     if (atomic_load_explicit(&lock->taken, memory_order_relaxed))

@@ -10,15 +10,15 @@
 #include "base/lock_order.h"
 
 struct lock_check {
-    _Atomic(pthread_t) owner; /* 0: none */
+    _Atomic(pthread_t) owner; /* 0: no thread holds it */
     uint8_t rank;             /* enum lock_rank */
 };
 
 enum { LOCK_HELD_MOST = 32 };
 
 /* The locks that a thread holds. Weak, so that all translation units of a program or library share the one definition.
- * A program may leave its lock (LOCK_PROGRAM) taken when it destroys the object: then an address remains here that is
- * never read, and its rank forbids nothing. */
+ * A program may leave its lock (LOCK_PROGRAM) taken when it destroys the object: then the address that remains in this
+ * list is never read, and its rank forbids nothing. */
 struct lock_thread {
     struct {
         const struct lock_check *check;
@@ -51,7 +51,7 @@ static inline void lock_check_enter(struct lock_check *check)
     }
 }
 
-/* In any order; the child of a fork also releases what a thread held that it does not have. */
+/* Locks may be released in any order. The child of a fork also releases locks that threads of the parent held. */
 static inline void lock_check_leave(struct lock_check *check)
 {
     atomic_store_explicit(&check->owner, 0, memory_order_relaxed);

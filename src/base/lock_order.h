@@ -1,10 +1,10 @@
-/* The order of all locks, outermost first: a thread that holds one takes only such as come below it. This is the one
- * place where the order stands. Builds that check locks (base/lock.h) stop a program that takes two in another order;
- * taking a lock if it is free (lock_try, mutex_try) does not wait and is not checked.
+/* The order of all locks, outermost first: a thread that holds a lock takes only locks that are below it. No other place defines the
+ * order. Builds that check locks (base/lock.h) stop a program that takes two in another order; lock_try and mutex_try do not wait
+ * and are not checked.
  *
- * A program may call any verb while it holds LOCK_PROGRAM, in this thread or another. So these come before all others,
- * a thread may hold several of them, and nothing waits for them but polling that CQ and posting sends on that queue
- * pair, before taking anything else: no lock of the library is ever held by a thread that waits for a program.
+ * A program may call any verb while it holds LOCK_PROGRAM, in this thread or another. So these locks are before all others, a thread
+ * may hold several of them, and only polling that CQ and posting sends on that queue pair wait for them, before taking anything
+ * else: a thread that waits for a program never holds a lock of the library.
  *
  * From progress back to control only mutex_try (report/event.c, report/report.c). No application callback and no blocking call under
  * a lock, but for those that ARCHITECTURE.md names. */

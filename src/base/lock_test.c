@@ -16,7 +16,7 @@ static struct lock twin = LOCK_INITIAL(LOCK_CQ), unranked = LOCK_INITIAL(LOCK_UN
 static struct lock programs[2] = {LOCK_INITIAL(LOCK_PROGRAM), LOCK_INITIAL(LOCK_PROGRAM)};
 static struct mutex control = MUTEX_INITIAL(LOCK_CONTROL);
 
-/* The signal that ends a child which does this; 0: it comes to its end. */
+/* The signal that ends a child which calls `deed`; 0: the child returns from it. */
 static int ends_with(void (*deed)(void))
 {
     int status;
@@ -147,7 +147,7 @@ enum { TURNS = 5, ROUNDS_MOST = 3000 };
 static struct lock coveted = LOCK_INITIAL(LOCK_QP);
 static atomic_int rounds, turns;
 
-/* One turn a round at most. */
+/* Takes at most one turn in each round. */
 static void *take_turns(void *unused)
 {
     while (atomic_load(&turns) < TURNS) {
@@ -161,8 +161,7 @@ static void *take_turns(void *unused)
     return unused;
 }
 
-/* Of a processor: the other thread may get none for long on a busy machine, and rounds count how long this one had it.
- */
+/* Counts time of the processor: on a busy machine the other thread may not run for long. */
 static void hold_for_a_millisecond(void)
 {
     struct timespec start, now;

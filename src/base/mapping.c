@@ -36,7 +36,7 @@ void mapping_allow(struct mapping_avoided *avoided)
     avoided->begin = 0;
 }
 
-/* The lowest byte of the regions that have bytes in [begin, end); 0: there are none. */
+/* The lowest byte of the regions that overlap [begin, end); 0: no region does. */
 static uintptr_t find_avoided(uintptr_t begin, uintptr_t end)
 {
     const struct mapping_avoided *each;
@@ -51,7 +51,7 @@ static uintptr_t find_avoided(uintptr_t begin, uintptr_t end)
 
 /* --- maps */
 
-/* Where to try next, this far below a region. 0: there is no more room. */
+/* The next place to try, at this distance below a region. 0: there is no room below. */
 static uintptr_t next_place(uintptr_t region, uintptr_t distance)
 {
     const uintptr_t lowest = 1 << 20; /* the kernel keeps the first addresses free */
@@ -59,8 +59,8 @@ static uintptr_t next_place(uintptr_t region, uintptr_t distance)
     return region > distance && region - distance > lowest ? (region - distance) & ~(page - 1) : 0;
 }
 
-/* Without access, so that no peer reaches it while it may be in a region. The kernel takes an address for a hint, and
- * chooses its own where other memory is in the way; so the distance doubles each time. */
+/* Maps without access, so that no peer reaches the memory while it may be in a region. The kernel takes an address for
+ * a hint, and chooses another where other memory is in the way; so the distance doubles each time. */
 static void *find_place(size_t length, int flags, int descriptor, off_t offset)
 {
     uintptr_t hint = 0, lowest = UINTPTR_MAX;

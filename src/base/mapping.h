@@ -1,11 +1,11 @@
-/* The memory that the library maps for itself: never where a memory region is.
+/* The memory that the library maps for itself: never at the addresses of a memory region.
  *
  * A program may unmap memory that it registered, and peers with the key still name its addresses. The kernel gives the
- * next one who maps the hole, and were that the library, a peer would read and write its rings and tables with SUCCESS.
- * So all maps of the library come from here, and the regions are known here. The test "shape" ensures the first. Memory
- * of malloc(3) is like all that malloc gives: docs/reference/choices.md.
+ * hole to the next map. If that were the library's, a peer would read and write its rings and tables with SUCCESS. So
+ * all maps of the library are made here, where the regions are known; the test "shape" ensures it. Memory of malloc(3)
+ * is not protected: docs/reference/choices.md.
  *
- * All are thread-safe, and may be called with any lock held but LOCK_ATTACHING. */
+ * All functions are thread-safe, and may be called with any lock held but LOCK_ATTACHING. */
 #ifndef BASE_MAPPING_H
 #define BASE_MAPPING_H
 
@@ -17,22 +17,22 @@
 /* The addresses of a region; a member of the region. */
 struct mapping_avoided {
     LIST_ENTRY(mapping_avoided) siblings;
-    uintptr_t begin, end; /* begin 0: it is not in the list */
+    uintptr_t begin, end; /* begin 0: not in the list */
 };
 
-/* From now on until mapping_allow no map is made there. Nothing happens where there are no bytes, or more than 16 TiB:
- * a region on demand of all addresses leaves no other place. Maps that are there already stay. */
+/* Until mapping_allow no map is made at these addresses. A region of no bytes, or of more than 16 TiB, is not avoided:
+ * a region on demand of all addresses leaves no other place. Maps that exist already stay. */
 void mapping_avoid(struct mapping_avoided *, const void *start, size_t length);
-/* Also of one that is not avoided. */
+/* Ends mapping_avoid; nothing happens if the region is not avoided. */
 void mapping_allow(struct mapping_avoided *);
 
-/* As mmap(2) without an address and without MAP_FIXED; the caller unmaps it by munmap(2). Where regions leave no place
- * that is found, ENOMEM. While a place is sought nothing can be read or written there. */
+/* mmap(2) without an address and without MAP_FIXED; the caller unmaps it by munmap(2). ENOMEM, too, where no place
+ * beside the regions is found. A place that is tried can be neither read nor written. */
 void *mapping_make(size_t length, int protection, int flags, int descriptor, off_t offset);
 
-/* For large blocks of memory: aligned_alloc(3) of short ones, zeroed maps where malloc would map, too. NULL: ENOMEM. */
+/* Allocates a large block: aligned_alloc(3) of a short one, a zeroed map where malloc would map, too. NULL: ENOMEM. */
 void *mapping_allocate(size_t alignment, size_t size);
-/* Of the same size; NULL: nothing happens. */
+/* Frees a block of mapping_allocate, with its size; NULL: nothing happens. */
 void mapping_free(void *, size_t size);
 
 #endif

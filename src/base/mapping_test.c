@@ -14,7 +14,7 @@
 enum { PAGE = 4096, HOLE = 1 << 20, AROUND = 64 << 20, MAPS = 8, REGIONS = 64 };
 static const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-/* Within memory that stays mapped, so that there is no room beside it. */
+/* Makes a hole in mapped memory, so that there is no other room beside it. */
 static char *make_hole(size_t length)
 {
     char *around = mmap(NULL, AROUND, PROT_NONE, anonymous, -1, 0);
@@ -64,7 +64,7 @@ static void no_map_is_made_in_the_hole_of_a_region(void **state)
     fill_hole(hole);
 }
 
-/* A map that begins before the region, or ends behind it. */
+/* The map would begin before the region and end after it. */
 static void a_map_does_not_reach_into_a_region(void **state)
 {
     static struct mapping_avoided region;
@@ -89,7 +89,7 @@ static void many_regions_side_by_side_are_avoided(void **state)
     fill_hole(hole);
 }
 
-/* So a hole is used again. It is the only one of its length, as any other is of one page less. */
+/* The hole is used again: no other has its length, as all others are a page shorter. */
 static void a_region_that_is_gone_is_not_avoided(void **state)
 {
     static struct mapping_avoided region;

@@ -1,4 +1,4 @@
-/* Time as every layer speaks of it: nanoseconds of CLOCK_MONOTONIC, or of a test's virtual clock. */
+/* Time in all layers: nanoseconds of CLOCK_MONOTONIC, or of a test's virtual clock. */
 #ifndef BASE_NANOS_H
 #define BASE_NANOS_H
 
@@ -11,15 +11,15 @@ typedef uint64_t nanos;
 #define NANOS_MILLISECOND 1000000ull
 #define NANOS_SECOND 1000000000ull
 
-/* How long after `then` it is `now`; 0 where `then` is later: exact times and those of clock_about_now() meet, and the
- * latter may be some milliseconds ahead. */
+/* The time from `then` to `now`; 0 where `then` is later, as where an exact time meets one of clock_about_now(), which
+ * may be some milliseconds ahead. */
 static inline nanos nanos_since(nanos then, nanos now)
 {
     return now > then ? now - then : 0;
 }
 
-/* How long to wait before the next of some questions, when so many were asked: 1 ms at first, then twice as long each
- * time, up to 64 ms. */
+/* How long to wait before the next question when `asked` were asked: 1 ms at first, then twice as long each time, up to
+ * 64 ms. */
 static inline nanos nanos_backoff(unsigned asked)
 {
     enum { DOUBLINGS = 6 };

@@ -4,13 +4,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* In any locale. */
+/* The letter in lower case, whatever the locale. */
 static char small(char letter)
 {
     return letter >= 'A' && letter <= 'Z' ? (char)(letter | 32) : letter == '_' ? '-' : letter;
 }
 
-/* The last row of the table that is usual for it. */
+/* Keeps only the last row of the usual table. */
 size_t near_distance(const char *from, const char *to)
 {
     enum { LONGEST = 32 };

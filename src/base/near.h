@@ -1,23 +1,23 @@
-/* Names that are like others, as the likely meaning of an unknown one. Pure. */
+/* The known name that is most like an unknown one, to suggest it to the user. Pure. */
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 
 #include <stddef.h>
 
-/* The name that is most like the one that was written, among those that were tried. */
+/* A name that the user wrote, and the best candidate so far. */
 struct near {
     const char *name;  /* as it was written */
-    const char *meant; /* NULL: no candidate is like it */
-    size_t least;      /* names of this distance or more are not like it */
-    size_t rest;       /* letters that the one has and the other, which is a part of it, has not */
+    const char *meant; /* the best candidate; NULL: no candidate is like the name */
+    size_t least;      /* a better candidate has a distance below this */
+    size_t rest;       /* where one name contains the other: the difference of their lengths */
 };
 
-/* Letters to change, add or leave out until one name is the other; capital letters are as good as small ones, and
- * _ as -. */
+/* The edit distance: letters to change, add or leave out until one name is the other. Capital letters equal small ones,
+ * and _ equals -. */
 size_t near_distance(const char *from, const char *to);
 
-/* Like the name are those that differ in two letters, of names up to three letters in one; and, without such, those of
- * which it is a part of three letters or more, or which are a part of it of four letters or more. */
+/* Candidates: names at an edit distance of at most 2 (1 for names of up to 3 letters); if there are none, those that
+ * contain a name of 3 letters or more, or have 4 letters or more and are contained in the name. */
 struct near near_begin(const char *name);
 void near_try(struct near *, const char *candidate);
 

@@ -1,4 +1,4 @@
-/* The name that one with a slip stands for. */
+/* Suggestions for misspelt names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

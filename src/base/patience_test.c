@@ -40,7 +40,7 @@ static bool at_the_third(void *context)
     return ++*(int *)context == 3;
 }
 
-/* The number that `patience_tries` prints for so many tries at most. */
+/* The number that `patience_tries` prints for at most `most` tries. */
 static const char *said_of(int most, bool expected)
 {
     static char text[256];

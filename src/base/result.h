@@ -1,11 +1,11 @@
-/* The result of a function of the interface and errno agree: errno is set by a call that fails, also where its manual
- * page has only a return value, and keeps its value over a call that succeeds. Programs print strerror(errno) for every
- * call, and some pass on -errno. The word behind RESULT_ says how the function reports failure; they are those of
- * abi/versions/symbols.list. The functions that programs call through abi/ are wrapped in one of these there. The
- * functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail.
+/* The result of a function of the interface and errno agree: a call that fails sets errno, also where its manual page
+ * has only a return value, and a call that succeeds leaves it. Programs print strerror(errno) for every call, and some
+ * pass on -errno. The word after RESULT_ is how the function reports failure, as in abi/versions/symbols.list. In abi/
+ * one of these wraps each function that programs call. The functions of the data path, which programs call without a
+ * wrapper, leave with result_failure when they fail.
  *
- * A wrapped function is no cancellation point (base/uncancelled.h), in any system call, but for those that wait for
- * events: RESULT_event. */
+ * A wrapped function is not a cancellation point (base/uncancelled.h), in any system call, unless it waits for events:
+ * RESULT_event. */
 #ifndef BASE_RESULT_H
 #define BASE_RESULT_H
 
@@ -13,7 +13,7 @@
 
 #include "base/uncancelled.h"
 
-/* 0 or an error number. */
+/* The function returns 0 or an error number. */
 #define RESULT_code(call)                                                                                              \
     __extension__({                                                                                                    \
         const int errno_before = errno, cancellable = uncancelled_begin(), answer = (call);                            \
@@ -22,7 +22,7 @@
         answer;                                                                                                        \
     })
 
-/* Failure answers below 0 and has set errno. */
+/* The function returns a number below 0 and has set errno when it fails. */
 #define RESULT_event(call)                                                                                             \
     __extension__({                                                                                                    \
         const int errno_before = errno, answer = (call);                                                               \
@@ -38,7 +38,7 @@
         minus;                                                                                                         \
     })
 
-/* A count, or an error number below 0. */
+/* The function returns a count, or an error number below 0. */
 #define RESULT_negative(call)                                                                                          \
     __extension__({                                                                                                    \
         const int errno_before = errno, cancellable = uncancelled_begin();                                             \
@@ -48,7 +48,7 @@
         answer;                                                                                                        \
     })
 
-/* Failure answers NULL and has set errno. */
+/* The function returns NULL and has set errno when it fails. */
 #define RESULT_pointer(call)                                                                                           \
     __extension__({                                                                                                    \
         const int errno_before = errno, cancellable = uncancelled_begin();                                             \
@@ -59,7 +59,7 @@
         answer;                                                                                                        \
     })
 
-/* Does not fail, and returns nothing. */
+/* The function does not fail, and returns nothing. */
 #define RESULT_nothing(call)                                                                                           \
     __extension__({                                                                                                    \
         const int errno_before = errno, cancellable = uncancelled_begin();                                             \
@@ -69,10 +69,10 @@
         (void)0;                                                                                                       \
     })
 
-/* Reads what is there: it neither fails nor makes a system call. */
+/* The function neither fails nor makes a system call. */
 #define RESULT_plain(call) (call)
 
-/* Only when `error` is one; answers it. */
+/* Sets errno and returns it; `error` is not 0. */
 static inline int result_failure(int error)
 {
     return errno = error;

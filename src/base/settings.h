@@ -1,4 +1,4 @@
-/* The settings of softverbs: base/settings.def has each once. */
+/* The settings of softverbs, from base/settings.def. */
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H
 
@@ -14,7 +14,7 @@ enum setting {
 enum setting_type {
     SETTING_TYPE_CHOICE,        /* one word in the range */
     SETTING_TYPE_NUMBER,        /* decimal, within the range */
-    SETTING_TYPE_FRACTION,      /* decimal, with up to six digits behind a point, within the range */
+    SETTING_TYPE_FRACTION,      /* decimal, with up to six digits after the point, within the range */
     SETTING_TYPE_TEXT,          /* anything */
     SETTING_TYPE_FILE,          /* path of a file that is written */
     SETTING_TYPE_READ,          /* path of a file that is read */
@@ -30,10 +30,9 @@ enum setting_type {
     SETTING_TYPE_CHECKS,        /* check/rule.h; the option needs no value */
     SETTING_TYPE_ADVERSE,       /* adverse/plan.h; the option needs no value */
     SETTING_TYPE_SCHEDULE,      /* likewise */
-    SETTING_TYPE_PROFILE, /* path of a file (profile/profile.h); the option takes the name of one that is installed, too
-                           */
-    SETTING_TYPE_SCRIPT,  /* path of a file (script/script.h) */
-    SETTING_TYPE_RULES,   /* the rules that such a file may have */
+    SETTING_TYPE_PROFILE,       /* path of a file (profile/profile.h); as an option, also an installed profile's name */
+    SETTING_TYPE_SCRIPT,        /* path of a file (script/script.h) */
+    SETTING_TYPE_RULES,         /* the rules that such a file may have */
     SETTING_TYPES
 };
 
@@ -46,14 +45,14 @@ static inline const char *setting_variable(enum setting setting)
     return variables[setting];
 }
 
-/* The value in this process's environment, "" or NULL where there is none; NULL in a set-uid program. Safe
- * beside other readers of the environment. */
+/* The value in this process's environment; "" or NULL: it is not set. NULL in a set-uid program. Safe beside other
+ * readers of the environment. */
 static inline const char *setting_environment(enum setting setting)
 {
     return secure_getenv(setting_variable(setting));
 }
 
-/* As if the user had set it, for children, too. Before the program runs. */
+/* Sets the value as if the user had set it, for children, too. Call it before the program runs. */
 static inline void setting_put(enum setting setting, const char *value)
 {
     setenv(setting_variable(setting), value, 1);

@@ -1,4 +1,4 @@
-/* Numbers that others must not guess: where keys and queue pair numbers begin. They are random, unless SOFTVERBS_SEED
+/* Numbers that others must not guess: the first keys and queue pair numbers. They are random, unless SOFTVERBS_SEED
  * asks for the same ones in every run, so that tests and captures can be compared; devices on a network refuse that
  * (process/port.h). */
 #ifndef BASE_START_H
@@ -33,8 +33,8 @@ static inline uint32_t start_fold(uint64_t hash)
     return (uint32_t)((hash ^ hash >> 32) * 0x9e3779b97f4a7c15ull >> 32);
 }
 
-/* With a seed, a number that follows from it, the word and the count; else 32 random bits. Thread-safe, keeps no
- * state. */
+/* Returns 32 random bits; with a seed, a number that follows from the seed, the word and the count. Thread-safe, keeps
+ * no state. */
 static inline uint32_t start_draw(const char *what, uint32_t count)
 {
     uint64_t hash = 14695981039346656037ull;
@@ -48,7 +48,7 @@ static inline uint32_t start_draw(const char *what, uint32_t count)
     }
     if (getrandom(&number, sizeof number, 0) == sizeof number)
         return number;
-    struct timespec now; /* a kernel or filter without it */
+    struct timespec now; /* the kernel or a filter has no getrandom(2) */
     clock_gettime(CLOCK_MONOTONIC, &now);
     pid_t self = getpid();
     return start_fold(start_mix(start_mix(hash, &now, sizeof now), &self, sizeof self));

@@ -1,9 +1,9 @@
-/* Locks that belong to no object. A thread that a fork leaves behind in the parent may hold one, and would never give
- * it back in the child. So all of them are in one list, which the fork walks (process/process.c): it waits for each of
- * them before it copies the process, and gives them back on both sides.
+/* Locks that belong to no object. A thread that exists only in the parent of a fork may hold one, and would never
+ * release it in the child. So all of them are in one list: a fork (process/process.c) takes each lock before it copies
+ * the process, and releases them on both sides.
  *
- * LOCK_STATIC and MUTEX_STATIC define such a lock and put it into the list. There is no other way to define one: the
- * test "locks" (suite house) ensures that. */
+ * LOCK_STATIC and MUTEX_STATIC define such a lock and put it into the list. The test "locks" (suite house) ensures that
+ * there is no other way to define one. */
 #ifndef BASE_STATIC_LOCK_H
 #define BASE_STATIC_LOCK_H
 
@@ -12,12 +12,12 @@
 #include "base/lock.h"
 
 struct static_lock {
-    struct lock *lock;   /* or NULL */
-    struct mutex *mutex; /* likewise */
+    struct lock *lock;   /* NULL: it is a mutex */
+    struct mutex *mutex; /* NULL: it is a lock */
     enum lock_rank rank;
 };
 
-/* The linker puts the pointers of all files together, and says where they begin and end. */
+/* The linker joins the pointers of all files, and defines where they begin and end. */
 #define STATIC_LOCK_LISTED(name, ...)                                                                                  \
     static struct static_lock name##_static = {__VA_ARGS__};                                                           \
     static struct static_lock *name##_listed __attribute__((used, section("static_locks"))) = &name##_static
@@ -31,8 +31,8 @@ struct static_lock {
 extern struct static_lock *static_locks_begin[] __asm__("__start_static_locks") __attribute__((visibility("hidden")));
 extern struct static_lock *static_locks_end[] __asm__("__stop_static_locks") __attribute__((visibility("hidden")));
 
-/* By trying, which is not checked for the order: a fork holds several innermost locks at once. It may, since a thread
- * that holds one waits for no other lock. */
+/* Takes a lock by trying, which is not checked for the order: a fork holds several innermost locks at once. It may,
+ * since a thread that holds an innermost lock waits for no other. */
 static inline void static_lock_take(struct static_lock *listed)
 {
     if (listed->mutex) {
@@ -43,7 +43,7 @@ static inline void static_lock_take(struct static_lock *listed)
         lock_wait(round);
 }
 
-/* Those of the ranks from `first` to `last`, in their order. */
+/* Takes all locks of the ranks from `first` to `last`, in the order of ranks. */
 static inline void static_locks_take(enum lock_rank first, enum lock_rank last)
 {
     for (unsigned rank = first; rank <= (unsigned)last; rank++)
@@ -52,7 +52,7 @@ static inline void static_locks_take(enum lock_rank first, enum lock_rank last)
                 static_lock_take(*at);
 }
 
-/* All of them, which the calling thread holds, or held before it was forked. */
+/* Releases all static locks, which the calling thread holds, or held before it was forked. */
 static inline void static_locks_release(void)
 {
     for (struct static_lock **at = static_locks_begin; at < static_locks_end; at++)

@@ -1,5 +1,5 @@
-/* Timers, ordered by when they expire: a pairing heap whose nodes are in their objects, so that any number needs no
- * memory. Setting and stopping one that is set costs a logarithm, amortised. */
+/* Timers, ordered by when they expire: a pairing heap whose nodes are in their objects, so that timers need no memory.
+ * Setting a timer, or stopping one that is set, costs a logarithm, amortised. */
 #ifndef BASE_TIMERS_H
 #define BASE_TIMERS_H
 
@@ -18,15 +18,15 @@ struct timers {
     struct timer *first;
 };
 
-/* Sets it to that time, whether it was set or not. */
+/* Sets the timer to that time, whether it was set or not. */
 void timer_set(struct timers *, struct timer *, nanos at);
-/* A timer that is not set stays so. */
+/* Stops the timer if it is set. */
 void timer_stop(struct timers *, struct timer *);
 
-/* When the first expires; NANOS_NEVER when none is set. */
+/* When the first timer expires; NANOS_NEVER: no timer is set. */
 nanos timers_next(const struct timers *);
 
-/* Stops and calls all that have expired by now. */
+/* Stops all timers that have expired at `now`, and calls them. */
 void timers_expire(struct timers *, nanos now);
 
 #endif

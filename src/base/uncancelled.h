@@ -1,14 +1,14 @@
 /* A thread that is cancelled (pthread_cancel(3)) inside a system call ends there, with every lock and every reference
- * that it holds. Verbs are no cancellation points but for the two that wait for events (nor those that wait until
- * events are acknowledged, which hold locks then), and of librdmacm rdma_get_cm_event alone is one. So other system
- * calls that may be made in a thread of the program stand between these two, and what a wait for events holds is given
- * back by a cleanup (pthread_cleanup_push). */
+ * that it holds. Of the verbs only the two that wait for events are cancellation points (those that wait until events
+ * are acknowledged hold locks then, and are not), and of librdmacm only rdma_get_cm_event. So every other system call
+ * that a thread of the program may make is between these two functions, and a cleanup (pthread_cleanup_push) gives back
+ * what a wait for events holds. */
 #ifndef BASE_UNCANCELLED_H
 #define BASE_UNCANCELLED_H
 
 #include <pthread.h>
 
-/* Answers what uncancelled_end wants. They nest. */
+/* Returns the argument for uncancelled_end. Pairs nest. */
 static inline int uncancelled_begin(void)
 {
     int before;

@@ -11,7 +11,7 @@
 #include "base/uncancelled.h"
 
 enum { OVERFLOW_STANDARD = 65534 };
-#define NUMBERS UINT32_MAX /* in a map of all; the last one is no number */
+#define NUMBERS UINT32_MAX /* mapped where all users are: UINT32_MAX itself is not a user's number */
 
 /* False: it can't be read. A longer text is cut. */
 static bool read_text(const char *path, char *text, size_t size)
@@ -31,7 +31,7 @@ static bool is_overflow(uid_t user)
     return user == (known ? strtoul(text, NULL, 10) : OVERFLOW_STANDARD);
 }
 
-/* Lines of three numbers, the last of which is how many numbers the line maps. */
+/* Reads lines of three numbers; the third is how many numbers the line maps. */
 static bool maps_all(void)
 {
     char text[4096], *at = text;
@@ -44,7 +44,7 @@ static bool maps_all(void)
     return mapped >= NUMBERS;
 }
 
-/* Where the kernel can't be asked, the standard number stands for many. */
+/* Takes the standard number for many users' if /proc can't be read. */
 static bool stands_for_many(uid_t user)
 {
     int error = errno, before = uncancelled_begin();
@@ -69,8 +69,8 @@ bool user_is_own(uid_t user)
     return user_is_same(user, geteuid());
 }
 
-/* Setting the time of the last access to a given one is for the owner, and for who has CAP_FOWNER over a user that has
- * a number here (utimensat(2)). It is set to what it is. */
+/* Sets the time of the last access to what it is. The kernel permits it to the owner, and to a process that has
+ * CAP_FOWNER over a user with a number here (utimensat(2)). */
 static bool may_set_times(int directory, const char *name, const struct stat *status)
 {
     const struct timespec times[] = {status->st_atim, {.tv_nsec = UTIME_OMIT}};
@@ -86,7 +86,7 @@ bool user_owns_file(int directory, const char *name, const struct stat *status)
            (!stands_for_many(status->st_uid) || may_set_times(directory, name, status));
 }
 
-/* A signal is for processes of the same user (kill(2)); 0 is none, and is only permitted or not. */
+/* Sends signal 0, which only asks whether a signal is permitted: it is for processes of the same user (kill(2)). */
 static bool may_signal(pid_t process)
 {
     int error = errno;

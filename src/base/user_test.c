@@ -15,7 +15,7 @@
 
 #include "base/testing/nobody.h"
 
-/* A directory with a file of the user and, where the test is root's, one of another; for all who shall look into it. */
+/* A directory that all may read, with a file of the user and, where the test is root's, one of another user. */
 struct place {
     char path[32], own[48], others[48], link[48];
 };
@@ -60,7 +60,7 @@ static int tear_down(void **state)
     return error;
 }
 
-/* By its path, and as an open file in both ways; -1: they don't agree. */
+/* Asks by the file's path and by open files of both kinds; -1: the answers differ. */
 static int owns(const char *path)
 {
     struct stat status;
@@ -103,7 +103,7 @@ static int as_real_nobody(const struct place *place)
     return user_owns_file(AT_FDCWD, "there is none", &status) ? 0 : 3;
 }
 
-/* 65534 is a user like others where it stands for no others. */
+/* 65534 is a user like others where it shows no others. */
 static void who_really_is_nobody_is_known_by_its_number(void **state)
 {
     struct place *place = *state;

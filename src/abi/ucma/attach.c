@@ -222,9 +222,8 @@ static void each_object(int (*look)(struct dl_phdr_info *, size_t, void *), stru
     mutex_release(&attaching);
 }
 
-/* The first search may find an object that the loader has not relocated yet, so it reads and writes no entries. Looking
- * names up waits until the thread that loads the object has given the loader's lock back; this thread holds no lock
- * then. */
+/* The first search may find an object that the loader has not relocated yet, and touches no entries. Looking names up
+ * waits for the loader's lock, so until the thread that loads the object is done; no lock is held here meanwhile. */
 void attach(void)
 {
     struct found found = {.count = 0};

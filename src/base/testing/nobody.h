@@ -1,5 +1,5 @@
-/* For tests: a process that runs as 65534 in a user namespace, which has no other users, so that the kernel shows all
- * others as 65534, too. As images of containers do whose user is "nobody". */
+/* A process for tests that runs as 65534 in a user namespace with no other users, so that the kernel shows all others
+ * as 65534, too. Images of containers whose user is "nobody" do likewise. */
 #ifndef BASE_TESTING_NOBODY_H
 #define BASE_TESTING_NOBODY_H
 
@@ -24,7 +24,7 @@ static inline bool nobody_write(const char *path, const char *text)
     return written;
 }
 
-/* False: the machine allows no user namespaces. Beforehand root gives what it needs there to NOBODY_OUTSIDE. */
+/* Makes this process nobody; root is NOBODY_OUTSIDE first, and gives it files beforehand. False: no user namespaces. */
 static inline bool nobody_become(void)
 {
     char map[64];
@@ -35,7 +35,7 @@ static inline bool nobody_become(void)
     return !unshare(CLONE_NEWUSER) && nobody_write("/proc/self/uid_map", map) && geteuid() == NOBODY;
 }
 
-/* The answer of the body in a child process that has become nobody; NOBODY_SKIPPED: it can't. */
+/* Runs the body in a child process that has become nobody, and returns its answer; NOBODY_SKIPPED: it can't. */
 static inline int nobody_run(int (*body)(void *), void *context)
 {
     int status = 0;

@@ -1,7 +1,7 @@
-/* For tests: how long they wait for an event that must come, and how often they try a step that chance may spoil. The
- * variable TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. A wait ends when
- * its event comes, so a long one costs a good run nothing. tests/clients/patience.py is the same for scripts; the test
- * `patience` (suite house) keeps other such constants out. */
+/* How long tests wait for an event that must happen, and how often they try a step that chance may spoil. The variable
+ * TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. A wait ends with its event,
+ * so a long one costs a good run nothing. tests/clients/patience.py is the same for scripts; the test `patience` (suite
+ * house) keeps other such constants out. */
 #ifndef BASE_TESTING_PATIENCE_H
 #define BASE_TESTING_PATIENCE_H
 
@@ -15,7 +15,7 @@ enum {
     PATIENCE_WITH_MANY = 60000, /* for dozens of processes, or a network that loses much */
 };
 
-/* So many milliseconds, multiplied; at most what poll(2) takes. */
+/* The milliseconds times TEST_PATIENCE; at most what poll(2) takes. */
 static inline int patience(int milliseconds)
 {
     const char *factor = getenv("TEST_PATIENCE");
@@ -28,7 +28,7 @@ static inline int patience(int milliseconds)
 #define PATIENCE_MANY_SECONDS (patience(PATIENCE_WITH_MANY) / 1e3)
 
 /* Calls `once` until it returns true, but not more than `most` times; returns whether it did. `why` says what spoils a
- * try though nothing is wrong. A test that needed more than one says so in a line that the end of `make check` shows
+ * try though nothing is wrong. A test that needed several tries prints a line that the end of `make check` shows
  * (tools/build/summary.py). */
 static inline bool patience_tries(const char *what, int most, const char *why, bool (*once)(void *), void *context)
 {
