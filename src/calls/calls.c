@@ -9,23 +9,23 @@
  *
  * Joining:
  * 1. The layer gets all that is below it; no thread knows it yet. Programs read what they call plainly, so on
- *    processors that may load the functions below before that, the kernel puts a fence into each thread (on x86-64 none
- *    is needed, nor missed where the kernel refuses).
+ *    processors that may load the functions below before that, the kernel puts a fence into each thread (on x86-64 no fence
+ *    is needed, so a refusal of the kernel does no harm).
  * 2. The chains of slow calls (CALL).
- * 3. Those of fast ones (HELD), in the tables.
+ * 3. The chains of fast calls (HELD), in the tables.
  * 4. The same in the structs of all holders, whose functions programs call.
  *
- * Leaving: 3., 4., then 2. So while a layer is reached by a fast call of an object, it is reached by those that create
+ * Leaving: 3., 4., then 2. So while a layer is reached by a fast call of an object, it is reached by calls that create
  * and destroy: it never takes an object for one that has long been destroyed and whose memory is used again. Nothing is
  * taken from a layer that leaves: its own `below` still leads to the bottom, for the threads that are inside. When a
  * layer below it leaves later, they pass that, too, which bears it as well.
  *
  * An object is made and enters the list of holders under `changing`, so no change happens between its first look at the
  * tables and its place in the list. When its creation passed a layer, then step 2 was before, and the object either
- * waits for step 4 or comes behind it: the program gets it with the layer's functions. It leaves the list when it is
+ * waits for step 4 or is made after it: the program gets it with the layer's functions. It leaves the list when it is
  * about to be freed, when no thread of a proper program is inside its functions.
  *
- * A thread between wr_start and wr_complete, or start_poll and end_poll, holds the object's lock, of which no function
+ * A thread between wr_start and wr_complete, or start_poll and end_poll, holds the object's lock, which no function
  * here knows: the functions of the bottom find the batch in the object, whichever way they are reached.
  *
  * A fork waits for `changing` like for all locks, so a child finds lists and tables whole. */
@@ -97,7 +97,7 @@ static void change_holders(const struct calls *before)
         holder->change(holder, &(struct calls_change){bottom, before, &top});
 }
 
-/* The layer below this one; NULL: none is. */
+/* The layer below this one; NULL: it is the lowest. */
 static struct calls_layer *find_below(const struct calls_layer *joining)
 {
     lock_assert_held(&changing);

@@ -1,15 +1,14 @@
 /* Layers around all calls that programs make: of libibverbs and, through librdmacm, of its device. A layer has a
- * function for each call that it wants to see, which ends in the function below it, or refuses the call. It is put
- * around and taken off at any time, by any thread, while others are inside of calls; several can be around at once.
- * While there is none, each call goes the way that it went before there were layers: the exported functions look at one
- * pointer, and those of the data path, which programs call through pointers in their own structs, hold the very
- * functions that do the work.
+ * function for each call that it wants to see, which calls the function below it, or refuses the call. Any thread may
+ * put it around and take it off at any time, while others are inside of calls; several can be around at once. Without a
+ * layer each call is as it was before there were layers: the exported functions read one pointer, and the pointers of
+ * the data path, which programs have in their own structs, are the very functions that do the work.
  *
  * The promises to a layer:
- * - When calls_put_around has returned, every call that begins passes its function, on objects that existed before,
+ * - After calls_put_around has returned, every call that begins passes its function, on objects that existed before,
  *   too. It sees all calls of an object whose creation it saw, and as long as it may see a fast call of an object (HELD
  *   in each.def) it sees those that create and destroy (CALL), too.
- * - When calls_take_off has returned, no call that begins passes it.
+ * - After calls_take_off has returned, no call that begins passes it.
  * - The functions below it can be called at any time, for any object, also from the function of another call.
  *
  * Its obligations:
@@ -19,7 +18,7 @@
  * - It is put around in the midst of things: it may see wr_complete without wr_start, end_poll without start_poll, an
  *   object whose creation it did not see, the end of a wait whose beginning it did not. And likewise not the second
  *   half. So between calls it holds no lock.
- * - Its functions fail as the function below does: those of CALL answer an error as verbs.def says, and errno is seen
+ * - Its functions fail as the function below does: those of CALL report an error as verbs.def says, and errno is seen
  *   to for them; those of HELD set it themselves (base/result.h). They may be cancelled only where verbs.def says
  *   `event`, and in rdma_get_cm_event.
  * - A program that keeps a pointer of the data path (context->ops.post_send) goes on calling that one: past a layer
@@ -35,7 +34,7 @@
 
 struct ucma_call; /* calls/command.h */
 
-/* A function for each call. Those of CALL come first: calls.c counts on that. Tables that others can see are read by
+/* A function for each call. calls.c relies on the order: first those of CALL. Read a table that others can see by
  * calls_get. */
 struct calls {
 #define CALL(type, name, title, parameters, arguments) type(*name) parameters;
@@ -46,42 +45,42 @@ struct calls {
 #include "calls/each.def"
 };
 
-/* The functions that do the work of each, those that verbs.def names. Their contracts stand in the headers of verbs/,
- * which the compiler so holds to the list. */
+/* The functions of verbs.def that do the work. Their contracts are in the headers of verbs/; here the compiler checks
+ * that these agree with the list. */
 #define VERB(answer, type, name, work, parameters, arguments) type work parameters;
 #define NEWER_VERB(answer, type, name, work, parameters, arguments) type work parameters;
 #define MEMBER(table, answer, type, member, name, work, parameters, arguments) type work parameters;
 #define FAST(table, type, name, work, parameters, arguments) type work parameters;
 #include "calls/verbs.def"
 
-/* The function for this call, to be called: calls_get(&layer->below, ibv_reg_mr)(pd, ...). It must be read like this,
- * since it is replaced at any time. */
+/* The function for this call, to be called: calls_get(&layer->below, ibv_reg_mr)(pd, ...). Read it by this, as it is
+ * replaced at any time. */
 #define calls_get(calls, name) __atomic_load_n(&(calls)->name, __ATOMIC_ACQUIRE)
 
 struct calls_layer {
     const char *name;
-    int place;          /* the higher, the nearer to the program, whenever it came. No two layers have the same */
-    struct calls calls; /* NULL: it does not want to see this call */
+    int place;          /* the higher, the nearer to the program, whenever it was put around. Unique */
+    struct calls calls; /* NULL: the layer does not want to see this call */
 
-    /* Of calls.c. */
+    /* For calls.c. */
     struct calls below;
-    SLIST_ENTRY(calls_layer) next; /* above it */
+    SLIST_ENTRY(calls_layer) next; /* the layer above */
     bool around;
 };
 
-/* Nothing when it is around already. Thread-safe; under no lock of LOCK_CALLS or behind it. */
+/* Puts the layer around, unless it is around. Thread-safe; the caller holds no lock of LOCK_CALLS or after it. */
 void calls_put_around(struct calls_layer *);
 
-/* Nothing when it is not around. Likewise. */
+/* Takes the layer off, if it is around. Likewise. */
 void calls_take_off(struct calls_layer *);
 
-/* --- below: for those who make and answer calls */
+/* --- below: for code that makes and answers calls */
 
-/* Before any layer comes: sets the bottom of all layers, which lives for ever. Its functions of HELD find the way by
- * their object where objects differ. */
+/* Sets the bottom of all layers, which lives for ever; call it before any layer is put around. Where objects differ,
+ * its functions of HELD find their work by the object. */
 void calls_begin(const struct calls *bottom);
 
-/* The functions that programs' calls go to; NULL: there is no layer. */
+/* The functions that programs' calls use; NULL: there is no layer. */
 extern const struct calls *_Atomic calls_top;
 
 static inline const struct calls *calls_around(void)
@@ -89,26 +88,26 @@ static inline const struct calls *calls_around(void)
     return atomic_load_explicit(&calls_top, memory_order_acquire);
 }
 
-/* A change of a pointer in a program's struct. `bottom` stands for the object's own function there. */
+/* A change of a pointer in a program's struct. `bottom` means the object's own function there. */
 struct calls_change {
     const struct calls *bottom, *before, *after;
 };
 
-/* Of a program's struct with function pointers: how to change them. */
+/* A program's struct with function pointers, and how to change them. */
 struct calls_holder {
     LIST_ENTRY(calls_holder) siblings;
-    void (*change)(struct calls_holder *, const struct calls_change *); /* NULL: it is none yet */
+    void (*change)(struct calls_holder *, const struct calls_change *); /* NULL: it has not entered */
 };
 
-/* The struct holds its own functions, and no other thread knows it: from here to calls_leave it follows the layers.
- * Thread-safe; under no lock of LOCK_CALLS or behind it. */
+/* Makes a struct that holds its own functions, and that no other thread knows, follow the layers until calls_leave.
+ * Thread-safe; the caller holds no lock of LOCK_CALLS or after it. */
 void calls_enter(struct calls_holder *, void (*change)(struct calls_holder *, const struct calls_change *));
-/* Nothing for one that never entered. Likewise. */
+/* Ends that; nothing happens for a struct that never entered. Likewise. */
 void calls_leave(struct calls_holder *);
 
 /* For the function `change` of a holder: the member holds `own`, or the layers' function for the call `name`. Programs
- * read it plainly, meanwhile, which gives them the one or the other, as it is an aligned word; ThreadSanitizer would
- * call that a race. */
+ * read it plainly meanwhile, and get the old or the new one, as it is an aligned word; ThreadSanitizer would call that
+ * a race. */
 #define CALLS_CHANGER __attribute__((no_sanitize("thread")))
 #define CALLS_CHANGE(change, member, name, own)                                                                        \
     do {                                                                                                               \

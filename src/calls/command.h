@@ -12,12 +12,12 @@ struct identifier;
 
 struct ucma_call {
     struct event_channel *channel;
-    int fd;          /* as the program named the channel */
-    const void *in;  /* a copy of its bytes, complete with zeros: as long as the layout of the command in ucma.def */
+    int fd;          /* the descriptor by which the program named the channel */
+    const void *in;  /* a copy of the command's bytes, filled with zeros to the length of its layout in ucma.def */
     size_t out;      /* bytes of room for the answer */
-    uint32_t object; /* the number of its identifier; 0: it names none */
+    uint32_t object; /* the number of the identifier that it names; 0: it names no identifier */
 
-    /* Of the function that serves it. */
+    /* For the function that serves it. */
     nanos now;
 };
 

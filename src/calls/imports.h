@@ -1,5 +1,5 @@
-/* The tables of imported symbols of loaded objects: their entries can be read and replaced, one object at a time. An
- * object is found before the loader has relocated it, and then its entries are not to be read or written. */
+/* The tables of imported symbols of loaded objects: their entries can be read and replaced, one object at a time. Do
+ * not read or write the entries of an object that the loader has not relocated yet. */
 #ifndef CALLS_IMPORTS_H
 #define CALLS_IMPORTS_H
 
@@ -15,7 +15,7 @@ struct imports_entry {
     imports_function *replacement;
 };
 
-/* One object; of dl_iterate_phdr(3), which keeps it loaded. */
+/* An object of dl_iterate_phdr(3), which keeps it loaded. */
 struct imports_object {
     const struct dl_phdr_info *info;
     const ElfW(Rela) * relocations[2];
@@ -28,14 +28,14 @@ struct imports_object {
 
 void imports_read(struct imports_object *, const struct dl_phdr_info *);
 
-/* Calls `visit` for each entry whose symbol is among `list`, with its index there. */
+/* Calls `visit` for each entry whose symbol is in `list`, with its index there. */
 typedef void imports_visitor(struct imports_object *, unsigned which, imports_function **entry);
 void imports_visit(struct imports_object *, const struct imports_entry *list, unsigned count, imports_visitor *);
 
-/* Returns true if that is inside of the object. An entry that is not bound yet leads there. */
+/* Returns true if the function is inside of the object: then the entry is not bound yet. */
 bool imports_is_inside(const struct imports_object *, imports_function *);
 
-/* Replaces what stands in the entry; nothing where its page can't be made writable. */
+/* Replaces the entry's pointer; nothing happens where its page can't be made writable. */
 void imports_store(const struct imports_object *, imports_function **entry, imports_function *value);
 
 #endif

@@ -1,12 +1,12 @@
-/* The first work requests of a list, for layers that take one of the later ones themselves. */
+/* Posting the first work requests of a list, for layers that handle one of the later ones themselves. */
 #ifndef CALLS_POST_SOME_H
 #define CALLS_POST_SOME_H
 
 enum { CALLS_COPIES = 16 };
 
-/* A function `post_some_NAME(on, wr, count, bad)` that posts `count` work requests of a list which goes on behind them,
- * by `post`, and fails as that does. It posts copies: the program's list may be constant, or another thread may post it
- * at the same time. */
+/* Defines `post_some_NAME(on, wr, count, bad)`: it posts the first `count` work requests of a longer list by `post`,
+ * and fails as that does. It posts copies: the program's list may be constant, or another thread may post it at the
+ * same time. */
 #define CALLS_POST_SOME(name, object, work, post)                                                                      \
     static int post_some_##name(object *on, work *wr, unsigned count, work **bad)                                      \
     {                                                                                                                  \

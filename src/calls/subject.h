@@ -1,4 +1,4 @@
-/* The subject of a call: the object that a report names beside the call. */
+/* The subject of a call: the object that reports name beside the call. */
 #ifndef CALLS_SUBJECT_H
 #define CALLS_SUBJECT_H
 
@@ -9,13 +9,13 @@
 #include "calls/objects.def"
 
 struct calls_subject {
-    const char *kind; /* "qp"; NULL: of no object */
-    uint32_t number;  /* of a queue pair its number, of others the handle; 0: it has none that programs see */
-    uintptr_t object; /* where the program has it */
+    const char *kind; /* "qp"; NULL: the call is about no object */
+    uint32_t number;  /* a queue pair's number, else the handle; 0: programs see no number */
+    uintptr_t object; /* its address in the program */
 };
 
-/* Of the arguments of a call, in parentheses as verbs.def has them: the first that points to an object, which is one of
- * the first two. Before the call, if that may destroy the object. */
+/* The subject of the arguments of a call, in parentheses as verbs.def has them: the first argument that points to an
+ * object, which is one of the first two. Ask before the call, if that may destroy the object. */
 #define CALLS_SUBJECT(...) CALLS_SUBJECT_OF(__VA_ARGS__, 0, 0)
 #define CALLS_SUBJECT_OF(first, second, ...) calls_subject_first(CALLS_SUBJECT_IF(first), CALLS_SUBJECT_IF(second))
 
@@ -24,8 +24,7 @@ static inline struct calls_subject calls_subject_first(struct calls_subject one,
     return one.kind ? one : other;
 }
 
-/* Each struct that programs have, how reports name what it is, and where its number stands: those of objects, and
- * others. */
+/* Each struct that programs have: how reports name it, and its number. First those of objects, then others. */
 #define CALLS_SUBJECT_OBJECT(kind, type, word, where) CALLS_SUBJECT_KIND(type, word, where)
 #define CALLS_SUBJECT_ALIKE(kind)
 #define CALLS_SUBJECTS                                                                                                 \

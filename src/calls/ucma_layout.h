@@ -1,5 +1,5 @@
-/* The commands that librdmacm writes to its device and the answers (ABI version 4 of rdma_ucm): layouts, in host byte
- * order unless noted. Fields that commands gained later stand at their ends; older libraries leave them out. */
+/* The commands that librdmacm writes to its device, and the answers (ABI version 4 of rdma_ucm): layouts, in host byte
+ * order unless noted. Fields that commands gained later are at their ends; older libraries leave them out. */
 #ifndef CALLS_UCMA_LAYOUT_H
 #define CALLS_UCMA_LAYOUT_H
 
@@ -18,7 +18,7 @@ enum { UCMA_PRIVATE = 256, UCMA_IP_ADDRESS = 28, UCMA_ADDRESS = 128 };
 
 struct ucma_header {
     uint32_t command;
-    uint16_t in, out; /* bytes of the command that follows, and of room for the answer */
+    uint16_t in, out; /* bytes of the command that follows, bytes of room for the answer */
 };
 
 struct ucma_create_id {
@@ -209,7 +209,7 @@ struct ucma_set_option {
     uint32_t id, level, name, length;
 };
 
-/* One of RDMA_OPTION_IB_PATH; the record is a PathRecord (IBA table 205). */
+/* A path of RDMA_OPTION_IB_PATH; the record is a PathRecord (IBA table 205). */
 struct ucma_path {
     uint32_t flags, reserved;
     uint8_t record[64];

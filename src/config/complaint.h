@@ -1,15 +1,15 @@
-/* The first mistakes in the settings, kept until they can be reported to the user. While settings are read (by one
- * thread, once in a process) they are added; afterwards they stay as they are. */
+/* The first mistakes in the settings, kept until they can be reported to the user. They are added while settings are
+ * read (by one thread, once in a process) and do not change afterwards. */
 #ifndef CONFIG_COMPLAINT_H
 #define CONFIG_COMPLAINT_H
 
-/* For readers of settings: this one can't be used. Those beyond the first four are left out. */
+/* Adds a mistake of a setting that can't be used. Only the first four are kept. */
 void complaint_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Complaints that follow are about this line of this file, which stays the caller's; NULL: about no file. */
+/* Further complaints are about this line of this file, whose path stays the caller's; NULL: about no file. */
 void complaint_place(const char *path, unsigned line);
 
-/* By number, from 0; NULL: there are no more. */
+/* The complaint of this number, from 0; NULL: there are no more. */
 const char *complaint_get(unsigned);
 
 #endif

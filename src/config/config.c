@@ -53,7 +53,7 @@ bool config_local_gid(const union ibv_gid *gid)
     return !memcmp(gid->raw, other.start.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
 }
 
-/* Names of files are made of it, and it stands in JSON and on screens. */
+/* Checks a name that becomes part of names of files, of JSON and of output. */
 static bool is_device_name(const char *name, size_t length)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -76,7 +76,7 @@ static uint32_t largest_mtu(void)
     return profile ? 128u << profile_value(profile, PROFILE_max_mtu, IBV_MTU_4096) : limits_standard.max_mtu;
 }
 
-/* The adverse adapter leaves places empty where the table has room behind them. */
+/* The adverse adapter leaves the first places empty if the table is long enough. */
 static unsigned first_gid(void)
 {
     enum { HOLES = 2, LEAST = HOLES + 2 };
@@ -124,7 +124,7 @@ static void set_devices(const char *value)
             add_device(name.at, name.length);
 }
 
-/* By its number, or the first behind it that no device has; returns the name's length. */
+/* Makes the name of this number, or of the first number after it that no device has. Returns the name's length. */
 static size_t make_name(char name[16], unsigned number)
 {
     unsigned last = number + DEVICES_MAX;
@@ -154,7 +154,7 @@ static void set_networks(const char *list)
     free(copy);
 }
 
-/* As the setting says, or else the profile. */
+/* The setting decides; if it is not set, the profile. */
 static bool is_to_be_infiniband(void)
 {
     const struct profile *profile = setting_profile();

@@ -15,27 +15,27 @@ enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
 /* The part of a device on a network interface that changes with the interface while programs run. */
 struct device_state {
     union ibv_gid gids[GIDS]; /* RoCE v2, or InfiniBand's one; unused places are zero, also those between used ones */
-    unsigned gid_count;       /* behind the last place that is used */
+    unsigned gid_count;       /* the last used place + 1 */
     unsigned first_gid;       /* the place of the link-local GID: 0, except where the adverse adapter leaves holes */
     uint32_t mtu;             /* bytes: the active MTU of the port */
     uint8_t mac[6];
-    unsigned interface; /* index of the interface; 0: it is not there, or the device is on none */
-    bool up; /* the interface is there, up, and has a carrier; always of a device that serves this host only */
+    unsigned interface; /* index of the interface; 0: it does not exist, or the device has none */
+    bool up; /* the interface exists, is up and has a carrier; true for a device that serves this host only */
 };
 
 struct device {
     unsigned index;
     uint8_t link_layer; /* IBV_LINK_LAYER_ETHERNET or _INFINIBAND; see config/link_layer.h */
     uint16_t lid;       /* InfiniBand; 0: RoCE has none */
-    char interface[16]; /* RoCE on this network interface; empty: this host only */
+    char interface[16]; /* RoCE on this network interface; "": this host only */
     char name[IBV_SYSFS_NAME_MAX];
-    uint8_t guid[8]; /* of the MAC that there was at the start */
+    uint8_t guid[8]; /* made of the MAC at the start */
     struct device_state start;
-    const struct device_state *_Atomic latest; /* NULL: still that of the start. Read by device_now */
+    const struct device_state *_Atomic latest; /* NULL: still `start`. Read it by device_now */
     struct limits limits;
 };
 
-/* The device's state now, which stays unchanged for a minute and hundreds of changes at least (device_state.c): a
+/* The device's state now. The struct stays unchanged for at least a minute and hundreds of changes (device_state.c): a
  * reader that needs two parts of it asks once, so that both belong together, and keeps no pointer. Thread-safe. */
 static inline const struct device_state *device_now(const struct device *device)
 {

@@ -6,14 +6,14 @@
 
 #include "config/gid.h"
 
-/* The states that devices have had. A reader needs no lock and has one for some instructions, so none is freed, and the
- * memory of one is used again when that was long ago: hosts of the network can make addresses come and go (router
- * advertisements) and must not make a program grow. None is kept twice. */
+/* The states that devices have had. A reader takes no lock and uses a state for some instructions, so a state is never
+ * freed, but its memory is used again after a long time: hosts of the network can add and remove addresses (router
+ * advertisements) and must not make a program grow. No state is kept twice. */
 struct kept_state {
     struct device_state state;
     struct kept_state *next;
     const struct device *device;
-    uint64_t order;  /* in which others took their places */
+    uint64_t order;  /* the first replaced has the least */
     time_t replaced; /* when */
 };
 
@@ -145,7 +145,7 @@ static struct kept_state *find_oldest(void)
     return oldest;
 }
 
-/* A thread that reads it would have to stand still between two instructions for a minute and hundreds of changes, or
+/* A thread that reads the state would have to stop between two instructions for a minute and hundreds of changes, or
  * for thousands. */
 static struct kept_state *find_unused(void)
 {

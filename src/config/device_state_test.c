@@ -165,7 +165,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
     return 0;
 }
 
-/* Publishes states that differ, each so many seconds after the other; returns how many places of memory they had. */
+/* Publishes this many states, all different and `seconds` apart; returns how many places of memory they had. */
 static unsigned count_places(struct device *device, unsigned states, unsigned seconds)
 {
     enum { SEEN_MOST = 8192 };

@@ -31,7 +31,7 @@ static inline union ibv_gid gid_from_ipv4(const uint8_t address[4])
     return gid;
 }
 
-/* Source and destination of the 40 bytes before a datagram. */
+/* Reads source and destination from the 40 bytes before a datagram. */
 static inline void gid_from_grh(const uint8_t grh[GRH_LENGTH], union ibv_gid *source, union ibv_gid *destination)
 {
     grh_read(grh, source->raw, destination->raw);

@@ -6,8 +6,8 @@
 
 #include "config/device.h"
 
-/* Gives the device this index, and the link layer, MAC, GUID, GIDs and LID that all processes of the host agree on for
- * a device with it. Devices of one link layer must not reach those of the other, so their GUIDs differ. */
+/* Gives the device this index, and the link layer, MAC, GUID, GIDs and LID of that index, on which all processes of the
+ * host agree. The GUIDs of the two link layers differ, as their devices must not reach each other. */
 void identify_device(struct device *, unsigned index, bool infiniband);
 
 #endif

@@ -36,7 +36,7 @@ static bool is_name(const uint8_t *bytes, size_t length, const char *name)
     return length >= wanted && !memcmp(bytes, name, wanted) && (length == wanted || !bytes[wanted]);
 }
 
-/* The name stands among the attributes of a link. */
+/* Searches the attributes of a link for the name. */
 static bool attributes_name(const uint8_t *at, size_t left, const char *name)
 {
     struct rtattr attribute;

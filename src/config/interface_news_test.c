@@ -41,7 +41,7 @@ static size_t put_address(uint8_t *to, uint16_t type, unsigned index)
     return header.nlmsg_len;
 }
 
-/* In memory of just this length, so that sanitizers see a look behind it. */
+/* Copies the messages to memory of exactly this length, so that sanitizers see a read past it. */
 static bool concern(const uint8_t *messages, size_t length)
 {
     uint8_t *copy = malloc(length ? length : 1);

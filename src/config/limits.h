@@ -1,4 +1,4 @@
-/* The limits of devices, as configuration file and environment set them. */
+/* The limits of devices, which the configuration file and the environment set. */
 #ifndef CONFIG_LIMITS_H
 #define CONFIG_LIMITS_H
 
@@ -13,15 +13,15 @@ struct limits {
     uint32_t max_mtu; /* fixed */
 };
 
-/* Those that hold where nothing is set. */
+/* The limits where nothing is set. */
 extern const struct limits limits_standard;
 
-/* Sets the limit of this name; a name that is no limit, or an impossible value, adds a complaint (config/complaint.h)
- * and changes nothing. One thread. */
+/* Sets the limit of this name. An unknown name or an impossible value adds a complaint (config/complaint.h) and changes
+ * nothing. One thread. */
 void limits_set(struct limits *, const char *name, const char *value);
 
-/* The limits of a device of this profile: those that it names, as far as softverbs has so much, and those of softverbs
- * for the others. */
+/* Sets the limits of a device of this profile: each that the profile names, capped at the most that softverbs serves;
+ * the others are softverbs' own. */
 void limits_imitate(struct limits *, const struct profile *);
 
 /* Returns true if limits_set would accept each limit. */

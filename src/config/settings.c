@@ -21,7 +21,7 @@ const struct setting_line setting_lines[SETTINGS] = {
 #include "base/settings.def"
 };
 
-/* Types of which an empty text in the environment takes back what the file says; of others it says nothing. */
+/* Types for which an empty text in the environment revokes the file's value; for other types it is no value. */
 enum {
     MAY_BE_EMPTY = 1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_RECORDING |
                    1 << SETTING_TYPE_INTERFACES | 1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_ADVERSE |
@@ -29,10 +29,10 @@ enum {
                    1 << SETTING_TYPE_PCI
 };
 
-/* The settings. A line of the file comes with its number. */
+/* The settings, with the line of the file that set them. */
 static struct {
     char *text;    /* NULL: not set */
-    unsigned line; /* 0: of the environment */
+    unsigned line; /* 0: the environment */
 } values[SETTINGS];
 static struct limits limits;
 static struct profile profile;
@@ -114,7 +114,7 @@ static enum setting setting_of_key(const char *key)
     return setting;
 }
 
-/* One "name = value"; blanks around both are ignored, and what follows a '#'. */
+/* Sets one "name = value"; blanks around both are ignored, and so is text after a '#'. */
 static void set_line(char *text, unsigned line)
 {
     char *name;
@@ -129,7 +129,7 @@ static void set_line(char *text, unsigned line)
         limits_set(&limits, name, value);
 }
 
-/* Each process reads it, and waits for no other: so it is no pipe. NULL: errno says why. */
+/* Opens the file without waiting. A pipe is refused: every process reads the file. NULL: errno says why. */
 static FILE *open_configuration(const char *path)
 {
     struct stat status = {0};
@@ -154,7 +154,7 @@ static void read_part(char *part, bool whole, unsigned line)
         complaint_add("a line of more than %d bytes", LINE_SIZE - 2);
 }
 
-/* It ends although the file may not, as devices do. */
+/* Reads a limited number of lines, as a device may have no end. */
 static void read_lines(FILE *file, const char *path)
 {
     static char part[LINE_SIZE]; /* the settings are read once, by one thread */

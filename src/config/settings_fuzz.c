@@ -17,7 +17,7 @@ static void require(bool holds)
         abort();
 }
 
-/* In the place of config_net.c, which asks the kernel: every name that fits is an interface. */
+/* Replaces config_net.c, which asks the kernel: every name that fits is an interface. */
 bool config_network(struct device *device, const char *interface)
 {
     if (strlen(interface) >= sizeof device->interface)
@@ -87,7 +87,7 @@ static const char *make_file(const char *text)
     return path;
 }
 
-/* So that lines of the log are made, though no reader takes them. */
+/* Makes the log write its lines, though no reader takes them. */
 static void begin_log(void)
 {
     static bool begun;

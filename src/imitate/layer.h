@@ -1,4 +1,4 @@
-/* The layer of a profile's device (imitate.h), and what all its functions ask. */
+/* The layer of a profile's device (imitate.h), and functions that all its files use. */
 #ifndef IMITATE_LAYER_H
 #define IMITATE_LAYER_H
 
@@ -12,22 +12,22 @@ struct limits;
 extern struct calls_layer imitate_layer;
 extern const struct profile *imitated; /* not NULL while the layer is around */
 
-/* Returns true if the bit `which` is in the key's mask, or the key is not named. */
+/* Returns true if the bit `which` is in the key's mask, or the profile does not have the key. */
 static inline bool imitate_has(enum profile_key key, unsigned which)
 {
     return !imitated->set[key] || (which < 64 && imitated->values[key] >> which & 1);
 }
 
-/* The number of a key ERRNO. */
+/* The errno that is the key's value. */
 static inline int imitate_errno(enum profile_key key)
 {
     return (int)imitated->values[key];
 }
 
-/* Those that hold: the profile's, or what the user set beside it. */
+/* The limits of the device: the profile's, or those that the user set beside it. */
 const struct limits *imitate_limits(struct ibv_context *);
 
-/* Adds the layer's functions for calls of these kinds, of those that the device has. */
+/* Add the layer's functions for calls of these kinds, as far as the device has them. */
 void imitate_add_queries(struct calls *);
 void imitate_add_queues(struct calls *);
 void imitate_add_memory(struct calls *);

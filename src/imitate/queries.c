@@ -55,7 +55,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
     return 0;
 }
 
-/* --- GIDs and P_Keys: tables of another length, whose entries behind ours are empty */
+/* --- GIDs and P_Keys: tables of another length, whose entries after ours are empty */
 
 static int refuse_gid(int64_t index)
 {
@@ -69,7 +69,7 @@ static bool has_gid(int64_t index)
            (index >= 0 && (uint64_t)index < imitated->values[PROFILE_gid_tbl_len]);
 }
 
-/* The port's table is longer than that of softverbs, and so far nothing stands there. */
+/* The profile's table of the port is longer than softverbs', and the index is in its empty rest. */
 static bool is_behind(uint32_t port, int64_t index)
 {
     return port == 1 && imitated->set[PROFILE_gid_tbl_len] && index >= GIDS && has_gid(index);

@@ -148,7 +148,7 @@ static int check_path(const struct ibv_qp_attr *attr, int mask)
     return mask & IBV_QP_AV ? check_address(&attr->ah_attr) : 0;
 }
 
-/* On devices of iWARP that is how librdmacm begins to close a connection, which ends in the error state. */
+/* The state by which librdmacm begins to close a connection of iWARP, which ends in the error state. */
 static bool closes(const struct ibv_qp_attr *attr, int mask)
 {
     return mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_SQD &&
@@ -179,7 +179,7 @@ static int check_entries(struct ibv_context *context, uint32_t entries)
     return check_most(PROFILE_errno_cq_size, REASON_PROFILE_CQ_SIZE, "cqe", entries, imitate_limits(context)->max_cqe);
 }
 
-/* Of what softverbs makes of the number the program sees what the device would have made of it. */
+/* Shows the program the number of entries that the device would have made, not softverbs' own. */
 static void tell_entries(struct ibv_cq *cq, uint32_t entries)
 {
     if (cq && imitated->set[PROFILE_round_cqe])

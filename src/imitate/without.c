@@ -16,7 +16,7 @@ static int refuse_call(enum profile_call call)
     return refuse(imitated->without[call], REASON_PROFILE_CALL, "profile %s", imitated->name);
 }
 
-/* By how a call answers; those that can't fail are in no profile. */
+/* How each kind of call refuses; a call that can't fail is in no profile. */
 #define REFUSE_code(call, below) return refuse_call(call)
 #define REFUSE_minus(call, below) return refused_minus(refuse_call(call))
 #define REFUSE_negative(call, below) return -refuse_call(call)

@@ -14,7 +14,7 @@
 
 static struct calls_layer layer;
 
-/* Does the actions that come before the call. Under no lock except that of a program's batch; errno stays. */
+/* Does the actions before the call. The caller holds no lock but a program's batch; errno stays. */
 static struct script_verdict meet_call(const struct script_event *event)
 {
     struct script_event about = *event;
@@ -169,7 +169,7 @@ static struct ibv_device **list_devices(int *count)
     return list;
 }
 
-/* An event of the device comes when it is open: before, no context could get it. */
+/* Raises an event of the device after it was opened: before, no context could get it. */
 static struct ibv_context *open_device(struct ibv_device *device)
 {
     struct script_event event = {.call = SCRIPT_ibv_open_device, .subject = CALLS_SUBJECT(device)};
@@ -220,7 +220,7 @@ static struct script_verdict meet_work(enum script_call call, enum script_call h
     return meet_event(event);
 }
 
-/* In place of the program's, which may be constant. */
+/* Posts a copy, as the program's request may be constant. */
 static int post_scripted_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, const struct script_verdict *verdict)
 {
     struct ibv_send_wr copy = *wr, *bad;
@@ -260,7 +260,7 @@ SCRIPTED_RECEIVE(srq_recv, struct ibv_srq)
                 return error;                                                                                          \
             }                                                                                                          \
             begin = each->next;                                                                                        \
-            good = UINT32_MAX; /* 0 behind this one */                                                                 \
+            good = UINT32_MAX; /* 0 after this one */                                                                  \
         }                                                                                                              \
         return begin || !wr ? calls_get(&layer.below, ibv_post_##name)(on, begin, bad) : 0;                            \
     }
@@ -271,7 +271,7 @@ LIST_OF(srq_recv, receive, struct ibv_srq, struct ibv_recv_wr, -1)
 
 /* --- builders */
 
-/* Those that begin a work request, and what it is. */
+/* The builders that begin a work request, and its opcode. */
 #define BEGUN(begin)                                                                                                   \
     begin(wr_send, IBV_WR_SEND) begin(wr_send_imm, IBV_WR_SEND_WITH_IMM) begin(wr_send_inv, IBV_WR_SEND_WITH_INV)      \
         begin(wr_send_tso, IBV_WR_TSO) begin(wr_local_inv, IBV_WR_LOCAL_INV) begin(wr_bind_mw, IBV_WR_BIND_MW)         \
@@ -296,7 +296,7 @@ static int opcode_of_builder(enum script_call call)
     return -1;
 }
 
-/* Behind the builder itself. */
+/* Call it after the builder. */
 static void build_work(enum script_call call, struct ibv_qp_ex *qp)
 {
     int opcode = opcode_of_builder(call);

@@ -17,7 +17,7 @@ static bool is_of(const struct calls_subject *subject, const char *kind)
     return subject->kind && !strcmp(subject->kind, kind);
 }
 
-/* All structs of objects but that of a flow begin with a pointer to their context. */
+/* All structs of objects but the flow's begin with a pointer to their context. */
 static struct ibv_context *ibv_context_of(const struct calls_subject *subject)
 {
     if (is_of(subject, "context"))

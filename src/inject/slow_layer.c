@@ -46,7 +46,7 @@ static void take_long(nanos most)
     wait_for(adverse_delay(&dice, ADVERSE_SLOW_CALLS, most));
 }
 
-/* Of this thread, by its number among those that made calls. */
+/* The dice of this thread, by its number among the threads that made calls. */
 static struct adverse_source *dice_of_thread(void)
 {
     static _Thread_local struct adverse_source dice __attribute__((tls_model("initial-exec")));
@@ -171,7 +171,7 @@ static const struct calls around = {
 #include "calls/each.def"
 };
 
-/* Without a schedule, those alone that take long. */
+/* Takes the layer's functions away from all calls but slow ones. */
 static void want_slow_ones(struct calls *calls)
 {
 #define CALL(type, name, title, parameters, arguments)                                                                 \

@@ -1,4 +1,4 @@
-/* Of the library that programs load alone: the command and the tests, which have all else of it inside, obey no script.
+/* Only in the library that programs load: the command and the tests, which have all else of it inside, obey no script.
  */
 #include <errno.h>
 
@@ -7,7 +7,7 @@
 #include "script/meet.h"
 #include "script/script.h"
 
-/* Behind the calls that lie at the bottom (abi/bottom.c), before all else; errno is as it was, as in check/start.c. */
+/* Runs after abi/bottom.c has set the bottom of calls, before all else; leaves errno, as check/start.c does. */
 __attribute__((constructor(102))) static void start(void)
 {
     int before = errno;
