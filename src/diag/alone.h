@@ -1,5 +1,5 @@
-/* One thread of a process at a time, without a lock: lines of the log come from everywhere, also under every lock and
- * out of signal handlers, so no thread waits there for another. */
+/* Lets in one thread of a process at a time, without a lock: lines of the log are written everywhere, also under every
+ * lock and in signal handlers, so no thread waits for another there. */
 #ifndef DIAG_ALONE_H
 #define DIAG_ALONE_H
 
@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The process whose thread is within; 0: none. A child of a fork may find its parent's number, which means nothing. */
+/* The process whose thread is within; 0: no thread. In a fork's child it may be the parent's number, which is ignored.
+ */
 typedef _Atomic pid_t alone;
 
 /* `pid` is the caller's process. False: another thread has been within for long. */
@@ -20,7 +21,7 @@ static inline bool alone_enter(alone *who, pid_t pid)
         if (atomic_compare_exchange_strong(who, &found, pid))
             return true;
         if (found != pid && atomic_compare_exchange_strong(who, &found, pid))
-            return true; /* of a thread that the fork left behind */
+            return true; /* the thread that was within is the parent's */
     }
     return false;
 }

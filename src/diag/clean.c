@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The character at the text, of one to four bytes; 0: none that is well formed. */
+/* Reads the character at the text, of one to four bytes; 0: it is not well formed. */
 static uint32_t read_character(const unsigned char *text, int *length)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

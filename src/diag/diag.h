@@ -1,6 +1,6 @@
-/* Why something failed: every error completion, refused call and dropped packet has one numbered reason, listed in
- * diag.def. The number travels in ibv_wc.vendor_err, in logs, in `softverbs show` and in `softverbs explain NUMBER`.
- * Numbers never change their meaning once released. */
+/* Why something failed: every error completion, refused call and dropped packet has a numbered reason of diag.def. The
+ * number is in ibv_wc.vendor_err, in logs, in `softverbs show` and in `softverbs explain NUMBER`. Numbers never change
+ * their meaning once released. */
 #ifndef DIAG_DIAG_H
 #define DIAG_DIAG_H
 
@@ -13,10 +13,10 @@ enum reason {
 #undef REASON
 };
 
-/* The English sentence of a reason; "unknown reason" for a number that diag.def lacks. Never NULL. */
+/* The English sentence of a reason; "unknown reason" for a number that is not in diag.def. Never NULL. */
 const char *reason_sentence(unsigned number);
 
-/* The name of a reason as diag.def spells it, or NULL when there is no such number. */
+/* The name of a reason as diag.def spells it; NULL: there is no such number. */
 const char *reason_name(unsigned number);
 
 /* Calls `visit` for every reason in the order of diag.def. */

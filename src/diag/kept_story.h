@@ -1,8 +1,8 @@
-/* The stories of queue pairs that failed, in a file of the directory where processes meet, beside the last lines of the
- * log (last_lines.h): `softverbs why --last --qp` explains by it what happened in a process that has ended. A line of
- * JSON for each (docs/reference/json.md). The file has its owner's mode, 0600, and gives way as files of last lines do.
- * Where the user named a file (SOFTVERBS_STORY), the same lines are appended to that. Thread-safe; a story that can't
- * be written is not kept. */
+/* The stories of queue pairs that failed, in a file of the host's directory beside the last lines of the log
+ * (last_lines.h): `softverbs why --last --qp` explains by it what happened in a process that has ended. Each story is a
+ * line of JSON (docs/reference/json.md). The file has mode 0600, and is removed as files of last lines are. The same
+ * lines are appended to the file that the user named (SOFTVERBS_STORY), if any. Thread-safe; a story that can't be
+ * written is not kept. */
 #ifndef DIAG_KEPT_STORY_H
 #define DIAG_KEPT_STORY_H
 
@@ -10,27 +10,26 @@
 #include <stddef.h>
 
 enum {
-    KEPT_STORIES = 8,               /* of a process: the first */
-    KEPT_STORY_BYTES = 1 << 15,     /* of one at most */
-    KEPT_STORY_FILE_BYTES = 1 << 19 /* each line and its later twin; a reader need not take more */
+    KEPT_STORIES = 8,               /* the first of a process are kept */
+    KEPT_STORY_BYTES = 1 << 15,     /* the most of a story */
+    KEPT_STORY_FILE_BYTES = 1 << 19 /* each story and its renewal; a reader need not read more */
 };
 
-#define KEPT_STORY_SUFFIX ".story" /* of the names: last-PID-SLOT.story */
+#define KEPT_STORY_SUFFIX ".story" /* the end of the file's name, last-PID-SLOT.story */
 
-/* From now on stories stand in this directory; `slot` as with last_lines_keep. Makes no file before there is one. */
+/* Keeps further stories in this directory; `slot` as with last_lines_keep. The first story makes the file. */
 void kept_story_place(const char *directory, unsigned slot);
 
-/* Returns true if one more is kept. False where the user said SOFTVERBS_LOG=none and named no file. `harmless`: it may
- * be of no interest, and leaves room for others. */
+/* Returns true if one more story would be kept. False where the user said SOFTVERBS_LOG=none and named no file.
+ * `harmless`: the story may be of no interest, and is kept only among the first half. */
 bool kept_story_may(bool harmless);
 
 typedef void kept_story_adder(const char *line, size_t size);
 
-/* Adds a line, with its end. */
+/* Adds a story: a line, with its end. */
 kept_story_adder kept_story_add;
 
-/* Adds the line of a queue pair that has one already, for what happened since; once for each. A reader takes the later.
- */
+/* Adds the newer story of a queue pair that has one already; once for each. A reader takes the later one. */
 kept_story_adder kept_story_renew;
 
 #endif

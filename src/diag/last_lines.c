@@ -172,8 +172,8 @@ static bool write_all(const struct output *file)
     return fine;
 }
 
-/* The file is open for this call only, as programs look for descriptors that they have lost. Others take the oldest
- * files away, also those of processes that live: then it is made again. */
+/* Opens the file for this call only, as programs search for leaked descriptors. Other processes may remove the oldest
+ * files, also a living process's: then the file is made again. */
 static bool keep_place(unsigned place)
 {
     char path[sizeof last.directory + 64];

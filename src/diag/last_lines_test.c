@@ -56,7 +56,7 @@ static unsigned descriptors(void)
     return count;
 }
 
-/* UCX's gtest fails where a descriptor is open behind a test that was not open before it. */
+/* UCX's gtest fails if a descriptor is open after a test that was not open before it. */
 static void no_descriptor_stays_open(void **state)
 {
     unsigned before = descriptors();
@@ -84,7 +84,7 @@ static void a_file_that_was_taken_away_is_made_again(void **state)
     remove_directory();
 }
 
-/* As a process of that user has left it in this slot. */
+/* Leaves a line as if a process of that user had kept it in this slot. */
 static void leave_line(unsigned slot, const char *text, uid_t user)
 {
     char name[80];
@@ -103,7 +103,7 @@ static int read_own_alone(void *context)
     return last_lines_find(directory, *process, 6, "of another", &found) ? 2 : 0;
 }
 
-/* In a user namespace that shows both by one number. */
+/* The user namespace shows both users by one number. */
 static void nobody_reads_its_own_lines_and_no_others(void **state)
 {
     pid_t self = getpid();
@@ -124,7 +124,7 @@ static void nobody_reads_its_own_lines_and_no_others(void **state)
     assert_int_equal(status, 0);
 }
 
-/* Files that are older than they are kept; only those of the process's user are its to take away. */
+/* The files are too old; the process may remove only its user's. */
 static int sweep_own_alone(void *context)
 {
     last_lines_make_room(directory);

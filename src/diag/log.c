@@ -25,7 +25,7 @@ enum { LINE = LAST_LINES_TEXT };
 _Atomic int log_threshold;
 static enum log_level printed; /* up to this level; lines beyond are kept only (last_lines.h) */
 static struct output output = OUTPUT_STDERR;
-static bool silenced;      /* the user said none */
+static bool silenced;      /* SOFTVERBS_LOG=none */
 static bool terminal_only; /* stderr is looked at before each line: a program may turn it elsewhere */
 static bool for_github;
 
@@ -133,7 +133,7 @@ void log_settle(void)
     errno = saved;
 }
 
-/* After all other destructors of the library, which may write lines. */
+/* The last destructor of the library, as others may write lines. */
 __attribute__((destructor(101))) static void end_log(void)
 {
     if (log_room_waits())
@@ -160,7 +160,7 @@ void log_always(const char *format, ...)
     va_end(arguments);
 }
 
-/* Of a kind in a second. Where no level was asked for, or none is printed, there are fewer. */
+/* The most lines of a kind in a second: fewer where no level was asked for or nothing is printed. */
 static unsigned lines_most(void)
 {
     return terminal_only || printed == LOG_NONE ? LOG_LINES_ON_TERMINAL : LOG_LINES_A_SECOND;

@@ -7,7 +7,7 @@
 
 #include "diag/shared_file.h"
 
-/* In the text of a command % begins an escape. Line ends, which would end it, are in no line. */
+/* A % in the text of a command begins an escape. A line end would end the command, but no line has one. */
 size_t log_github_command(const char *line, char *to, size_t size)
 {
     static atomic_uint lines;
@@ -25,7 +25,7 @@ size_t log_github_command(const char *line, char *to, size_t size)
     return length;
 }
 
-/* As an entry of a list, in which nothing is Markdown or HTML. */
+/* Writes the line as an entry of a list, with Markdown and HTML escaped. */
 static size_t as_entry(const char *line, char *to, size_t size)
 {
     size_t length = (size_t)snprintf(to, size, "- ");
@@ -40,7 +40,7 @@ static size_t as_entry(const char *line, char *to, size_t size)
     return length;
 }
 
-/* The runner makes the file for each step and takes it away behind it. */
+/* The runner makes the file for each step and removes it afterwards. */
 void log_github_summary(const char *line)
 {
     static atomic_uint lines;

@@ -1,4 +1,4 @@
-/* Limits the number of lines of a kind: hosts on the network can cause any number. Thread-safe; several threads may
+/* A limit of lines of each kind: hosts on the network can cause any number of them. Thread-safe; several threads may
  * count a line too many or too few when a second begins. */
 #ifndef DIAG_LOG_QUOTA_H
 #define DIAG_LOG_QUOTA_H
@@ -7,19 +7,18 @@
 
 #include "diag/log.h"
 
-/* Kinds: reasons by their number, and behind them those of log_limited. */
+/* The kinds: reasons by their number, then the kinds of log_limited. */
 enum { LOG_QUOTA_REASONS = 1024, LOG_QUOTA_KINDS = LOG_QUOTA_REASONS + LOG_KINDS };
 
-/* Returns true if one more may be written in this second, of at most so many. Those that may not are counted. `name`:
- * of a kind that is no reason; it stays where it is. */
+/* Returns true if one more line may be written in this second, of at most `most`; else counts it as left out. `name` is
+ * for a kind that is not a reason; it stays where it is. */
 bool log_quota_admits(unsigned kind, const char *name, unsigned most);
 
-/* Returns true if there have been so many in this second. Then one more is counted as left out. Costs two loads where
- * not. */
+/* Returns true if `most` lines were written in this second, and counts one more as left out. Costs two loads if not. */
 bool log_quota_is_used_up(unsigned kind, unsigned most);
 
-/* Calls `tell` for each kind of which lines were left out in a second that has passed, or `now`: also in this one, and
- * begins to count anew. Costs a load where there are none. */
+/* Calls `tell` for each kind that left out lines in a past second (`now`: also in this one), and counts anew. Costs a
+ * load if no line was left out. */
 void log_quota_settle(bool now, void (*tell)(unsigned kind, const char *name, unsigned omitted));
 
 #endif

@@ -16,7 +16,7 @@ static alone within;
 static atomic_bool waits;
 static atomic_uint lost; /* lines, since a line said so */
 
-/* Lines, the first of which may have been written in part. */
+/* Kept lines; the first may have been written in part. */
 static struct {
     pid_t pid; /* whose lines these are; another one's are its parent's, which writes them itself */
     size_t used;
@@ -42,7 +42,7 @@ static bool enter(void)
     return true;
 }
 
-/* Whole lines that a pipe takes at once, so that those of other processes don't come between: one at least. */
+/* The length of whole lines that a pipe takes at once, so that no other process writes between them; one at least. */
 static size_t take_lines(const char *text, size_t length)
 {
     size_t most = length < PIPE_BUF ? length : PIPE_BUF;
@@ -76,7 +76,7 @@ static bool keep_text(const char *text, size_t length)
     return true;
 }
 
-/* True: nothing is lost, or it has been said. */
+/* Keeps a line that says how many were lost. False: it has no room. */
 static bool say_lost(void)
 {
     char line[160];

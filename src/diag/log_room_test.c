@@ -73,7 +73,7 @@ static void a_line_for_which_there_is_no_room_is_kept(void **state)
     assert_true(log_room_waits());
     drain();
     assert_string_equal(found, "");
-    write_line("three\n"); /* a later one overtakes none */
+    write_line("three\n"); /* a later line overtakes no kept one */
     assert_false(log_room_waits());
     drain();
     assert_string_equal(found, "one\ntwo\nthree\n");

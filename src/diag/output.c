@@ -81,7 +81,7 @@ static ssize_t write_opened_anew(int descriptor, const void *data, size_t length
     return written;
 }
 
-/* As it is set, or as if O_NONBLOCK were: that flag is shared with others who write to the same file. */
+/* Writes as if O_NONBLOCK were set: the flag itself is shared with other writers of the same file. */
 static ssize_t write_without_waiting(int descriptor, mode_t mode, const void *data, size_t length)
 {
     struct iovec all = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
@@ -126,7 +126,7 @@ static size_t write_all(int descriptor, const char *data, size_t length)
     return done;
 }
 
-/* It is raised for the thread that writes. One that had waited before, blocked by the program, is not ours to take. */
+/* Takes back the signal that was raised for this thread, unless it was pending before: the program had blocked it. */
 static void take_back(int number, const sigset_t *waited)
 {
     sigset_t ours;

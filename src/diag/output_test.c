@@ -67,7 +67,7 @@ static void a_pipe_without_a_reader_is_an_error_only(void **state)
     close(ends[1]);
 }
 
-/* Writes until there is no room for more. The descriptors block; a write that waits is ended by the alarm. */
+/* Writes until the reader is full. The descriptors block; the alarm ends a write that waits. */
 static void fill(const struct output *output)
 {
     static const char block[512];
@@ -127,7 +127,7 @@ static void no_reader_of_a_socket_is_waited_for(void **state)
     close(ends[1]);
 }
 
-/* As by Ctrl-S, and as one whose window is a program that reads no more. */
+/* The terminal is stopped by Ctrl-S; then its window is a program that no longer reads. */
 static void no_reader_of_a_terminal_is_waited_for(void **state)
 {
     char name[64];

@@ -6,14 +6,14 @@
 
 #include "diag/diag.h"
 
-/* The engines have one word for a message that finds no receive; on reliable services the sender comes again. */
+/* The reason of a dropped message that found no receive: on reliable services its sender sends it again. */
 static inline unsigned drops_named(unsigned reason, bool reliable)
 {
     return reason == REASON_PACKET_NO_RECEIVE && reliable ? REASON_RECEIVER_NOT_READY : reason;
 }
 
-/* A message does not arrive for this reason, and its sender does not learn it. Not what is dropped where all goes well:
- * packets that came twice, or behind one that was lost. */
+/* True: a message is lost for this reason, and its sender does not learn it. False for drops of correct traffic:
+ * packets that arrive twice, or after a lost one. */
 static inline bool drops_lose(unsigned reason)
 {
     static const unsigned short reasons[] = {REASON_PACKET_QP_STATE, REASON_PACKET_SERVICE,  REASON_PACKET_PKEY,

@@ -1,6 +1,6 @@
-/* The events of softverbs, and what queue pairs count of them. All that is counted, logged and explained stands once in
- * events.def. The functions of the objects (traffic_note of a queue pair) note that an event has happened; its line
- * defines the consequences. Counts are plain numbers under the queue pair's lock. */
+/* The events of softverbs, and the counts of queue pairs. Everything that is counted, logged and explained is in
+ * events.def, once. The functions of the objects (traffic_note of a queue pair) note that an event has happened; its
+ * line defines the consequences. Counts are plain numbers under the queue pair's lock. */
 #ifndef EVENTS_EVENTS_H
 #define EVENTS_EVENTS_H
 
@@ -19,7 +19,7 @@ enum event_sum {
     EVENT_SUM_NONE = EVENT_SUMS
 };
 
-/* As those of diag/log.h. */
+/* The levels of diag/log.h. */
 enum event_level { EVENT_LEVEL_NONE, EVENT_LEVEL_ERROR, EVENT_LEVEL_WARN, EVENT_LEVEL_INFO, EVENT_LEVEL_DEBUG };
 
 /* The kinds of SOFTVERBS_FAULT. */
@@ -35,7 +35,7 @@ enum event_object {
     EVENT_OBJECTS
 };
 
-/* The counts that peers make. */
+/* The counts that peers add to. */
 enum {
 #define BY_PEERS(name, ...) BY_PEERS_##name,
 #include "events/events.def"
@@ -47,7 +47,7 @@ enum event_field {
     EVENT_FIELDS
 };
 
-/* The event of such a fault. */
+/* The event of a kind of faults. */
 static inline enum event event_of_fault(enum fault_kind kind)
 {
     static const uint8_t events[] = {
@@ -72,7 +72,7 @@ static inline bool event_has_reason(enum event event)
     return event >= EVENTS_BEFORE_REASONS && event < EVENTS_BEFORE_REFUSALS;
 }
 
-/* Constants of a constant event. */
+/* Both are constants for a constant event. */
 static inline enum event_sum event_sum(enum event event)
 {
     static const uint8_t sums[] = {
@@ -103,7 +103,7 @@ static inline enum event_level event_level(enum event event)
     return levels[event];
 }
 
-/* The field that the story's record of it has besides `a` and `b`; EVENT_FIELD_LEFT: it has no record. */
+/* The third field of the event's record in a story, besides `a` and `b`; EVENT_FIELD_LEFT: the event has no record. */
 static inline enum event_field event_kept(enum event event)
 {
     static const uint8_t kept[] = {
@@ -119,16 +119,16 @@ static inline enum event_field event_kept(enum event event)
     return kept[event];
 }
 
-/* The probe of an event, and a line of the log, if its level is wanted: the object and its number, the meaning, the
- * name and the fields. */
+/* Fires the probe of an event, and writes a line of the log, if its level is wanted: the object and its number, the
+ * meaning, the name and the fields. */
 void event_log(uint32_t number, enum event, uint64_t a, uint64_t b);
 
-/* The same with this text in the place of the fields. */
+/* Does the same with this text in the place of the fields. */
 void event_say(uint32_t number, enum event, uint64_t a, uint64_t b, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* An event that is not counted, of the object with this number. Where the compiler knows it and it has no line in the
- * log, which the frequent ones have not, its probe stands in the caller. */
+/* Notes an event that is not counted, of the object with this number. If the compiler knows the event and it has no
+ * line in the log (frequent events have none), its probe is in the caller. */
 __attribute__((always_inline)) static inline void event_note(uint32_t number, enum event event, uint64_t a, uint64_t b)
 {
     if (event_level(event) != EVENT_LEVEL_NONE)
@@ -139,15 +139,15 @@ __attribute__((always_inline)) static inline void event_note(uint32_t number, en
         event_probe(number, event, a, b);
 }
 
-/* "INIT"; "?" for a number that is no state of a queue pair. */
+/* "INIT"; "?" if the number is not a state of a queue pair. */
 const char *event_state_word(unsigned state);
 
 /* --- counts */
 
 enum {
-    COUNTS_OPERATIONS = 32, /* of the queue pair's service: the lower five bits of an opcode */
+    COUNTS_OPERATIONS = 32, /* operations of the queue pair's service: the lower five bits of an opcode */
     /* The reasons of diag.def below 300 are counted: why packets are dropped, why our work ends in an error, why a
-     * peer's is refused. Place 0 is that of any other reason. */
+     * peer's is refused. Place 0 counts all other reasons. */
     COUNTED_REASONS = 300,
     COUNTS_REASONS = 1
 #define REASON(number, name, sentence) +((number) < COUNTED_REASONS)
@@ -157,18 +157,18 @@ enum {
 
 struct counts {
     uint64_t packets[EVENTS_OF_PACKETS][COUNTS_OPERATIONS];
-    uint64_t numbers[EVENTS_COUNTED]; /* by the event, from the first that is COUNTED on */
+    uint64_t numbers[EVENTS_COUNTED]; /* by event, from the first COUNTED one on */
     uint64_t sums[EVENT_SUMS];
-    uint32_t reasons[COUNTS_REASONS]; /* by counts_place; as short as a queue pair must be */
+    uint32_t reasons[COUNTS_REASONS]; /* by counts_place; short, to keep queue pairs small */
 };
 
-/* The same for a device, by whole opcodes: the sum over queue pairs that are no more. */
+/* The counts of a device, by whole opcodes: the sum over destroyed queue pairs. */
 struct counts_total {
     uint64_t packets[EVENTS_OF_PACKETS][256];
-    struct counts rest; /* of its packets only the first, for raw Ethernet frames */
+    struct counts rest; /* its `packets` are used only for raw Ethernet frames, the first operation */
 };
 
-/* The place of a reason in `reasons`, 0 for one that is not counted, and the reason of a place. */
+/* The place of a reason in `reasons`, 0 if it is not counted, and the reason of a place. */
 unsigned counts_place(unsigned reason);
 unsigned counts_reason(unsigned place);
 
@@ -178,7 +178,7 @@ static inline uint64_t counts_number(const struct counts *counts, enum event eve
     return counts->numbers[event - EVENTS_OF_PACKETS];
 }
 
-/* So many events at once, which have `sum` in their field `b` together. */
+/* Counts `times` events at once; `sum` is the sum of their fields `b`. */
 static inline void counts_add(struct counts *counts, enum event event, uint64_t times, uint64_t sum)
 {
     counts->numbers[event - EVENTS_OF_PACKETS] += times;
@@ -186,7 +186,7 @@ static inline void counts_add(struct counts *counts, enum event event, uint64_t 
         counts->sums[event_sum(event)] += sum;
 }
 
-/* By the event's line. The event is a constant, so that this becomes an addition or two. */
+/* Counts as the event's line says. The event is a constant, so that this becomes an addition or two. */
 __attribute__((always_inline)) static inline void counts_note(struct counts *counts, enum event event, uint64_t a,
                                                               uint64_t b)
 {
@@ -200,7 +200,7 @@ __attribute__((always_inline)) static inline void counts_note(struct counts *cou
         counts->sums[event_sum(event)] += b;
 }
 
-/* Adds all but the packets by operation. */
+/* Adds all counts but the packets by operation. */
 void counts_sum(struct counts *to, const struct counts *from);
 
 #endif

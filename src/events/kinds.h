@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Those that are counted by operation, those that have a number of their own, those that are counted by reason, those
- * of calls that are refused or disturbed, those of the connection manager, and those that are not counted. */
+/* First the events that are counted by operation, then those with their own number, those counted by reason, refused
+ * calls, disturbed calls, the connection manager's, and those that are not counted. */
 enum event {
 #define PACKETS(name, ...) EVENT_##name,
 #include "events/events.def"

@@ -11,31 +11,31 @@ enum { LAST_EVENTS = 16 };
 
 struct last_events {
     struct story_record records[LAST_EVENTS];
-    uint32_t at; /* as that of a story */
+    uint32_t at; /* bytes that were ever written */
 };
 
-/* One more, with the field `more` that event_kept names. The first makes the memory, which free(3) gives back; without
- * memory there are none. */
+/* Notes an event, with the field `more` that event_kept names. The first event allocates the memory, which its owner
+ * frees by free(3); without memory nothing is noted. */
 void last_events_note(struct last_events **, enum event, uint32_t more, uint64_t a, uint64_t b);
 
-/* The newest one is of this event with this `a`: it happened once more, now; its field `more` counts. */
+/* True: the newest event is this one with this `a`; it now has the present time, and its field `more` is one higher. */
 bool last_events_again(struct last_events *, enum event, uint64_t a);
 
-/* Writes a list of JSON, the oldest first; NULL: an empty one. `epoch`: the number to add to a time for nanoseconds
- * since 1970. */
+/* Writes a list of JSON, the oldest event first; an empty one for NULL. `epoch`: the number to add to a time for
+ * nanoseconds since 1970. */
 void last_events_report(FILE *, const struct last_events *, int64_t epoch);
 
-/* The same as a value of facts (facts/facts.h): `told` is a struct last_events_told. */
+/* Writes the same as a value of facts (facts/facts.h); `told` is a struct last_events_told. */
 struct last_events_told {
     const struct last_events *last;
     int64_t epoch;
 };
 void last_events_write(FILE *, const void *told);
 
-/* The same of any ring of `count` records. */
+/* Writes the same of any ring of `count` records. */
 void last_events_report_ring(FILE *, const struct story_record *, uint32_t count, uint32_t at, int64_t epoch);
 
-/* Writes the counts (struct counts) that are one number, each under its key as a member of JSON. */
+/* Writes each count of a struct counts that is a single number, under its key as a member of JSON. */
 void last_events_write_counts(FILE *, const void *counts);
 
 #endif

@@ -14,37 +14,37 @@ struct event_line {
 
 extern const struct event_line event_lines[EVENT_KINDS];
 
-/* "psn"; the key of a story's record, too. */
+/* The word of a field, such as "psn"; also its key in a story's record. */
 const char *event_field_word(enum event_field);
 
 /* Returns true if the value is a pointer to a word that lives as long as the process. */
 bool event_field_is_word(enum event_field);
 
-/* Returns true if it is a number with a sign, as a status of librdmacm. */
+/* Returns true if the value is a number with a sign, as a status of librdmacm. */
 bool event_field_is_signed(enum event_field);
 
 /* How a counter is reported. */
 enum event_counter_form {
     COUNTER_PACKETS,        /* by operation */
-    COUNTER_NUMBER,         /* or a part of several */
-    COUNTER_FAULT,          /* likewise, of SOFTVERBS_FAULT */
-    COUNTER_SUM,            /* of a field */
-    COUNTER_PACKET_REASONS, /* by number */
-    COUNTER_REASONS,        /* by name */
+    COUNTER_NUMBER,         /* a number, or a part of an object of numbers */
+    COUNTER_FAULT,          /* likewise, for a kind of SOFTVERBS_FAULT */
+    COUNTER_SUM,            /* the sum of a field */
+    COUNTER_PACKET_REASONS, /* packets dropped, by the reason's number */
+    COUNTER_REASONS,        /* by the reason's name */
     COUNTER_BY_PEERS,
 };
 
-/* All that is counted, in the order of the list. */
+/* A counter; all are in the order of the list. */
 struct event_counter {
     const char *key, *part, *column, *rdma, *meaning;
     enum event_counter_form form;
-    unsigned index; /* enum event, enum event_sum, or of those that peers count */
+    unsigned index; /* enum event, enum event_sum, or BY_PEERS_ */
 };
 
 extern const struct event_counter event_counters[];
 extern const unsigned event_counters_count;
 
-/* Returns true if a new key begins there. Those of one key stand together. */
+/* Returns true if this counter is the first of its key. Counters of a key follow each other. */
 bool event_counter_begins(unsigned at);
 
 #endif

@@ -1,6 +1,6 @@
-/* USDT probes: each event of events.def is one, by its name, of the provider "softverbs", for bpftrace, perf and gdb. A
- * probe is a nop and a note (.note.stapsdt) that says where its three arguments are: the number of the object, and the
- * fields `a` and `b`. Without <sys/sdt.h> (Debian: systemtap-sdt-dev) there are none. */
+/* USDT probes: each event of events.def is a probe of its name, of the provider "softverbs", for bpftrace, perf and
+ * gdb. A probe is a nop and a note (.note.stapsdt) that says where its three arguments are: the number of the object,
+ * and the fields `a` and `b`. Without <sys/sdt.h> (Debian: systemtap-sdt-dev) there are no probes. */
 #ifndef EVENTS_PROBE_H
 #define EVENTS_PROBE_H
 
@@ -10,8 +10,8 @@
 #define HAS_PROBES 1
 #include <sys/sdt.h>
 
-/* Where it stands. The arguments should be at hand: a value that is only computed for this costs instructions. The
- * event is a constant, so that one probe remains. */
+/* A probe at this place. The arguments should be at hand: a value that is only computed for this costs instructions.
+ * The event is a constant, so that one probe remains. */
 __attribute__((always_inline)) static inline void event_probe_here(uint32_t number, enum event event, uint64_t a,
                                                                    uint64_t b)
 {
@@ -34,7 +34,7 @@ __attribute__((always_inline)) static inline void event_probe_here(uint32_t numb
     }
 }
 
-/* The same as a call, for an event that the compiler does not know, or one that is seldom. */
+/* The same as a function call, for an event that the compiler does not know, or a rare one. */
 void event_probe(uint32_t number, enum event, uint64_t a, uint64_t b);
 #else
 static inline void event_probe_here(uint32_t number, enum event event, uint64_t a, uint64_t b)

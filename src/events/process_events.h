@@ -1,5 +1,5 @@
 /* The last events of the process: calls that were refused or that a script disturbed, asynchronous events, changes of
- * devices, peers that ended. Any thread, under any lock or none. */
+ * devices, peers that ended. Any thread, under any lock or without one. */
 #ifndef EVENTS_PROCESS_EVENTS_H
 #define EVENTS_PROCESS_EVENTS_H
 
@@ -8,10 +8,10 @@
 /* Keeps the event. The words in its fields live as long as the process. */
 void process_events_note(enum event, uint32_t more, uint64_t a, uint64_t b);
 
-/* All that are kept now. */
+/* Returns a copy of the kept events. */
 struct last_events process_events_copy(void);
 
-/* They were the parent's of this process. */
+/* Drops all events, which were the parent's. */
 void process_events_forget(void);
 
 #endif

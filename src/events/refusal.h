@@ -5,8 +5,8 @@
  *
  * writes "ibv_query_port: port is 2: The device has one port, number 1. (reason 321)". The wrappers of the interface
  * (abi/around.h) name the call; a function of the data path, which has no wrapper, names it by refuse_in.
- * tools/build/refusals.py ensures that src/verbs and src/abi answer errnos by these functions. All are thread-safe,
- * need no lock and may be called under any. */
+ * tools/build/refusals.py ensures that src/verbs and src/abi return errnos by these functions. All are thread-safe,
+ * need no lock and may be called under any lock. */
 #ifndef EVENTS_REFUSAL_H
 #define EVENTS_REFUSAL_H
 
@@ -15,17 +15,17 @@
 #include "diag/diag.h"
 
 struct refusal {
-    const char *call; /* the call of the interface that this thread is in; NULL: none that has a wrapper */
-    bool told;        /* its line was written, or it needs none */
-    bool usual;       /* its refusals count as those of refuse_offer */
+    const char *call; /* the call of the interface that this thread is in; NULL: none with a wrapper */
+    bool told;        /* its line was written, or it needs no line */
+    bool usual;       /* its refusals count as by refuse_offer */
 };
 
 extern _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
 
-/* The name of the call that this thread is in, "a call" where that has no wrapper. */
+/* The name of the call that this thread is in; "a call" if that has no wrapper. */
 const char *refusal_call(void);
 
-/* Returns the call that the thread was in before, which refusal_end takes back. `call` lives as long as the program. */
+/* Enters a call; returns the call that the thread was in, for refusal_end. `call` lives as long as the program. */
 static inline struct refusal refusal_begin(const char *call)
 {
     struct refusal before = refusal_now;
@@ -33,50 +33,50 @@ static inline struct refusal refusal_begin(const char *call)
     return before;
 }
 
-/* `error` is 0 for a call that succeeded. A failure for which no line was written is one of the C library or the
- * kernel, which have no reason of ours: it gets a line here. errno stays what it is. */
+/* Leaves the call; `error` is 0 if it succeeded. A failure without a line is the C library's or the kernel's, which
+ * have no reason of ours: it gets a line here. errno stays. */
 void refusal_end(const struct refusal *before, int error);
 
 #define REFUSES(text, values) __attribute__((__cold__, noinline, format(printf, text, values)))
 
-/* Writes "CALL: TEXT: SENTENCE (reason N)" and returns `error`. errno stays what it is. */
+/* Writes "CALL: TEXT: SENTENCE (reason N)" and returns `error`. errno stays. */
 int refuse(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* The same without the sentence, for a text that says more than it would. */
+/* Does the same without the sentence, for a text that says more than the sentence. */
 int refuse_because(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* The same as refuse at the level info, counted apart: programs make the call to learn whether they can have something.
- */
+/* Does the same as refuse at the level info, counted apart: programs make the call to learn whether they can have
+ * something. */
 int refuse_offer(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* The same as refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than that
- * of refusal_now. */
+/* Do the same as refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than
+ * refusal_now's. */
 int refuse_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 int refuse_in_because(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 
-/* Sets errno and returns NULL, or -1: for functions that answer so. refused_null(refuse(EINVAL, ...)). */
+/* Set errno and return NULL, or -1, for functions that fail so: refused_null(refuse(EINVAL, ...)). */
 void *refused_null(int error);
 int refused_minus(int error);
 
-/* `error`, whose line the function that found it has written. */
+/* Returns `error`, whose line the function that found it has written. */
 static inline int refused(int error)
 {
     return error;
 }
 
-/* Other code that logs why this call fails marks that by this, as scripts of faults do. */
+/* Marks that other code has logged why this call fails, as scripts of faults do. */
 static inline void refusal_told(void)
 {
     refusal_now.told = true;
 }
 
-/* Refusals of this call count as those of refuse_offer: programs make it without knowing whether they may. */
+/* Makes refusals of this call count as by refuse_offer: programs make it without knowing whether they may. */
 static inline void refusal_usual(void)
 {
     refusal_now.usual = true;
 }
 
-/* `error`, which is an answer that programs look for, and no refusal: it needs no line. */
+/* Returns `error`, which is an answer that programs look for and not a refusal: it needs no line. */
 static inline int not_refused(int error)
 {
     refusal_now.told = true;

@@ -2,9 +2,8 @@
  * --qp`.
  *
  * It is memory of this process alone (malloc), never memory that peers map, as it has keys and addresses. All of it is
- * under the queue pair's lock, readers included: they are the helper thread of this process, which copies it as text
- * for a tool of its user (verbs/ask/qp_story_report.h), so there is no record that is half written, and nothing to
- * repeat. */
+ * under the queue pair's lock, also for readers: this process's helper thread copies it as text for a tool of its user
+ * (verbs/ask/qp_story_report.h), so no record is half written, and no read is repeated. */
 #ifndef EVENTS_STORY_H
 #define EVENTS_STORY_H
 
@@ -26,17 +25,17 @@ struct story_record {
 
 _Static_assert(sizeof(struct story_record) == 32, "half of a line of the cache");
 
-/* The memory that was refused last: which was asked for, and what there is. */
+/* The memory that was refused last: the memory asked for, and the region or window of the key. */
 struct story_memory {
     uint64_t address, base, size;
     uint32_t key, length, access, has;
-    bool refused, known; /* one was; its key is a region's, which the second halves are of */
-    bool window;         /* that is a memory window */
+    bool refused, known; /* memory was refused; the key exists, with base, size and has */
+    bool window;         /* the key is a memory window's */
 };
 
 /* The subject of the first failure. */
 enum story_subject {
-    STORY_NOTHING, /* the queue pair itself, as by an overrun completion queue */
+    STORY_NOTHING, /* the queue pair itself, for example an overrun of its completion queue */
     STORY_SEND,    /* a work request of the send queue */
     STORY_RECEIVE, /* a receive, whose message broke no rule */
     STORY_PACKET,  /* a peer's request */
@@ -44,40 +43,40 @@ enum story_subject {
 
 struct story_error {
     nanos time, posted;     /* when it happened; when the work was posted, to a millisecond */
-    uint64_t id, address;   /* of the work request or receive; the remote address */
-    uint32_t length, limit; /* bytes; of a receive the room that it has, of a packet a number that its reason is about,
-                             * of the queue pair itself the process that failed it, if that is another */
+    uint64_t id, address;   /* the work request's or receive's; the remote address */
+    uint32_t length, limit; /* bytes; a receive's room, a number that a packet's reason is about, or another process
+                             * that failed the queue pair */
     uint32_t psn, key;
     uint32_t flushed_sends, flushed_receives;
-    uint64_t receive_id;    /* of a packet's receive */
-    uint16_t reason;        /* 0: no error, as yet */
+    uint64_t receive_id;    /* the packet's receive */
+    uint16_t reason;        /* 0: no error yet */
     uint8_t subject;        /* enum story_subject */
-    uint8_t status;         /* of the work's completion */
-    uint8_t receive_status; /* of a packet's receive; 0: none ended */
-    uint8_t opcode;         /* enum ibv_wr_opcode of a send, the packet's of a packet */
+    uint8_t status;         /* the work's completion */
+    uint8_t receive_status; /* the packet's receive; 0: no receive ended */
+    uint8_t opcode;         /* a send's enum ibv_wr_opcode, or a packet's opcode */
     struct story_memory memory;
 };
 
-/* The last receive that was too short for a message of a service that drops it: the receive stays for the next one. */
+/* The last receive that was too short for a message that the service then drops: the receive stays for the next one. */
 struct story_short {
     uint64_t id;
-    uint32_t room, bytes; /* of the receive; of the message */
-    bool known;           /* there was one */
+    uint32_t room, bytes; /* the receive's; the message's */
+    bool known;           /* there was such a receive */
 };
 
 struct story {
     struct story_record records[STORY_RECORDS];
-    bool kept;             /* in a file, for when the process has ended */
-    bool kept_waiting;     /* then as that of one that had no error, and waited */
-    uint32_t kept_flushed; /* work that had been flushed then */
+    bool kept;             /* the story is in a file, for when the process has ended */
+    bool kept_waiting;     /* it was kept as a queue pair's that had no error, and waited */
+    uint32_t kept_flushed; /* the work that had been flushed when it was kept */
     struct story_memory memory;
     struct story_error error;
     struct story_short too_short;
 };
 
 /* The records since the last block of STORY_RECENT: among thousands of queue pairs each story is a separate page, whose
- * address costs half a microsecond to translate, so it is touched once for a block. Its owner counts the bytes of all
- * records that were ever written, among what each packet touches: a message touches one line of these then. */
+ * address costs half a microsecond to translate, so it is touched once for a block. The owner counts the bytes of all
+ * records that were ever written, in a line that each packet touches: a message then touches one line of these. */
 struct story_recent {
     struct story_record records[STORY_RECENT];
 };
@@ -85,8 +84,8 @@ struct story_recent {
 _Static_assert(sizeof(struct story) + sizeof(struct story_recent) <= 2560, "what a queue pair may take more");
 _Static_assert(STORY_RECORDS % STORY_RECENT == 0, "a block lies in one piece");
 
-/* Copies the block of the last record, whole or not, into the story, whose records are then all that there are. Before
- * they are read. `at`: bytes that were ever written. */
+/* Copies the block of the last record, whole or not, into the story, which then has all records. Call it before they
+ * are read. `at`: bytes that were ever written. */
 static inline void story_settle(struct story *story, const struct story_recent *recent, uint32_t at)
 {
     if (!at)
@@ -99,15 +98,15 @@ static inline void story_settle(struct story *story, const struct story_recent *
         memcpy(to, recent->records, at - begin);
 }
 
-/* Where the `back`-th record before the next one is, once the story is settled; one without a time was never written.
- * `at`: bytes that were ever written. */
+/* The `back`-th record before the next one, once the story is settled; a record without a time was never written. `at`:
+ * bytes that were ever written. */
 static inline const struct story_record *story_record(const struct story *story, uint32_t at, unsigned back)
 {
     return &story->records[(at / sizeof(struct story_record) - back) % STORY_RECORDS];
 }
 
-/* The only one that writes records: into a ring of so many bytes, a power of two, whose bytes are counted at `written`.
- */
+/* Writes a record (no other function does) into a ring of `bytes`, a power of two; `*written` counts all bytes ever
+ * written. */
 __attribute__((always_inline)) static inline void story_put(struct story_record *ring, uint32_t bytes,
                                                             uint32_t *written, nanos now, enum event event,
                                                             uint32_t more, uint64_t a, uint64_t b)
@@ -122,7 +121,7 @@ __attribute__((always_inline)) static inline void story_put(struct story_record 
     record->b = b;
 }
 
-/* True: a block is full, and is to be settled before the next record. */
+/* Writes a record. True: the block is full; settle it before the next record. */
 __attribute__((always_inline)) static inline bool story_write(struct story_recent *recent, uint32_t *at, nanos now,
                                                               enum event event, uint32_t more, uint64_t a, uint64_t b)
 {
