@@ -14,7 +14,7 @@ bool text_digits(const char *text, uint64_t *number, const char **rest);
 /* The whole text is a decimal number from `least` to `most`. `number` changes only then. */
 bool text_number(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
-/* The same, and 0x begins a hexadecimal number. */
+/* The whole text is such a number; 0x begins a hexadecimal one. */
 bool text_number_or_hex(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
 /* "7", or "1-20": the numbers at the beginning, `rest` after them. False, too, if the last is below the first. */
@@ -23,8 +23,7 @@ bool text_range(const char *text, uint64_t *first, uint64_t *last, const char **
 /* A decimal number at the beginning, with or without a fraction; `rest` is after it. */
 bool text_decimal(const char *text, double *number, const char **rest);
 
-/* What can follow a number, and what it multiplies it by. An empty name: nothing needs to follow. The list ends with
- * NULL. */
+/* A word that may follow a number, and its factor. An empty name: nothing needs to follow. The list ends with NULL. */
 struct text_unit {
     const char *name;
     double factor;

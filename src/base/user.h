@@ -1,6 +1,6 @@
-/* Who owns a file or a process. The kernel shows all users that have no number in a user namespace by the same number
- * (/proc/sys/kernel/overflowuid, 65534), which a user of that namespace may have as well (user_namespaces(7)). There
- * this number proves nothing, and the kernel is asked for something that it permits to the owner alone. Where the
+/* The owners of files and processes. The kernel shows all users that have no number in a user namespace by the same
+ * number (/proc/sys/kernel/overflowuid, 65534), which a user of that namespace may have as well (user_namespaces(7)).
+ * There this number proves nothing, and the kernel is asked for something that it permits to the owner alone. Where the
  * namespace maps all users, as the first one does, the number is exact.
  *
  * Thread-safe; errno stays as it was. */

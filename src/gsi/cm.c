@@ -79,7 +79,7 @@ static nanos linger(struct manager *manager)
     return meet_event((struct script_event){.call = SCRIPT_timewait}).delay;
 }
 
-/* As the kernel gives ports to sockets. */
+/* The range from which the kernel gives ports to sockets. */
 static struct ports_range read_range(void)
 {
     unsigned low = 0, high = 0;
@@ -207,7 +207,7 @@ static void open_ports(struct process *process)
     mutex_release(&process->control);
 }
 
-/* It lives as long as the process, which its users count. */
+/* The connection manager lives as long as the process, which counts its users. */
 int cm_join(struct cm **to, const struct process_parts *parts)
 {
     struct process *process = process_join(parts);
@@ -307,7 +307,7 @@ static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *req
     cm->early[cm->early_count++].until = clock_now() + listener_patience;
 }
 
-/* The session of the message goes with that process from now on. */
+/* From now on the session of the message leads to that process. */
 static void note_neighbor(struct cm *cm, const struct cm_message *message, struct peer *peer)
 {
     struct session *session = manager_find_local(&cm->manager, message->local_id);
@@ -417,7 +417,7 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
     cm_end(cm);
 }
 
-/* Of requests for IP services only: others have no listener that could come soon. */
+/* Only a request for an IP service waits: others have no listener that could appear soon. */
 bool cm_wait(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message)
 {
     struct cm *cm = atomic_load(&process->cm);
@@ -442,7 +442,7 @@ static void retry_waiting(struct cm *cm, nanos now)
             send_one(cm, &reply, true);
 }
 
-/* Under cm->lock. Returns true for a message of a connection, or a request for a program that listens here. */
+/* Returns true for a message of a connection, or a request. Under cm->lock. */
 static bool is_known(const struct cm *cm, const struct cm_message *message)
 {
     return !cm_is_reply(message->attribute) || !message->remote_id ||

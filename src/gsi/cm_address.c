@@ -66,7 +66,7 @@ static bool is_of_host(const struct cm_address *address)
     return bound;
 }
 
-/* The address that the host sends from on its way to there; 0 or errno: there is no way. */
+/* Finds the address from which the host sends to the destination. 0, or errno: there is no route. */
 static int find_source(const struct cm_address *destination, uint8_t gid[16])
 {
     union socket_address there, here;
@@ -151,8 +151,8 @@ static int find_port(const struct cm_address *address, struct cm_port *port)
     return is_of_host(address) ? serve_host(port) : EADDRNOTAVAIL;
 }
 
-/* With Linux, too, an identifier bound to it has no device yet; libfabric then offers the device's own addresses
- * instead. */
+/* An identifier that is bound to loopback beside networks has no device yet, as with Linux; libfabric then offers the
+ * device's own addresses instead. */
 static bool is_loopback_beside_networks(const struct cm_address *address, const struct cm_port *port)
 {
     unsigned count;
@@ -185,7 +185,7 @@ static void set_loopback(struct cm_address *address)
         memcpy(address->gid + 10, (uint8_t[]){0xff, 0xff, 127, 0, 0, 1}, 6);
 }
 
-/* From the source that was bound, from the port that was bound, or from the one that the host would send from. */
+/* Chooses the bound source, the bound port, or the address from which the host would send. */
 static int choose_source(const struct cm_port *bound, struct cm_address *source, const struct cm_address *destination,
                          struct cm_port *from)
 {
@@ -199,10 +199,10 @@ static int choose_source(const struct cm_port *bound, struct cm_address *source,
     return error ? error : find_port(source, from);
 }
 
-/* Within the host it is that of an ordinary route. */
+/* The hop limit of a route within the host, as an ordinary route has it. */
 enum { HOP_LIMIT = 64 };
 
-/* Beyond this host: over the device's interface, and to a neighbour there. */
+/* Finds the route beyond this host: over the device's interface, and to a neighbour there. */
 static int find_way_out(struct cm_route *route)
 {
     unsigned count;

@@ -8,7 +8,7 @@
 #include "events/refusal.h"
 #include "verbs/object/words.h"
 
-/* The device that is on the interface with this address; NULL: none is. */
+/* The device on the interface that has this address; NULL: no device. */
 static const struct device *find_interface(const union ibv_gid *gid)
 {
     static struct interface interface; /* too large for a stack; callers have the manager's lock */

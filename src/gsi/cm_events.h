@@ -1,5 +1,5 @@
-/* The events of the connection manager's messages: counted, and with a line in the log, as events/events.def defines.
- * All under cm->lock. */
+/* The events of the connection manager's messages: counted and logged as events/events.def defines. All functions are
+ * called under cm->lock. */
 #ifndef GSI_CM_EVENTS_H
 #define GSI_CM_EVENTS_H
 
@@ -22,14 +22,14 @@ struct cm_counts {
 void cm_note_sent(struct cm_counts *, const struct cm_message *);
 void cm_note_received(struct cm_counts *, const struct cm_message *);
 
-/* A message was of no use; `text`: of what it was, for the log. */
+/* Notes a message of no use; `text` describes it for the log. */
 void cm_note_dropped(struct cm_counts *, enum reason, const char *text);
 
-/* Something happened to an identifier, as struct manager_operations has it: one of its last events, which a tool asks
- * for; with what was no good news they are kept, for when the process has ended. */
+/* Notes one of an identifier's last events, which a tool asks for; the operation of struct manager_operations. After
+ * bad news the events are kept in a file, for when the process has ended. */
 void cm_note_identifier(const struct cm *, struct identifier *, enum event, uint64_t a, uint64_t b);
 
-/* The process ends: likewise, of those that still wait for their peers or their program. */
+/* Keeps, at the end of the process, the events of identifiers that still wait for their peers or their program. */
 void cm_note_end(struct cm *);
 
 /* Notes the faults of a message that is sent. */

@@ -1,4 +1,4 @@
-/* Why an event of the connection manager brings bad news, for `softverbs explain`. */
+/* Why an event of the connection manager is bad news, for `softverbs explain`. */
 #ifndef GSI_CM_REASON_H
 #define GSI_CM_REASON_H
 
@@ -6,10 +6,10 @@
 
 struct process;
 
-/* The reason of an event with this status; REASON_NONE: it is no bad news. */
+/* The reason of an event with this status; REASON_NONE: the event is not bad news. */
 enum reason cm_reason(enum cm_event_kind, int status);
 
-/* Logs the reason of an event that is no good news; says nothing of others. Thread-safe; under no lock. */
+/* Logs the reason of an event that is bad news, and nothing of others. Thread-safe; the caller holds no lock. */
 void cm_reason_log(const struct process *, const struct cm_event *);
 
 #endif

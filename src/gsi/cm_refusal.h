@@ -4,13 +4,13 @@
 
 #include "cm/identifier.h"
 
-/* As struct manager_operations has it. */
+/* The operation of struct manager_operations. */
 void cm_refusal_write(struct manager *, const struct manager_refusal *, const char *format, va_list);
 
-/* `error`, for which find_port had no port of that address. */
+/* Logs and returns `error`: find_port found no port of that address. */
 int cm_refusal_of_address(int error, const struct cm_address *);
 
-/* `error`, for which the host's table of ports had none for the identifier. */
+/* Logs and returns `error`: the host's table of ports had no port for the identifier. */
 int cm_refusal_of_port(int error, const struct identifier *);
 
 #endif

@@ -36,7 +36,7 @@ static const char *space_name(uint16_t space)
 
 typedef char place[PLACE_ROOM];
 
-/* As 10.0.0.1:7174 or [fd00::1]:7174; NULL: it has none. */
+/* Writes an address as 10.0.0.1:7174 or [fd00::1]:7174; NULL: there is no address. */
 static const char *describe_place(const struct cm_address *address, place to)
 {
     char text[INET6_ADDRSTRLEN];
@@ -140,7 +140,7 @@ static const char *fault_name(unsigned i)
     return event_lines[event_of_fault(i)].part;
 }
 
-/* Under the key of the event. */
+/* Writes the counts under the key of the event. */
 static void report_counts(FILE *out, enum event event, const uint64_t counts[], unsigned count,
                           const char *(*name)(unsigned))
 {

@@ -48,7 +48,7 @@ static struct peer *find_self(struct process *process, const struct dispatch_dat
     return node_find(process->node, datagram->message.local_id & ID_MASK);
 }
 
-/* As the receiver of a datagram sees it before the payload (RoCEv2 annex, A17.9.1). */
+/* Writes the GRH that the receiver of a datagram sees before the payload (RoCEv2 annex, A17.9.1). */
 static void write_grh(const struct cm_route *route, uint8_t grh[GRH_LENGTH])
 {
     memset(grh, 0, GRH_LENGTH);
@@ -67,14 +67,14 @@ static void write_grh(const struct cm_route *route, uint8_t grh[GRH_LENGTH])
     memcpy(grh + 24, route->gid, 16);
 }
 
-/* Under cm->lock. */
+/* The caller holds cm->lock. */
 static struct cm_counts *counts_of(struct process *process)
 {
     return &atomic_load(&process->cm)->counts;
 }
 
-/* They are too few to be kept until others overtake them, or for later: a message that would be delayed leaves at once.
- * Links inside the host would not notice flipped bits, so there the frame is lost. */
+/* Sends with the faults of the taps. Messages are too few to be reordered or delayed: such a message leaves at once.
+ * Links inside the host would not notice flipped bits, so there the frame is dropped. */
 static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame,
                         enum cm_attribute attribute)
 {

@@ -1,4 +1,4 @@
-/* Messages of the connection manager on their way out. */
+/* Sending messages of the connection manager. */
 #ifndef GSI_CM_SEND_H
 #define GSI_CM_SEND_H
 
@@ -7,40 +7,40 @@
 #include "wire/packet.h"
 
 enum cm_sent {
-    CM_SENT,    /* or dropped, as it leads nowhere */
-    CM_NO_ROOM, /* now; nothing has happened */
-    CM_UNSENT,  /* the kernel refused it: lost, as on a network */
-    CM_NOBODY,  /* a request of this host for a service that has no listener here; nothing has happened */
+    CM_SENT,    /* or dropped, as its route leads nowhere */
+    CM_NO_ROOM, /* no room now; nothing has happened */
+    CM_UNSENT,  /* the kernel refused it: it is lost, as on a network */
+    CM_NOBODY,  /* a request within this host whose service has no listener; nothing has happened */
 };
 
-/* A packet for queue pair 1, and what it consists of. */
+/* A packet for queue pair 1, with the memory that it points to. */
 struct cm_packet {
-    struct packet packet; /* points into the rest */
+    struct packet packet; /* points to the members below */
     struct iovec piece;
     uint8_t grh[40], bytes[MAD_BYTES];
 };
 
 void cm_make_packet(const struct dispatch_datagram *, struct cm_packet *);
 
-/* Back again; false: it is not the connection manager's, or is damaged. */
+/* Reads the message of a packet; false: it is not the connection manager's, or is damaged. */
 bool cm_read_packet(const struct packet *, struct cm_message *);
 
-/* The process of this host that the message is for, whose connections or port this is: the one that listens; of a reply
- * the owner of its communication ID. `gid`: where it is sent to. NULL: none. To be put back. */
+/* Returns the process of this host that the message is for: a request's listener at the address `gid` that it is sent
+ * to, a reply's owner of its communication ID. NULL: there is none. node_put gives it back. */
 struct peer *cm_find_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);
 
-/* The process of a request that has no listener (any more): it may be a repeat of one whose connection is there. To be
- * put back; NULL: none. */
+/* Returns the process that listened for the request before: the request may repeat one that has a connection. NULL:
+ * there is no such process. node_put gives it back. */
 struct peer *cm_find_former_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);
 
-/* Returns true if it is the REJ of a requester that gives up an unanswered request, and so has no communication ID of
- * the other side. */
+/* Returns true for the REJ of a requester that gives up an unanswered request, and so has no communication ID of the
+ * other side. */
 bool cm_is_farewell(const struct cm_message *);
 
-/* Counts the message when it leaves, and what happens to it. *to: the process of this host that it went to, to be put
- * back; NULL: none. `partner`: the one that has taken a message of this session before, NULL if none has, for
- * cm_is_farewell. `insist`: a request without a listener goes to the process that listened last, or to this one, which
- * rejects it. */
+/* Sends the message and counts it and its faults. *to: the process of this host that it was sent to, given back by
+ * node_put; NULL: no process. `partner`: the process that took an earlier message of this session, or NULL, for
+ * cm_is_farewell. `insist`: if a request has no listener, sends it to the process that listened last, or to this one,
+ * which rejects it. */
 enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, struct peer *partner, bool insist,
                      struct peer **to);
 

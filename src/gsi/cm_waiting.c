@@ -16,7 +16,7 @@ bool cm_waiting_add(struct cm_waiting *waiting, const struct dispatch_datagram *
     return true;
 }
 
-/* As it came. */
+/* Passes the request on as it arrived. */
 static void forward_waiting(const struct cm_waiting_request *request, struct peer *peer)
 {
     struct dispatch_datagram came = request->datagram;

@@ -1,8 +1,8 @@
-/* Requests from other hosts without a listener yet.
+/* Requests from other hosts that have no listener yet.
  *
- * Programs agree over a first connection to make a second one (perftest does), and then the one that connects may be
- * faster than the one that listens. So a request waits for its listener for a moment before it is rejected. There is
- * room for some; requests in excess are rejected at once. */
+ * Programs agree over a first connection to make a second one (perftest does), and then the program that connects may
+ * be faster than the one that listens. So a request waits for its listener for a moment before it is rejected. There is
+ * room for CM_WAITING_MAX; further requests are rejected at once. */
 #ifndef GSI_CM_WAITING_H
 #define GSI_CM_WAITING_H
 
@@ -16,17 +16,17 @@ struct cm_waiting {
     unsigned count;
     struct cm_waiting_request {
         struct dispatch_datagram datagram;
-        unsigned interface; /* where it arrived, and from which port */
+        unsigned interface; /* where it arrived, and the sender's port */
         uint16_t source_port;
-        nanos until; /* then it is rejected */
+        nanos until; /* when it is rejected */
     } requests[CM_WAITING_MAX];
 };
 
-/* Lets it wait; false: no room. */
+/* Keeps a request until it has a listener; false: there is no room. */
 bool cm_waiting_add(struct cm_waiting *, const struct dispatch_datagram *, const struct udp_arrival *, nanos until);
 
-/* Hands those for which another process of the host listens by now to it. Takes out the next for which this process
- * does, or whose time has passed; false: none. */
+/* Passes each request to another process of the host that listens for it by now. Takes out the next request for which
+ * this process listens, or whose time is over; false: there is none. */
 bool cm_waiting_next(struct cm_waiting *, struct process *, struct dispatch_datagram *, nanos now);
 
 #endif

@@ -22,7 +22,7 @@ enum { REPLY_MAX = 4096, SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
 
 /* --- what is wrong with a datagram */
 
-/* RoCE has no alternate paths, of which LAP and APR are. */
+/* Decodes a message. RoCE has no alternate paths, so LAP and APR are refused. */
 static enum reason decode_message(const uint8_t bytes[MAD_BYTES], struct cm_message *message)
 {
     static const enum reason reasons[] = {[CM_FINE] = REASON_NONE,
@@ -80,9 +80,9 @@ static void send_reply(struct process *process, struct link *link, const struct 
         traffic_dropped(&process->traffic, REASON_PACKET_UNSENT, "qp 1: %s", strerror(error));
 }
 
-/* Replies to the sender's address, not to one in the message. That address may be forged, so there are not more replies
- * than a real requester has use for, and none is longer than the request. One to `softverbs ping` is as long, as that
- * measures what the path carries. */
+/* Replies to the sender's address, not to one in the message. The address may be forged, so replies are limited in
+ * number, and no reply is longer than its request. A reply to `softverbs ping` is as long, as that measures what the
+ * path carries. */
 static void answer(struct process *process, const struct device *device, const struct udp_arrival *arrival,
                    const struct cm_message *reply)
 {
@@ -95,8 +95,8 @@ static void answer(struct process *process, const struct device *device, const s
     link->operations->close(link);
 }
 
-/* Makes the reply to a message that no program of this host takes; false: none is due. The private data of a SIDR_REP
- * identifies this host. */
+/* Makes the reply to a message that no program of this host takes; false: no reply is due. The private data of a
+ * SIDR_REP identifies this host. */
 static bool answer_for_nobody(const struct cm_message *message, struct cm_message *reply)
 {
     *reply = (struct cm_message){.transaction = message->transaction, .remote_id = message->local_id};
@@ -110,7 +110,7 @@ static bool answer_for_nobody(const struct cm_message *message, struct cm_messag
         reply->attribute = CM_REJ;
         reply->rej = (struct cm_rej){.about = CM_ABOUT_REQ, .reason = CM_REJECT_INVALID_SERVICE};
         return true;
-    case CM_DREQ: /* of a process that is no more: so that the peer stops asking */
+    case CM_DREQ: /* its process has ended: the peer may stop asking */
         reply->attribute = CM_DREP;
         reply->local_id = message->remote_id;
         return true;
@@ -140,7 +140,7 @@ static void forward_to_peer(struct peer *peer, void *context)
     search->done |= forward_to(peer, search->arrival);
 }
 
-/* To some process that answers there, when we don't: `softverbs ping` only asks. */
+/* Gives a packet to a process that answers there, as this one does not: `softverbs ping` only asks. */
 static bool give_to_another(struct process *process, const struct device *device, const struct udp_arrival *arrival)
 {
     struct search search = {process, arrival, .all = false};
@@ -195,7 +195,7 @@ static bool give_to_programs(struct process *process, const struct device *devic
     return taken != CM_UNKNOWN;
 }
 
-/* Without room it is lost, as on a network. */
+/* Passes the packet on; without room it is lost, as on a network. */
 static bool give_to_process(struct process *process, struct peer *peer, const struct udp_arrival *arrival)
 {
     if (!forward_to(peer, arrival))
@@ -231,7 +231,7 @@ static void take_request(struct process *process, const struct device *device, c
         drop(process, arrival, REASON_MAD_NOT_SERVED);
 }
 
-/* Passes it to a requester that is no connection manager; false: there is none. */
+/* Passes it to the asker, which is not the connection manager; false: no asker waits for it. */
 static bool give_to_asker(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
                           const uint8_t *forwarded)
 {

@@ -12,7 +12,7 @@
 #include "process/port.h"
 #include "runtime/clock.h"
 
-/* Service IDs that begin with 0x10 belong to the holder of the OUI behind it: "ping". */
+/* A service ID that begins with 0x10 belongs to the holder of the OUI that follows: "ping". */
 static const uint64_t service = (uint64_t)0x10 << 56 | (uint64_t)IDENTITY_VENDOR << 32 | 0x70696e67;
 
 struct gsi_client {

@@ -1,11 +1,11 @@
-/* The endpoint of queue pair 1: packets from a network are for the general services interface, those from a process of
- * this host for the connection manager. */
+/* The endpoint of queue pair 1: it gives packets from a network to the general services interface, packets from a
+ * process of this host to the connection manager. */
 #ifndef GSI_MAD_H
 #define GSI_MAD_H
 
 struct process;
 
-/* Before the process receives: 0 or ENOMEM. When it is gone from the host. */
+/* mad_begin is called before the process receives, and returns 0 or ENOMEM; mad_end after it has left the host. */
 int mad_begin(struct process *);
 void mad_end(struct process *);
 

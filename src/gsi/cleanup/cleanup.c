@@ -22,8 +22,8 @@
 static const nanos retry_after = 10 * NANOS_SECOND; /* a start that failed may succeed later */
 
 struct cleanup {
-    struct cleanup_shared *shared;   /* NULL: there was no memory */
-    int held;                        /* the pipe whose end shows the program's; -1: none */
+    struct cleanup_shared *shared;   /* NULL: no memory */
+    int held;                        /* the pipe that closes with the program; -1: there is no process */
     ino_t held_inode;                /* the program may have closed it, and have another file there */
     uint32_t free_count;             /* of the records that are free: */
     uint16_t free[CLEANUP_SESSIONS]; /* their places */
@@ -114,7 +114,7 @@ static bool is_gone(const struct cleanup *cleanup)
     return !holds(cleanup) || (poll(&end, 1, 0) > 0 && end.revents & (POLLERR | POLLNVAL));
 }
 
-/* Each cause is logged once, until another comes. */
+/* A cause is logged once, until the next failure has another. */
 static void log_failure(struct cleanup *cleanup, int error, const char *why, nanos now)
 {
     if (cleanup->told != error)
@@ -140,7 +140,7 @@ static void start_process(struct cleanup *cleanup, nanos now)
         hold(cleanup, held);
 }
 
-/* Returns true if the one that is gone never got so far as to read. Nor would the next. */
+/* Returns true if the process ended before it read the records. Another one would, too. */
 static bool has_failed(const struct cleanup *cleanup)
 {
     return holds(cleanup) && !atomic_load(&cleanup->shared->lives);
@@ -172,7 +172,7 @@ static struct cleanup *make(void)
     return cleanup;
 }
 
-/* Counting comes first: a process that finds none for a while ends, and says so in the count. */
+/* Counts the record first: a process without sessions for a while ends, and sets CLEANUP_OVER in the count. */
 static void take_record(struct cleanup *cleanup, struct session *session, nanos now)
 {
     see_to_process(cleanup, now);
@@ -198,7 +198,7 @@ static bool has_zeros_behind(const uint8_t mad[MAD_BYTES])
     return true;
 }
 
-/* Writes the message that the peer needs at the end, as it is sent; false: none. */
+/* Writes the message that the peer needs at the end, as it is sent; false: it needs no message. */
 static bool read_goodbye(const struct session *session, uint8_t mad[MAD_BYTES])
 {
     struct cm_message message;
@@ -208,7 +208,7 @@ static bool read_goodbye(const struct session *session, uint8_t mad[MAD_BYTES])
     return has_zeros_behind(mad);
 }
 
-/* One in its timewait may get a DREQ that asks for an answer, if the peer has not answered ours. */
+/* A peer may send a DREQ to a connection in timewait, if it has not answered ours. */
 static bool may_be_asked(const struct session *session)
 {
     const struct connection *connection = connect_of(session);
@@ -230,7 +230,7 @@ static void write_record(struct cleanup_record *record, const struct session *se
     atomic_store(&record->state, goodbye ? CLEANUP_GOODBYES : CLEANUP_SILENT);
 }
 
-/* 0: it does not leave this host. */
+/* The index of the interface that leads to the peer; 0: the session stays within this host. */
 static unsigned find_interface(const struct process *process, const struct session *session)
 {
     unsigned count;

@@ -11,14 +11,14 @@
 
 enum { PORTS = 16, BUDGET = 256, NAP_MILLISECONDS = 50 };
 
-static const nanos hurried = NANOS_SECOND; /* behind a SIGTERM */
+static const nanos hurried = NANOS_SECOND; /* after a SIGTERM */
 static const nanos sends_at[] = {0,
                                  100 * NANOS_MILLISECOND,
                                  400 * NANOS_MILLISECOND,
                                  NANOS_SECOND,
                                  2 * NANOS_SECOND,
-                                 4 * NANOS_SECOND}; /* behind the end of the program; of a DREQ */
-enum { SENDS = sizeof sends_at / sizeof *sends_at, DREP_SENDS = 3 /* of which two may be lost */ };
+                                 4 * NANOS_SECOND}; /* when a DREQ is sent, after the end of the program */
+enum { SENDS = sizeof sends_at / sizeof *sends_at, DREP_SENDS = 3 /* two may be lost */ };
 
 /* A session that the program had at its end. */
 struct left {
@@ -204,7 +204,7 @@ static bool may_end(const struct farewell *farewell, nanos since_end)
     return since_end >= CLEANUP_PATIENCE * NANOS_SECOND || !has_left(farewell, told) || (told && since_end >= hurried);
 }
 
-/* Another user may want the port, so it is given up when no message can come. Sending needs none. */
+/* Gives the port up when no message can arrive any more, as another user may want it. Sending does not need it. */
 static void listen_for_answers(struct farewell *farewell)
 {
     if (has_listeners(farewell))

@@ -5,9 +5,9 @@
 #include "base/nanos.h"
 #include "gsi/cleanup/cleanup_layout.h"
 
-/* Sends each peer its goodbye, a DREQ again until it is answered, and answers the peers' own DREQs, for 5 s at most and
- * until all have answered; after a SIGTERM (which is blocked) for no more than 1 s. Has UDP port 4791 only while a
- * message of a peer can still come. */
+/* Sends each peer its goodbye (a DREQ is repeated until it is answered) and answers the peers' own DREQs, until all
+ * have answered, but for 5 s at most; after a SIGTERM (which is blocked) for at most 1 s. Uses UDP port 4791 only while
+ * a peer's message can still arrive. */
 void cleanup_say_goodbye(const struct cleanup_shared *, nanos (*clock)(void));
 
 #endif

@@ -78,7 +78,7 @@ static nanos now(void)
     return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
 }
 
-/* For as long as there were no sessions. True: the program is informed that no process reads its records any more. */
+/* True: there was no session for CLEANUP_PATIENCE, and the count now says that no process reads the records. */
 static bool has_been_idle(struct cleanup_shared *shared, nanos *idle_since)
 {
     uint32_t none = 0;
@@ -91,8 +91,8 @@ static bool has_been_idle(struct cleanup_shared *shared, nanos *idle_since)
            atomic_compare_exchange_strong(&shared->count, &none, CLEANUP_OVER);
 }
 
-/* Waits for the end of the program: the pipe has no other end any more (the program has ended or become another), or
- * the process is no more (a child of it may have inherited the pipe). False: there has been no session for a while. */
+/* Waits for the end of the program: the other end of the pipe is closed (the program has ended or become another), or
+ * the process has ended (its child may have inherited the pipe). False: there was no session for a while. */
 static bool outlives(struct cleanup_shared *shared)
 {
     struct pollfd ends[] = {{.fd = CLEANUP_END_AT}, {.fd = CLEANUP_PROGRAM_AT, .events = POLLIN}};

@@ -70,7 +70,7 @@ static bool find_loader(char path[PATH_MAX])
     return true;
 }
 
-/* The number in this line of /proc/PID/status; -1: there is none. */
+/* The number in this line of /proc/PID/status; -1: the line is missing. */
 static long read_status(const char *path, const char *name)
 {
     FILE *status = fopen(path, "re");
@@ -84,7 +84,7 @@ static long read_status(const char *path, const char *name)
     return value;
 }
 
-/* A filter that a program has set for itself, unlike that of its container, may kill a process that starts programs. */
+/* True: the program has set a filter itself, which, unlike its container's, may kill a process that starts programs. */
 static bool is_sandboxed(void)
 {
     static const char self[] = "/proc/thread-self/status", first[] = "/proc/1/status";
@@ -95,7 +95,7 @@ static bool is_sandboxed(void)
     return own < 0 ? read_status(first, mode) <= 0 : own > others;
 }
 
-/* Its next child would be the first process of a new namespace, and the namespace would end with that. */
+/* Returns true if the next child would be the first process of a new namespace, which would end with that child. */
 static bool has_namespace_waiting(void)
 {
     char own[64] = "", next[64] = "";
@@ -121,7 +121,7 @@ static int find_obstacle(struct start *start, const char **why)
     return find_loader(start->loader) && find_file((uintptr_t)cleanup_entry, start->library) ? 0 : ENOENT;
 }
 
-/* --- the start: two steps, so that it is no child of the program */
+/* --- the start: two steps, so that the process is not the program's child */
 
 /* Out of the way of the numbers that are to be theirs. There may be no pidfd. */
 static bool place(const struct start *start)
