@@ -43,7 +43,7 @@ enum {
     ENDS_MAX = 48,                                      /* of a comment: both queue pairs */
     FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
     START_MAX = 256,
-    LOOK_EACH = 1 << 20, /* so many bytes are written between two looks at the file's size */
+    LOOK_EACH = 1 << 20, /* bytes written between two looks at the file's size */
 };
 
 struct capture {
@@ -81,7 +81,7 @@ static uint8_t *put_option(uint8_t *to, uint16_t code, const void *value, size_t
     return to + length + (-length & 3);
 }
 
-/* The end of the options, and the length of the block before and behind it. Returns where the block ends. */
+/* Writes the end of the options, and the length of the block at its beginning and end. Returns where the block ends. */
 static uint8_t *finish_block(uint8_t *block, uint8_t *to)
 {
     to = put32(to, 0);
@@ -170,7 +170,7 @@ int capture_begin(const char *path)
     return shared_file_empty(path, is_capture);
 }
 
-/* Takes back the part of a block that was written, if no process has written behind it. */
+/* Takes back the part of a block that was written, if no process has written after it. */
 static void stop(struct capture *capture, size_t written, int error)
 {
     struct stat status;
@@ -222,7 +222,7 @@ static void write_block(struct capture *capture, size_t length)
     errno = error;
 }
 
-/* Blanks at its end let the block, which has so many bytes before it, end at a multiple of CAPTURE_ALIGNMENT. */
+/* Writes the comment, with blanks at its end, so that the block ends at a multiple of CAPTURE_ALIGNMENT. */
 static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *ends, const char *note, const char *more)
 {
     char comment[COMMENT_MAX + CAPTURE_ALIGNMENT];
@@ -234,7 +234,7 @@ static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *en
     return put_option(to, OPTION_COMMENT, comment, used + blanks);
 }
 
-/* The block around the frame of this length that stands in it already. */
+/* Writes the block around a frame of this length, which is in its place already. */
 static void write_frame(struct capture *capture, size_t length, bool sent, const char *ends, const char *note,
                         const char *more)
 {
@@ -254,8 +254,8 @@ static void write_frame(struct capture *capture, size_t length, bool sent, const
 
 /* --- packets */
 
-/* The address that a link-local GID was made from, or that a group goes to (RFC 1112, RFC 2464); else a locally
- * administered one with the GID's end, which is the host's. */
+/* Writes the address that a link-local GID was made from, or a group's (RFC 1112, RFC 2464); else a locally
+ * administered one with the last bytes of the GID, which are the host's. */
 static void put_mac(uint8_t *to, const uint8_t gid[16])
 {
     bool ipv4 = grh_is_ipv4(gid);
@@ -282,7 +282,7 @@ static uint8_t *put_ip(uint8_t *to, const struct capture_way *way, size_t udp_le
                              (uint32_t)udp_length);
 }
 
-/* Everything below the BTH, for so many bytes from there to the ICRC. Returns where the BTH comes. */
+/* Writes all headers before the BTH; `length`: the bytes from the BTH to the ICRC. Returns the place of the BTH. */
 static uint8_t *put_outer(uint8_t *to, const struct capture_way *way, size_t length)
 {
     bool ipv4 = grh_is_ipv4(way->route.destination);
@@ -298,7 +298,7 @@ static uint8_t *put_outer(uint8_t *to, const struct capture_way *way, size_t len
     return to + UDP;
 }
 
-/* LRH and GRH, for so many bytes behind them to the ICRC. Returns where the BTH comes. */
+/* Writes LRH and GRH; `length`: the bytes after them to the ICRC. Returns the place of the BTH. */
 static uint8_t *put_local(uint8_t *to, const struct capture_way *way, size_t length)
 {
     uint8_t *grh = to + LRH_LENGTH;
@@ -327,7 +327,7 @@ static size_t put_erf(uint8_t *to, size_t packet)
     return ERF_HEADER + packet;
 }
 
-/* Writes the part behind the last pad byte of a packet that begins with an LRH. Returns the length of all. */
+/* Writes the part after the last pad byte of a packet that begins with an LRH. Returns the whole length. */
 static size_t end_local(uint8_t *packet, size_t covered)
 {
     uint32_t icrc = __builtin_bswap32(lrh_icrc(packet, (uint32_t)covered));
@@ -358,13 +358,13 @@ static size_t put_packet(uint8_t *frame, const struct capture_way *way, const ui
     return all;
 }
 
-/* The pad count follows the payload, and a payload that is cut has none. */
+/* Sets the pad count from the payload that is written, which may be cut. */
 static void set_pad(uint8_t *headers, uint32_t held)
 {
     headers[1] = (uint8_t)((headers[1] & 0xcf) | (-held & 3) << 4);
 }
 
-/* Both queue pairs, of which the packet itself has only the receiver's. */
+/* Names both queue pairs; the packet itself has only the receiver's number. */
 static void name_ends(const struct capture_way *way, const uint8_t *headers, char ends[ENDS_MAX])
 {
     *ends = 0;

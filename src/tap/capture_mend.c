@@ -10,8 +10,8 @@ enum {
     BLOCK_LEAST = 12,
     BLOCK_MOST = 1 << 18, /* also of several parts in a row */
     LENGTH = sizeof(uint32_t),
-    WINDOW = 1 << 18, /* so far back the beginning of an incomplete block is looked for */
-    WALK = 1 << 22,   /* so far back a part is looked for: writers before this one may have been killed mending it */
+    WINDOW = 1 << 18, /* how far back it looks for the beginning of an incomplete block */
+    WALK = 1 << 22,   /* how far back it looks for a part: earlier writers may have been killed while they mended it */
 };
 
 static bool read_at(int file, void *to, size_t length, off_t at)
@@ -29,7 +29,7 @@ static bool is_known(uint32_t type)
     return type == CAPTURE_PACKET || type == CAPTURE_INTERFACE || type == CAPTURE_SECTION || type == CAPTURE_LOST;
 }
 
-/* Where the block begins that ends there, if its two lengths agree; -1: none does. */
+/* Where the block begins that ends at `at`, if its two lengths agree; else -1. */
 static off_t find_block(int file, off_t at)
 {
     uint32_t length, head[2];
@@ -39,7 +39,7 @@ static off_t find_block(int file, off_t at)
     return fits ? at - (off_t)length : -1;
 }
 
-/* Where the packet begins of which there is only a part before `at`, behind a whole block; 0: nowhere. */
+/* Where the packet begins that ends incomplete at `at`, after a whole block; 0: not found. */
 static off_t find_beginning(int file, off_t at)
 {
     size_t size = at < WINDOW ? (size_t)at : WINDOW;

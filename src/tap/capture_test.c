@@ -160,7 +160,7 @@ static off_t size_of_file(void)
     return status.st_size;
 }
 
-/* A packet, of which only so many bytes are left, as when its writer was killed. */
+/* Writes a packet and cuts it to `left` bytes, as when its writer was killed. */
 static void write_part(uint32_t length, off_t left)
 {
     struct capture *capture = capture_open(path, false, why, sizeof why);
@@ -204,7 +204,7 @@ static void what_killed_writers_left_is_made_a_block_that_is_skipped(void **stat
     expect_end(&pcap);
 }
 
-/* Two writers were killed one behind the other, and together they left more than one block has. */
+/* Two writers were killed one after the other, and together they left more than one block has. */
 static void long_parts_in_a_row_are_made_one_block(void **state)
 {
     static char part[40000];
@@ -228,7 +228,7 @@ static void long_parts_in_a_row_are_made_one_block(void **state)
     expect_end(&pcap);
 }
 
-/* As in a capture of an older softverbs: no writer has turned the part into a block. */
+/* No writer has turned the part into a block, as in a capture of an older softverbs. */
 static void a_reader_finds_the_next_block_by_itself(void **state)
 {
     static char rest[1000];

@@ -6,8 +6,8 @@
 #include "base/container.h"
 #include "tap/taps.h"
 
-enum { BYTES_MOST = 64 << 20 };                    /* that are held back; a network's queues are finite, too */
-static const nanos again = 50 * NANOS_MICROSECOND; /* a frame that found no room is tried so much later */
+enum { BYTES_MOST = 64 << 20 }; /* most bytes that are held back; a network's queues are finite, too */
+static const nanos again = 50 * NANOS_MICROSECOND; /* a frame that found no room is tried this much later */
 
 struct delayed {
     TAILQ_ENTRY(delayed) next;
@@ -46,7 +46,7 @@ static struct delayed *copy(const struct delay_way *way, const struct frame *fra
     return NULL;
 }
 
-/* In the order of their times; frames that are due at the same time, in the order of coming. Under taps->lock. */
+/* Inserts a frame by its time; frames that are due at the same time are in the order of their arrival. */
 static void insert(struct taps *taps, struct delayed *delayed)
 {
     lock_assert_held(&taps->lock);
@@ -70,7 +70,7 @@ static void take_out(struct taps *taps, struct delayed *delayed)
     taps->stuck -= delayed->stuck;
 }
 
-/* Not before those of its link that wait for room, all of them until the same time. Under taps->lock. */
+/* Makes the frame due no earlier than its link's frames that wait for room; those are all due at the same time. */
 static void queue_up(const struct taps *taps, struct delayed *delayed)
 {
     lock_assert_held(&taps->lock);
@@ -148,7 +148,7 @@ static void postpone(struct taps *taps, const struct link *link, nanos until)
     }
 }
 
-/* Sent, it goes; else it waits a little longer, and so do those behind it. */
+/* Frees a frame that was sent; else it waits a little longer, and so do those after it. */
 static void finish(struct delayed *delayed, bool sent, nanos now)
 {
     struct taps *taps = delayed->way.taps;
@@ -166,7 +166,7 @@ static void finish(struct delayed *delayed, bool sent, nanos now)
     schedule_by(taps->schedule, &taps->timer, until); /* the helper may have looked while it was in no list */
 }
 
-/* In their order, which is the list's. */
+/* Releases the frames in their order, which is the list's. */
 void delay_release_held(struct taps *taps)
 {
     struct delayed *each, *next;
@@ -201,7 +201,7 @@ static struct delayed *take_overtaken(struct taps *taps, const struct delay_way 
     return delayed;
 }
 
-/* It leaves right behind the frame that overtook it, which waits, too. */
+/* Makes the frame leave right after the frame that overtook it, which waits, too. */
 static void follow(struct delayed *delayed, nanos due)
 {
     struct taps *taps = delayed->way.taps;
@@ -235,7 +235,7 @@ static struct delayed *find_first(const struct taps *taps, const struct link *li
     return delayed;
 }
 
-/* The first that is due, or only that goes by this link; NULL: none. *next: when the first of the others is. */
+/* Takes the first frame that is due, or the first of this link; or NULL. *next: when the first of the others is due. */
 static struct delayed *take_due(struct taps *taps, nanos now, const struct link *link, nanos *next)
 {
     *next = NANOS_NEVER;
@@ -291,8 +291,8 @@ bool delay_is_quiet(struct taps *taps, const struct link *link)
     return quiet;
 }
 
-/* The timers may be sending by this link, or put back what it had no room for. They hold no lock meanwhile that the
- * caller may have: the progress comes before its queue pair's, the link's own lock behind it. */
+/* The timers may be sending by this link, or put back a frame that it had no room for. Meanwhile they hold no lock
+ * that the caller may hold: the progress is taken before its queue pair's lock, the link's own lock after it. */
 void delay_forget(struct taps *taps, struct link *link)
 {
     if (!taps || *taps->closed)

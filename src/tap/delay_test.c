@@ -64,7 +64,7 @@ static struct taps *begin(struct recorder *recorder)
     return &taps;
 }
 
-/* As decided when something was released so often. */
+/* Keeps a frame as if it had been decided after `releases` releases. */
 static void keep_since(struct taps *taps, struct recorder *recorder, uint64_t stream, char name, nanos due,
                        uint64_t behind, uint32_t releases)
 {
@@ -111,7 +111,7 @@ static void a_frame_leaves_when_enough_of_its_stream_have_overtaken_it(void **st
     assert_string_equal(recorder.sent, "a");
 }
 
-/* With a delay, too, it leaves behind those that overtake it, and before the next. */
+/* A frame that also has a delay leaves after those that overtake it, and before the next. */
 static void what_is_overtaken_by_a_frame_that_waits_leaves_behind_it(void **state)
 {
     struct recorder recorder;

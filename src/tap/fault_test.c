@@ -51,7 +51,7 @@ static void a_list_is_read(void **state)
     assert_true(script.rules[0].draw.seeded && !script.rules[0].draw.seed); /* the same in each run */
 }
 
-/* In the forms that the list has had from the first day on. */
+/* The list is read in all forms that it has ever had. */
 static void all_forms_are_read(void **state)
 {
     static const char *const lists[] = {"seed=1",

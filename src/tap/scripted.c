@@ -23,7 +23,7 @@ void scripted_add(const struct script_verdict *verdict, struct fault *fault)
     fault_add(fault, kinds, verdict->delay + verdict_has(verdict, SCRIPT_HOLD));
 }
 
-/* Headers before the BTH stay. False: it has none, or none that can be read. */
+/* Reads the headers from the BTH on. False: the frame has no BTH, or it can't be read. */
 static bool read_headers(const struct frame *frame, struct packet *packet)
 {
     unsigned skip = frame_outer_length(frame->kind), headers, pad;
@@ -89,7 +89,7 @@ static const uint8_t syndromes[] = {
 #include "script/words.def"
 };
 
-/* Its PSN is that of the packet before which it goes; an old ACK's is the one before that. */
+/* The forged packet has the PSN of the packet before which it is sent; an old ACK the PSN before that. */
 bool scripted_forge(const struct script_verdict *verdict, const struct frame *frame, struct scripted_frame *to)
 {
     struct packet as;

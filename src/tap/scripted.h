@@ -16,10 +16,10 @@ struct scripted_frame {
 /* Adds the faults that the rules inject into the frame on its way. */
 void scripted_add(const struct script_verdict *, struct fault *);
 
-/* The frame as the rules have it, in `to` where they change it. */
+/* Returns the frame as the rules want it; `to` has it if they change it. */
 const struct frame *scripted_change(const struct script_verdict *, const struct frame *, struct scripted_frame *to);
 
-/* The packet that goes before this one, as the rules want it. False: none, or this one is of no connection. */
+/* Makes the packet that the rules want before this one. False: they want no packet, or the frame is not FRAME_ROCE. */
 bool scripted_forge(const struct script_verdict *, const struct frame *, struct scripted_frame *to);
 
 /* Writes the comment of a capture on the packet and on the effect of the fault to `to`; NULL: no comment. */

@@ -1,6 +1,6 @@
-/* The story of each queue pair under the simulator: its records are those of the simulator's own record, in order and
- * at their times, and each packet that the faults lost, doubled, delayed or reordered has the records that say so, and
- * no other packet has. STORY_SEEDS seeds of each kind of network, from STORY_FIRST on. */
+/* The story of each queue pair under the simulator: its records equal the simulator's own record, in order and time,
+ * and only packets that the faults lost, doubled, delayed or reordered have records of these faults. STORY_SEEDS
+ * seeds of each kind of network, from STORY_FIRST on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -105,7 +105,7 @@ void taps_close(struct taps *taps)
     free(taps);
 }
 
-/* Inside the host there are no source ports; flows are distinguished as adapters do, by the number of the sender. */
+/* Makes a source port for packets inside the host, from the sender's number, by which adapters distinguish flows. */
 static uint16_t port_of(uint32_t number)
 {
     return (uint16_t)(FIRST_PORT | number * 0x9e3779b1u >> 18);
@@ -132,7 +132,7 @@ static void go_by_grh(struct capture_way *way, const uint8_t *grh)
     way->hop_limit = ipv6 ? grh[7] : grh[28];
 }
 
-/* The first GID of some device stands for packets without an address. */
+/* The GID for packets without an address is the first one of some device. */
 static const union ibv_gid *own_gid(const struct traffic_flow *flow)
 {
     unsigned count;
@@ -141,7 +141,7 @@ static const union ibv_gid *own_gid(const struct traffic_flow *flow)
     return &now->gids[flow ? flow->attr->ah_attr.grh.sgid_index : now->first_gid];
 }
 
-/* LIDs and service level from an LRH, and the rest from the GRH; NULL: there is none, even if a peer's LRH claims
+/* Takes LIDs and service level from the LRH, and the rest from the GRH; NULL: no GRH, even if a peer's LRH claims
  * one. */
 static void go_by_lrh(struct capture_way *way, const uint8_t *lrh, const uint8_t *grh)
 {
@@ -152,7 +152,7 @@ static void go_by_lrh(struct capture_way *way, const uint8_t *lrh, const uint8_t
         go_by_grh(way, grh);
 }
 
-/* From our end of the connection to the other, or the other way round. */
+/* Fills in both ends of the connection, as sent from our end or received. */
 static void go_by_lids(struct capture_way *way, const struct traffic_flow *flow)
 {
     const struct ibv_ah_attr *attr = &flow->attr->ah_attr;
@@ -164,7 +164,7 @@ static void go_by_lids(struct capture_way *way, const struct traffic_flow *flow)
                             .global = attr->is_global};
 }
 
-/* The same with addresses; a connection of InfiniBand may have none. */
+/* Fills in both ends, with addresses; a connection of InfiniBand may have no address. */
 static void go_by_ends(struct capture_way *way, const struct traffic_flow *flow)
 {
     if (flow && link_layer_is_infiniband(flow->device))
@@ -177,7 +177,7 @@ static void go_by_ends(struct capture_way *way, const struct traffic_flow *flow)
     memcpy(way->route.destination, way->sent ? there : here, 16);
 }
 
-/* Each end has its own traffic class, hop limit and service level, and a packet has those of its sender. */
+/* A packet has the traffic class, hop limit and service level of its sender. */
 static uint32_t own_way(const struct traffic_flow *flow)
 {
     const struct ibv_ah_attr *attr = &flow->attr->ah_attr;

@@ -1,6 +1,6 @@
-/* The parts that listen to the links of a process, or disturb them: the capture of packets and the faults that its user
- * asked for. A process without either has none, and pays for a look at that. An adverse process (adverse/adverse.h)
- * always has them, so that all packets go the long way. */
+/* The parts that listen to the links of a process, or disturb them: the capture of packets and the faults that its
+ * user asked for. A process without either has no taps, and pays for one look. An adverse process
+ * (adverse/adverse.h) always has them, so that all its packets meet its rules. */
 #ifndef TAP_TAPS_H
 #define TAP_TAPS_H
 
@@ -16,53 +16,53 @@
 TAILQ_HEAD(delayed_list, delayed);
 
 struct taps {
-    struct capture *capture;  /* NULL: none */
+    struct capture *capture;  /* may be NULL */
     atomic_bool faulty;       /* frames of queue pairs may meet rules of a script, or of SOFTVERBS_FAULT */
     _Atomic uint64_t streams; /* given to queue pairs */
     struct node *node;
     struct schedule *schedule;
-    const atomic_bool *closed;   /* nothing may be sent any more, or taken back */
+    const atomic_bool *closed;   /* no frame may be sent any more, or taken back */
     struct schedule_timer timer; /* for what is held back */
     _Atomic uint64_t managed;    /* messages of queue pair 1, which are a separate stream */
 
     struct lock lock;            /* delay.c: all below */
     struct delayed_list delayed; /* by time */
     size_t delayed_bytes;
-    _Atomic uint32_t releases;  /* how often what was held was released */
-    uint32_t overtakable;       /* of them, those that wait for others */
-    uint32_t stuck;             /* of them, those that wait for room */
-    const struct link *leaving; /* by which the timers send one at this moment, which is in no list; NULL: none */
+    _Atomic uint32_t releases;  /* how often held frames were released */
+    uint32_t overtakable;       /* number of delayed frames that wait for others */
+    uint32_t stuck;             /* number of delayed frames that wait for room */
+    const struct link *leaving; /* by which the timers now send a frame, which is not in the list; or NULL */
 };
 
-/* Opens the taps that the configuration asks for; NULL: none, or they can't be opened, which is logged. */
 struct traffic_flow;
 
+/* Opens the taps that the configuration asks for; NULL: it has no taps, or they can't be opened, which is logged. */
 struct taps *taps_open(struct node *, struct schedule *, const atomic_bool *closed);
-/* Of a process that runs: from here on packets and messages meet the rules of a script. `taps` NULL: there were none,
- * and what comes back is new; NULL: no memory. */
+/* Makes the packets and messages of a running process meet the rules of a script. Returns `taps`, or new ones where
+ * these are NULL; NULL: no memory. */
 struct taps *taps_script(struct taps *, struct node *, struct schedule *, const atomic_bool *closed);
-/* Frames that were held back are gone already (delay_flush). */
+/* Closes the taps, after delay_flush. */
 void taps_close(struct taps *);
 
-/* The packet to the capture, if there is one. Under qp->lock. `peer` NULL: `link` leads to another host. */
+/* Captures a packet that is sent, if a capture is open. Under qp->lock. `peer` NULL: `link` leads to another host. */
 void taps_sent(const struct traffic_flow *, const struct peer *peer, const struct link *link, const struct frame *,
                const char *note);
-/* The frame as it leaves: where there is a capture, one of a connection inside the host says what its sender captures,
- * for the capture of its receiver, in `room`. Under qp->lock. */
+/* Returns the frame as it leaves: if packets are captured, a frame inside the host has the sender's fields for the
+ * receiver's capture, in `room`. Under qp->lock. */
 struct frame taps_leave(const struct traffic_flow *, const struct peer *, const struct frame *,
                         uint8_t room[FRAME_HEADERS_MAX]);
-/* An answer to a packet that came over a network. */
+/* Captures the answer to a packet from a network. */
 void taps_responded(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
-/* A packet of queue pair 1, whose frame has a GRH, and what happens to it; `peer` as above. */
+/* Captures a packet of queue pair 1, whose frame has a GRH, and its fault; `peer` as above. */
 void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *,
                   const struct fault *);
-/* The fault of the next message of queue pair 1 of this name that this process sends on its own account: it is lost,
+/* Draws the fault of the next message of queue pair 1 with this name that this process sends itself: it is lost,
  * repeated or corrupted. Thread-safe. */
 struct fault taps_disturb(struct taps *, const char *name);
-/* `route` NULL: it came from this host. `flow` NULL: it belongs to no queue pair. */
+/* Captures a packet that arrived. `route` NULL: from this host. `flow` NULL: it belongs to no queue pair. */
 void taps_received(const struct taps *, const struct traffic_flow *flow, const struct packet *,
                    const struct datagram_route *route);
-/* A datagram that could not be decoded, as it came. */
+/* Captures a datagram that could not be decoded, unchanged. */
 void taps_refused(const struct taps *, const struct udp_refusal *);
 void taps_received_frame(const struct taps *, const struct frame *);
 

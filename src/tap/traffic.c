@@ -100,9 +100,8 @@ cold struct story *traffic_story(struct traffic_flow *flow)
     return flow->story;
 }
 
-/* From the first line of the cache on that begins in what malloc gives, so that two records lie in a line and none in
- * two. aligned_alloc does the same for 50 ns, which is a tenth of a first message. What is not written yet is not read.
- */
+/* Begins at the first line of the cache within malloc's memory, so that each line has two records, and no record is
+ * in two. aligned_alloc would cost 50 ns, a tenth of a first message. Records are read after they are written. */
 static void allocate_recent(struct traffic_flow *flow)
 {
     enum { MALLOC = _Alignof(max_align_t) };
@@ -146,7 +145,7 @@ static void tell_not_ready(const struct traffic_flow *flow)
                    attr->dest_qp_num, attr->rnr_retry, attr->rnr_retry == 7 ? " (for ever)" : "");
 }
 
-/* Of neither class: no refusal. */
+/* Notes an RNR NAK or a NAK; other classes are not refusals. */
 static void note_refusal(struct traffic_flow *flow, uint32_t psn, uint8_t syndrome, enum event nak, enum event rnr)
 {
     unsigned class = syndrome_class(syndrome);
@@ -158,7 +157,7 @@ static void note_refusal(struct traffic_flow *flow, uint32_t psn, uint8_t syndro
 
 cold void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *headers)
 {
-    enum { PSN_AT = 8 }; /* behind a byte */
+    enum { PSN_AT = 8 }; /* after a byte */
     note_refusal(flow, bytes_get32(headers + PSN_AT) & PSN_MASK, headers[TRAFFIC_SYNDROME_AT], EVENT_NAK_SENT,
                  EVENT_RNR_SENT);
 }
@@ -210,7 +209,7 @@ static void send_copy(const struct delay_way *way, const struct frame *frame)
         link->operations->send(link, frame);
 }
 
-/* 0 where it has none. */
+/* The frame's PSN, or 0. */
 static uint32_t psn_of(const struct frame *frame)
 {
     enum { PSN_AT = 8 };
@@ -224,11 +223,11 @@ static void note_faults(struct traffic_flow *flow, const struct fault *fault, ui
             traffic_note_more(flow, event_of_fault(kind), number, 0, psn);
 }
 
-/* The due time of a stream that waits until frames are released: this, and the number of releases until then. */
+/* The due time of a stream that waits until frames are released: STREAM_HELD + the number of releases until now. */
 #define STREAM_HELD (1ull << 62)
 
-/* The frame waits, and what comes behind it, until it is released. A moment later the order need not be kept any more:
- * the held frames have left. */
+/* Returns true if the frame waits until it is released, as do later ones of the stream. A moment after the release
+ * the order need not be kept any more: the held frames have left. */
 static bool is_held(struct traffic_flow *flow, struct fault *fault, bool hold, uint32_t releases, nanos now)
 {
     nanos held = STREAM_HELD + releases;
@@ -245,7 +244,7 @@ static bool is_held(struct traffic_flow *flow, struct fault *fault, bool hold, u
 }
 
 /* When the frame leaves, if nothing reorders it. A network whose delay varies keeps the order of a flow, so a frame
- * that drew a shorter delay than the one before it leaves right behind that. */
+ * that drew a shorter delay than the one before it leaves right after that. */
 static nanos keep_order(struct traffic_flow *flow, struct fault *fault, bool hold, uint32_t releases)
 {
     lock_assert_held(flow->lock);
@@ -321,7 +320,7 @@ static struct script_verdict meet_packet(const struct traffic_flow *flow, const 
     return verdict;
 }
 
-/* It meets no faults itself. Between the link's begin and end. */
+/* Sends a forged frame, which meets no faults itself. Between the link's begin and end. */
 static void send_forged(struct traffic_flow *flow, const struct delay_way *way, const struct frame *forged)
 {
     traffic_note_sent(flow, forged);
@@ -356,7 +355,8 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     char words[128];
     struct scripted_frame made;
     struct script_verdict verdict = {0};
-    bool exempt = frame->payload.by_reference; /* begun before the rules: it meets none, and no copy of it may wait */
+    bool exempt =
+        frame->payload.by_reference; /* begun before the rules: it meets no rule, and no copy of it may wait */
     if (exempt || (!taps->faulty && !is_adverse_to(flow))) {
         uint8_t room[FRAME_HEADERS_MAX];
         struct frame leaving = taps_leave(flow, peer, frame, room);
@@ -402,7 +402,7 @@ void traffic_managed(struct traffic *traffic, const struct packet *packet, const
         taps_received(traffic_taps(traffic), NULL, packet, route);
 }
 
-/* It has no stream of faults: the choice of packets of queue pairs that meet them must not depend on requests from
+/* The answer has no stream of faults: which packets of queue pairs meet faults must not depend on requests from
  * outside. */
 void traffic_send_alone(struct traffic *traffic, struct link *link, const struct packet *request,
                         const struct frame *frame)

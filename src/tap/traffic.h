@@ -18,31 +18,31 @@
 
 enum { TRAFFIC_NO_SERVICE = 0xff }; /* raw packets */
 
-/* Of a process. */
+/* The traffic of a process. */
 struct traffic {
-    _Atomic(struct taps *) taps; /* by traffic_taps; once there are any, they stay */
-    struct counts_total *totals; /* by device: counts of flows that are no more; under process->control */
+    _Atomic(struct taps *) taps; /* by traffic_taps; once made, they stay */
+    struct counts_total *totals; /* by device: counts of ended flows; under process->control */
     struct counts_total strays;  /* packets that arrived for no queue pair; under process->progress */
 };
 
-/* Of a queue pair, under its lock, which `lock` is. The attributes are the queue pair's, and the number, 0 as long as
- * it has none. */
+/* The traffic of a queue pair, under its lock, which `lock` is. The attributes and the number are the queue pair's;
+ * 0: it has no number yet. */
 struct traffic_flow {
     const struct ibv_qp_attr *attr;
-    uint64_t stream_frames[2]; /* of faults: the frames that left, requests and responses */
-    nanos stream_due;          /* when the last of them leaves that waits for its delay */
+    uint64_t stream_frames[2]; /* frames that left, requests and responses, for faults */
+    nanos stream_due;          /* when the last delayed frame leaves */
 
-    /* What each packet touches, together: a line of the cache is most of the price of a message among many queue pairs.
-     */
+    /* Fields that each packet touches are together: among many queue pairs a line of the cache is most of a
+     * message's price. */
     struct traffic *traffic;
-    nanos now;                   /* as the round has read it that does something here */
-    struct story_recent *recent; /* the last records of the story; NULL: nothing that it keeps has happened yet */
-    struct story *story;         /* NULL: it has no more than the recent records */
+    nanos now;                   /* as the present round has read it */
+    struct story_recent *recent; /* the last records of the story; NULL: it has no records yet */
+    struct story *story;         /* NULL: all records are recent ones */
     uint32_t written;            /* bytes of all records that were ever written for the story */
     uint32_t number;
     uint8_t service;        /* enum service of its packets, or TRAFFIC_NO_SERVICE */
     uint8_t before_records; /* bytes of the allocation before the recent records */
-    uint32_t stream;        /* of faults */
+    uint32_t stream;        /* the stream of faults */
     const struct lock *lock;
     const struct device *device;
     struct counts counts;
@@ -50,34 +50,34 @@ struct traffic_flow {
 
 /* 0 or ENOMEM. */
 int traffic_open(struct traffic *, struct node *, struct schedule *, const atomic_bool *closed);
-/* Frames that were held back are gone already (delay_flush). */
+/* Closes the traffic, after delay_flush. */
 void traffic_close(struct traffic *);
 
-/* Of a process that runs: packets and messages are to meet the rules of a script. True: its queue pairs, which must go
- * on by packets without references, have no stream of faults yet (traffic_begin). Under process->progress. */
+/* Makes the packets and messages of a running process meet the rules of a script. True: its queue pairs, which must
+ * continue by packets without references, have no stream of faults yet (traffic_begin). Under process->progress. */
 bool traffic_script(struct traffic *, struct node *, struct schedule *, const atomic_bool *closed);
 
-/* A new queue pair, whose `traffic` to `service` are filled in: which stream of faults is its own. */
+/* Gives a new queue pair, whose `traffic` to `service` are filled in, a stream of faults. */
 void traffic_begin(struct traffic_flow *);
-/* The queue pair is no more: its counts become its device's. Under process->control. */
+/* Adds the counts of a destroyed queue pair to its device's. Under process->control. */
 void traffic_end(struct traffic_flow *);
-/* No thread may look at it any more. Also where it never ended, as in the child of a fork. */
+/* Frees the flow's memory, once no thread looks at it. Also for a flow that did not end, as in the child of a fork. */
 void traffic_release(struct traffic_flow *);
 
-/* Adds what the queue pair has counted. */
+/* Adds the queue pair's counts. */
 void traffic_add(struct counts_total *, const struct traffic_flow *);
-/* Packets of WRITEs and atomics that came, but for those in the middle and at the end of a message. */
+/* The number of packets of WRITEs and atomics that arrived, without those in the middle and at the end of a message. */
 uint64_t traffic_count_writes(const struct traffic_flow *);
 
-/* The queue pair's story, made when something first happens that is to be in it, so that an idle queue pair takes no
- * memory for one; NULL: there is none. Under qp->lock. */
+/* Returns the queue pair's story, made at the first event that it keeps, so that an idle queue pair takes no memory
+ * for one; NULL: no memory. Under qp->lock. */
 struct story *traffic_story(struct traffic_flow *);
 
-/* Made when something first happens that the story is to have, so that an idle queue pair takes no memory for it; NULL:
- * there is none. Under qp->lock. */
+/* Returns the queue pair's recent records, made at the first event that they keep; NULL: no memory. Under qp->lock.
+ * Under qp->lock. */
 struct story_recent *traffic_recent(struct traffic_flow *);
 
-/* Puts all recent records into the story, which is made where there is none. Under qp->lock. */
+/* Puts all recent records into the story, which is made if necessary. Under qp->lock. */
 void traffic_settle(struct traffic_flow *);
 
 /* Bytes of all records that were ever written for the story. */
@@ -97,9 +97,9 @@ __attribute__((always_inline)) static inline void traffic_keep(struct traffic_fl
         traffic_settle(flow);
 }
 
-/* An event of the queue pair: counts it, writes its line to the log and its record to the story, as events.def defines
- * them. `more`: the field that only the record has. Under qp->lock. For a constant event the compiler knows which of
- * these are needed. */
+/* Notes an event of the queue pair: counts it, writes its line to the log and its record to the story, as events.def
+ * defines them. `more`: the field that only the record has. Under qp->lock. If `event` is constant, the compiler
+ * knows which of these are needed. */
 __attribute__((always_inline)) static inline void traffic_note_more(struct traffic_flow *flow, enum event event,
                                                                     uint64_t a, uint64_t b, uint32_t more)
 {
@@ -116,8 +116,8 @@ __attribute__((always_inline)) static inline void traffic_note(struct traffic_fl
     traffic_note_more(flow, event, a, b, 0);
 }
 
-/* A work request of the send queue or a receive ended (EVENT_SEND_ENDED, EVENT_RECEIVE_ENDED). Many that are flushed
- * after one error would push what came before it out of the story, which counts them. */
+/* Notes the end of a send or a receive (EVENT_SEND_ENDED, EVENT_RECEIVE_ENDED). Flushed ones are left out: many
+ * after one error would push earlier records out of the story, which counts them. */
 __attribute__((always_inline)) static inline void
 traffic_note_ended(struct traffic_flow *flow, enum event event, uint64_t id, enum ibv_wc_status status, uint32_t more)
 {
@@ -125,38 +125,38 @@ traffic_note_ended(struct traffic_flow *flow, enum event event, uint64_t id, enu
         traffic_note_more(flow, event, id, status, more);
 }
 
-/* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
- * `peer` is the end of the link; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
- * False: the memory of the payload is gone, and nothing was sent. */
+/* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have
+ * room. `peer` is the receiver; NULL: the link leads to another host. Under qp->lock, between the link's begin and
+ * end. False: the memory of the payload is gone, and nothing was sent. */
 static inline bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
-/* The same for a request of a connection, which says which it is. */
+/* Sends a request of a connection like traffic_send; the caller knows its operation. */
 static inline bool traffic_send_request(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *,
                                         enum operation);
 
-/* Gives the link back, as link->operations->end does, and counts as dropped what the kernel has not let leave, of this
- * batch or of one that had waited for room. Under qp->lock. */
+/* Gives the link back, as link->operations->end does, and counts frames as dropped that the kernel refused, of this
+ * batch or an earlier one that had waited for room. Under qp->lock. */
 static inline void traffic_end_batch(struct traffic_flow *, struct link *);
 
-/* Notes that a request is sent again when it lies before the first PSN that was not sent yet. */
+/* Notes that a request is sent again if its PSN is before the first PSN that was not sent yet. */
 static inline void traffic_retransmitted(struct traffic_flow *flow, const struct packet *packet, uint32_t fresh)
 {
     if (psn_distance(packet->psn, fresh) < 0 && !(op_table[packet->opcode].flags & OP_RESPONSE))
         traffic_note(flow, EVENT_RETRANSMITTED, packet->psn, 0);
 }
 
-/* The frame of the queue pair does not go to this member of its group, which has no room for it. Under qp->lock. */
+/* Notes that this member of its group misses a frame of the queue pair, as it has no room. Under qp->lock. */
 void traffic_missed(struct traffic_flow *, const struct peer *);
 
 /* Returns true if payloads may go by reference. False while faults are injected: a delayed copy could be read after the
  * memory changed. */
 bool traffic_may_reference(const struct traffic *, struct link *);
 
-/* Returns true if the peer can fetch no payload any more that was sent by reference, and no frame waits on its way to
- * the link, so that all sent from now on arrives after all that was sent before. */
+/* Returns true if the peer can fetch no payload any more that was sent by reference, and no frame waits on its way
+ * to the link: later frames arrive after all earlier ones. */
 bool traffic_has_lost_references(const struct traffic *, struct link *);
 
-/* NULL: none. Another thread may make them meanwhile (traffic_script). Thread-safe. */
+/* The taps, or NULL. Another thread may make them meanwhile (traffic_script). Thread-safe. */
 static inline struct taps *traffic_taps(const struct traffic *traffic)
 {
     return atomic_load_explicit(&traffic->taps, memory_order_acquire);
@@ -168,25 +168,25 @@ static inline bool traffic_is_faulty(const struct traffic *traffic)
     return unlikely(traffic_taps(traffic) != NULL) && traffic_taps(traffic)->faulty;
 }
 
-/* A packet arrived for this queue pair, under its lock. `route` NULL: from this host. Under process->progress, as all
- * below. */
+/* Notes a packet that arrived for this queue pair, under its lock. `route` NULL: from this host. Under
+ * process->progress, like all below. */
 static inline void traffic_received(struct traffic_flow *, const struct packet *, const struct datagram_route *route);
 
-/* A packet for queue pair 1 arrived that was made use of; the answer to one, as traffic_send, to where it came from. */
+/* traffic_managed notes a packet for queue pair 1 that was used; traffic_send_alone answers one. */
 void traffic_managed(struct traffic *, const struct packet *, const struct datagram_route *route);
 void traffic_send_alone(struct traffic *, struct link *, const struct packet *request, const struct frame *);
 
-/* After the end of a link with one frame of queue pair 1: the errno by which the kernel has not let it leave; 0: it
- * has. Any lock. */
+/* Returns the errno with which the kernel refused one frame of queue pair 1, or 0; called after the link's end. Any
+ * lock. */
 int traffic_take_unsent(struct link *);
 
-/* A packet that is no queue pair's was dropped, or one that could not even be read or sent: counts it by the reason,
- * with a line in the log. The first one is captured. */
+/* traffic_stray notes that a packet for no queue pair was dropped, traffic_dropped one that could not be read or
+ * sent: both count it by the reason, with a line in the log; traffic_stray captures it. */
 void traffic_stray(struct traffic *, const struct packet *, const struct datagram_route *route, enum reason,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 void traffic_dropped(struct traffic *, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* A raw Ethernet frame arrived. */
+/* Notes a raw Ethernet frame that arrived. */
 void traffic_received_frame(struct traffic *, const struct frame *);
 
 /* --- how */
@@ -196,7 +196,7 @@ void traffic_received_slow(struct traffic_flow *, const struct packet *);
 void traffic_count_unsent(struct traffic_flow *, struct link *);
 bool traffic_send_tapped(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
-enum { TRAFFIC_SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
+enum { TRAFFIC_SYNDROME_AT = 12 /* in an ACKNOWLEDGE's headers */ };
 
 static inline void traffic_note_sent(struct traffic_flow *flow, const struct frame *frame)
 {
@@ -213,7 +213,7 @@ static inline void traffic_note_sent(struct traffic_flow *flow, const struct fra
     }
 }
 
-/* Those below are called for each frame, so they are inlined. */
+/* The functions below are called for each frame, so they are inlined. */
 static inline bool traffic_send_counted(struct traffic_flow *flow, struct peer *peer, struct link *link,
                                         const struct frame *frame)
 {
@@ -238,7 +238,7 @@ static inline bool traffic_send_request(struct traffic_flow *flow, struct peer *
     return traffic_send_counted(flow, peer, link, frame);
 }
 
-/* For each packet, so it is inlined. A packet without AETH has the class of ACKs. */
+/* A packet without AETH has the class of ACKs. Called for each packet, so it is inlined. */
 static inline void traffic_received(struct traffic_flow *flow, const struct packet *packet,
                                     const struct datagram_route *route)
 {

@@ -151,7 +151,7 @@ static void references_are_lost_only_where_no_packet_waits(void **state)
     assert_true(traffic_has_lost_references(&bench.traffic, link));
 }
 
-/* Those that the kernel refused, and those that were longer than the link takes. */
+/* Frames that the kernel refused, and frames that were longer than the link carries. */
 static void frames_that_did_not_leave_have_their_reason(void **state)
 {
     struct link *link = &bench.recorder.link;

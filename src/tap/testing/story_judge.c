@@ -1,4 +1,4 @@
-/* The comparison at the end of a run, and when a reader comes. */
+/* The comparison at the end of a run, and when a reader reads. */
 #include "tap/testing/story_world.h"
 
 #include <string.h>
@@ -10,7 +10,6 @@ bool story_is_fault(uint32_t event)
     return event == EVENT_FRAME_LOST || (event >= EVENT_FAULT_DROP && event < EVENT_FAULT_DROP + FAULT_KINDS);
 }
 
-/* A reader comes: the ring has the last records, and no others. */
 void story_look(struct end *end)
 {
     traffic_settle(&end->flow);
@@ -31,7 +30,7 @@ static bool has_kind(const struct flight *flight, enum fault_kind kind)
     return flight->kinds >> kind & 1;
 }
 
-/* `behind`: when the last packet came that left before this one in its stream, and kept the order. */
+/* `behind`: the arrival of the last packet that left before this one in its stream, and kept the order. */
 static const char *judge_flight(const struct flight *flight, nanos behind)
 {
     unsigned passes = flight->whole + flight->damaged;

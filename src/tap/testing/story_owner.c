@@ -1,4 +1,4 @@
-/* The work of owners, by the functions under test, and the link behind them, which is the network of the simulator. */
+/* The work of owners, by the functions under test, and their link, which is the network of the simulator. */
 #include "tap/testing/story_world.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ void (*story_ended)(struct end *, struct end *peer);
 static atomic_bool closed;
 static struct device device = {.name = "softverbs0"};
 
-/* --- the clock of the code under test is that of the simulator, which begins at 0: a record at 0 is none */
+/* --- the clock of the code under test is the simulator's, which begins at 0: a record's time is never 0 */
 
 static nanos current;
 
@@ -198,7 +198,7 @@ static void received(struct watcher *watcher, const struct watched *watched, con
     settle(end, NULL);
 }
 
-/* The engine itself knows of time-outs: the timer has expired now, and the next request is that of the PSN. */
+/* Only the engine notes time-outs: the timer has expired now, and the next request has the PSN. */
 static void note(struct watcher *watcher, const struct watched *watched, enum event event, uint64_t a, uint64_t b)
 {
     struct end *end = begin(watcher, watched);
@@ -244,7 +244,7 @@ static void expired(struct watcher *watcher, nanos now)
 static const struct watcher_operations watching = {story_noted, transmitted, arrived, sent, received,
                                                    note,        dropped,     entered, due,  expired};
 
-/* --- the link, behind all faults: the network of the simulator */
+/* --- the link, after all faults: the network of the simulator */
 
 static bool link_begin(struct link *link)
 {
