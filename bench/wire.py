@@ -15,13 +15,15 @@ import sys
 import threading
 
 import bench
-from bench import KIB, MIB, SOFTVERBS, last_numbers, pinned
+from bench import IS_TEST, KIB, MIB, SOFTVERBS, last_numbers, pinned, share
 from clients import free_port, need, serve
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, make_hosts, set_mtu
 
 SENDERS = 8
 PATH_MTU = {1500: 1024, 9000: 4096}  # the largest of RoCE that fits
 AROUND = 12 + 4  # a middle packet's BTH and ICRC
+MUCH = ("-n", "100K") if IS_TEST else ("-t", "2")  # of iperf3, which counts whole seconds only
+MTUS = (9000,) if IS_TEST else (1500, 9000)
 
 
 def on(host, *command):
@@ -34,29 +36,34 @@ def run_pair(server, client, port, environments):
 
 def perftest(directory, program, *options):
     port = free_port()
-    command = [SOFTVERBS, "run", "--net", "eth0", "--", need(program), "-F", "-x", "1", "-p", str(port), *options]
+    command = [SOFTVERBS, "run", "--net", "eth0", "--", need(program), "-F", "-x", "1", "-p", str(port), *map(str, options)]
     environments = [{**os.environ, "SOFTVERBS_DIR": f"{directory}/{host}"} for host in (SERVER, CLIENT)]
     return last_numbers(run_pair(command, [*command, ADDRESSES[SERVER][0]], port, environments), 5)
 
 
+def at_least_16(count):
+    """As many messages as perftest wants at least."""
+    return max(share(count), 16)
+
+
 def bandwidth(directory, program, size, count):
-    return lambda: perftest(directory, program, "-s", str(size), "-n", str(count))[3] * MIB / 1e9
+    return lambda: perftest(directory, program, "-s", size, "-n", at_least_16(count))[3] * MIB / 1e9
 
 
 def latency(directory, program, size, count):
-    return lambda: perftest(directory, program, "-s", str(size), "-n", str(count))[4]
+    return lambda: perftest(directory, program, "-s", size, "-n", at_least_16(count))[4]
 
 
 def ucx(test, size, count):
     port, program = free_port(), need("ucx_perftest")
     environment = {**os.environ, "UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0"}
-    command = [program, "-p", str(port), "-f", "-t", test, "-s", str(size), "-n", str(count)]
+    command = [program, "-p", str(port), "-f", "-t", test, "-s", str(size), "-n", str(share(count)), "-w", str(share(10000))]
     return last_numbers(run_pair(command, [*command, ADDRESSES[SERVER][0]], port, [environment] * 2), 8)
 
 
 def iperf3(*options):
     port, program = free_port(), need("iperf3")
-    client = [program, "-c", ADDRESSES[SERVER][0], "-p", str(port), "-t", "2", "-J", *options]
+    client = [program, "-c", ADDRESSES[SERVER][0], "-p", str(port), *MUCH, "-J", *options]
     done = run_pair([program, "-s", "-1", "-p", str(port)], client, port, [os.environ] * 2)
     end = json.loads(done.out)["end"]
     return end["sum" if "-u" in options else "sum_received"]["bits_per_second"] / 8e9
@@ -65,7 +72,7 @@ def iperf3(*options):
 def datagrams(mtu):
     """GB/s of payload that datagrams of this size carry with nothing of ours."""
     port, program = free_port(), os.path.join(os.path.dirname(SOFTVERBS), "bench/datagrams")
-    command = [program, "send", ADDRESSES[SERVER][0], str(port), str(mtu + AROUND), "2"]
+    command = [program, "send", ADDRESSES[SERVER][0], str(port), str(mtu + AROUND), "0.01" if IS_TEST else "2"]
     done = run_pair([program, "receive", str(port)], command, port, [os.environ] * 2)
     return float(done.out) * mtu / (mtu + AROUND)
 
@@ -73,7 +80,7 @@ def datagrams(mtu):
 def datagram_latency(way, count):
     """Half of the round trip of a message of 8 bytes in datagrams with nothing of ours."""
     port, program = free_port(), os.path.join(os.path.dirname(SOFTVERBS), "bench/datagram_latency")
-    client = [program, "ask", ADDRESSES[SERVER][0], str(port), str(count), way]
+    client = [program, "ask", ADDRESSES[SERVER][0], str(port), str(share(count)), way]
     return last_numbers(run_pair([program, "answer", str(port), way], client, port, [os.environ] * 2), 2)[1]
 
 
@@ -92,11 +99,11 @@ def rows(directory, mtu):
 
 
 def send_at_once(directory, senders):
-    """GB/s that each of them reaches in four seconds."""
+    """GB/s that each of them reaches in four seconds, or in a test with a few messages."""
     reached = []
 
     def run():
-        reached.append(perftest(directory, "ib_write_bw", "-s", str(64 * KIB), "-D", "4")[3] * MIB / 1e9)
+        reached.append(perftest(directory, "ib_write_bw", "-s", 64 * KIB, *(("-n", 100) if IS_TEST else ("-D", "4")))[3] * MIB / 1e9)
     threads = [threading.Thread(target=run) for _ in range(senders)]
     for thread in threads:
         thread.start()
@@ -117,13 +124,13 @@ def report_incast(directory):
 
 def main():
     if not os.environ.get(INSIDE):
-        enter_namespaces()
+        enter_namespaces(without=77)
     make_hosts()
     rounds, wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 3, sys.argv[3] if len(sys.argv) > 3 else ""
     directory = f"/run/bench-{os.getpid()}"
     for host in ADDRESSES:
         os.makedirs(f"{directory}/{host}", mode=0o700)
-    for mtu in (1500, 9000):
+    for mtu in MTUS:
         set_mtu(mtu)
         print(f"\nBetween two namespaces, MTU {mtu}")
         chosen = [row for row in rows(directory, mtu) if wanted in row[0]]
