@@ -27,49 +27,37 @@ struct fact_inner {
     const void *of;
 };
 
-/* The forms of facts, each with the type of its member. */
-enum fact_form {
-    FACT_NUMBER,  /* of 32 bits */
-    FACT_SIGNED,  /* of 32 bits */
-    FACT_ID,      /* wr_id: any 64 bits */
-    FACT_QPN,     /* number of a queue pair */
-    FACT_KEY,     /* lkey or rkey */
-    FACT_ADDRESS, /* of memory */
-    FACT_ACCESS,  /* enum ibv_access_flags */
-    FACT_BYTES,
-    FACT_TIME, /* nanoseconds since 1970 */
-    FACT_SECONDS,
-    FACT_PID,
-    FACT_HEX,     /* a number that is written as a string, 0x1a2b */
-    FACT_FLAG,    /* a boolean */
-    FACT_WORD,    /* a text of ours, which is written as it is */
-    FACT_TEXT,    /* a text of others (diag/clean.h) */
-    FACT_INNER,   /* LIST, MAP and ONE */
-    FACT_MEMBERS, /* several members with other keys */
-    FACT_COUNT,   /* of 64 bits */
-};
+/* The forms of facts, each with the type of its member. Debuggers know them by this order (lib/softverbs-gdb.py). */
+#define FACT_FORMS(FORM)                                                                                               \
+    FORM(NUMBER, struct fact_number)  /* of 32 bits */                                                                 \
+    FORM(SIGNED, struct fact_number)  /* of 32 bits */                                                                 \
+    FORM(ID, struct fact_number)      /* wr_id: any 64 bits */                                                         \
+    FORM(QPN, struct fact_number)     /* number of a queue pair */                                                     \
+    FORM(KEY, struct fact_number)     /* lkey or rkey */                                                               \
+    FORM(ADDRESS, struct fact_number) /* of memory */                                                                  \
+    FORM(ACCESS, struct fact_number)  /* enum ibv_access_flags */                                                      \
+    FORM(BYTES, struct fact_number)                                                                                    \
+    FORM(TIME, struct fact_number) /* nanoseconds since 1970 */                                                        \
+    FORM(SECONDS, struct fact_number)                                                                                  \
+    FORM(PID, struct fact_number)                                                                                      \
+    FORM(HEX, struct fact_number) /* a number that is written as a string, 0x1a2b */                                   \
+    FORM(FLAG, struct fact_flag)  /* a boolean */                                                                      \
+    FORM(WORD, const char *)      /* a text of ours, which is written as it is */                                      \
+    FORM(TEXT, const char *)      /* a text of others (diag/clean.h) */                                                \
+    FORM(INNER, struct fact_inner)                                                                                     \
+    FORM(MEMBERS, struct fact_inner) /* several members with other keys */                                             \
+    FORM(COUNT, struct fact_number)  /* of 64 bits */
 
-#define FACT_TYPE_NUMBER struct fact_number
-#define FACT_TYPE_SIGNED struct fact_number
-#define FACT_TYPE_ID struct fact_number
-#define FACT_TYPE_QPN struct fact_number
-#define FACT_TYPE_KEY struct fact_number
-#define FACT_TYPE_ADDRESS struct fact_number
-#define FACT_TYPE_ACCESS struct fact_number
-#define FACT_TYPE_BYTES struct fact_number
-#define FACT_TYPE_TIME struct fact_number
-#define FACT_TYPE_SECONDS struct fact_number
-#define FACT_TYPE_PID struct fact_number
-#define FACT_TYPE_HEX struct fact_number
-#define FACT_TYPE_COUNT struct fact_number
-#define FACT_TYPE_FLAG struct fact_flag
-#define FACT_TYPE_WORD const char *
-#define FACT_TYPE_TEXT const char *
-#define FACT_TYPE_LIST(of) struct fact_inner
-#define FACT_TYPE_MAP(of) struct fact_inner
-#define FACT_TYPE_ONE(of) struct fact_inner
-#define FACT_TYPE_MEMBERS struct fact_inner
+#define FORM(name, type) typedef type fact_##name;
+FACT_FORMS(FORM)
+#undef FORM
+#define FORM(name, type) FACT_##name,
+enum fact_form { FACT_FORMS(FORM) };
+#undef FORM
 
+#define fact_LIST(of) fact_INNER
+#define fact_MAP(of) fact_INNER
+#define fact_ONE(of) fact_INNER
 #define FACT_LIST(of) FACT_INNER
 #define FACT_MAP(of) FACT_INNER
 #define FACT_ONE(of) FACT_INNER
@@ -97,7 +85,7 @@ struct facts_kind {
 /* struct facts_qp and so on. One is all zero at first: nothing is known. Its texts are the filler's and must outlive
  * it.
  */
-#define FACT_MEMBER(kind, name, form, source, when, meaning) FACT_TYPE_##form name;
+#define FACT_MEMBER(kind, name, form, source, when, meaning) fact_##form name;
 #define FACTS_DECLARE(kind, chapter, of)                                                                               \
     struct facts_##kind {                                                                                              \
         FACTS_##kind(FACT_MEMBER)                                                                                      \

@@ -47,7 +47,7 @@ static void numbers_keep_all_bits_and_their_sign(void **state)
     assert_string_equal(write_of(&facts_of_tag, &tag),
                         "{\"tag\":\"0xffffffffffffffff\",\"wr_id\":18446744073709551615,\"enabled\":false}");
     struct facts_missing missing = {0};
-    fact_put_signed(&missing.events, true, -2);
+    FACT_PUT(&missing.events, true, -2);
     assert_string_equal(write_of(&facts_of_missing, &missing), "{\"events\":-2}");
 }
 

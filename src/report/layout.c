@@ -48,6 +48,7 @@ struct layout_fact {
 FACTS_KINDS(SOURCE)
 
 #define FROM_AT(member) AT, MEMBER, member
+#define FROM_WHEN(member) AT, MEMBER, member
 #define FROM_SOME(member) SOME, MEMBER, member
 #define FROM_STATE(member) STATE, MEMBER, member
 #define FROM_STATUS(member) STATUS, MEMBER, member

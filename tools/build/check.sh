@@ -116,4 +116,5 @@ for build in "$@"; do
     esac
     [ "$build" = "${!#}" ] || tools/build/summary.py --so-far "$steps" "${directories[@]}"
 done
+tools/build/lines.py
 tools/build/summary.py "$steps" "${directories[@]}"

@@ -25,37 +25,9 @@ struct view {
     struct column columns[11];
 };
 
-#define PROCESS(title, name)                                                                                           \
+#define COLUMN(kind, title, name)                                                                                      \
     {                                                                                                                  \
-        title, offsetof(struct facts_process, name)                                                                    \
-    }
-#define QP(title, name)                                                                                                \
-    {                                                                                                                  \
-        title, offsetof(struct facts_qp, name)                                                                         \
-    }
-#define CQ(title, name)                                                                                                \
-    {                                                                                                                  \
-        title, offsetof(struct facts_cq, name)                                                                         \
-    }
-#define SRQ(title, name)                                                                                               \
-    {                                                                                                                  \
-        title, offsetof(struct facts_srq, name)                                                                        \
-    }
-#define TAG(title, name)                                                                                               \
-    {                                                                                                                  \
-        title, offsetof(struct facts_tag, name)                                                                        \
-    }
-#define MR(title, name)                                                                                                \
-    {                                                                                                                  \
-        title, offsetof(struct facts_mr, name)                                                                         \
-    }
-#define PD(title, name)                                                                                                \
-    {                                                                                                                  \
-        title, offsetof(struct facts_pd, name)                                                                         \
-    }
-#define ID(title, name)                                                                                                \
-    {                                                                                                                  \
-        title, offsetof(struct facts_identifier, name)                                                                 \
+        title, offsetof(struct facts_##kind, name)                                                                     \
     }
 #define OF(kind, title, name, second)                                                                                  \
     {                                                                                                                  \
@@ -66,41 +38,48 @@ static const struct view views[] = {
     {"processes",
      &facts_of_process,
      0,
-     {PROCESS("QPS", qps), PROCESS("CQS", cqs), PROCESS("SRQS", srqs), PROCESS("MRS", mrs), PROCESS("PDS", pds),
-      PROCESS("ADVERSE", adverse)}},
+     {COLUMN(process, "QPS", qps), COLUMN(process, "CQS", cqs), COLUMN(process, "SRQS", srqs),
+      COLUMN(process, "MRS", mrs), COLUMN(process, "PDS", pds), COLUMN(process, "ADVERSE", adverse)}},
     {"queue pairs",
      &facts_of_qp,
      offsetof(struct facts_process, qps),
-     {QP("QP", number), QP("TYPE", type), QP("STATE", state), QP("FIRST ERROR", first_error_name),
-      QP("PEER QP", peer_qp), QP("PEER PID", peer_pid), OF(qp, "SENDS", send_posted, send_wr),
-      OF(qp, "RECEIVES", recv_posted, recv_wr), QP("SEND CQ", send_cq), QP("RECV CQ", recv_cq), QP("PD", pd)}},
+     {COLUMN(qp, "QP", number), COLUMN(qp, "TYPE", type), COLUMN(qp, "STATE", state),
+      COLUMN(qp, "FIRST ERROR", first_error_name), COLUMN(qp, "PEER QP", peer_qp), COLUMN(qp, "PEER PID", peer_pid),
+      OF(qp, "SENDS", send_posted, send_wr), OF(qp, "RECEIVES", recv_posted, recv_wr), COLUMN(qp, "SEND CQ", send_cq),
+      COLUMN(qp, "RECV CQ", recv_cq), COLUMN(qp, "PD", pd)}},
     {"completion queues",
      &facts_of_cq,
      offsetof(struct facts_process, cqs),
-     {CQ("CQ", handle), OF(cq, "WAITING", waiting, size), CQ("ARMED", armed), CQ("OVERRUN", overrun),
-      CQ("USERS", users)}},
+     {COLUMN(cq, "CQ", handle), OF(cq, "WAITING", waiting, size), COLUMN(cq, "ARMED", armed),
+      COLUMN(cq, "OVERRUN", overrun), COLUMN(cq, "USERS", users)}},
     {"shared receive queues",
      &facts_of_srq,
      offsetof(struct facts_process, srqs),
-     {SRQ("SRQ", handle), OF(srq, "RECEIVES", posted, size), SRQ("LIMIT", limit), SRQ("USERS", users),
-      OF(srq, "TAGS", tags, tags_size), SRQ("DISABLED", tags_disabled), SRQ("IN MESSAGES", tags_busy),
-      OF(srq, "HANDLED", unexpected_reported, unexpected), SRQ("MASKS", masks)}},
+     {COLUMN(srq, "SRQ", handle), OF(srq, "RECEIVES", posted, size), COLUMN(srq, "LIMIT", limit),
+      COLUMN(srq, "USERS", users), OF(srq, "TAGS", tags, tags_size), COLUMN(srq, "DISABLED", tags_disabled),
+      COLUMN(srq, "IN MESSAGES", tags_busy), OF(srq, "HANDLED", unexpected_reported, unexpected),
+      COLUMN(srq, "MASKS", masks)}},
     {"tagged buffers",
      &facts_of_tag,
      offsetof(struct facts_process, tags),
-     {TAG("SRQ", srq), TAG("TAG", tag), TAG("MASK", mask), TAG("WR ID", wr_id), TAG("BYTES", bytes),
-      TAG("ENABLED", enabled)}},
+     {COLUMN(tag, "SRQ", srq), COLUMN(tag, "TAG", tag), COLUMN(tag, "MASK", mask), COLUMN(tag, "WR ID", wr_id),
+      COLUMN(tag, "BYTES", bytes), COLUMN(tag, "ENABLED", enabled)}},
     {"memory regions",
      &facts_of_mr,
      offsetof(struct facts_process, mrs),
-     {MR("KEY", key), MR("ADDRESS", address), MR("BYTES", length), MR("PD", pd), MR("ACCESS", access)}},
-    {"protection domains", &facts_of_pd, offsetof(struct facts_process, pds), {PD("PD", handle), PD("USERS", users)}},
+     {COLUMN(mr, "KEY", key), COLUMN(mr, "ADDRESS", address), COLUMN(mr, "BYTES", length), COLUMN(mr, "PD", pd),
+      COLUMN(mr, "ACCESS", access)}},
+    {"protection domains",
+     &facts_of_pd,
+     offsetof(struct facts_process, pds),
+     {COLUMN(pd, "PD", handle), COLUMN(pd, "USERS", users)}},
     {"connections",
      &facts_of_identifier,
      offsetof(struct facts_process, connections),
-     {ID("ID", id), ID("SPACE", space), ID("STATE", state), ID("SECONDS", seconds), ID("LOCAL", local),
-      ID("PEER", peer), ID("QP", qp), ID("PEER QP", peer_qp), ID("PEER PID", peer_pid), ID("REPEATS", repeats),
-      ID("EVENTS", events)}},
+     {COLUMN(identifier, "ID", id), COLUMN(identifier, "SPACE", space), COLUMN(identifier, "STATE", state),
+      COLUMN(identifier, "SECONDS", seconds), COLUMN(identifier, "LOCAL", local), COLUMN(identifier, "PEER", peer),
+      COLUMN(identifier, "QP", qp), COLUMN(identifier, "PEER QP", peer_qp), COLUMN(identifier, "PEER PID", peer_pid),
+      COLUMN(identifier, "REPEATS", repeats), COLUMN(identifier, "EVENTS", events)}},
 };
 
 enum { VIEWS = sizeof views / sizeof *views, COLUMNS = sizeof views->columns / sizeof *views->columns };
