@@ -2,9 +2,12 @@
  * when it hangs. Those from `unemptied` on are hangs that users of other libraries have reported
  * (docs/evidence/audit.md has the links). */
 #include <infiniband/verbs.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct ibv_context *context;
@@ -15,6 +18,7 @@ static struct ibv_comp_channel *channel;
 static struct ibv_srq *srq; /* of the queue pairs that are made; NULL: none */
 static union ibv_gid gid;
 static char memory[4096];
+static pid_t partner; /* another process of this program */
 
 static struct ibv_qp *make_qp(void)
 {
@@ -219,6 +223,122 @@ static void full(void)
         usleep(10000);
 }
 
+/* Its queue pair is gone when the request comes, which is not repeated. */
+static void destroyed(void)
+{
+    struct ibv_qp *qp = make_qp(), *peer = make_qp();
+    connect_to(qp, peer->qp_num);
+    connect_to(peer, qp->qp_num);
+    ibv_destroy_qp(peer);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+/* A queue pair that had worked. */
+static void reset(void)
+{
+    struct ibv_qp *qp = make_qp(), *peer = make_qp();
+    connect_to(qp, peer->qp_num);
+    connect_to(peer, qp->qp_num);
+    receive_at(peer);
+    send_from(qp, IBV_SEND_SIGNALED);
+    poll_one();
+    poll_one();
+    if (ibv_modify_qp(peer, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE))
+        exit(2);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+/* The number of a queue pair of another process of this program, which is connected with this one. */
+static uint32_t begin_partner(const char *how, uint32_t number)
+{
+    int ends[2], partners;
+    char text[16];
+    if (pipe(ends))
+        exit(2);
+    snprintf(text, sizeof text, "%u", number);
+    if (!(partner = fork())) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", "hangs", how, text, (char *)NULL);
+        _exit(2);
+    }
+    FILE *out = fdopen(ends[0], "r");
+    if (!out || fscanf(out, "%d", &partners) != 1)
+        exit(2);
+    return (uint32_t)partners;
+}
+
+static void be_partner(uint32_t number, int signal)
+{
+    struct ibv_qp *qp = make_qp();
+    connect_to(qp, number);
+    receive_at(qp);
+    printf("%u\n", qp->qp_num);
+    fflush(stdout);
+    if (signal)
+        raise(signal);
+}
+
+/* It waits for a message of a peer that it has sent one to. */
+static void killed(void)
+{
+    struct ibv_qp *qp = make_qp();
+    uint32_t number = begin_partner("wait", qp->qp_num);
+    connect_to(qp, number);
+    receive_at(qp);
+    send_from(qp, IBV_SEND_SIGNALED);
+    poll_one();
+    kill(partner, SIGKILL);
+    wait(NULL);
+    tell();
+}
+
+static void stopped(void)
+{
+    struct ibv_qp *qp = make_qp();
+    int status;
+    connect_to(qp, begin_partner("stop", qp->qp_num));
+    waitpid(-1, &status, WUNTRACED);
+    for (int i = 0; i < 3; i++)
+        send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+/* Messages that found no receive once, and are done; then some that are not signalled. */
+static void late_receive(void)
+{
+    struct ibv_qp *qp = looped();
+    send_from(qp, IBV_SEND_SIGNALED);
+    usleep(50000); /* it is answered that there is no receive */
+    receive_at(qp);
+    poll_one();
+    poll_one();
+    receive_at(qp);
+    receive_at(qp);
+    send_from(qp, 0);
+    send_from(qp, 0);
+    poll_one();
+    poll_one();
+    tell();
+}
+
+/* -- no hang: each message finds no receive at first */
+
+static void moves(void)
+{
+    struct ibv_qp *qp = looped();
+    tell();
+    for (;;) {
+        send_from(qp, IBV_SEND_SIGNALED);
+        usleep(1000); /* it is answered that there is no receive */
+        receive_at(qp);
+        poll_one();
+        poll_one();
+    }
+}
+
 /* -- no hang: many refusals in a row, and an end */
 
 static void refusals(void)
@@ -251,16 +371,26 @@ static const struct {
     {"overacknowledged", overacknowledged},
     {"full", full},
     {"refusals", refusals},
+    {"destroyed", destroyed},
+    {"reset", reset},
+    {"killed", killed},
+    {"stopped", stopped},
+    {"late-receive", late_receive},
+    {"moves", moves},
 };
 
 int main(int argc, char **argv)
 {
     open_device();
+    if (argc == 3)
+        be_partner((uint32_t)atoi(argv[2]), strcmp(argv[1], "stop") ? 0 : SIGSTOP);
     for (size_t i = 0; argc == 2 && i < sizeof causes / sizeof *causes; i++)
         if (!strcmp(argv[1], causes[i].name)) {
             causes[i].begin();
             for (;;)
                 pause();
         }
+    while (argc == 3)
+        pause();
     return 2;
 }

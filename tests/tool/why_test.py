@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -37,7 +38,45 @@ def _says(cause, *words):
 
 
 def sends_that_are_not_signalled():
-    _says("unsignalled", b"not signalled (IBV_SEND_SIGNALED)", b"1 work requests")
+    _says("unsignalled", b"1 work request of queue pair 0x", b" ended without a completion, as it is not signalled (IBV_SEND_SIGNALED)")
+
+
+def a_request_to_a_queue_pair_that_was_destroyed():
+    """`why` took it for unsignalled."""
+    _says("destroyed", b"waits for its peer: process ", b"lives and has no queue pair 0x", b": it was destroyed (ibv_destroy_qp), or never made.")
+
+
+def a_request_to_a_queue_pair_that_was_reset():
+    """`why` claimed that it had never been brought to RTR."""
+    _says("reset", b"waits for an answer to 1 packet (timeout is 0): queue pair 0x", b" is in RESET, where it takes nothing: it was reset, or never brought to RTR.")
+
+
+def a_peer_that_was_killed():
+    """`why` did not mention it."""
+    _says("killed", b"waits for its peer: process ", b", has ended.")
+
+
+def a_peer_that_is_stopped():
+    """`why` took the signalled requests to it for unsignalled."""
+    with _hanging("stopped") as pid:
+        done = expect(softverbs("why", "--json"))
+        (said,) = [each["waits"] for each in json.loads(done.stdout) if each["pid"] == pid]
+        (partner,) = [each for each in json.loads(done.stdout) if each["pid"] != pid]
+        os.kill(partner["pid"], signal.SIGKILL)
+        assert len(said) == 1 and f"process {partner['pid']} (exe), which has queue pair 0x" in said[0] and "does not answer: it is stopped" in said[0], said
+        assert partner["waits"][0].startswith("It did not answer within a second: it is stopped"), partner
+
+
+def receives_that_were_late_are_no_cause_of_a_later_wait():
+    """`why` claimed that the peer had no receive posted, as it once had not."""
+    _says("late-receive", b"2 work requests of queue pair 0x", b" ended without a completion, as they are not signalled")
+
+
+def a_pair_that_moves_lacks_no_receive():
+    """`why` claimed that the peer had no receive posted while 80,000 messages a second arrived there."""
+    with _hanging("moves") as pid:
+        done = expect(softverbs("why", str(pid)))
+        assert b"no receive posted" not in done.stdout and b"Nothing of softverbs stands out" in done.stdout, told(done)
 
 
 def completions_without_an_armed_event():
@@ -45,7 +84,7 @@ def completions_without_an_armed_event():
 
 
 def a_peer_that_never_came_to_RTR():
-    _says("deaf", b"which is in INIT and takes nothing", b"is in INIT: ibv_modify_qp to RTR")
+    _says("deaf", b" waits for an answer to 1 packet (timeout is 0): queue pair 0x", b"(hangs) is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing", b"is in INIT: ibv_modify_qp to RTR")
 
 
 def a_queue_pair_that_never_came_to_RTR():
@@ -57,7 +96,7 @@ def a_peer_without_receives():
 
 
 def a_number_that_is_no_queue_pair():
-    _says("nobody", b"which no process of this directory has")
+    _says("nobody", b"waits for its peer: no process of this directory has queue pair 0x")
 
 
 def a_queue_that_is_not_emptied_and_not_armed_again():
@@ -67,7 +106,7 @@ def a_queue_that_is_not_emptied_and_not_armed_again():
 
 def events_that_were_acknowledged_at_another_queue():
     """https://github.com/openucx/ucx/issues/1039"""
-    _says("unacknowledged", b"The completion queue with handle", b"is being destroyed, and waits for 1 events to be acknowledged (ibv_ack_cq_events")
+    _says("unacknowledged", b"The completion queue with handle", b"is being destroyed, and waits for 1 event to be acknowledged (ibv_ack_cq_events")
 
 
 def events_of_another_queue_that_were_acknowledged_here():
@@ -172,7 +211,7 @@ def a_connection_that_nobody_answers_fails_as_soon_as_it_is_asked_to():
 
 
 def a_message_that_does_not_come():
-    _says("message", b"has nothing to send; 1 receives wait for a message of the peer")
+    _says("message", b"has nothing to send; 1 receive waits for a message of the peer")
 
 
 def _switches(pid):

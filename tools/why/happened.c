@@ -8,11 +8,12 @@
 
 #include "diag/clean.h"
 #include "diag/diag.h"
+#include "diagnose/diagnose.h"
 #include "events/lines.h"
+#include "facts/read.h"
 #include "facts/record.h"
 #include "print/emit.h"
 #include "print/screen.h"
-#include "report/lost_event.h"
 #include "report/reports.h"
 
 enum { SENTENCE = 640 };
@@ -29,13 +30,15 @@ static void add(json_t *list, char text[SENTENCE])
 static const json_t *tell_cq(json_t *list, const json_t *json)
 {
     char text[SENTENCE];
+    char words[DIAGNOSE_ROOM];
     struct facts_cq cq;
+    struct known known = {.cq = &cq};
     if (!facts_read(&facts_of_cq, json, &cq))
         return NULL;
     uint64_t waiting = cq.waiting.value;
     snprintf(text, sizeof text, "It has %" PRIu64 " completion%s that %s not polled%s%s.", waiting,
              waiting == 1 ? "" : "s", waiting == 1 ? "was" : "were", waiting ? ", and " : "",
-             waiting ? lost_event_words(&cq) : "");
+             waiting ? diagnose_words(diagnose_event(&known), &known, words, sizeof words) : "");
     add(list, text);
     if (facts_is(&cq.overrun)) {
         snprintf(text, sizeof text, "It overran: a completion found no room among its %" PRIu64 " entries.",

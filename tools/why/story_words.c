@@ -10,7 +10,6 @@
 #include "diag/diag.h"
 #include "facts/record.h"
 #include "print/emit.h"
-#include "report/lost_event.h"
 #include "why/silence.h"
 #include "why/standin.h"
 #include "why/tale.h"
@@ -339,11 +338,12 @@ static bool has_completions(const struct story_end *end)
 static void tell_completions(struct tale *tale, const struct story_end *end)
 {
     struct facts_cq cq;
-    char name[TALE_NAME], when[TALE_NAME];
+    char name[TALE_NAME], when[TALE_NAME], words[DIAGNOSE_ROOM];
     for (size_t i = 0; next_unpolled(end, &i, &cq);) {
         uint64_t waiting = cq.waiting.value;
         bool sleeps = cq.event.known || cq.asked.value;
-        const char *words = is_ended(end) ? lost_event_words_ended(&cq) : lost_event_words(&cq);
+        struct known known = {.cq = &cq, .ended = is_ended(end)};
+        diagnose_words(diagnose_event(&known), &known, words, sizeof words);
         tale_say(tale, "%sCompletion queue %" PRIu64 " of %s %s %" PRIu64 " completion%s that %s not polled%s%s.",
                  tale_time(record_time(last_completion(end)), when), cq.handle.value, tale_name(end, name),
                  is_ended(end) ? "had" : "has", waiting, tale_plural(waiting), waiting == 1 ? "was" : "were",

@@ -1,5 +1,6 @@
 #include "why/tale.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,15 @@ void tale_say(struct tale *tale, const char *format, ...)
     va_end(arguments);
     clean_text(text);
     json_array_append_new(tale->list, emit_text(text));
+}
+
+void tale_diagnose(struct tale *tale, enum diagnosis diagnosis, const struct known *known)
+{
+    char text[DIAGNOSE_ROOM];
+    if (diagnosis == DIAGNOSIS_NOTHING)
+        return;
+    diagnose_words(diagnosis, known, text, sizeof text);
+    tale_say(tale, "%c%s.", toupper((unsigned char)*text), text + 1);
 }
 
 const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME])

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "diagnose/diagnose.h"
 #include "why/story_end.h"
 
 enum { TALE_NAME = 64 };
@@ -27,6 +28,9 @@ const char *tale_plural(uint64_t count);
 
 /* Adds a sentence, of 1023 bytes at most, without what a terminal would take for more than text. */
 void tale_say(struct tale *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds the sentence of the diagnosis, if it is one. */
+void tale_diagnose(struct tale *, enum diagnosis, const struct known *);
 
 /* "client (4711)". Returns `name`. */
 const char *tale_name(const struct story_end *end, char name[TALE_NAME]);

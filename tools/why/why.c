@@ -1,4 +1,4 @@
-/* softverbs why: what each live process waits for, of looks at its objects, a second apart (judge.h), and the last
+/* softverbs why: what each live process waits for, of looks at its objects, a second apart (waits.h), and the last
  * lines of its log (last.h). */
 #include <jansson.h>
 #include <stdbool.h>
@@ -11,7 +11,6 @@
 #include "command.h"
 #include "print/emit.h"
 #include "print/screen.h"
-#include "report/judge.h"
 #include "report/last.h"
 #include "report/live_process.h"
 #include "report/meeting.h"
@@ -20,6 +19,7 @@
 #include "why/happened.h"
 #include "why/story.h"
 #include "why/story_ci.h"
+#include "why/waits.h"
 
 enum { LOOKS = 4, WAITS = offsetof(struct facts_waiting, waits) };
 
@@ -46,7 +46,7 @@ static json_t *judge_all(const struct seen *before, const struct seen *now, int 
         uint64_t number = process->own.pid.value;
         if (pid && number != (uint64_t)pid)
             continue;
-        json_t *said = judge(now, process, seen_find(before, number));
+        json_t *said = waits_of(now, process, seen_find(before, number));
         json_array_append_new(list, json_pack("{s:I, s:o, s:o}", "pid", (json_int_t)number, "program",
                                               emit_text(facts_text(process->own.program)), "waits", said));
     }
@@ -67,7 +67,7 @@ static bool is_moving(const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *waits = facts_member(&facts_of_waiting, json_array_get(list, i), WAITS);
-        if (!strcmp(json_string_value(json_array_get(waits, 0)), JUDGE_NOTHING))
+        if (!strcmp(json_string_value(json_array_get(waits, 0)), WAITS_FOR_NOTHING))
             return true;
     }
     return false;

@@ -3,14 +3,40 @@
 #include "facts/fill.h"
 #include "transport/engine/flight.h"
 #include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_path.h"
+#include "wire/psn.h"
+
+/* What has ended, if all that was posted has: later requests may still bring a completion for the earlier ones. */
+static uint32_t unsignalled(const struct qp *qp)
+{
+    const struct send_queue *queue = engine_queue((struct engine *)qp_engine(qp));
+    return queue->head == queue->tail && !qp->sends.signal_all ? qp->sends.unsignalled : 0;
+}
 
 /* The window is that of a network: a link of the host never loses. */
+static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
+{
+    const struct engine *engine = qp_engine(qp);
+    uint32_t outstanding = flight_outstanding(engine);
+    fact_put(&facts->outstanding, true, outstanding);
+    fact_put(&facts->oldest_psn, true, psn_add(engine_next_psn(engine), -outstanding));
+    fact_put_flag(&facts->not_ready, engine_waits_for_receive(engine), true);
+    if (qp->path.remote)
+        fact_put(&facts->window, true, flight_window(engine));
+}
+
 void qp_flight_fill(struct facts_qp *facts, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (!engine_is_reliable(qp_engine(qp)) || qp->state < IBV_QPS_RTS)
-        return;
-    fact_put(&facts->outstanding, true, flight_outstanding(qp_engine(qp)));
-    if (qp->path.remote)
-        fact_put(&facts->window, true, flight_window(qp_engine(qp)));
+    bool connected = !(qp->traits & QP_DATAGRAM), receives = qp->state >= IBV_QPS_RTR, sends = qp->state >= IBV_QPS_RTS;
+    fact_put(&facts->unsignalled, sends && unsignalled(qp), unsignalled(qp));
+    fact_put(&facts->sq_psn, connected && sends, qp->attr.sq_psn & PSN_MASK);
+    fact_put(&facts->rq_psn, connected && receives, qp->attr.rq_psn & PSN_MASK);
+    fact_put_flag(&facts->port_down, qp_port_is_down(qp), true);
+    if (!engine_is_reliable(qp_engine(qp)))
+        fact_forget(&facts->timeout);
+    else if (receives)
+        fact_put(&facts->expected_psn, true, engine_expected_psn(qp_engine(qp)));
+    if (engine_is_reliable(qp_engine(qp)) && sends)
+        fill_reliable(facts, qp);
 }

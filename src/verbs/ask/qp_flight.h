@@ -1,4 +1,4 @@
-/* The part of a report on packets that are on their way. */
+/* The part of a report on requests that are on their way, and what judges need (diagnose/diagnose.h). */
 #ifndef VERBS_ASK_QP_FLIGHT_H
 #define VERBS_ASK_QP_FLIGHT_H
 
@@ -6,7 +6,7 @@
 
 struct qp;
 
-/* `outstanding`, and on a network `window`; nothing of a queue pair that can't know. Under qp->lock. */
+/* From `outstanding` to `port_down`, as far as the queue pair can know. Under qp->lock. */
 void qp_flight_fill(struct facts_qp *, const struct qp *);
 
 #endif

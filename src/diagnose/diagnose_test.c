@@ -1,0 +1,428 @@
+/* Each fault of two ends has its diagnosis and its sentence, and each sentence names facts that there are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose/diagnose.h"
+
+enum { OWN = 0x21, PEERS = 0x34, PSN = 500 };
+
+#define WHO "process 4711 (server)"
+
+/* All that is known of a connection, on which nothing is wrong at first; a case makes one thing another. */
+struct scene {
+    struct facts_qp own, peer;
+    struct facts_cq cq;
+    struct facts_srq srq, peer_srq;
+    struct facts_identifier id;
+    struct known known;
+};
+
+static struct fact_number number(uint64_t value)
+{
+    return (struct fact_number){value, true};
+}
+
+static const struct fact_flag yes = {true, true};
+
+/* Two queue pairs that are connected and have nothing to do. */
+static void begin(struct scene *scene)
+{
+    struct facts_qp own = {.type = "RC", .state = "RTS", .device = "soft0", .number = number(OWN)};
+    memset(scene, 0, sizeof *scene);
+    own.timeout = own.send_posted = own.recv_posted = own.outstanding = number(0);
+    own.send_wr = number(8);
+    own.sq_psn = own.rq_psn = number(PSN);
+    scene->own = scene->peer = own;
+    scene->own.peer_qp = scene->peer.number = number(PEERS);
+    scene->peer.peer_qp = number(OWN);
+    scene->known = (struct known){.own = &scene->own,
+                                  .peer = &scene->peer,
+                                  .cq = &scene->cq,
+                                  .id = &scene->id,
+                                  .process = WHO,
+                                  .place = "this directory"};
+    scene->known.posting = "ibv_post_recv";
+    scene->known.still = scene->known.stuck = scene->known.heard = true;
+}
+
+static const char *silence_of(struct scene *scene, char text[DIAGNOSE_ROOM])
+{
+    return diagnose_words(diagnose_silence(&scene->known), &scene->known, text, DIAGNOSE_ROOM);
+}
+
+static void be_absent(struct scene *scene)
+{
+    scene->known.peer = NULL;
+    scene->known.absence = DIAGNOSIS_PEER_GONE;
+    scene->known.hint = "; it has 0x35";
+}
+
+static void lack_process(struct scene *scene)
+{
+    scene->known.peer = NULL;
+    scene->known.absence = DIAGNOSIS_NOBODY;
+}
+
+static void let_port_go_down(struct scene *scene)
+{
+    scene->own.port_down = yes;
+}
+
+static void name_itself(struct scene *scene)
+{
+    scene->own.peer_qp = scene->peer.peer_qp = scene->peer.number = number(OWN);
+    scene->peer.rq_psn = number(PSN + 1);
+}
+
+static void be_busy(struct scene *scene)
+{
+    scene->peer.busy = yes;
+}
+
+static void be_of_another_type(struct scene *scene)
+{
+    scene->peer.type = "UC";
+}
+
+static void be_in_reset(struct scene *scene)
+{
+    scene->peer.state = "RESET";
+}
+
+static void be_in_init(struct scene *scene)
+{
+    scene->peer.state = "INIT";
+}
+
+static void be_in_err(struct scene *scene)
+{
+    scene->peer.state = "ERR";
+}
+
+static void have_failed(struct scene *scene)
+{
+    be_in_err(scene);
+    scene->peer.first_error = number(207);
+    scene->peer.first_error_told = "8 bytes at 0x10";
+}
+
+static void have_another_peer(struct scene *scene)
+{
+    scene->peer.peer_qp = number(OWN + 1);
+}
+
+static void let_its_port_go_down(struct scene *scene)
+{
+    scene->peer.port_down = yes;
+}
+
+static void begin_elsewhere(struct scene *scene)
+{
+    scene->peer.rq_psn = number(PSN + 1);
+}
+
+static void lose_packets(struct scene *scene)
+{
+    scene->known.faulty = true;
+}
+
+static void do_nothing(struct scene *scene)
+{
+}
+
+#define PEER "queue pair 0x34 of " WHO
+
+static const struct {
+    void (*arrange)(struct scene *);
+    const char *sentence;
+} silences[] = {
+    {be_absent, WHO " lives and has no queue pair 0x34: it was destroyed (ibv_destroy_qp), or never made; it has 0x35"},
+    {lack_process, "no process of this directory has queue pair 0x34"},
+    {let_port_go_down,
+     "queue pair 0x21 is on a port that is down: softverbs event port-up soft0, or the network interface "
+     "below it (ip link show)"},
+    {name_itself, "dest_qp_num is 0x21, the queue pair's own number, and not that of its peer"},
+    {be_busy, "a thread of " WHO " is within a call of queue pair 0x34"},
+    {be_of_another_type, PEER " is of type UC, and this one RC"},
+    {be_in_reset, PEER " is in RESET, where it takes nothing: it was reset, or never brought to RTR"},
+    {be_in_init, PEER " is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing"},
+    {be_in_err, PEER " is in ERR, where it takes nothing"},
+    {have_failed,
+     PEER " is in ERR, where it takes nothing: 8 bytes at 0x10: A peer's access reaches outside the memory "
+          "region. (its reason 207)"},
+    {have_another_peer, PEER " is connected with queue pair 0x22, and not with 0x21: its answers go there"},
+    {let_its_port_go_down, "the port of " PEER " is down (softverbs event port-up)"},
+    {begin_elsewhere, PEER " has rq_psn 501 and this one sq_psn 500: the peer's rq_psn must be this sq_psn"},
+    {lose_packets, PEER " is in RTS and connected with this one: faults that were asked for lose packets here"},
+    {do_nothing, PEER " is in RTS and connected with this one, but answered nothing"},
+};
+
+static void what_is_wrong_with_a_silent_peer_has_its_sentence(void **state)
+{
+    for (size_t i = 0; i < sizeof silences / sizeof *silences; i++) {
+        struct scene scene;
+        char text[DIAGNOSE_ROOM];
+        begin(&scene);
+        silences[i].arrange(&scene);
+        assert_string_equal(silence_of(&scene, text), silences[i].sentence);
+    }
+}
+
+static void a_queue_pair_that_is_its_own_peer_on_purpose_has_no_fault(void **state)
+{
+    struct scene scene;
+    char text[DIAGNOSE_ROOM];
+    begin(&scene);
+    name_itself(&scene);
+    scene.peer.rq_psn = number(PSN);
+    assert_non_null(strstr(silence_of(&scene, text), "answered nothing"));
+}
+
+static void types_and_peers_are_compared_where_both_ends_have_a_connection(void **state)
+{
+    struct scene scene;
+    char text[DIAGNOSE_ROOM];
+    begin(&scene);
+    scene.own.type = "XRC_SEND";
+    scene.peer.type = "XRC_RECV";
+    scene.peer.peer_qp = number(OWN + 1);
+    assert_non_null(strstr(silence_of(&scene, text), "answered nothing"));
+}
+
+/* --- what a queue pair waits for */
+
+static void wait_for_answer(struct scene *scene)
+{
+    scene->own.send_posted = scene->own.outstanding = number(3);
+}
+
+static void send_to_ended(struct scene *scene)
+{
+    wait_for_answer(scene);
+    scene->known.peer = NULL;
+    scene->known.absence = DIAGNOSIS_PROCESS_ENDED;
+}
+
+/* No request of it is out, but no message comes either. */
+static void lose_peer(struct scene *scene)
+{
+    send_to_ended(scene);
+    scene->own.send_posted = scene->own.outstanding = number(0);
+}
+
+static void use(struct scene *scene)
+{
+    scene->own = (struct facts_qp){.number = number(OWN), .busy = yes};
+}
+
+static void be_unconnected(struct scene *scene)
+{
+    scene->own.state = "INIT";
+}
+
+static void end(struct scene *scene)
+{
+    scene->own.state = "ERR";
+}
+
+static void fail_itself(struct scene *scene)
+{
+    end(scene);
+    scene->own.first_error = number(105);
+    scene->own.first_error_name = "RETRY_EXCEEDED";
+}
+
+static void send_far(struct scene *scene)
+{
+    wait_for_answer(scene);
+    scene->own.network = yes;
+    scene->known.heard = false;
+    scene->known.peer = NULL;
+    scene->known.timeouts = number(2);
+}
+
+static void find_no_receive(struct scene *scene)
+{
+    wait_for_answer(scene);
+    scene->own.not_ready = yes;
+    scene->known.naks_got = number(1);
+}
+
+static void find_srq_empty(struct scene *scene)
+{
+    find_no_receive(scene);
+    scene->peer_srq = (struct facts_srq){.handle = number(5), .posted = number(0)};
+    scene->known.peer_srq = &scene->peer_srq;
+}
+
+static void lack_receive(struct scene *scene)
+{
+    scene->known.naks_sent = number(9);
+    scene->known.naks_now = true;
+}
+
+static void leave_completions(struct scene *scene)
+{
+    scene->own.send_posted = number(3);
+    scene->cq = (struct facts_cq){.handle = number(7), .waiting = number(1)};
+}
+
+static void fill_up(struct scene *scene)
+{
+    leave_completions(scene);
+    scene->own.send_posted = number(8);
+}
+
+static void send_unsignalled(struct scene *scene)
+{
+    scene->own.send_posted = scene->own.unsignalled = number(2);
+}
+
+static void expect_message(struct scene *scene)
+{
+    scene->own.recv_posted = number(1);
+}
+
+static void empty_srq(struct scene *scene)
+{
+    scene->srq = (struct facts_srq){.handle = number(5), .posted = number(0)};
+    scene->known.srq = &scene->srq;
+}
+
+/* As of a pair that moves thousands of messages a second, of which some find no receive. */
+static void move(struct scene *scene)
+{
+    find_no_receive(scene);
+    scene->known.naks_sent = number(4143);
+    scene->known.still = scene->known.stuck = false;
+}
+
+static const struct {
+    void (*arrange)(struct scene *);
+    const char *sentence;
+} waits[] = {
+    {wait_for_answer, "queue pair 0x21 waits for an answer to 3 packets (timeout is 0): " PEER
+                      " is in RTS and connected with this one, but answered nothing"},
+    {send_to_ended, "queue pair 0x21 waits for its peer: " WHO ", which had queue pair 0x34, has ended"},
+    {lose_peer, "queue pair 0x21 waits for its peer: " WHO ", which had queue pair 0x34, has ended"},
+    {use, "queue pair 0x21 is in use: a thread is within a call of it, or a batch is open (ibv_wr_start without "
+          "ibv_wr_complete)"},
+    {be_unconnected, "queue pair 0x21 is in INIT: ibv_modify_qp to RTR, and to RTS for sending, is missing"},
+    {end, "queue pair 0x21 is in ERR: the program moved it there, or its peer ended"},
+    {fail_itself, "queue pair 0x21 is in ERR since its first error, RETRY_EXCEEDED: softverbs explain 105"},
+    {let_port_go_down,
+     "queue pair 0x21 is on a port that is down: softverbs event port-up soft0, or the network interface "
+     "below it (ip link show)"},
+    {send_far,
+     "queue pair 0x21 sends to queue pair 0x34 on another host, which has not answered; 2 times the ACK timer "
+     "ran out: softverbs ping, and softverbs show qps there"},
+    {find_no_receive,
+     "queue pair 0x21 sends, and its peer has no receive posted (ibv_post_recv): it answered 1 time that "
+     "it is not ready"},
+    {find_srq_empty, "queue pair 0x21 sends, and its peer's shared receive queue with handle 5 is empty "
+                     "(ibv_post_srq_recv): it answered 1 time that it is not ready"},
+    {lack_receive,
+     "queue pair 0x21 has no receive posted (ibv_post_recv) for a message of its peer, to which it sent 9 "
+     "RNR NAKs"},
+    {leave_completions,
+     "3 work requests of queue pair 0x21 are done or under way, and 1 completion waits in completion "
+     "queue 7: it is not polled"},
+    {fill_up,
+     "8 work requests of queue pair 0x21 are done or under way, and 1 completion waits in completion queue 7: it "
+     "is not polled, and the send queue is full, so that ibv_post_send gives ENOMEM"},
+    {send_unsignalled, "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "
+                       "(IBV_SEND_SIGNALED)"},
+    {expect_message, "queue pair 0x21 has nothing to send; 1 receive waits for a message of the peer"},
+    {empty_srq, "queue pair 0x21 has nothing to send, and its shared receive queue with handle 5 is empty "
+                "(ibv_post_srq_recv)"},
+    {do_nothing, "queue pair 0x21 has nothing to send, and no receive is posted"},
+    {move, ""},
+};
+
+static void what_a_queue_pair_waits_for_has_its_sentence(void **state)
+{
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        struct scene scene;
+        char words[DIAGNOSE_ROOM], text[DIAGNOSE_ROOM];
+        begin(&scene);
+        waits[i].arrange(&scene);
+        enum diagnosis diagnosis = diagnose_wait(&scene.known, words);
+        assert_string_equal(diagnose_words(diagnosis, &scene.known, text, sizeof text), waits[i].sentence);
+    }
+}
+
+/* --- the sentences themselves */
+
+static void fill(const struct facts_kind *kind, void *facts)
+{
+    for (uint32_t i = 0; i < kind->count; i++) {
+        void *value = (char *)facts + kind->facts[i].at;
+        if (kind->facts[i].form == FACT_WORD || kind->facts[i].form == FACT_TEXT)
+            *(const char **)value = "text";
+        else if (kind->facts[i].form == FACT_FLAG)
+            *(struct fact_flag *)value = yes;
+        else if (kind->facts[i].form != FACT_INNER && kind->facts[i].form != FACT_MEMBERS)
+            *(struct fact_number *)value = number(3);
+    }
+}
+
+static void each_sentence_names_facts_that_there_are(void **state)
+{
+    struct scene scene;
+    struct facts_missing missing;
+    char text[DIAGNOSE_ROOM];
+    begin(&scene);
+    fill(&facts_of_qp, &scene.own);
+    fill(&facts_of_qp, &scene.peer);
+    fill(&facts_of_cq, &scene.cq);
+    fill(&facts_of_srq, &scene.srq);
+    fill(&facts_of_identifier, &scene.id);
+    fill(&facts_of_missing, &missing);
+    scene.known.srq = scene.known.peer_srq = &scene.srq;
+    scene.known.missing = &missing;
+    scene.known.words = scene.known.hint = "text";
+    scene.known.naks_got = scene.known.naks_sent = scene.known.timeouts = scene.known.count = number(3);
+    for (enum diagnosis diagnosis = 1; diagnosis < DIAGNOSES; diagnosis++) {
+        diagnose_words(diagnosis, &scene.known, text, sizeof text);
+        assert_true(*text && !strpbrk(text, "{}|?!>") && !strstr(text, "unknown"));
+    }
+}
+
+static void facts_that_are_not_known_are_no_zeros(void **state)
+{
+    struct known known = {0};
+    char text[DIAGNOSE_ROOM];
+    diagnose_words(DIAGNOSIS_FIRST_PSN, &known, text, sizeof text);
+    assert_string_equal(text,
+                        "queue pair unknown of unknown has rq_psn unknown and this one sq_psn unknown: the peer's "
+                        "rq_psn must be this sq_psn");
+}
+
+static void a_sentence_without_room_ends_after_a_word(void **state)
+{
+    struct known known = {.process = WHO};
+    char text[40];
+    assert_string_equal(diagnose_words(DIAGNOSIS_PROCESS_STOPPED, &known, text, sizeof text),
+                        "the number of the peer's queue pair...");
+    assert_string_equal(diagnose_words(DIAGNOSIS_PROCESS_STOPPED, &known, text, 4), "...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_wrong_with_a_silent_peer_has_its_sentence),
+        cmocka_unit_test(a_queue_pair_that_is_its_own_peer_on_purpose_has_no_fault),
+        cmocka_unit_test(types_and_peers_are_compared_where_both_ends_have_a_connection),
+        cmocka_unit_test(what_a_queue_pair_waits_for_has_its_sentence),
+        cmocka_unit_test(each_sentence_names_facts_that_there_are),
+        cmocka_unit_test(facts_that_are_not_known_are_no_zeros),
+        cmocka_unit_test(a_sentence_without_room_ends_after_a_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

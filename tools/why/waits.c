@@ -1,0 +1,161 @@
+#include "why/waits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose/diagnose.h"
+#include "why/tale.h"
+
+/* One object of a process, now and earlier, and the sentences. */
+struct look {
+    const struct seen *seen;
+    const struct seen_process *process, *before;
+    struct tale tale;
+};
+
+static bool is_same(const struct fact_number *one, const struct fact_number *other)
+{
+    return one->known && other->known && one->value == other->value;
+}
+
+static struct fact_number count_of(const struct facts_qp *qp, enum event event)
+{
+    return (struct fact_number){seen_count(&qp->traffic, event), qp->traffic.of};
+}
+
+static const struct facts_srq *srq_of(const struct seen_process *process, const struct facts_qp *qp)
+{
+    return qp->srq.known ? seen_srq(process, qp->srq.value) : NULL;
+}
+
+/* -- the peer */
+
+static const struct seen_process *process_with(const struct seen *seen, uint64_t number)
+{
+    for (size_t i = 0; i < seen->count; i++)
+        if (seen_qp(&seen->processes[i], number))
+            return &seen->processes[i];
+    return NULL;
+}
+
+/* Of a connected queue pair that no report has the peer of. NOTHING: its process has no time to list what it has. */
+static enum diagnosis absence_of(const struct facts_qp *own, const struct seen_process *process)
+{
+    bool connected = own->type && !strcmp(own->type, "RC") && own->peer_qp.known && !own->network.known;
+    if (!connected)
+        return DIAGNOSIS_NOTHING;
+    if (!own->peer_pid.known)
+        return DIAGNOSIS_NOBODY;
+    if (!process)
+        return DIAGNOSIS_PROCESS_ENDED;
+    if (!facts_is(&process->own.answers))
+        return DIAGNOSIS_PROCESS_SILENT;
+    return facts_is(&process->own.busy) ? DIAGNOSIS_NOTHING : DIAGNOSIS_PEER_GONE;
+}
+
+static void name_process(const struct facts_qp *own, const struct seen_process *process, char name[TALE_NAME])
+{
+    uint64_t pid = process ? process->own.pid.value : own->peer_pid.value;
+    if (process)
+        snprintf(name, TALE_NAME, "process %d (%.40s)", (int)pid, facts_text(process->own.program));
+    else
+        snprintf(name, TALE_NAME, "process %d", (int)pid);
+}
+
+static void find_peer(const struct look *look, struct known *known, char name[TALE_NAME])
+{
+    const struct facts_qp *own = known->own;
+    const struct seen_process *process = own->peer_qp.value ? process_with(look->seen, own->peer_qp.value) : NULL;
+    known->peer = process ? seen_qp(process, own->peer_qp.value) : NULL;
+    known->peer_srq = known->peer ? srq_of(process, known->peer) : NULL;
+    if (!process)
+        process = own->peer_pid.known ? seen_find(look->seen, own->peer_pid.value) : NULL;
+    if (!known->peer)
+        known->absence = absence_of(own, process);
+    name_process(own, process, name);
+}
+
+/* -- its objects */
+
+/* Notes the changes since the earlier look. */
+static void compare(struct known *known, const struct facts_qp *before)
+{
+    const struct facts_qp *own = known->own;
+    if (!before)
+        return;
+    known->still = json_equal(facts_json(&own->traffic), facts_json(&before->traffic));
+    known->stuck = is_same(&own->oldest_psn, &before->oldest_psn) && before->not_ready.known == own->not_ready.known;
+    known->naks_now = seen_count(&before->traffic, EVENT_RNR_SENT) < known->naks_sent.value &&
+                      is_same(&own->expected_psn, &before->expected_psn);
+}
+
+static void judge_qp(struct look *look, const struct facts_qp *own)
+{
+    char name[TALE_NAME], words[DIAGNOSE_ROOM];
+    struct known known = {.own = own, .process = name, .place = "this directory"};
+    known.cq = seen_cq(look->process, own->send_cq.value);
+    known.srq = srq_of(look->process, own);
+    known.naks_got = count_of(own, EVENT_RNR_RECEIVED);
+    known.naks_sent = count_of(own, EVENT_RNR_SENT);
+    known.timeouts = count_of(own, EVENT_ACK_TIMEOUT);
+    known.heard = !own->traffic.of || seen_count(&own->traffic, EVENT_PACKET_RECEIVED);
+    known.faulty = seen_count(&own->traffic, EVENT_FRAME_LOST);
+    compare(&known, seen_qp(look->before, own->number.value));
+    find_peer(look, &known, name);
+    enum diagnosis diagnosis = diagnose_wait(&known, words);
+    bool refuses = diagnosis == DIAGNOSIS_NOT_READY;
+    known.posting = (refuses ? known.srq : known.peer_srq) ? "ibv_post_srq_recv" : "ibv_post_recv";
+    tale_diagnose(&look->tale, diagnosis, &known);
+}
+
+static void judge_cq(struct look *look, const struct facts_cq *cq)
+{
+    char words[DIAGNOSE_ROOM];
+    const struct facts_cq *before = seen_cq(look->before, cq->handle.value);
+    struct known known = {.cq = cq, .words = words};
+    if (!facts_is_some(&cq->waiting) || !before || !is_same(&cq->polled, &before->polled))
+        return;
+    diagnose_words(diagnose_event(&known), &known, words, sizeof words);
+    tale_diagnose(&look->tale, DIAGNOSIS_CQ_UNPOLLED, &known);
+}
+
+static void judge_identifier(struct look *look, const struct facts_identifier *id)
+{
+    char place[40] = "on another host";
+    const struct facts_identifier *before = seen_identifier(look->before, id->id.value);
+    struct known known = {.id = id, .process = place};
+    if (id->peer_pid.known)
+        snprintf(place, sizeof place, "process %d", (int)id->peer_pid.value);
+    if (before && !strcmp(facts_text(before->state), facts_text(id->state)))
+        tale_diagnose(&look->tale, diagnose_identifier(&known), &known);
+}
+
+static void judge_process(struct look *look)
+{
+    const struct facts_process *own = &look->process->own;
+    struct facts_missing missing;
+    bool misses = facts_read(&facts_of_missing, facts_json(&own->unacknowledged), &missing);
+    int64_t more = misses ? -(int64_t)missing.events.value : 0;
+    struct known known = {.missing = &missing, .count = {(uint64_t)more, true}};
+    if (!facts_is(&own->answers))
+        tale_diagnose(&look->tale, DIAGNOSIS_NO_REPORT, &known);
+    else if (misses)
+        tale_diagnose(&look->tale, more > 0 ? DIAGNOSIS_OVERACKNOWLEDGED : DIAGNOSIS_UNACKNOWLEDGED, &known);
+    else if (facts_is(&own->busy))
+        tale_diagnose(&look->tale, DIAGNOSIS_PROGRAM_BUSY, &known);
+}
+
+json_t *waits_of(const struct seen *seen, const struct seen_process *process, const struct seen_process *before)
+{
+    struct look look = {seen, process, before, {.list = json_array()}};
+    judge_process(&look);
+    for (size_t i = 0; i < process->cq_count; i++)
+        judge_cq(&look, &process->cqs[i]);
+    for (size_t i = 0; i < process->qp_count; i++)
+        judge_qp(&look, &process->qps[i]);
+    for (size_t i = 0; i < process->identifier_count; i++)
+        judge_identifier(&look, &process->identifiers[i]);
+    if (!json_array_size(look.tale.list))
+        json_array_append_new(look.tale.list, json_string(WAITS_FOR_NOTHING));
+    return look.tale.list;
+}
