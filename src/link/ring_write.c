@@ -18,8 +18,7 @@ void ring_write_start(struct ring_writer *writer, const struct ring *ring)
 static bool look_at_head(struct ring_writer *writer)
 {
     uint64_t head = atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
-    bool possible =
-        writer->tail - head <= writer->ring.size; /* if the head is beyond the tail, the difference is huge */
+    bool possible = writer->tail - head <= writer->ring.size; /* huge if the head is beyond the tail */
     if (possible)
         writer->limit = head + writer->ring.size;
     return possible;

@@ -19,12 +19,12 @@ enum cm_attribute { /* attribute IDs (IBA 16.7) */
                     CM_DREP = 0x16,
                     CM_SIDR_REQ = 0x17,
                     CM_SIDR_REP = 0x18,
-                    CM_LAP = 0x19, /* of LAP and APR only the communication IDs are taken apart */
+                    CM_LAP = 0x19, /* of LAP and APR only the communication IDs are decoded */
                     CM_APR = 0x1a,
 };
 
 enum {
-    CM_PRIVATE_MAX = 224,    /* bytes of private data: of RTU, DREP; cm_private_size says it of each */
+    CM_PRIVATE_MAX = 224,    /* bytes of private data: of RTU, DREP; cm_private_size has the others */
     CM_INFORMATION_MAX = 72, /* bytes of additional information: of REJ, SIDR_REP */
     CM_QPN_MASK = 0xffffff,
 };
@@ -34,7 +34,7 @@ enum { CM_EXTENDED_XRC = 1 };                                                   
 
 enum cm_about { CM_ABOUT_REQ = 0, CM_ABOUT_REP = 1, CM_ABOUT_OTHER = 2 }; /* which message an MRA or REJ answers */
 
-enum cm_reject { /* reasons of a REJ (IBA 12.6.7.2), those that are sent or looked at here */
+enum cm_reject { /* reasons of a REJ (IBA 12.6.7.2), only those that are sent or looked at here */
                  CM_REJECT_TIMEOUT = 4,
                  CM_REJECT_INVALID_SERVICE = 8,
                  CM_REJECT_STALE = 10,
@@ -60,7 +60,7 @@ struct cm_path {
     uint8_t hop_limit;
     uint8_t sl;
     uint8_t subnet_local;
-    uint8_t ack_timeout; /* 5 bits, as of a queue pair */
+    uint8_t ack_timeout; /* 5 bits, as a queue pair's */
 };
 
 struct cm_req {
@@ -136,8 +136,8 @@ struct cm_message {
     enum cm_attribute attribute;
     uint64_t transaction;
     uint32_t modifier;  /* attribute modifier: ECE options */
-    uint32_t local_id;  /* the sender's communication ID; of a SIDR_REQ the RequestID; a SIDR_REP has none */
-    uint32_t remote_id; /* the receiver's; of a SIDR_REP the RequestID; REQ and SIDR_REQ have none */
+    uint32_t local_id;  /* the sender's communication ID; of a SIDR_REQ the RequestID; a SIDR_REP does not have it */
+    uint32_t remote_id; /* the receiver's; of a SIDR_REP the RequestID; REQ and SIDR_REQ do not have it */
     union {
         struct cm_req req;
         struct cm_mra mra;
@@ -158,24 +158,24 @@ enum cm_fault {
     CM_LENGTH,    /* additional information longer than its field */
 };
 
-/* Writes all MAD_BYTES. Values must fit the width of their fields: higher bits are cut off. */
+/* Writes all MAD_BYTES. Bits of a value beyond the width of its field are cut off. */
 void cm_encode(const struct cm_message *, uint8_t to[MAD_BYTES]);
 
-/* Total: any input gives a fault or a message, whose unused parts are zero. Bytes behind MAD_BYTES are ignored. */
+/* Total: any input gives a fault or a message, whose unused parts are zero. Bytes after MAD_BYTES are ignored. */
 enum cm_fault cm_decode(const uint8_t *bytes, size_t length, struct cm_message *);
 
-/* Bytes of private data that a message of this attribute carries, always all of them. */
+/* The number of bytes of private data that each message of this attribute carries. */
 unsigned cm_private_size(enum cm_attribute);
 
 /* Returns true if a message of this attribute names the receiver's communication ID, or the receiver's request
  * (SIDR_REP). */
 bool cm_is_reply(enum cm_attribute);
 
-/* "REQ" and so on; "unknown" for a number that is none. */
+/* "REQ" and so on; "unknown" for a number without a name. */
 const char *cm_name(enum cm_attribute);
 
-/* All fields that are not 0 by name on one line, with the IP addressing that a request may carry; always ends with
- * NUL within `size`. Returns `to`. */
+/* Writes all fields that are not 0 on one line, by name, with the IP addressing that a request may carry; always
+ * ends with NUL within `size`. Returns `to`. */
 char *cm_describe(const struct cm_message *, char *to, size_t size);
 
 #endif

@@ -25,8 +25,7 @@
         FIELD(req, path.sl, (byte) + 42, 0, 4), FIELD(req, path.subnet_local, (byte) + 42, 4, 1),                      \
         FIELD(req, path.ack_timeout, (byte) + 43, 0, 5)
 
-/* IBA table 103. The vendor IDs here and in the other messages are those of annex A14; before, the bits were reserved.
- */
+/* IBA table 103. The vendor IDs here and in the other messages are from annex A14; before, the bits were reserved. */
 static const struct cm_field req_fields[] = {ID(local_id, 0),
                                              FIELD(req, vendor, 5, 0, 24),
                                              FIELD(req, service, 8, 0, 64),

@@ -1,4 +1,4 @@
-/* Where the fields of CM messages stand: the tables that cm.c encodes and decodes with, and cm_describe.c reads. */
+/* The places of the fields of CM messages: tables for cm.c, which encodes and decodes, and for cm_describe.c. */
 #ifndef WIRE_CM_FIELDS_H
 #define WIRE_CM_FIELDS_H
 
@@ -21,11 +21,11 @@ struct cm_layout {
     bool reply;
 };
 
-/* NULL for an attribute that does not exist. */
+/* Returns the layout of an attribute; NULL if it does not exist. */
 const struct cm_layout *cm_layout(enum cm_attribute);
 
-/* The value of a field's member, which is no array of bytes (so at most 64 bits wide); of all the fields that make up
- * the member, if it is cut. */
+/* The value of a field's member, which must not be an array of bytes (so it has at most 64 bits); if several fields
+ * make up the member, the value of all of them. */
 uint64_t cm_field_value(const struct cm_field *, const struct cm_message *);
 
 #endif

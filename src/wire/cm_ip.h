@@ -15,7 +15,7 @@ struct cm_ip {
 
 enum cm_ip_fault {
     CM_IP_FINE = 0,
-    CM_IP_ABSENT,  /* no IP version that exists: the private data belongs to the program (AF_IB) */
+    CM_IP_ABSENT,  /* the IP version does not exist: the private data belongs to the program (AF_IB) */
     CM_IP_VERSION, /* a header of another version */
 };
 

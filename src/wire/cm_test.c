@@ -40,8 +40,8 @@ static void what_is_encoded_decodes_to_the_same(void **state)
     }
 }
 
-/* Of all the bits behind the head those that the specification does not reserve are kept (IBA tables 103 to 120, with
- * the vendor IDs of annex A14). */
+/* All bits after the head that the specification does not reserve are kept (IBA tables 103 to 120, with the vendor
+ * IDs of annex A14). */
 static void all_but_the_reserved_bits_are_kept(void **state)
 {
     static const unsigned reserved[] = {
@@ -73,7 +73,7 @@ static void all_but_the_reserved_bits_are_kept(void **state)
     }
 }
 
-/* The bytes begin with those of the text, which has them in hexadecimal, in groups of four. */
+/* The bytes begin with the text's, which are hexadecimal, in groups of four. */
 static void assert_bytes(const uint8_t *bytes, const char *text)
 {
     for (unsigned at = 0, used; sscanf(text, "%8[0-9a-f]%n", (char[9]){0}, &used) == 1;

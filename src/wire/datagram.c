@@ -151,9 +151,9 @@ static uint32_t rewind_register(uint32_t value, size_t bytes)
 }
 
 /* A CRC is linear: the difference between the ICRC with a guessed identification and the one received is what a
- * register that was 0 before the identification, and got only zeros behind it, would hold after the difference of the
- * two identifications. Rewound to that place it is this difference itself, and the upper half of the register is 0;
- * else no identification makes such a difference. */
+ * register that was 0 before the identification, and got only zeros later, would hold after the difference of the
+ * two identifications. Rewound to that place the register is this difference itself, and its upper half is 0;
+ * otherwise no identification makes such a difference. */
 bool datagram_identify(const struct datagram_route *route, const uint8_t *bytes, size_t length,
                        uint16_t *identification)
 {
@@ -178,7 +178,7 @@ static bool icrc_fits(struct datagram_route *route, const uint8_t *bytes, size_t
     return wire_icrc(route, &covered, 1) == get_icrc(bytes + covered.iov_len);
 }
 
-/* The bytes behind the headers: payload and pad, a multiple of four (IBA 9.2.4). */
+/* Finds the payload in the bytes after the headers: payload and pad, a multiple of four (IBA 9.2.4). */
 static enum wire_fault find_payload(const uint8_t *bytes, size_t length, unsigned pad, struct packet *packet,
                                     struct iovec *piece)
 {

@@ -1,5 +1,5 @@
 /* RoCEv2 datagrams: struct packet <-> the payload of a UDP datagram to port 4791, with the invariant CRC over it and
- * over those header fields below it that no router changes (RoCEv2 annex, A17.3.3). Pure, as wire.h says. */
+ * over those fields of lower headers that no router changes (RoCEv2 annex, A17.3.3). Pure, as wire.h says. */
 #ifndef WIRE_DATAGRAM_H
 #define WIRE_DATAGRAM_H
 
@@ -24,40 +24,39 @@ struct datagram_route {
     uint8_t source[16], destination[16]; /* as GIDs: ::ffff:a.b.c.d is IPv4 on the wire, everything else IPv6 */
     uint16_t source_port, destination_port;
     uint16_t fragment;       /* IPv4: flags and fragment offset; sockets that send with IP_PMTUDISC_DO set
-                              * DATAGRAM_DONT_FRAGMENT, as do adapters */
-    uint16_t identification; /* IPv4: 0 when an unconnected socket sends with IP_PMTUDISC_DO; segments of one send with
-                              * UDP_SEGMENT count up from there */
-    bool identification_unknown; /* received through a plain socket, which does not show it */
+                                DATAGRAM_DONT_FRAGMENT, like adapters */
+    uint16_t identification; /* IPv4: 0 when an unconnected socket sends with IP_PMTUDISC_DO; the segments of one send
+                                with UDP_SEGMENT count up from it */
+    bool identification_unknown; /* received through a plain socket, which does not report it */
 };
 
-/* The ICRC over the pieces, which hold everything from the BTH to the last pad byte; the whole BTH lies in the first.
- * On the wire it stands in little-endian order behind them. */
+/* The ICRC over the pieces, which have everything from the BTH to the last pad byte; the first has the whole BTH. On
+ * the wire it follows them in little-endian order. */
 uint32_t wire_icrc(const struct datagram_route *, const struct iovec *pieces, uint32_t count);
 
-/* The part behind the payload when headers, payload and trailer are sent as pieces: writes pad and ICRC to `to`, room
- * for DATAGRAM_TRAILER_MAX, and returns their number. `headers` are those that wire_encode wrote. 0 when the payload is
- * not plain memory. */
+/* Writes the part after the payload, pad and ICRC, to `to`, which has room for DATAGRAM_TRAILER_MAX, and returns the
+ * number of bytes, for headers, payload and trailer that are sent as pieces. wire_encode wrote `headers`. 0 when the
+ * payload is not plain memory. */
 unsigned datagram_trailer(const struct datagram_route *, const struct iovec *headers, const struct payload *,
                           uint8_t *to);
 
-/* The whole UDP payload in one block; returns its length, or 0 when `room` is too small or the payload could not be
- * had. The packet's opcode must exist. */
+/* Writes the whole UDP payload in one block; returns its length, or 0 when `room` is too small or the payload could
+ * not be read. The packet's opcode must exist. */
 size_t datagram_encode(const struct datagram_route *, const struct packet *, uint8_t *to, size_t room);
 
-/* Total, like wire_decode. First the ICRC is checked, so that a corrupted packet is never reported as something else.
- * The payload becomes one piece, *piece, that points into `bytes`; both belong to the caller. With
- * identification_unknown over IPv4, a packet passes when datagram_identify finds its identification, which is then
- * stored in the route; the value there is tried first. *packet and *piece are undefined unless the result is
- * WIRE_FINE. */
+/* Decodes a datagram; total, like wire_decode. The ICRC is checked first, so that a corrupted packet is never
+ * reported as something else. The payload becomes one piece, *piece, that points into `bytes`; both belong to the
+ * caller. With identification_unknown over IPv4, a packet passes when datagram_identify finds its identification,
+ * which is then stored in the route; the value there is tried first. *packet and *piece are undefined unless the
+ * result is WIRE_FINE. */
 enum wire_fault datagram_decode(struct datagram_route *, const uint8_t *bytes, size_t length, struct packet *,
                                 struct iovec *piece);
 
-/* The same for the bytes that any link carries from the BTH to the last pad byte, without looking at a CRC. */
+/* Decodes the bytes that any link carries from the BTH to the last pad byte, without looking at a CRC. */
 enum wire_fault datagram_read(const uint8_t *bytes, size_t length, struct packet *, struct iovec *piece);
 
-/* The identification of the IPv4 header that makes the ICRC at the end of the `length` bytes right; false when there is
- * none. One of 65536 corrupted packets passes. route->identification is a guess, which makes it fast when it is right.
- */
+/* Finds the identification of the IPv4 header that makes the ICRC at the end of the `length` bytes right; false: no
+ * value does. One of 65536 corrupted packets passes. A right guess in route->identification makes it fast. */
 bool datagram_identify(const struct datagram_route *, const uint8_t *bytes, size_t length, uint16_t *identification);
 
 #endif

@@ -131,7 +131,7 @@ static void c9_6_1_every_fault_has_its_name(void **state)
     assert_int_equal(decode_sealed((uint8_t[64]){0x1d, 0x10}, 40), WIRE_UNEXPECTED);
 }
 
-/* A length of UDP has 16 bits; one of them that is no multiple of four is wrong for that, and not for its ICRC. */
+/* A UDP length has 16 bits; if it is not a multiple of four, that is reported, and not the ICRC. */
 static void the_longest_datagram_is_looked_at(void **state)
 {
     uint8_t *bytes = calloc(1, UINT16_MAX + 1);
@@ -188,7 +188,7 @@ static void every_identification_is_found(void **state)
     }
 }
 
-/* By chance one of 65536 passes: of these, with this seed, a handful at most. */
+/* Chance lets one corrupted packet of 65536 pass: with this seed a handful at most. */
 static void corruption_is_noticed_without_the_identification(void **state)
 {
     uint8_t bytes[ROOM];

@@ -27,7 +27,7 @@ enum {
     PORT_MPLS = 6635,
 };
 
-/* Where the parser stands. */
+/* The parser's place. */
 struct cursor {
     struct ether *frame;
     uint32_t at, end;
@@ -45,7 +45,7 @@ static const uint8_t *here(const struct cursor *cursor)
     return cursor->frame->bytes + cursor->at;
 }
 
-/* Enters a layer whose header is `size` bytes, and goes behind it. */
+/* Enters a layer whose header is `size` bytes, and skips the header. */
 static struct ether_layer *ether_enter(struct cursor *cursor, enum ether_kind kind, uint32_t size)
 {
     struct ether_layer *layer = &cursor->frame->layers[cursor->frame->count++];
@@ -222,7 +222,7 @@ static enum ether_kind parse_gre(struct cursor *cursor)
     enum ether_kind next = kind_of_type(bytes_get16(bytes + 2));
     ether_enter(cursor, ETHER_GRE, size);
     if (next == ETHER_MPLS)
-        cursor->tunnel = true; /* the labels belong to the tunnel, the headers behind them are inside */
+        cursor->tunnel = true; /* the labels belong to the tunnel, the headers after them are inside */
     else
         cursor->inner = true;
     return next;

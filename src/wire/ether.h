@@ -30,14 +30,14 @@ enum ether_kind {
 
 struct ether_layer {
     uint8_t kind;    /* enum ether_kind */
-    bool inner;      /* carried by a tunnel: behind VXLAN, GRE, IP in IP, or a label stack over UDP or GRE */
+    bool inner;      /* carried by a tunnel: after VXLAN, GRE, IP in IP, or a label stack over UDP or GRE */
     bool tagged;     /* Ethernet: has a VLAN tag */
     bool fragment;   /* IP: a fragment */
-    uint16_t type;   /* Ethernet: the EtherType behind the last tag */
+    uint16_t type;   /* Ethernet: the EtherType after the last tag */
     uint16_t tag;    /* Ethernet: the outermost tag's priority, CFI and VLAN id */
     uint32_t offset; /* of the header's first byte in the frame */
     uint32_t size;   /* of the header: with VLAN tags, with IPv4 options, with IPv6 extension headers */
-    uint32_t end;    /* where what the layer carries ends: an IP packet may be shorter than its frame */
+    uint32_t end;    /* where the layer's data ends: an IP packet may be shorter than its frame */
 };
 
 struct ether {
@@ -47,10 +47,10 @@ struct ether {
     struct ether_layer layers[ETHER_LAYERS_MAX];
 };
 
-/* Layers until the first that is cut off, malformed or unknown. `bytes` stays the caller's and must live on. */
+/* Parses the layers until the first that is cut off, malformed or unknown. `bytes` must outlive *ether. */
 void ether_parse(struct ether *, const uint8_t *bytes, uint32_t length);
 
-/* The first layer of the kind; NULL: there is none. */
+/* The first layer of the kind, or NULL. */
 const struct ether_layer *ether_find(const struct ether *, enum ether_kind, bool inner);
 
 static inline const uint8_t *ether_header(const struct ether *frame, const struct ether_layer *layer)
@@ -63,15 +63,15 @@ static inline bool ether_is_multicast(const uint8_t *bytes)
     return bytes[0] & 1;
 }
 
-/* Returns true if the frame carries TCP or UDP over IPv4, whole, and the checksums of both headers are right. A UDP
- * checksum of 0 was not made by the sender (RFC 768), so nothing is wrong with it. */
+/* Returns true if the frame carries a whole TCP or UDP segment over IPv4, and the checksums of both headers are
+ * right. A UDP checksum of 0 counts as right: the sender made no checksum (RFC 768). */
 bool ether_checksums_hold(const struct ether *);
 
-/* Writes the checksums of the outermost IPv4 header and of the TCP or UDP header on the outermost IP, as far as there
- * are such headers. */
+/* Writes the checksums of the outermost IPv4 header and of the TCP or UDP header on the outermost IP, if the frame
+ * has such headers. */
 void ether_write_checksums(uint8_t *bytes, uint32_t length);
 
-/* The frame check sequence as it goes over the wire, ETHER_FCS bytes (IEEE 802.3, 3.2.9). */
+/* The frame check sequence as it is sent, ETHER_FCS bytes (IEEE 802.3, 3.2.9). */
 void ether_frame_check(const uint8_t *bytes, uint32_t length, uint8_t *to);
 
 #endif

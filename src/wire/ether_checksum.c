@@ -27,7 +27,7 @@ static uint32_t ether_checksum_add(uint32_t sum, const uint8_t *bytes, uint32_t 
     return fold((uint32_t)wide);
 }
 
-/* The sum over pseudo header, header and data of the layer behind this IP layer. */
+/* The sum over pseudo header, header and data of the layer after this IP layer. */
 static uint32_t sum_of_segment(const struct ether *frame, const struct ether_layer *ip, const struct ether_layer *layer)
 {
     enum { IPV4_ADDRESSES = 12, IPV6_ADDRESSES = 8 };
@@ -95,6 +95,6 @@ void ether_write_checksums(uint8_t *bytes, uint32_t length)
     bytes_put16(bytes + place(segment), 0);
     uint16_t checksum = (uint16_t)~sum_of_segment(&frame, ip, segment);
     if (!checksum && segment->kind == ETHER_UDP)
-        checksum = 0xffff; /* 0 would say that there is none (RFC 768) */
+        checksum = 0xffff; /* 0 would mean that the sender made no checksum (RFC 768) */
     bytes_put16(bytes + place(segment), checksum);
 }

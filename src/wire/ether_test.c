@@ -236,7 +236,7 @@ static void every_truncation_is_parsed_without_reading_further(void **state)
     frame_finish(&maker);
     for (uint32_t length = 0; length <= maker.length; length++) {
         struct ether ether;
-        uint8_t *copy = malloc(length + !length); /* so that a sanitizer sees what is read behind it */
+        uint8_t *copy = malloc(length + !length); /* so that a sanitizer sees reads after its end */
         memcpy(copy, maker.bytes, length);
         ether_parse(&ether, copy, length);
         ether_checksums_hold(&ether);

@@ -20,7 +20,7 @@ struct grh_route {
     uint16_t identification, fragment; /* IPv4 */
 };
 
-/* Returns true if the GID stands for an IPv4 address (::ffff:a.b.c.d). */
+/* Returns true if the GID is an IPv4 address (::ffff:a.b.c.d). */
 static inline bool grh_is_ipv4(const uint8_t gid[16])
 {
     static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
@@ -34,8 +34,8 @@ static inline void grh_gid_of_ipv4(const uint8_t address[4], uint8_t gid[16])
     memcpy(gid + 12, address, 4);
 }
 
-/* Writes the IP header alone, an IPv4 one with its checksum, and returns its length. It is followed by so many bytes,
- * the UDP header among them; 0: not known yet, see grh_set_length. */
+/* Writes the IP header alone, an IPv4 one with its checksum, and returns its length. `udp_length` bytes follow it,
+ * including the UDP header; 0: not known yet, see grh_set_length. */
 unsigned grh_write_ip(uint8_t *to, const struct grh_route *, uint32_t udp_length);
 
 /* Writes all 40 bytes. */
@@ -44,7 +44,7 @@ void grh_write(uint8_t grh[GRH_LENGTH], const struct grh_route *, uint32_t udp_l
 /* Fills the length into 40 bytes that were written without one, which costs less than writing them anew. */
 void grh_set_length(uint8_t grh[GRH_LENGTH], uint32_t udp_length);
 
-/* The GIDs of 40 bytes that have arrived. */
+/* Reads the GIDs of 40 bytes that have arrived. */
 void grh_read(const uint8_t grh[GRH_LENGTH], uint8_t source[16], uint8_t destination[16]);
 
 #endif

@@ -160,7 +160,7 @@ static inline void copy_block(uint8_t *to, const uint8_t *from, unsigned *fault)
 }
 
 /* The last block is read before anything is written, and written last; it overlaps the one before it. So where the
- * regions overlap, too, everything is read before it is overwritten: `to` lies below `from`. */
+ * regions overlap, too, everything is read before it is overwritten: `to` is below `from`. */
 static bool copy_upwards(uint8_t *to, const uint8_t *from, size_t length)
 {
     unsigned fault = 0;
@@ -257,7 +257,7 @@ static bool can_store(void *at)
 
 #endif
 
-/* The first byte of the region, and that of each page behind it. */
+/* The first byte of the next page. */
 static const uint8_t *next_page(const uint8_t *at)
 {
     return at + (PAGE - (uintptr_t)at % PAGE);

@@ -1,13 +1,13 @@
-/* Loads and stores of memory that may be gone: a program may have registered and then unmapped it, protected it, or cut
- * the file off behind it. Where the link's signal handler is in place (link/guard.h), an access that faults ends in
- * false and not in the end of the process; without a handler these are plain loads and stores.
+/* Loads and stores of memory that may be gone: a program may have registered and then unmapped it, protected it, or
+ * truncated the file that it maps. If the link's signal handler is set (link/guard.h), an access that faults returns
+ * false and does not end the process; without a handler these are plain loads and stores.
  *
- * They cost nothing until a fault happens: each instruction that may fault stands in a table, with the place where to
- * go on after a fault, and the handler looks there for the instruction that faulted. There is no state, so this layer
+ * They cost nothing until a fault happens: each instruction that may fault is in a table, with the place where to
+ * continue after a fault, and the handler looks there for the instruction that faulted. The layer has no state, so it
  * stays free of threads and signals. Under AddressSanitizer and ThreadSanitizer, which must see every access, and on
  * machines other than x86-64, the same is done with a jump buffer of the thread.
  *
- * A false says nothing about which of both sides is gone, nor what was done before the fault. */
+ * False does not say which of both sides is gone, nor what was done before the fault. */
 #ifndef WIRE_GUARDED_H
 #define WIRE_GUARDED_H
 
@@ -26,21 +26,21 @@
 #define GUARDED_BY_JUMP 1
 #endif
 
-/* Like memmove(3). */
+/* Copies like memmove(3). */
 static inline bool guarded_copy(void *to, const void *from, size_t length);
 
-/* `size` (1, 2, 4 or 8) bytes of any alignment as the start of a word. */
+/* Loads `size` (1, 2, 4 or 8) bytes of any alignment as the start of a word. */
 static inline bool guarded_load(const void *from, unsigned size, uint64_t *value);
 
 /* Stores the first `size` bytes of the word, where `to` is a multiple of the size, in one store after all that was
  * stored before. */
 static inline bool guarded_store(void *to, uint64_t value, unsigned size);
 
-/* One atomic operation on eight aligned bytes; *found is the old value. */
+/* Do one atomic operation on eight aligned bytes; *found is the old value. */
 bool guarded_compare_and_swap(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *found);
 bool guarded_fetch_and_add(uint64_t *at, uint64_t add, uint64_t *found);
 
-/* Touches each page, without changing anything. */
+/* Touch each page, without changing anything. */
 bool guarded_is_readable(const void *, size_t length);
 bool guarded_is_writable(void *, size_t length);
 
@@ -79,11 +79,11 @@ static inline bool guarded_store(void *to, uint64_t value, unsigned size)
 
 #else
 
-/* Where to go on when the instruction at this address faulted; 0: it is not among those. Async-signal-safe. */
+/* Where to continue when the instruction at this address faulted; 0: it is not in the table. Async-signal-safe. */
 uintptr_t guarded_go_on_at(uintptr_t instruction);
 
-/* One instruction that may fault; then `fault` is 1 and the value that it loads is undefined. The three distances are
- * from the table's words, so that nothing needs relocating. */
+/* An instruction that may fault; then `fault` is 1 and the value that it loads is undefined. The three distances are
+ * relative to the table's words, so that the table needs no relocations. */
 #define GUARDED(instruction)                                                                                           \
     "1: " instruction "\n2:\n"                                                                                         \
     ".pushsection .text.guarded, \"ax\", @progbits\n"                                                                  \
@@ -128,7 +128,7 @@ GUARDED_STORE(128, guarded_pair, "movdqu", "x")
 #undef GUARDED_LOAD
 #undef GUARDED_STORE
 
-/* More than 64 bytes. */
+/* Copies more than 64 bytes. */
 bool guarded_copy_long(uint8_t *to, const uint8_t *from, size_t length);
 
 static inline bool guarded_copy_up_to_7(uint8_t *to, const uint8_t *from, size_t length)
@@ -173,8 +173,8 @@ static inline bool guarded_copy_16_to_64(uint8_t *to, const uint8_t *from, size_
     return !fault;
 }
 
-/* Without a call for data that fits into a few registers: from both ends, overlapping in the middle, everything read
- * before anything is written. */
+/* Copies data that fits into a few registers without a call: from both ends, overlapping in the middle, everything
+ * read before anything is written. */
 static inline bool guarded_copy(void *to, const void *from, size_t length)
 {
     if (length > 64)

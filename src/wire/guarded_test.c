@@ -1,4 +1,4 @@
-/* Without a fault these are plain accesses; link/guard_test.c has the faults. */
+/* Guarded accesses without a fault, which are plain ones; link/guard_test.c has the faults. */
 #include "wire/guarded.h"
 
 #include <setjmp.h>

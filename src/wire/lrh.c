@@ -45,8 +45,8 @@ void lrh_make_grh(uint8_t grh[GRH_LENGTH], uint32_t behind)
     grh[6] = NEXT_BTH;
 }
 
-/* Of the LRH the virtual lane, of the GRH traffic class, flow label and hop limit, of the BTH the congestion bits count
- * as ones (IBA 7.8.1). */
+/* The LRH's virtual lane, the GRH's traffic class, flow label and hop limit, and the BTH's congestion bits count as
+ * ones (IBA 7.8.1). */
 uint32_t lrh_icrc(const uint8_t *packet, uint32_t length)
 {
     bool global = lrh_read(packet).global;

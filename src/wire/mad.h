@@ -5,7 +5,7 @@
 enum {
     MAD_BYTES = 256,
     MAD_QP = 1,
-    MAD_QKEY = 0x80010000, /* the well-known one of queue pair 1 */
+    MAD_QKEY = 0x80010000, /* queue pair 1's well-known Q_Key */
 };
 
 #endif

@@ -23,7 +23,7 @@ enum { ONLY = OP_START | OP_END };
      IF(flags, OP_ATOMICACKETH, ATOMICACKETH) + IF(flags, OP_IMMDT, IMMDT) + IF(flags, OP_IETH, IETH) +                \
      IF(flags, OP_CNP, CNP_RESERVED))
 
-/* One operation of one service. `every` is the header that all requests of the service carry: none, a DETH or an
+/* An operation of a service. `every` is the header that all requests of the service carry: no header, a DETH or an
  * XRCETH. */
 #define OP(service, operation, every, flags)                                                                           \
     [SERVICE_##service << 5 | OPERATION_##                                                                             \

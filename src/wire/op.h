@@ -51,7 +51,7 @@ enum op_flags {
     OP_WRITE = 1 << 3,    /* RDMA WRITE */
     OP_READ = 1 << 4,     /* RDMA READ request */
     OP_ATOMIC = 1 << 5,   /* compare-and-swap, fetch-and-add */
-    OP_RESPONSE = 1 << 6, /* goes from responder to requester */
+    OP_RESPONSE = 1 << 6, /* from responder to requester */
     OP_PAYLOAD = 1 << 7,  /* may carry payload */
     OP_XRCETH = 1 << 8,
     OP_DETH = 1 << 9,
@@ -63,7 +63,7 @@ enum op_flags {
     OP_IMMDT = 1 << 15,
     OP_IETH = 1 << 16,
     OP_ATOMIC_WRITE = 1 << 17,
-    OP_FLUSH = 1 << 18, /* answered when what was written before is placed (annex A19) */
+    OP_FLUSH = 1 << 18, /* answered when earlier writes are placed (annex A19) */
     OP_CNP = 1 << 19,   /* sixteen reserved bytes follow the BTH (RoCEv2 annex, A17.9.3) */
 };
 
@@ -90,7 +90,7 @@ static inline enum operation op_operation(uint8_t opcode)
     return opcode & 31;
 }
 
-/* NULL when the opcode does not exist or is not offered. */
+/* Returns the opcode's line; NULL when it does not exist or is not offered. */
 static inline const struct op *op_find(uint8_t opcode)
 {
     return op_table[opcode].name ? &op_table[opcode] : 0;

@@ -1,5 +1,5 @@
-/* One packet of the InfiniBand transport as plain values in host order. After decoding, no code looks at bytes again; a
- * shared-memory frame, a UDP datagram and a line of a test script all become this. */
+/* A packet of the InfiniBand transport as plain values in host order. After decoding, no code looks at bytes again;
+ * a shared-memory frame, a UDP datagram and a line of a test script all become a struct packet. */
 #ifndef WIRE_PACKET_H
 #define WIRE_PACKET_H
 
@@ -10,8 +10,8 @@
 
 /* The AETH's syndrome (IBA 9.7.5.2, tables 43 and 44). */
 enum {
-    SYNDROME_ACK = 0x1f, /* with the credit count that says: no end-to-end flow control */
-    SYNDROME_RNR = 0x20, /* and the timer code in the low five bits */
+    SYNDROME_ACK = 0x1f, /* with the credit count for "no end-to-end flow control" */
+    SYNDROME_RNR = 0x20, /* plus the timer code in the low five bits */
     SYNDROME_NAK_SEQUENCE = 0x60,
     SYNDROME_NAK_INVALID_REQUEST = 0x61,
     SYNDROME_NAK_REMOTE_ACCESS = 0x62,
@@ -30,7 +30,7 @@ static inline enum syndrome_class syndrome_class(uint8_t syndrome)
     return syndrome >> 5 & 3;
 }
 
-/* From the highest bit to the lowest. */
+/* The fields of a word, from the highest bit to the lowest. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PACKET_WORD(a, b, c, d, e)                                                                                     \
     e;                                                                                                                 \
@@ -47,17 +47,17 @@ static inline enum syndrome_class syndrome_class(uint8_t syndrome)
     e
 #endif
 
-/* The BTH (IBA 9.2) is three words of host order, whose bits are where they are on the wire: so a packet is read and
- * written word by word. Its opcode has 3 bits of service and 5 of operation (wire/op.h); `migrated` is MigReq, sent as
- * 1, and both are accepted; FECN, BECN; the destination is a queue pair's number. Bits without name are 0 here. */
+/* The BTH (IBA 9.2) is three words of host order, whose bits have their places of the wire: so a packet is read and
+ * written word by word. Its opcode has 3 bits of service and 5 of operation (wire/op.h); `migrated` is MigReq, sent
+ * as 1, and both are accepted; FECN, BECN; the destination is a queue pair's number. Bits without name are 0 here. */
 enum {
-    PACKET_BTH_0 = 0xffc0ffff, /* the bits that have one */
+    PACKET_BTH_0 = 0xffc0ffff, /* the bits that have names */
     PACKET_BTH_1 = 0xc0ffffff,
     PACKET_BTH_2 = 0x80ffffff,
     PACKET_MIGRATED = 1 << 22,
 };
 #define PACKET_SOLICITED (1u << 23)
-#define PACKET_ACK_REQUESTED (1u << 31) /* of the third word */
+#define PACKET_ACK_REQUESTED (1u << 31) /* in the third word */
 
 struct packet {
     union {
@@ -70,7 +70,7 @@ struct packet {
         };
     };
 
-    uint64_t address;     /* RETH, AtomicETH; wire_decode clears from here on to the end at once */
+    uint64_t address;     /* RETH, AtomicETH; wire_decode clears the rest from here on at once */
     uint64_t swap_or_add; /* AtomicETH */
     uint64_t compare;     /* AtomicETH */
     uint64_t original;    /* AtomicAckETH */
@@ -79,20 +79,20 @@ struct packet {
 
     uint32_t msn;        /* AETH, 24 bits */
     uint8_t syndrome;    /* AETH */
-    uint8_t placement;   /* FETH, 4 bits: where to, 1 global visibility, 2 persistence */
-    uint8_t selectivity; /* FETH, 2 bits: of what, 0 the range, 1 the whole memory region */
+    uint8_t placement;   /* FETH, 4 bits: 1 global visibility, 2 persistence */
+    uint8_t selectivity; /* FETH, 2 bits: 0 the range, 1 the whole memory region */
 
-    uint32_t immediate;      /* ImmDt: as verbs hand it over, in network order */
+    uint32_t immediate;      /* ImmDt: in network order, as in verbs */
     uint32_t invalidate_key; /* IETH */
 
     uint32_t qkey;   /* DETH */
     uint32_t source; /* DETH, 24 bits: the sender's QP number */
     uint32_t srq;    /* XRCETH, 24 bits */
 
-    uint32_t way; /* inside the host: what its sender has captured of it (enum frame_way, link/frame.h); 0: not known */
+    uint32_t way; /* inside the host: the sender's fields for a capture (enum frame_way, link/frame.h); 0: not known */
 
-    const uint8_t *lrh; /* the 8 bytes before it on InfiniBand; NULL: it is of RoCE, or of a connection */
-    const uint8_t *grh; /* the 40 bytes that a UD receive shows (IPv4: the last 20 are its header); NULL: none known */
+    const uint8_t *lrh; /* the 8 bytes before it on InfiniBand; NULL: of RoCE, or of a connection */
+    const uint8_t *grh; /* the 40 bytes that a UD receive shows (IPv4: the last 20 are its header); NULL: not known */
     struct payload payload;
 };
 _Static_assert(offsetof(struct packet, address) <= 16, "the BTH takes three words");

@@ -16,7 +16,7 @@ static inline bool copy_and_land_word(uint8_t *to, const uint8_t *from, size_t l
            (length == last || guarded_copy(to, from, length - last)) && guarded_store(to + length - last, word, last);
 }
 
-/* With the size as a constant in each call, the compiler decides once what payload_last_word says. */
+/* The size is a constant in each call, so the compiler evaluates payload_last_word once. */
 static inline bool copy_and_land(uint8_t *to, const uint8_t *from, size_t length)
 {
     if (length == 0)
@@ -37,7 +37,7 @@ static inline bool copy_and_land(uint8_t *to, const uint8_t *from, size_t length
 struct cursor {
     const struct iovec *piece;
     uint32_t left; /* pieces from `piece` on */
-    size_t skip;   /* bytes of it that lie behind */
+    size_t skip;   /* bytes of it that were passed */
 };
 
 /* Moves on; copies what is passed to `to` unless that is NULL. False when the pieces end before, or are gone. */
@@ -71,7 +71,7 @@ static bool take_and_land(struct cursor *from, uint8_t *to, size_t length)
            guarded_store(to + length - last, word, last);
 }
 
-/* `count` destination pieces, the last of which is not empty. */
+/* Copies to `count` pieces; the last one is not empty. */
 static bool copy_pieces(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct cursor from = {payload->pieces, payload->count, 0};

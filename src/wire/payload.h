@@ -1,6 +1,6 @@
 /* The payload of a packet, by reference: the bytes stay where they are until the receiver asks for them.
  *
- * The maker of the payload owns the memory; it stays valid until the call that got it returns. */
+ * The maker of the payload owns the memory, which stays valid until the call that got the payload returns. */
 #ifndef WIRE_PAYLOAD_H
 #define WIRE_PAYLOAD_H
 
@@ -21,14 +21,14 @@ struct payload {
     /* A link may ship the list of pieces instead of the bytes when the sender says that the memory stays unchanged
      * until the packet is acknowledged (RC SEND and WRITE). */
     bool by_reference;
-    /* NULL: the pieces are plain memory of this process. Otherwise the link's own way to fetch `to` (at most
-     * PAYLOAD_PIECES_MAX + 1 pieces, whose lengths add up to at most length - offset) from `offset` on, in any order;
-     * false when the bytes can't be had or are no longer valid. */
+    /* NULL: the pieces are plain memory of this process. Otherwise the link's function that fetches `to` (at most
+     * PAYLOAD_PIECES_MAX + 1 pieces, whose lengths add up to at most length - offset) from `offset` on, in any
+     * order; false when the bytes can't be read or are not valid any more. */
     bool (*pull)(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
     void *source; /* for pull */
 };
 
-/* Bytes that end a destination and land in one store: the largest naturally aligned word that fits. */
+/* The bytes at the end of a destination that land in one store: the largest naturally aligned word that fits. */
 static inline unsigned payload_last_word(uintptr_t end, size_t length)
 {
     if (length >= 8 && (end & 7) == 0)
@@ -38,15 +38,14 @@ static inline unsigned payload_last_word(uintptr_t end, size_t length)
     return length >= 2 && (end & 1) == 0 ? 2 : 1;
 }
 
-/* Copies `to`'s lengths from `offset` of the payload on; the last byte lands last and, where the end of the destination
- * is aligned, the last eight bytes land in one store: programs poll memory for the end of a WRITE. (Where it is aligned
- * to less, or shorter, the largest naturally aligned word.) `count` is at most PAYLOAD_PIECES_MAX. Source and
- * destination may overlap when each is one piece.
- * False when a pull failed, or memory of either side is gone (guarded.h); the destination is then undefined. Reads
- * nothing past payload->length (false). */
+/* Copies `to`'s lengths from `offset` of the payload on; the last byte lands last and, where the end of the
+ * destination is aligned, the last eight bytes land in one store: programs poll memory for the end of a WRITE. (If
+ * it is aligned to less, or shorter: the largest naturally aligned word.) `count` is at most PAYLOAD_PIECES_MAX.
+ * Source and destination may overlap if each is one piece. False when a pull failed, or memory of either side is
+ * gone (guarded.h); the destination is then undefined. Reads nothing past payload->length (false). */
 bool payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
-/* Find out why a copy failed. Both touch each page: true if the destination is still there, or the plain pieces are. */
+/* Find out why a copy failed: true if the destination, or the plain pieces, are still there. Both touch each page. */
 bool payload_can_land(const struct iovec *to, uint32_t count);
 bool payload_is_there(const struct payload *);
 

@@ -190,8 +190,8 @@ static void *write_rounds(void *argument)
     return NULL;
 }
 
-/* The last byte as a program polls it: with the widest word that is aligned and lies in the last piece. (A narrower
- * load would do on any machine, but ThreadSanitizer pairs loads and stores by address.) */
+/* The last byte as a program polls it: with the widest word that is aligned and in the last piece. (A narrower load
+ * would do on any machine, but ThreadSanitizer pairs loads and stores by address.) */
 static uint8_t load_last_byte(const struct poll *poll)
 {
     const struct iovec *end = &poll->to[poll->count - 1];

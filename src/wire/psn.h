@@ -11,14 +11,14 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
     return (psn + n) & PSN_MASK;
 }
 
-/* How far a lies ahead of b: negative when it lies behind. */
+/* The distance from b to a, negative when a is older. */
 static inline int32_t psn_distance(uint32_t a, uint32_t b)
 {
     return (int32_t)((a - b) << 8) >> 8;
 }
 
-/* How many nanoseconds a requester waits after an RNR NAK with this timer code (IBA 9.7.5.2.8, table 45); only the low
- * five bits count. */
+/* The number of nanoseconds that a requester waits after an RNR NAK with this timer code (IBA 9.7.5.2.8, table 45);
+ * only the low five bits count. */
 static inline uint64_t rnr_wait(uint8_t code)
 {
     static const uint32_t tens_of_microseconds[32] = {

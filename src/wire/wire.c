@@ -183,7 +183,7 @@ static inline void decode_extensions(struct packet *packet, uint32_t flags, cons
     decode_end(from, flags, packet);
 }
 
-/* In parts that are a few registers long: for a whole struct compilers put `rep stos`, which takes longer than all the
+/* Clears parts of a few registers each: for a whole struct compilers put `rep stos`, which takes longer than all the
  * rest of decoding. */
 static inline void clear_extensions(struct packet *packet)
 {
@@ -198,8 +198,8 @@ static inline void clear_bth(struct packet *packet)
     memset(packet->bth, 0, sizeof packet->bth);
 }
 
-/* Makes the checks that need no decoding; the version comes first, since another one may have other opcodes. An opcode
- * that does not exist has no headers in the table. */
+/* Makes the checks that need no decoding; the version is first, since another version may have other opcodes. An
+ * opcode that does not exist has no headers in the table. */
 static inline enum wire_fault find_fault(const uint8_t *bytes, size_t length)
 {
     const struct op *op = &op_table[bytes[0]];

@@ -11,12 +11,12 @@ enum { WIRE_HEADERS_MAX = 64 }; /* BTH 12 + XRCETH 4 + AtomicETH 28 is the longe
 
 enum wire_fault {
     WIRE_FINE = 0,
-    WIRE_TRUNCATED,      /* shorter than its headers */
-    WIRE_VERSION,        /* BTH TVer is not 0 */
-    WIRE_OPCODE,         /* reserved or not offered */
-    WIRE_PAD,            /* more pad than payload, or pad where no payload may be */
-    WIRE_UNEXPECTED,     /* payload on an operation that carries none */
-    WIRE_ICRC,           /* the invariant CRC does not match (datagrams only) */
+    WIRE_TRUNCATED,  /* shorter than its headers */
+    WIRE_VERSION,    /* BTH TVer is not 0 */
+    WIRE_OPCODE,     /* reserved or not offered */
+    WIRE_PAD,        /* more pad than payload, or pad without payload */
+    WIRE_UNEXPECTED, /* payload of an operation that can't carry it */
+    WIRE_ICRC,       /* the invariant CRC does not match (datagrams only) */
 };
 
 /* Writes BTH and extension headers of the packet to `to`, which has room for WIRE_HEADERS_MAX bytes, and returns their
@@ -31,7 +31,7 @@ enum wire_fault wire_decode(const uint8_t *bytes, size_t length, struct packet *
 /* Checks whether this payload length is possible for the packet's operation: WIRE_FINE or WIRE_UNEXPECTED. */
 enum wire_fault wire_check_payload(const struct packet *, uint32_t length);
 
-/* One line for people: "RC SEND_ONLY qp 0x11 psn 42 ack 8 bytes". Always ends in a NUL; returns `to`. */
+/* Writes one line for people: "RC SEND_ONLY qp 0x11 psn 42 ack 8 bytes". Always ends in a NUL; returns `to`. */
 char *wire_describe(const struct packet *, char *to, size_t size);
 
 /* An English phrase for a fault. Never NULL. */

@@ -227,7 +227,7 @@ static void c9_6_1_every_truncation_is_a_fault(void **state)
 {
     for (unsigned opcode = 0; opcode < 256; opcode++)
         for (unsigned length = 0; length <= WIRE_HEADERS_MAX; length++) {
-            uint8_t *bytes = calloc(1, length + 1); /* a separate block, so that ASan sees a read behind the end */
+            uint8_t *bytes = calloc(1, length + 1); /* a separate block, so that ASan sees a read after the end */
             bytes[0] = (uint8_t)opcode;
             uint8_t *exact = realloc(bytes, length ? length : 1);
             const struct op *op = op_find((uint8_t)opcode);

@@ -14,9 +14,9 @@
 
 enum { BLOCK = 64, STRIDE = 4 * BLOCK, LONG = 2 * STRIDE };
 
-/* Bytes stand for a polynomial over GF(2), the lowest bit of the first one for the highest power. 128 bits of it that
- * are n bits further on than others may be added to those when multiplied by x^n modulo the CRC's polynomial, each half
- * by another constant: x^(n + 32) and x^(n - 32), which make up for the product's width and its reflection. */
+/* Bytes are a polynomial over GF(2), the lowest bit of the first one the highest power. 128 bits may be added to 128
+ * later ones, n bits after them, when multiplied by x^n modulo the CRC's polynomial, each half by another constant:
+ * x^(n + 32) and x^(n - 32), which make up for the product's width and its reflection. */
 static const uint64_t by_stride[2] = {0x11542778a, 0x1322d1430}, by_block[2] = {0x154442bd4, 0x1c6e41596};
 
 static WIDE inline __m512i load_block(const uint8_t *at)
@@ -35,8 +35,8 @@ static WIDE inline __m512i fold(__m512i block, __m512i factors, __m512i onto)
     return _mm512_xor_si512(_mm512_xor_si512(low, high), onto);
 }
 
-/* At least STRIDE bytes. The rest when all is folded, a block and a shorter piece, has the same CRC when it begins with
- * an empty register. */
+/* The CRC of at least STRIDE bytes. After folding, the rest, a block and a shorter piece, has the same CRC from an
+ * empty register. */
 static WIDE uint32_t crc_of_long(uint32_t crc, const uint8_t *at, size_t length)
 {
     uint8_t left[2 * BLOCK];

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Goes on with the CRC of the bytes before, 0 at the beginning, as libdeflate_crc32 does; `bytes` may be NULL where the
+/* Continues the CRC of the bytes before, 0 at the beginning, like libdeflate_crc32; `bytes` may be NULL if the
  * length is 0. */
 uint32_t crc32_go_on(uint32_t crc, const void *bytes, size_t length);
 

@@ -23,17 +23,17 @@ static size_t lesser(size_t one, size_t other)
     return one < other ? one : other;
 }
 
-/* The thread that has begun copies which may not have ended; NULL: none. All of the state below is its own. */
+/* The thread that has begun copies which may not have ended; or NULL. It owns all of the state below. */
 static void *_Atomic mover;
 static _Thread_local char self __attribute__((tls_model("initial-exec")));
 
 enum { AHEAD_PIECES = FOREIGN_AHEAD / FOREIGN_LANES };
 
-/* What lands: bytes of one message in one half of the lane's part of the device's landings. Their copy begins when the
- * half is full. */
+/* A lane of landings: bytes of one message in one half of the lane's part of the device's landings. Their copy
+ * begins when the half is full. */
 struct landing {
     const struct foreign *foreign; /* NULL: the lane is free */
-    bool *lost;                    /* of the message; NULL: of one that ends */
+    bool *lost;                    /* the message's; NULL: the message ends */
     uint8_t *to;                   /* the place of the bytes that wait */
     size_t begun, filled;          /* those between them wait */
     unsigned half;
@@ -41,12 +41,12 @@ struct landing {
     bool failed; /* one has, since the lane was free */
 };
 static struct landing landings[FOREIGN_LANES];
-static unsigned next_landing; /* the lane that ends for another message where none is free */
-static bool *gathering;       /* the message that foreign_gather has named; NULL: none */
-static bool gathering_ends;   /* with the bytes that land now */
+static unsigned next_landing; /* the lane that ends for another message if no lane is free */
+static bool *gathering;       /* the message that foreign_gather has named; or NULL */
+static bool gathering_ends;   /* the message ends with the bytes that land now */
 
-/* What is read ahead: pieces of an element, of which the newest may be under way. Those before it stay for what is sent
- * again. */
+/* A lane of bytes read ahead: pieces of an element. The newest one may be under way. Older ones stay for what is
+ * sent again. */
 struct ahead {
     const struct foreign *foreign; /* NULL: the lane is free */
     const void *sender;
@@ -65,7 +65,7 @@ static unsigned next_ahead; /* as next_landing */
 /* The element that foreign_send has named. */
 static struct {
     const void *sender;
-    const uint8_t *start, *end; /* NULL: none */
+    const uint8_t *start, *end; /* NULL: no element */
 } sent;
 
 static bool note_landing(struct landing *landing, bool fine)
@@ -109,7 +109,7 @@ static bool end_copies(const struct foreign *foreign)
     return fine;
 }
 
-/* A driver reports a failure once, and not of which copy: so it is one of all that had begun. */
+/* A driver reports a failure once, but not the copy that failed: so it counts for all copies that had begun. */
 static bool fence(const struct foreign *foreign)
 {
     bool fine = end_copies(foreign);
@@ -155,7 +155,7 @@ static bool begin_landing(struct landing *landing)
     return note_landing(landing, begun);
 }
 
-/* The half is full: the other one is used when its copies have ended, while those of this one go on. */
+/* Waits for the other half's copies, begins this full half's copies, and turns to the other one. */
 static bool turn_landing(struct landing *landing)
 {
     if (landing->flies)
@@ -285,7 +285,7 @@ static bool begin_ahead(struct ahead *ahead, const uint8_t *from)
     return true;
 }
 
-/* The piece that has come and has this byte; AHEAD_PIECES: none. */
+/* The piece that has arrived and has this byte; or AHEAD_PIECES. */
 static unsigned find_piece(const struct ahead *ahead, const uint8_t *from)
 {
     for (unsigned age = ahead->flies; age < ahead->held; age++) {
@@ -296,8 +296,8 @@ static unsigned find_piece(const struct ahead *ahead, const uint8_t *from)
     return AHEAD_PIECES;
 }
 
-/* As find_piece, of the byte that is sent next. If it is the newest, the next one is begun; a refusal matters only when
- * its bytes are needed. */
+/* The piece that has the byte that is sent next; or AHEAD_PIECES. If it is the newest, the next one is begun; a
+ * refusal matters only when its bytes are needed. */
 static unsigned next_piece(struct ahead *ahead)
 {
     unsigned piece = find_piece(ahead, ahead->next);
@@ -348,7 +348,7 @@ static struct ahead *free_ahead(void)
     return &aheads[next_ahead++ % FOREIGN_LANES];
 }
 
-/* The lane of the element that was named; NULL: none. */
+/* The lane of the element that was named; or NULL. */
 static struct ahead *named_ahead(const struct foreign *foreign)
 {
     for (struct ahead *each = aheads; each < aheads + FOREIGN_LANES; each++)
@@ -358,8 +358,8 @@ static struct ahead *named_ahead(const struct foreign *foreign)
     return NULL;
 }
 
-/* Returns true if these bytes are the next of the lane, or stand there still, as what is sent again. Not from the start
- * of an element: there another work may begin. */
+/* Returns true if these bytes are the lane's next, or it still has them, as they are sent again. False at the start
+ * of an element: another work may begin there. */
 static bool find_in_ahead(struct ahead *ahead, const uint8_t *from)
 {
     bool starts = from == ahead->start && !ahead->fresh;
@@ -378,7 +378,7 @@ static bool flies_any(const struct foreign *foreign)
     return any;
 }
 
-/* Other copies' failures are no failure of this one. */
+/* Fetches bytes after all other copies have ended, so that their failures are not this copy's. */
 static bool fetch_alone(const struct foreign *foreign, uint8_t *stage, const uint8_t *from, size_t length)
 {
     if (flies_any(foreign))
@@ -420,7 +420,7 @@ static bool fetch_from_device(const struct foreign *foreign, uint8_t *stage, con
 
 /* --- copies */
 
-/* One piece of memory of either kind into a stage, and back. `length` is at most the stage's. */
+/* Copies one piece of memory of either kind into a stage, and back. `length` is at most the stage's. */
 static bool fetch(uint8_t *stage, const uint8_t *from, size_t length)
 {
     while (length) {
@@ -467,7 +467,7 @@ static bool take(const struct payload *payload, uint32_t offset, uint8_t *stage,
     return !length;
 }
 
-/* The first of all pieces that is a device's; NULL: none is. */
+/* The device of the first piece that is a device's; or NULL. */
 static const struct foreign *find_any(const struct iovec *pieces, uint32_t count)
 {
     const struct foreign *foreign = NULL;
@@ -522,7 +522,7 @@ static bool gather_bytes(struct landing *landing, const struct payload *payload,
     return true;
 }
 
-/* The last word lands by itself, behind the rest, unless more of the message follows. */
+/* Lands the last word by itself, after the rest, unless more of the message follows. */
 static bool land_in_device(const struct foreign *foreign, const struct payload *payload, uint32_t offset, uint8_t *to,
                            size_t length, unsigned last)
 {
@@ -542,7 +542,7 @@ static bool copy_to_host(const struct foreign *foreign, const struct payload *pa
     return take(payload, offset, foreign->stage, length) && land_in_host(to, foreign->stage, length, last);
 }
 
-/* The last word is of one kind of memory, as words are aligned. */
+/* Copies a piece. Its last word is of one kind of memory, as words are aligned. */
 static bool copy_piece(const struct foreign *stage, const struct payload *payload, uint32_t offset,
                        const struct iovec *piece, unsigned last)
 {

@@ -19,12 +19,12 @@ static struct {
         const uint8_t *from;
         size_t length;
     } begun[COPIES];
-    unsigned begun_count, out, in;    /* those that have not happened; all */
-    unsigned refused_out, refused_in; /* so many are refused */
+    unsigned begun_count, out, in;    /* copies that have not happened; all copies */
+    unsigned refused_out, refused_in; /* how many are refused */
     unsigned fences;
     bool fails;     /* the next fence */
-    size_t region;  /* the memory is regions of so many bytes; 0: one */
-    size_t missing; /* nothing is there from this offset on; 0: all is */
+    size_t region;  /* the memory is regions of `region` bytes; 0: one region */
+    size_t missing; /* the memory is missing from this offset on; 0: it is complete */
 } device;
 
 static uint8_t stage[STAGE], landings[FOREIGN_LANDINGS * FOREIGN_PIECE], aheads[FOREIGN_AHEAD * FOREIGN_PIECE];
@@ -186,7 +186,7 @@ static void a_settled_message_leaves_the_others_waiting(void **state)
     assert_int_equal(device.in, 2);
 }
 
-/* As where a receive has several elements. */
+/* The places are apart, as in a receive with several elements. */
 static void packets_to_places_apart_land_each_there(void **state)
 {
     static const size_t offsets[] = {0, MEMORY / 2, MEMORY / 2 + PACKET, MEMORY / 4};
@@ -293,7 +293,7 @@ static void what_was_refused_is_not_sent(void **state)
     }
 }
 
-/* As before a frame whose fate is drawn. */
+/* The bytes are asked for before they are read, as for a frame whose fate is drawn. */
 static void bytes_that_are_there_are_read_once(void **state)
 {
     fill(0);
@@ -309,7 +309,7 @@ static void bytes_that_are_there_are_read_once(void **state)
     assert_true(device.out <= 2 * (3 + MEMORY / 2 / FOREIGN_PIECE));
 }
 
-/* Of a packet with several elements only the last has its name; another work may begin with it. */
+/* If a packet has several elements, only the last one is named; another work may begin with it. */
 static void bytes_without_a_name_are_read_anew(void **state)
 {
     uint8_t packet[PACKET];
@@ -320,7 +320,7 @@ static void bytes_without_a_name_are_read_anew(void **state)
     assert_true(send_from(&first_sender, PACKET, MEMORY) && send_from(&first_sender, 2 * PACKET, MEMORY));
 }
 
-/* It has no lane: that of another sender stays. */
+/* An element of one packet has no lane: another sender keeps its lane. */
 static void an_element_of_one_packet_disturbs_nobody(void **state)
 {
     fill(0);

@@ -79,7 +79,7 @@ static void fuzz_as_it_is(const uint8_t *bytes, size_t length, struct datagram_r
     require(!memcmp(bytes + covered.iov_len, (uint8_t[4]){crc, crc >> 8, crc >> 16, crc >> 24}, 4));
 }
 
-/* One flipped bit under the ICRC is noticed, before anything else is. */
+/* Flips one bit under the ICRC, which is noticed before anything else. */
 static void flip(const struct datagram_route *route, uint8_t *bytes, size_t length, uint32_t bit)
 {
     struct datagram_route known = *route;
@@ -105,7 +105,7 @@ static void check_packet(const struct datagram_route *route, const uint8_t *byte
     require(strlen(wire_describe(packet, line, sizeof(line))) < sizeof(line));
 }
 
-/* With the right ICRC; over IPv4 the receiver has to find the identification. */
+/* Decodes bytes with the right ICRC; over IPv4 the receiver has to find the identification. */
 static void fuzz_sealed(uint8_t *bytes, size_t length, bool ipv4, uint16_t identification)
 {
     struct datagram_route route = make_route(ipv4, identification), seen = route;

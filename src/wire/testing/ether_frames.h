@@ -1,4 +1,4 @@
-/* For tests: Ethernet frames, layer by layer. */
+/* Ethernet frames for tests, layer by layer. */
 #ifndef WIRE_TESTING_ETHER_FRAMES_H
 #define WIRE_TESTING_ETHER_FRAMES_H
 
@@ -22,7 +22,7 @@ static inline uint8_t *frame_add(struct frame_maker *maker, uint32_t length)
     return at;
 }
 
-/* Addresses 02:00:00:00:00:xx; 0xff as destination: broadcast. */
+/* Adds Ethernet with addresses 02:00:00:00:00:xx; 0xff as destination: broadcast. */
 static inline void frame_ethernet(struct frame_maker *maker, uint8_t destination, uint8_t source, uint16_t type)
 {
     uint8_t *at = frame_add(maker, ETHER_HEADER);
@@ -34,7 +34,7 @@ static inline void frame_ethernet(struct frame_maker *maker, uint8_t destination
     bytes_put16(at + 12, type);
 }
 
-/* A tag behind the frame so far: the Ethernet header before it must say so. */
+/* Adds a tag at the end of the frame: the Ethernet header before it must announce it. */
 static inline void frame_tag(struct frame_maker *maker, uint16_t tag, uint16_t type)
 {
     uint8_t *at = frame_add(maker, ETHER_TAG);

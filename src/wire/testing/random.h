@@ -1,4 +1,4 @@
-/* For tests and fuzzers: a seeded generator (xorshift), so that a failure repeats, and random legal packets. */
+/* A seeded generator (xorshift) for tests and fuzzers, so that a failure repeats, and random legal packets. */
 #ifndef WIRE_TESTING_RANDOM_H
 #define WIRE_TESTING_RANDOM_H
 
