@@ -71,7 +71,7 @@ struct calls_layer {
 /* Puts the layer around, unless it is around. Thread-safe; the caller holds no lock of LOCK_CALLS or after it. */
 void calls_put_around(struct calls_layer *);
 
-/* Takes the layer off, if it is around. Likewise. */
+/* Takes the layer off, if it is around. Thread-safe; locks as calls_put_around. */
 void calls_take_off(struct calls_layer *);
 
 /* --- below: for code that makes and answers calls */
@@ -102,7 +102,7 @@ struct calls_holder {
 /* Makes a struct that holds its own functions, and that no other thread knows, follow the layers until calls_leave.
  * Thread-safe; the caller holds no lock of LOCK_CALLS or after it. */
 void calls_enter(struct calls_holder *, void (*change)(struct calls_holder *, const struct calls_change *));
-/* Ends that; nothing happens for a struct that never entered. Likewise. */
+/* Makes the struct follow no longer; nothing happens for one that never entered. Thread-safe; locks as calls_enter. */
 void calls_leave(struct calls_holder *);
 
 /* For the function `change` of a holder: the member holds `own`, or the layers' function for the call `name`. Programs

@@ -40,7 +40,7 @@ enum { LOG_LINES_A_SECOND = 100, LOG_LINES_ON_TERMINAL = 5 };
  * the next line of any reason in a later second, or log_settle, says how many were left out. */
 void log_reason(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Writes the same without the sentence, for a text that says more than the sentence. */
+/* log_reason without the sentence, for a text that says more than the sentence. */
 void log_cause(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* True: log_reason and log_cause would write nothing, and one more line is counted as left out. For callers that a

@@ -17,7 +17,7 @@ void log_room_write(const struct output *, const char *line, size_t length);
 /* Writes the kept lines that there is room for. Costs two loads if there are no kept lines. */
 void log_room_settle(const struct output *);
 
-/* Does the same, and waits for the reader: a fifth of a second while it takes nothing, two seconds at most. */
+/* log_room_settle that waits for the reader: a fifth of a second while it takes nothing, two seconds at most. */
 void log_room_end(const struct output *);
 
 /* Returns true if there are kept lines. */

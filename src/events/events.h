@@ -123,7 +123,7 @@ static inline enum event_field event_kept(enum event event)
  * meaning, the name and the fields. */
 void event_log(uint32_t number, enum event, uint64_t a, uint64_t b);
 
-/* Does the same with this text in the place of the fields. */
+/* event_log with this text in the place of the fields. */
 void event_say(uint32_t number, enum event, uint64_t a, uint64_t b, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 

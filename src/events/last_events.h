@@ -25,14 +25,14 @@ bool last_events_again(struct last_events *, enum event, uint64_t a);
  * nanoseconds since 1970. */
 void last_events_report(FILE *, const struct last_events *, int64_t epoch);
 
-/* Writes the same as a value of facts (facts/facts.h); `told` is a struct last_events_told. */
+/* last_events_report for a value of facts (facts/facts.h); `told` is a struct last_events_told. */
 struct last_events_told {
     const struct last_events *last;
     int64_t epoch;
 };
 void last_events_write(FILE *, const void *told);
 
-/* Writes the same of any ring of `count` records. */
+/* last_events_report for any ring of `count` records. */
 void last_events_report_ring(FILE *, const struct story_record *, uint32_t count, uint32_t at, int64_t epoch);
 
 /* Writes each count of a struct counts that is a single number, under its key as a member of JSON. */

@@ -42,15 +42,13 @@ void refusal_end(const struct refusal *before, int error);
 /* Writes "CALL: TEXT: SENTENCE (reason N)" and returns `error`. errno stays. */
 int refuse(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* Does the same without the sentence, for a text that says more than the sentence. */
+/* refuse without the sentence, for a text that says more than the sentence. */
 int refuse_because(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* Does the same as refuse at the level info, counted apart: programs make the call to learn whether they can have
- * something. */
+/* refuse at the level info, counted apart: programs make the call to learn whether they can have something. */
 int refuse_offer(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* Do the same as refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than
- * refusal_now's. */
+/* refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than refusal_now's. */
 int refuse_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 int refuse_in_because(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 

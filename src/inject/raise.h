@@ -14,7 +14,7 @@ void raise_event(const struct calls_subject *, const struct script_raised *);
 const char *raise_device(const struct calls_subject *);
 
 /* raise_freeze stops the helper thread of the object's process for that time; raise_release sends the packets that the
- * process holds. Likewise. */
+ * process holds. The caller holds no lock but LOCK_PROGRAM. */
 void raise_freeze(const struct calls_subject *, nanos);
 void raise_release(const struct calls_subject *);
 

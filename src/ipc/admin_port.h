@@ -1,5 +1,5 @@
-/* Ports that were taken down for the whole host, by `softverbs event port-down`: one file in the directory for each, so
- * that processes which start later find them down, too. Thread-safe. */
+/* Ports that `softverbs event port-down` took down for the whole host: each is a file in the directory, so that
+ * processes which start later find the port down, too. Thread-safe. */
 #ifndef IPC_ADMIN_PORT_H
 #define IPC_ADMIN_PORT_H
 
@@ -8,7 +8,7 @@
 
 bool admin_port_is_down(const char *directory, const char *device);
 
-/* Makes the directory if need be. 0, or errno and a sentence. */
+/* Makes the directory if it is missing. Returns 0, or errno and a sentence. */
 int admin_port_set(const char *directory, const char *device, bool down, char *why, size_t why_size);
 
 #endif

@@ -78,7 +78,7 @@ static pid_t start_apart(int (*body)(const char *, struct stage *), const char *
     return rig_start(run_apart, directory, stage);
 }
 
-/* False: there are no such namespaces here, and the process has ended. */
+/* False: the process has ended, as such namespaces are not allowed here. */
 static bool has_number(struct stage *stage, unsigned which, pid_t process)
 {
     siginfo_t end = {0};

@@ -54,8 +54,8 @@ static void on_report(struct node *node, int *descriptor)
     *descriptor = -1;
 }
 
-/* A request shows keys and addresses and can change what the program does. It is for the user alone, and where the
- * program has more rights than its user (set-uid, file capabilities), for root, who may trace it. */
+/* A request shows keys and addresses and can change what the program does. Only the user may make it; if the program
+ * has more rights than its user (set-uid, file capabilities), only root, which may trace it. */
 static enum reason refuse_request(const struct control_message *message)
 {
     if (getauxval(AT_SECURE))
@@ -64,8 +64,8 @@ static enum reason refuse_request(const struct control_message *message)
 }
 
 /* The directory lets no other user in, yet a socket may be passed to another process, and a sender that was let in may
- * have changed its user. Where one number stands for many users, a process of another namespace can't be proven to be
- * ours, and the directory has to do. A doorbell carries no data, so it is accepted from every sender. */
+ * have changed its user. Where one number shows many users, a process of another namespace can't be proven to be ours,
+ * and the directory has to suffice. A doorbell carries no data, so it is accepted from every sender. */
 static enum reason refuse_message(const struct node *node, const struct control_message *message)
 {
     if (message->kind == CONTROL_REPORT)

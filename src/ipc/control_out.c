@@ -15,7 +15,7 @@
 #include "ipc/state.h"
 
 static const nanos retry_first = NANOS_MILLISECOND;
-static const nanos retry_most = 128 * NANOS_MILLISECOND; /* doubling up to this while nothing comes of it */
+static const nanos retry_most = 128 * NANOS_MILLISECOND; /* the wait doubles up to this while all attempts fail */
 
 static void retry_in(struct node *node, nanos span)
 {
@@ -51,7 +51,7 @@ static void watch(struct node *node, struct record *record)
         record_close_writable(record);
 }
 
-/* Under node->lock. True: something still waits. A peer that has died meanwhile is skipped. */
+/* Sends again, but not to a peer that has died meanwhile. True: something still waits. Under node->lock. */
 static bool retry(struct node *node, struct record *record)
 {
     lock_assert_held(&node->lock);

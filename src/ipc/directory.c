@@ -25,7 +25,7 @@ static bool has_table(const char *directory)
     return !access(path, F_OK);
 }
 
-/* For a table and a few sockets. A tmpfs without a limit says that it has no blocks at all. */
+/* Returns true if there is room for a table and a few sockets. A tmpfs without a limit reports 0 blocks. */
 static bool has_room(const char *base)
 {
     struct statvfs status;
@@ -148,9 +148,9 @@ static int set_mode(int descriptor, mode_t mode)
     return fchmod(descriptor, mode) && (errno != EBADF || chmod(name, mode)) ? errno : 0;
 }
 
-/* Others may have put another file of ours under the name: a second name of it, as we move nothing here. A group that
- * we may not give it to has it already if the directory hands on its own (mode 2770). Two groups that a user namespace
- * shows by one number are taken for one: members of ours that are none of the directory's can't enter it. */
+/* Another user may have put a file of ours under the name, which then is its second. If we may not give the file to the
+ * group, it has the group already where the directory hands on its own (mode 2770). Two groups that a user namespace
+ * shows by one number are taken for one: our group's members that are not in the directory's can't enter it. */
 int directory_share(const char *directory, int descriptor)
 {
     struct stat status, file;

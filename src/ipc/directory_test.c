@@ -259,7 +259,7 @@ static void a_table_that_was_replaced_meanwhile_is_stale(void **state)
 
 /* --- record locks that the system refuses, as a filter of system calls does */
 
-static int refused_as; /* errno; 0: none is */
+static int refused_as; /* errno; 0: not refused */
 
 int __real_fcntl64(int, int, ...);
 int __wrap_fcntl64(int, int, ...);
@@ -304,7 +304,7 @@ static void count_entry(const struct node_entry *entry, void *context)
     ++*(unsigned *)context;
 }
 
-/* Those who join at the same time must meet in the same table. */
+/* Processes that join at the same time must meet in the same table. */
 static int join_and_count(const char *directory, void *context)
 {
     struct start *start = context;
@@ -404,7 +404,7 @@ static void note_slot(const struct node_entry *entry, void *context)
     *(unsigned *)context = entry->slot;
 }
 
-/* The reservation goes to /dev/full, so that a request for too much fails soon. */
+/* The reservation is made in /dev/full, so that a request for too much fails soon. */
 static int ask_who_answers_with(const char *what)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[256];

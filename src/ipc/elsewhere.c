@@ -23,7 +23,7 @@ static void read_file(int tasks, const char *thread, const char *file, char *tex
     text[length > 0 ? length : 0] = 0;
 }
 
-/* Field 3 of stat, behind the name. A thread stops and ends where it returns from the kernel: after its call. */
+/* Reads field 3 of stat, after the name. A thread stops and ends where it returns from the kernel: after its call. */
 static bool is_stopped(int tasks, const char *thread)
 {
     char text[512];
@@ -32,7 +32,7 @@ static bool is_stopped(int tasks, const char *thread)
     return name_end && name_end[1] && name_end[2] && strchr("TtZX", name_end[2]);
 }
 
-/* The number of the call that a thread waits in; -1 outside of any; "running" of one that does not wait. */
+/* The number of the call that a thread waits in; -1 outside of any; "running" if it does not wait. */
 static bool is_in_another(int tasks, const char *thread, long call)
 {
     char text[256], *end;

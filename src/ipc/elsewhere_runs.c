@@ -84,7 +84,7 @@ static int watch_next(struct watch *watch)
     return entry ? atoi(entry->d_name) : 0;
 }
 
-/* Returns true if the list of threads is that of the watched ones. */
+/* Returns true if the watched threads are all threads of the list. */
 static bool watch_is_complete(struct watch *watch)
 {
     unsigned i = 0;
@@ -160,8 +160,8 @@ static bool user_time_grows(pid_t pid, int64_t nap)
     return true;
 }
 
-/* The list comes behind the first look: a thread that is not in it, and executes something in the window, was begun by
- * one that did not sleep from its first look to its second: by the one that runs, which was outside of the call then.
+/* The list is read after the first look: a thread that is not in it, and executes something in the window, was begun by
+ * one that did not sleep from its first look to its second: by the running thread, which was outside of the call then.
  */
 static bool watch_window(struct watch *watch, int64_t nap)
 {

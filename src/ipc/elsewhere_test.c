@@ -127,7 +127,7 @@ static void spin_beside_one_that_sleeps(void)
     spin();
 }
 
-/* As one that waits for a lock. */
+/* Sleeps as a thread does that waits for a lock. */
 static void *doze_in_a_thread(void *argument)
 {
     while (!argument)
@@ -159,7 +159,7 @@ static void who_computes_is_seen_in_user_mode(void **state)
     }
 }
 
-/* It can't be found out which of them has executed what. */
+/* Nothing shows which of the two threads has executed what. */
 static void of_two_that_run_nothing_is_said(void **state)
 {
     pid_t child = start(spin_in_two_threads);
@@ -170,7 +170,7 @@ static void of_two_that_run_nothing_is_said(void **state)
 
 static atomic_uint *stage;
 
-/* One call that takes seconds, in which the thread runs all the time. */
+/* Makes a call that takes seconds, in which the thread runs all the time. */
 static void write_long(void)
 {
     enum { SIZE = 16 << 20, PIECES = 256 };
@@ -182,7 +182,7 @@ static void write_long(void)
     }
     for (;;) {
         atomic_store(stage, 1);
-        /* Not by its function: that of a sanitizer looks at the gigabytes in user mode before it makes the call. */
+        /* A sanitizer's function of this name reads the gigabytes in user mode before the call. */
         if (syscall(SYS_process_vm_writev, getpid(), local, PIECES, remote, PIECES, 0UL) < 0)
             _exit(1);
         atomic_fetch_add(stage, 1);

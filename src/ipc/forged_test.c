@@ -64,7 +64,7 @@ static int forge(const char *directory, void *context)
     return 10 + (int)ring.shared->pull;
 }
 
-/* The message names this process, and the word that stands here. */
+/* The message names this process, and the word at this address. */
 static int let_forge(uint64_t word, uid_t user)
 {
     char directory[NODE_DIRECTORY_MAX + 1];

@@ -166,7 +166,7 @@ static unsigned count_listed(const char *directory)
     return count;
 }
 
-/* One victim: the witness talks with it until it is killed, and notices. */
+/* Kills a process while the witness talks with it; the witness notices. */
 static void kill_one(struct node *node, const char *directory, struct stage *stage, unsigned delay)
 {
     atomic_store(&stage->go, 0);
@@ -446,8 +446,7 @@ static bool is_readable(const struct node *node)
     return poll(&socket, 1, 0) == 1;
 }
 
-/* The message that attaches a ring is read while polling, and so may be a doorbell behind it, which was for the
- * sleeper. */
+/* A poll reads the message that attaches a ring, and so maybe a doorbell after it, which was for the sleeper. */
 static void a_doorbell_that_a_poller_reads_still_wakes_the_sleeper(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];

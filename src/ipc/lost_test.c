@@ -36,9 +36,9 @@ enum { HOGS = 64, FULL = 64, FOR_EVER = 60000 };
 /* The fate of messages of a kind, in this process. */
 static struct {
     unsigned kind;     /* 0: nothing */
-    unsigned times;    /* so many of them; then no more */
-    int error;         /* they are refused so; 0: they are sent */
-    int before, after; /* the process gets this signal; 0: none */
+    unsigned times;    /* messages that are refused from now on */
+    int error;         /* the error; 0: they are sent */
+    int before, after; /* the process gets this signal; 0: no signal */
     unsigned count;    /* messages of the kind that were tried */
 } trap;
 
@@ -111,7 +111,7 @@ static bool send_one(struct node *node, const struct stage *stage)
     return rig_send(node, stage->number, "x", 2, false, count_frame, NULL);
 }
 
-/* Turns until so many frames have come; false after a while. */
+/* Turns until `least` frames have arrived; false after a while. */
 static bool receive(struct node *node, atomic_uint *received, unsigned least)
 {
     for (int i = 0; i < PATIENCE / 5 && atomic_load(received) < least; i++)
@@ -119,7 +119,7 @@ static bool receive(struct node *node, atomic_uint *received, unsigned least)
     return atomic_load(received) >= least;
 }
 
-/* Lets the node go on with its postponed work until the other side has got so many frames. */
+/* Lets the node do its postponed work until the other side has got `received` frames. */
 static bool turn_until(struct node *node, struct stage *stage, unsigned received)
 {
     for (int i = 0; i < PATIENCE && atomic_load(&stage->received) < received; i++) {
@@ -294,7 +294,7 @@ static int listen_without_descriptors(const char *directory, void *context)
     return received ? 0 : 1;
 }
 
-/* For a ring there is always one kept. */
+/* A descriptor is always kept for a ring. */
 static void a_receiver_without_descriptors_is_reached(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -309,7 +309,7 @@ static void a_receiver_without_descriptors_is_reached(void **state)
     close_stage(stage, directory);
 }
 
-/* Turns until the spare descriptor is there again, so that there is none for others. */
+/* Turns until the node has its spare descriptor again, so that no other is free. */
 static bool turn_until_full(struct node *node)
 {
     for (int i = 0; i < PATIENCE; i++) {
@@ -369,7 +369,7 @@ static void send_to_listener(int (*send)(const char *, void *))
     close_stage(stage, directory);
 }
 
-/* It gives up the spare one for the ring, until that is mapped. */
+/* The sender gives up its spare descriptor for the ring, until that is mapped. */
 static void a_sender_without_descriptors_reaches_its_peer(void **state)
 {
     send_to_listener(send_without_descriptors);
@@ -476,7 +476,7 @@ static void a_ring_waits_for_descriptors_under_way(void **state)
 
 /* ------------------------------------------------------------------ patience */
 
-/* Takes nothing before step 1, then what comes until step 2. */
+/* Takes nothing before step 1, then all frames until step 2. */
 static int listen_late(const char *directory, void *context)
 {
     struct stage *stage = context;
@@ -503,7 +503,7 @@ static unsigned fill_ring(struct link *link)
     return count;
 }
 
-/* Asks each half second of virtual time, for so many seconds. */
+/* Asks each half second of virtual time, for `seconds`. */
 static enum node_presence insist_for(struct node *node, struct peer *peer, nanos *now, unsigned seconds)
 {
     enum node_presence presence = node_insist(node, peer, *now);
@@ -541,7 +541,7 @@ static void patience_with_who_takes_nothing_ends(void **state)
     close_stage(stage, directory);
 }
 
-/* Nor is it sent more than it can read when it goes on. */
+/* A stopped process is not sent more than it can read when it continues. */
 static void who_is_stopped_is_waited_for(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -657,7 +657,7 @@ static void giving_a_peer_back_is_no_cancellation_point(void **state)
     enter(stage, 1);
     assert_int_equal(rig_wait(child, 10), 0);
     assert_false(node_alive(node, farewell.peer));
-    rig_turn(node, count_frame, NULL); /* the node's own reference goes */
+    rig_turn(node, count_frame, NULL); /* the node gives up its own reference */
     assert_int_equal(pthread_create(&thread, NULL, put_while_cancelled, &farewell), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(farewell.done);

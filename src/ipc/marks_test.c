@@ -15,7 +15,7 @@
 
 enum { PEERS = 6 };
 
-/* What the processes share: each peer sends so many messages as `go` says. */
+/* Memory of the processes: each peer sends as many messages as its `go`. */
 struct crowd {
     _Atomic uint32_t number; /* of the process that receives */
     atomic_uint here, go[PEERS], sent[PEERS];
@@ -36,7 +36,7 @@ static void count_frame(void *context, struct peer *peer, const struct frame *fr
     test.received++;
 }
 
-/* One of the peers, numbered as they come. */
+/* A peer; peers are numbered as they join. */
 static int send_when_asked(const char *directory, void *context)
 {
     struct crowd *crowd = context;
@@ -70,7 +70,7 @@ static unsigned receive(void)
     return test.received - before;
 }
 
-/* So much later. */
+/* Looks around this much later. */
 static void look_around(nanos after)
 {
     test.now += after;
@@ -140,7 +140,7 @@ static void a_silent_peer_is_asked_for_a_mark_and_found_by_it(void **state)
     close_crowd();
 }
 
-/* One that sends soon after it was asked is asked later the next time. */
+/* A peer that sends soon after it was asked for marks is asked later the next time. */
 static void a_peer_that_was_marked_is_asked_with_more_patience(void **state)
 {
     open_silent_crowd();

@@ -184,7 +184,7 @@ static void a_process_talks_to_itself(void **state)
     free(end.bytes);
 }
 
-/* In a child: the fault may be a lock that is not there. */
+/* Runs in a child: the fault may be a lock that is missing. */
 static int break_own_ring(const char *directory, void *unused)
 {
     struct pair pair = {.length = 8};
@@ -217,7 +217,7 @@ static void a_process_mends_its_own_ring(void **state)
     rig_remove(directory);
 }
 
-/* Frames of a writer that goes on, whatever is lost; in their order. */
+/* Frames of a writer that continues whatever is lost; in their order. */
 struct seen {
     unsigned count, bad;
     uint32_t next;
@@ -278,7 +278,7 @@ static int read_on(const char *directory, void *context)
     while (seen.count < (BREAKS + 1) * BETWEEN)
         rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
     atomic_store(&pair->done, 1);
-    while (atomic_load(&pair->done) < 2) /* the writer may be about to send, which needs somebody who receives */
+    while (atomic_load(&pair->done) < 2) /* the writer may be about to send, and needs a receiver */
         rig_turn(end.node, see_frame, &seen);
     node_close(end.node);
     int log = open(path, O_RDONLY);

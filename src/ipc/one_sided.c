@@ -1,4 +1,4 @@
-/* One-sided accesses of peers to this process's memory: waiting until they are over, and counting them. */
+/* The end of one-sided accesses of peers to this process's memory, and their counts. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static unsigned one_sided_look(struct node *node, struct under_way *found, unsig
     return count;
 }
 
-/* Under node->lock, without which the seats may go. */
+/* Asks under node->lock, without which the seats may be unmapped. */
 static bool is_under_way(const struct under_way *under_way)
 {
     lock_assert_held(&under_way->record->node->lock);
@@ -81,16 +81,16 @@ static bool is_under_way(const struct under_way *under_way)
     return seats && direct_is_under_way(seats, under_way->seen);
 }
 
-/* A thread that runs is not seen elsewhere. The call that it may be in ends soon; but it may have ended already, with a
- * signal handler behind it that computes for long, before the seat is given back. */
+/* A running thread can't be seen elsewhere. The call that it may be in ends soon; but the call may have ended already,
+ * and a signal handler may then compute for long before the seat is given back. */
 static bool is_computing(pid_t pid, unsigned patience)
 {
     return patience >= COMPUTES && patience % COMPUTES_EACH == 0 && elsewhere_runs(pid, SYS_process_vm_writev);
 }
 
 /* A process that is no longer in the table has died, after its last system call, or has left, after its last access; or
- * it has closed the descriptor that its lock belongs to, and goes on. So it is looked for nevertheless. But its number
- * may belong to another process by now, which is waited for no longer than a call takes. */
+ * it has closed the descriptor of its lock, and continues. So its threads are looked at nevertheless. But its number
+ * may be another process's by now, for which this waits no longer than a call takes. */
 static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned patience)
 {
     pid_t pid = under_way->record->peer.pid;

@@ -176,7 +176,7 @@ static int refuse_own_as_user(const char *directory, void *context)
     return refuse_own(directory, context);
 }
 
-/* Such a program's user may not read its memory either. */
+/* The user of a program with more rights may not read its memory either. */
 static void who_has_more_rights_than_its_user_answers_none_of_its_requests(void **state)
 {
     struct asker *asker = *state;
@@ -200,7 +200,7 @@ static void it_answers_root(void **state)
 
 /* --- sockets that are asked, and what they answer with */
 
-/* A socket in the place of another process's, from which somebody answers. */
+/* Makes a socket in the place of another process's, from which an impostor answers. */
 static int take_name(const char *directory, unsigned slot, uid_t user)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -12,8 +12,8 @@ static struct peer *hold(struct record *record)
     return &record->peer;
 }
 
-/* Under node->lock: the record of a living owner. Returns the cached peer without checking that its process is alive;
- * call node_alive for that. */
+/* The record of a living owner. A cached peer is returned without asking whether its process is alive; call node_alive
+ * for that. Under node->lock. */
 static struct record *connect_to(struct node *node, uint32_t owner)
 {
     lock_assert_held(&node->lock);
@@ -42,7 +42,7 @@ struct peer *node_find_owner(struct node *node, uint32_t owner)
     return peer;
 }
 
-/* 0: there is none. */
+/* The owner of a number; 0: it has no owner. */
 static uint32_t owner_of(const struct node *node, uint32_t number)
 {
     uint32_t block = number / NODE_BLOCK;

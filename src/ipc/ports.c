@@ -7,7 +7,7 @@
 
 enum { WINDOW = 64 };
 
-/* The entry that is this far behind where the port hashes to. */
+/* The entry `step` places after the one that the port hashes to. */
 static struct table_port *entry_at(struct table *table, uint16_t space, uint16_t port, unsigned step)
 {
     uint32_t hash = ((uint32_t)space << 16 | port) * 2654435769u;
@@ -34,10 +34,10 @@ static bool may_be_had(struct table_port *entry)
 struct neighbors {
     const struct port_claim *claims[WINDOW];
     unsigned count;
-    struct table_port *free; /* one that may be had, if possible without an owner; NULL: none */
+    struct table_port *free; /* an entry that may be taken, preferably without an owner; or NULL */
 };
 
-/* Under the table's lock. */
+/* Finds the claims of this port, and a free entry. Under the table's lock. */
 static struct neighbors look_at(struct table *table, uint16_t space, uint16_t port, const struct table_port *except)
 {
     lock_assert_held(&table->exclusive);

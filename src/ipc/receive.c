@@ -118,7 +118,7 @@ static void give_report(struct node *node, int to, node_report *report, void *co
     close(to);
 }
 
-/* Wakes the others, so that they look, too. It is no longer known which of them sleeps, so all are rung. */
+/* Wakes the other processes, so that they look, too. The table no longer says which of them sleep, so all are rung. */
 static void leave_lost_host(struct node *node)
 {
     if (!atomic_load(&node->table->lost) || atomic_load(&node->left))
@@ -189,7 +189,7 @@ bool node_sleep(struct node *node)
 }
 
 /* A thread that takes a doorbell for the sleep that it joined looks before it begins another sleep, which has another
- * number. So a mark that comes late (link/doorbell.h) finds a thread awake, or does not count. */
+ * number. So a mark that arrives late (link/doorbell.h) finds a thread awake, or does not count. */
 bool node_rest(struct node *node)
 {
     unsigned sleep = atomic_load_explicit(&node->fenced, memory_order_acquire);

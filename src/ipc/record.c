@@ -48,7 +48,7 @@ static bool is_polled(const struct record *record)
     return record->place < record->node->heard.polled;
 }
 
-/* Under progress and node->lock: each round looks at the ring from now on. */
+/* Makes each round look at the ring from now on. Under progress and node->lock. */
 static void poll_again(struct record *record)
 {
     lock_assert_held(&record->node->lock);
@@ -57,7 +57,7 @@ static void poll_again(struct record *record)
     swap_with(record, record->node->heard.polled++);
 }
 
-/* Likewise: no round does. */
+/* Makes rounds leave the ring alone. Under progress and node->lock. */
 static void leave_alone(struct record *record)
 {
     lock_assert_held(&record->node->lock);
@@ -65,8 +65,8 @@ static void leave_alone(struct record *record)
         swap_with(record, --record->node->heard.polled);
 }
 
-/* Likewise: with the last question goes the bit that makes senders look for one, but not that of a process which has
- * the slot after us. */
+/* Clears the bit that makes senders look for questions after the last one; not when this process has left, and another
+ * may have its slot. Under node->lock. */
 static void note_asked(struct node *node)
 {
     if (node->heard.polled == node->heard.count && !atomic_load(&node->left))
@@ -215,7 +215,7 @@ void records_collect(struct node *node)
     uncancelled_end(before);
 }
 
-/* Under progress and node->lock: the writer need not mark what it writes. */
+/* Takes the question back: the writer need not mark what it writes. Under progress and node->lock. */
 static void take_back(struct record *record)
 {
     shm_want_mark(record->peer.link, false);
@@ -223,7 +223,7 @@ static void take_back(struct record *record)
     note_asked(record->node);
 }
 
-/* It was marked soon, perhaps: the next question comes later. */
+/* A mark may have come soon after the question, so the next question waits longer. */
 static void attend_mark(unsigned slot, void *context)
 {
     struct node *node = context;
@@ -234,8 +234,8 @@ static void attend_mark(unsigned slot, void *context)
     take_back(record);
 }
 
-/* Under progress and node->lock: those with frames, and those that are gone, as no mark comes from them any more. What
- * take_back puts in the place of one was looked at before. */
+/* Polls again rings with frames, and rings of peers that are gone, which mark nothing any more. A ring that take_back
+ * swaps to an earlier place was looked at before. Under progress and node->lock. */
 static void look_at_the_others(struct node *node)
 {
     lock_assert_held(&node->lock);
@@ -261,8 +261,8 @@ void records_attend(struct node *node)
         records_collect(node);
 }
 
-/* Under progress and node->lock. Returns true if it has been silent for long enough. This process's own ring is always
- * polled, and so are those of peers that are gone. */
+/* Returns true if the peer has been silent for long enough. This process's own ring is always polled, and so are rings
+ * of peers that are gone. Under progress and node->lock. */
 static bool is_silent(struct record *record, nanos now)
 {
     uint64_t head = atomic_load_explicit(&record->reader->head, memory_order_relaxed);
@@ -273,8 +273,8 @@ static bool is_silent(struct record *record, nanos now)
     return other && nanos_since(record->moved_at, now) >= record->patience;
 }
 
-/* Under progress and node->lock, with some that were just left alone, up to `end`. The order is argued in link/marks.h.
- */
+/* Asks the peers for marks that were just left alone, up to `end`. link/marks.h argues the order. Under progress and
+ * node->lock. */
 static void ask_for_marks(struct node *node, unsigned end)
 {
     unsigned first = node->heard.polled;
@@ -286,8 +286,8 @@ static void ask_for_marks(struct node *node, unsigned end)
             take_back(node->heard.at[i]);
 }
 
-/* Under progress and node->lock. The fence in all senders takes microseconds, so it is not made for a few. From behind:
- * what leave_alone puts in the place of one was judged before. */
+/* Leaves silent peers alone. The fence in all senders takes microseconds, so a few are not worth it. The loop runs
+ * backwards: leave_alone puts a ring in the place that was judged before. Under progress and node->lock. */
 static void leave_the_silent_alone(struct node *node, nanos now)
 {
     enum { PART = 8 };

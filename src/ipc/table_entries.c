@@ -71,9 +71,8 @@ static void note_used(struct table_file *file, unsigned used)
         ;
 }
 
-/* An entry counts from the moment when its count is not 0, by when the group stands in it. A reader that looks just
- * while an entry passes from one owner to another may take it for a member of the wrong group, which drops the
- * datagram. */
+/* An entry counts as soon as its count is not 0; its group is written before. A reader that looks while an entry passes
+ * from one owner to another may take it for a member of the wrong group, which drops the datagram. */
 static bool claim_join(struct table *table, struct group group)
 {
     for (unsigned i = 0; i < TABLE_JOINS; i++) {

@@ -16,7 +16,7 @@ struct table_head {
     atomic_uint opened; /* processes that have opened a device since the file was made; before layout 11 always 0 */
 };
 
-/* Reads it from the file. False: this is no table of any release. Async-signal-safe. */
+/* Reads the head from the file. False: the file is not a table of any release. Async-signal-safe. */
 static inline bool table_head_read(int descriptor, struct table_head *head)
 {
     return pread(descriptor, head, sizeof *head, 0) == sizeof *head && head->magic == TABLE_MAGIC;

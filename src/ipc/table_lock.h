@@ -6,17 +6,17 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-/* fcntl F_SETLK on `length` bytes (0: to the end) from `start`; returns true on success. */
+/* Calls fcntl F_SETLK on `length` bytes (0: to the end) from `start`; returns true on success. */
 bool table_lock_bytes(int descriptor, int command, short type, off_t start, off_t length);
 
-/* Returns true if this errno of F_SETLK means that another process has the bytes. All others are refusals of the
- * system, which waiting does not change. */
+/* Returns true if this errno of F_SETLK means that another process has locked the bytes. Any other errno is a refusal
+ * of the system, which waiting does not change. */
 static inline bool table_lock_is_held(int error)
 {
     return error == EAGAIN || error == EACCES;
 }
 
-/* Returns true if the directory's table still has this descriptor's inode. */
+/* Returns true if the directory's table is still the file of this descriptor. */
 bool table_has_name(const char *directory, int descriptor);
 
 #endif

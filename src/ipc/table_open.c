@@ -65,7 +65,7 @@ static int table_open_make(const char *directory, bool replace)
 {
     char path[PATH_SIZE], fresh[PATH_SIZE];
     path_of(directory, path);
-    snprintf(fresh, sizeof fresh, "%s/new.XXXXXX", directory); /* a process id may be that of several containers */
+    snprintf(fresh, sizeof fresh, "%s/new.XXXXXX", directory); /* several containers may have the same process id */
     int descriptor = mkostemp(fresh, O_CLOEXEC);
     if (descriptor < 0)
         return errno;
@@ -119,9 +119,8 @@ static int lock_all(const char *directory, int descriptor)
     return error;
 }
 
-/* The descriptor is of a table that isn't of our layout. A process with a lock on any byte of it uses it; if there is
- * none, we lock it all while we put a new one in its place, and those that waited for the lock find that the name has
- * moved on. */
+/* Replaces a table of another layout. If a process has locked any byte of it, it is in use. If not, we lock all of it
+ * while we put a new one in its place, and processes that waited for the lock then find another file under the name. */
 static int replace(const char *directory, int descriptor, char *why, size_t why_size)
 {
     int error = lock_all(directory, descriptor);
@@ -152,7 +151,7 @@ static struct table *find_opened(const struct stat *status)
     return table;
 }
 
-/* In the handler of a signal. */
+/* Called in a signal handler. */
 static void lose(struct guard_region *region)
 {
     struct table *table = container_of(region, struct table, region);
@@ -175,9 +174,8 @@ static int keep(struct table **result, const char *directory, int descriptor)
         free(table);
         return errno;
     }
-    /* A program that locks its memory may lock 8 MiB as an ordinary user, of which this file would take a quarter. It
-     * has the claims of the whole host, of which one process reads a few pages, and they are memory of the host anyway.
-     */
+    /* As an ordinary user, a program may lock 8 MiB of memory, and this file would take a quarter. It has the claims of
+     * the whole host, of which a process reads a few pages, and it is memory of the host anyway. */
     munlock(table->file, sizeof *table->file);
     table->region = (struct guard_region){table->file, sizeof *table->file, lose};
     guard_region_add(&table->region); /* where too many are open, one that is truncated ends the process */
@@ -193,7 +191,7 @@ static int keep(struct table **result, const char *directory, int descriptor)
     return 0;
 }
 
-/* One attempt; EAGAIN: something changed meanwhile, try again. */
+/* Makes one attempt; EAGAIN: something changed meanwhile, try again. */
 static int try_open(struct table **result, const char *directory, bool create, char *why, size_t why_size)
 {
     char path[PATH_SIZE];
@@ -263,7 +261,7 @@ void table_close(struct table *table)
     free(table);
 }
 
-/* There is one thread now, so the holder of a lock is gone; pointers to the table that are left find it empty. */
+/* The child has one thread, so it takes the lock over; remaining pointers to the table find it empty. */
 void table_abandon(struct table *table)
 {
     lock_inherit(&table->exclusive);

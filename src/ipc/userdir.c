@@ -29,7 +29,7 @@ static bool is_writable(const char *base)
     return base && *base == '/' && !stat(base, &status) && S_ISDIR(status.st_mode) && !access(base, W_OK | X_OK);
 }
 
-/* Under sudo it may still belong to the other user, who could move our files there. */
+/* The variable may still name the other user's directory under sudo, and that user could move our files there. */
 static const char *runtime_directory(void)
 {
     struct stat status;
@@ -69,7 +69,7 @@ static bool has_suffix(const char *entry, const char *name)
            strspn(entry + length + 1, "0123456789abcdef") == SUFFIX - 1 && !entry[length + SUFFIX];
 }
 
-/* Of several, which only processes that began at the same time can have made, the first in alphabetical order. */
+/* Finds a directory with a suffix: of several, made by processes that began at the same time, the first by name. */
 static bool find_with_suffix(const char *base, const char *name, char *to, size_t size)
 {
     char path[512], best[512] = "";

@@ -32,7 +32,7 @@ static int watch(struct node *node, struct record *record)
     return epoll_ctl(node->ends, EPOLL_CTL_ADD, record->end, &event) ? errno : 0;
 }
 
-/* It may have ended before it was watched: a later look at its number would not notice. */
+/* The process may have ended before it was watched: a later look at its number would not show that. */
 int node_watch(struct node *node, struct peer *peer)
 {
     struct record *record = (struct record *)peer;

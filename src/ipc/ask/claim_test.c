@@ -142,7 +142,7 @@ static int see_own_alone(void *context)
     return seen ? 0 : 2;
 }
 
-/* In a user namespace that shows both by one number. */
+/* The user namespace shows both users by one number. */
 static void nobody_counts_its_own_claims_and_no_others(void **state)
 {
     struct place *place = *state;

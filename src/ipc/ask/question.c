@@ -14,7 +14,7 @@
 #include "ipc/directory.h"
 #include "ipc/state.h"
 
-/* The request lies in the socket before that is sent. */
+/* Writes the request into the socket before the socket is sent. */
 static int send_end(struct node *node, const struct record *record, const char *name, const char *request,
                     const int ends[2])
 {

@@ -15,7 +15,7 @@
 
 enum { LINES_MOST = 2000, LINE = 256, WORDS = 256 };
 
-/* "DIRECTORY/NUMBER.sock" without what follows the directory. False: it is no such name. */
+/* Cuts "DIRECTORY/NUMBER.sock" after the directory. False: the name has another form. */
 static bool cut_name(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -27,16 +27,16 @@ static bool cut_name(char *path)
     return fits;
 }
 
-/* The number of the user in a name that softverbs chooses, softverbs-UID-...; -1: there is none. */
+/* The number of the user in a name that softverbs chooses, softverbs-UID-...; -1: the name has another form. */
 static long long user_of(const char *name)
 {
     size_t digits = strspn(name, "0123456789");
     return digits && digits < 11 && name[digits] == '-' ? strtoll(name, NULL, 10) : -1;
 }
 
-/* The kinds of paths in the list, the likeliest place of its peer last. Two programs without options miss
- * each other as their users differ, or as one has a directory that was named for it; what a third party (a test, say)
- * does in a directory of its own explains nothing. */
+/* The kinds of paths in the list, the likeliest place of the peer last. Two programs without options miss each other
+ * because their users differ, or because one has a named directory; a third party's own directory (a test's, say)
+ * explains nothing. */
 enum kind { NO_PLACE, NAMED, OWN_STANDARD, OTHER_USER };
 
 struct place {
@@ -46,7 +46,7 @@ struct place {
     char path[LINE];
 };
 
-/* By the name alone: looking at a path that another user chose can take as long as that user likes. */
+/* Judges the name alone: looking at a path that another user chose can take as long as that user likes. */
 static enum kind kind_of(const char *path, long long *user)
 {
     static const char mark[] = "/softverbs-";
@@ -113,7 +113,7 @@ static bool read_list(const char *directory, char *to, size_t size)
     return found;
 }
 
-/* -- what was found stands for a second: many queue pairs may fail at once, each under the locks of its process */
+/* -- the result is kept for a second: many queue pairs may fail at once, each under the locks of its process */
 
 static struct {
     bool known, found;

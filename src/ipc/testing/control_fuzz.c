@@ -1,7 +1,7 @@
 /* libFuzzer: messages that a hostile process of the same user can send to a process's socket: of every kind, true and
  * false, whole and not, with descriptors that are rings, that look like some, or that are anything else; with the bytes
- * that it then writes into those rings; while the process receives, sleeps, sends and forgets. For all inputs, the
- * process goes on, has no more descriptors afterwards, and its ring to itself still carries. */
+ * that it then writes into those rings; while the process receives, sleeps, sends and forgets. After each input, the
+ * process still works, has no more descriptors, and its ring to itself still carries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,10 +26,10 @@ static struct bench {
     int from; /* the attacker's socket */
     struct ring rings[RINGS];
     struct ring_writer writers[RINGS];
-    int memories[RINGS]; /* -1: there is none */
+    int memories[RINGS]; /* -1: no ring */
     unsigned made;
-    unsigned slot;       /* of the neighbour that was settled last */
-    uint32_t generation; /* its own; 0: there is none */
+    unsigned slot;       /* the neighbour that was settled last */
+    uint32_t generation; /* the neighbour's; 0: no neighbour */
     int nearly;          /* the latest file that is nearly a ring, or -1 */
 } bench;
 
@@ -67,7 +67,7 @@ static int make_memory(void)
     return fd;
 }
 
-/* -1: none. */
+/* Makes a descriptor of some kind, or -1. */
 static int make_descriptor(void)
 {
     switch (fuzz_byte(&bench.input) % 8) {
@@ -150,7 +150,7 @@ static void post_message(void)
         close(descriptors[--count]);
 }
 
-/* --- what then comes in the rings */
+/* --- frames in the rings */
 
 static void write_frame(void)
 {
