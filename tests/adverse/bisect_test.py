@@ -8,6 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../tool")]
 import cases
+import made_pages
 from cases import BUILD, expect, softverbs
 
 PROGRAM = f"{BUILD}/tests/adverse/planted"
@@ -32,8 +33,8 @@ def _found(mistake, *, trials="40", options=QUICK):
 
 def _fields(form):
     """Of docs/reference/json.md."""
-    with open(os.path.join(HERE, "../../docs/reference/json.md"), encoding="utf-8") as page:
-        chapter = next(each for each in page.read().split("\n## ") if each.startswith(form + "\n"))
+    page = made_pages.whole(os.path.join(HERE, "../.."), "docs/reference/json.md")
+    chapter = next(each for each in page.split("\n## ") if each.startswith(form + "\n"))
     return set(re.findall(r"^\| `(\w+)` \|", chapter, re.MULTILINE))
 
 

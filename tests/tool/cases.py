@@ -20,7 +20,7 @@ import termios
 import time
 import traceback
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
+sys.path += [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("../clients", "../../tools/build")]
 from patience import patience, until  # pylint: disable=wrong-import-position
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))

@@ -9,6 +9,7 @@ import re
 import sys
 
 import cases
+import made_pages
 from cases import expect, softverbs
 
 
@@ -72,8 +73,8 @@ def explain_has_causes_an_example_a_cure_and_a_page_of_each():
 
 
 def the_page_of_reasons_has_what_explain_says():
-    with open(os.path.join(os.path.dirname(__file__), "../../docs/reference/reasons.md"), encoding="utf-8") as file:
-        chapters = dict(re.findall(r"^### (\d+ \w+)\n\n(.*?)(?=^##|\Z)", file.read(), re.MULTILINE | re.DOTALL))
+    page = made_pages.whole(os.path.join(os.path.dirname(__file__), "../.."), "docs/reference/reasons.md")
+    chapters = dict(re.findall(r"^### (\d+ \w+)\n\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL))
     every = json.loads(expect(softverbs("explain", "--json")).stdout)
     assert len(chapters) == len(every), (len(chapters), len(every))
     for one in every:

@@ -15,6 +15,7 @@ import termios
 import time
 
 import cases
+import made_pages
 from cases import SOFTVERBS, TEMPORARY, expect, softverbs
 from stories import failed
 
@@ -185,8 +186,7 @@ def a_full_disk_is_an_error_of_every_command():
 
 def _forms():
     """The forms of docs/reference/json.md: name to {field: (type, optional)}."""
-    with open(f"{TREE}/docs/reference/json.md", encoding="utf-8") as page:
-        chapters = page.read().split("\n## ")[1:]
+    chapters = made_pages.whole(TREE, "docs/reference/json.md").split("\n## ")[1:]
     forms = {}
     for chapter in chapters:
         rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", chapter, re.MULTILINE)
@@ -249,8 +249,8 @@ def every_field_that_must_be_there_was_seen():
 
 
 def the_page_has_each_command_with_json():
-    with open(f"{TREE}/docs/reference/json.md", encoding="utf-8") as page:
-        rows = dict(re.findall(r"^\| `softverbs (.*?)` \| (.*?) \|$", page.read(), re.MULTILINE))
+    page = made_pages.whole(TREE, "docs/reference/json.md")
+    rows = dict(re.findall(r"^\| `softverbs (.*?)` \| (.*?) \|$", page, re.MULTILINE))
     for name, (_, said) in AS_JSON.items():
         row = [text for command, text in rows.items() if command.startswith(f"{name} ")]
         assert row and row[0].startswith(said), (name, row)

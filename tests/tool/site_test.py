@@ -23,6 +23,7 @@ def all_pages_are_made_without_a_warning():
     done = subprocess.run([sys.executable, f"{TREE}/tools/site/site_pages.py", BUILD, out], capture_output=True, check=False)
     assert done.returncode == 0 and not done.stderr, told(done)
     for page, says in (("index.html", "RDMA without RDMA hardware"), ("docs/tutorial/first-program.html", "ibv_get_device_list"),
+                       ("docs/reference/reasons.html", "RECEIVER_NOT_READY"), ("docs/reference/checker.html", "send-buffer-changed</h3>"),
                        ("manual/softverbs.1.html", "Run an unmodified program"), ("search/search_index.json", "ibv_reg_mr")):
         with open(f"{out}/html/{page}", encoding="utf-8") as file:
             assert says in file.read(), page

@@ -3,10 +3,15 @@
 
 Usage: links.py TREE. Of each Markdown file links to files of the tree, and to headings in them (as GitHub names those); others are not
 asked for. README.md, SECURITY.md, ARCHITECTURE.md, docs and examples are installed (meson.build) and link to nothing else, so that the installed
-copies have no dead link."""
+copies have no dead link. No page links to a product of the build, which the tree lacks: neither a file below build/, nor a
+heading of a list that the build puts into a page (made_pages.py). The pages with their lists are held to the same."""
 import os
 import re
 import sys
+
+sys.dont_write_bytecode = True
+import made_pages
+from tree import report
 
 LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -21,9 +26,9 @@ def pages(tree):
             yield from (os.path.relpath(os.path.join(folder, name), tree) for name in sorted(names) if name.endswith(".md"))
 
 
-def text_of(tree, page):
-    with open(os.path.join(tree, page), encoding="utf-8") as file:
-        return FENCE.sub("", file.read())
+def text_of(tree, page, made=False):
+    """The page without examples; `made`: with the lists that the build puts into it."""
+    return FENCE.sub("", made_pages.whole(tree, page) if made else made_pages.read(tree, page))
 
 
 def anchors(text):
@@ -36,27 +41,43 @@ def anchors(text):
         yield f"{name}-{seen[name]}" if seen[name] else name
 
 
-def dead(tree, page):
+def wrong_heading(tree, page, target, anchor, made):
+    """Why the target has no such heading where the page is read, or None."""
+    if anchor in set(anchors(text_of(tree, target, made))):
+        return None
+    if not made and anchor in set(anchors(text_of(tree, target, made=True))):
+        return f"{page}: {target} has the heading {anchor} only once the build has put its lists in: link to the page, or name `softverbs explain`"
+    return f"{page}: {target} has no heading {anchor}"
+
+
+def dead(tree, page, made=False):
     """A sentence for each link of the page that leads nowhere."""
-    for link in LINK.findall(re.sub(r"`[^`\n]*`", "", text_of(tree, page))):
+    for link in LINK.findall(re.sub(r"`[^`\n]*`", "", text_of(tree, page, made))):
         path, _, anchor = link.partition("#")
         if re.match(r"[a-z]+:", link):
             continue
         target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
-        if not os.path.exists(os.path.join(tree, target)):
+        wrong = wrong_heading(tree, page, target, anchor, made) if anchor and os.path.exists(os.path.join(tree, target)) else None
+        if target.startswith("build"):
+            yield f"{page}: {target} is made by the build ({link})"
+        elif not os.path.exists(os.path.join(tree, target)):
             yield f"{page}: there is no {target} ({link})"
-        elif anchor and anchor not in set(anchors(text_of(tree, target))):
-            yield f"{page}: {target} has no heading {anchor} ({link})"
+        elif wrong:
+            yield f"{wrong} ({link})"
         elif INSTALLED.match(page) and not INSTALLED.match(f"{target}/" if target == "docs" else target):
             yield f"{page}: {target} is not installed beside it ({link})"
 
 
 def main():
-    sentences = [sentence for page in dict.fromkeys(pages(sys.argv[1])) for sentence in dead(sys.argv[1], page)]
-    print(f"1..1\n{'not ' if sentences else ''}ok 1 - links of the pages lead somewhere")
-    for sentence in sentences:
-        print(f"# {sentence}")
-    return 1 if sentences else 0
+    tree = sys.argv[1]
+    texts = list(dict.fromkeys(pages(tree)))
+    listed = [page for page in made_pages.PAGES if page in texts]
+    dead_links = [sentence for page in texts for sentence in dead(tree, page)] + [sentence for page in listed for sentence in dead(tree, page, made=True)]
+    lists = list(made_pages.judge(tree, texts))
+    print("1..2")
+    report(1, "links of the pages lead somewhere", dict.fromkeys(dead_links))
+    report(2, "each list that the build makes has its place in a page", lists)
+    return 1 if dead_links or lists else 0
 
 
 if __name__ == "__main__":

@@ -4,13 +4,28 @@ import sys
 
 import made_up
 
-FINE = {"docs/user/one.md": "# One: `a` (b_c)\n\n[two](two.md#two) [here](#one-a-b_c) [there](../evidence/x.md) `[no](link.md)` [web](https://x.y/z)\n",
+RULES = 'RULE(EARLY, "early", ERROR, SEES, "what", "why", "bites", "cure")\n'
+LISTS = ("adverse", "errors", "reasons", "settings", "unseen", "events Traffic", "events Messages", "events Calls")
+EMPTY = ("src/adverse/adverse.def", "src/base/settings.def", "src/config/limits.def", "src/diag/diag.def", "src/events/events.def", "src/facts/facts.def",
+         "tests/api/errors/error_faults.def", "tests/api/errors/error_matrix.def", "tools/explain/calls.def")
+FINE = {**{path: "" for path in EMPTY}, "docs/reference/json.md": "".join(f"<!-- list: {name} -->\n" for name in LISTS),
+        "docs/user/one.md": "# One: `a` (b_c)\n\n[two](two.md#two) [here](#one-a-b_c) [there](../evidence/x.md) `[no](link.md)` [web](https://x.y/z)\n",
+        "src/check/rules.def": RULES, "docs/reference/checker.md": "# Checker\n\n<!-- list: rules --> words\n",
         "docs/user/two.md": "## Two\n\n```\n[no](link.md)\n```\n## Two\n[second](#two-1)\n", "docs/evidence/x.md": "", "README.md": "[x](docs/user/one.md)\n"}
 CASES = {
     "links that lead somewhere": (FINE, 0, "ok 1"),
     "a page that is not there": ({**FINE, "README.md": "[x](docs/gone.md)"}, 1, "# README.md: there is no docs/gone.md"),
     "a heading that is not there": ({**FINE, "README.md": "[x](docs/user/two.md#three)"}, 1, "docs/user/two.md has no heading three"),
     "a page that is not installed": ({**FINE, "docs/user/two.md": "# Two\n## Two\n[x](../../meson.build)", "meson.build": ""}, 1, "meson.build is not installed beside it"),
+    "a file that the build makes": ({**FINE, "README.md": "[x](build/site/html/docs/reference/reasons.html)", "build/site/html/docs/reference/reasons.html": ""}, 1,
+                                    "README.md: build/site/html/docs/reference/reasons.html is made by the build"),
+    "a page that is made and not in the tree": ({**FINE, "docs/user/two.md": "## Two\n## Two\n[x](../reference/reasons.md)"}, 1, "docs/user/two.md: there is no docs/reference/reasons.md"),
+    "a heading of a list": ({**FINE, "docs/user/two.md": "## Two\n## Two\n[x](../reference/checker.md#early)"}, 1,
+                            "docs/reference/checker.md has the heading early only once the build has put its lists in"),
+    "a link of a list": ({**FINE, "src/check/rules.def": RULES.replace("bites", "[page](lost.md)")}, 1, "docs/reference/checker.md: there is no docs/reference/lost.md"),
+    "a link of a list to another entry": ({**FINE, "src/check/rules.def": RULES.replace("bites", "[rule](#early)")}, 0, "ok 1"),
+    "a list without a place": ({**FINE, "src/facts/facts.def": "    KIND(cq, Queue, cq)\n"}, 1, "# no page has <!-- list: facts Queue -->"),
+    "a place of no list": ({**FINE, "docs/user/two.md": "## Two\n## Two\n<!-- list: odd -->"}, 1, "not ok 2"),
 }
 
 if __name__ == "__main__":

@@ -1,21 +1,14 @@
-#!/usr/bin/env python3
-"""Checks that docs/reference/reasons.md explains each reason as src/diag/diag.def and tools/explain do; prints TAP.
+"""The list of docs/reference/reasons.md, made of src/diag/diag.def and tools/explain.
 
-Usage: reasons_page.py DIRECTORY [--write]
-
---write makes the page's part behind "## All reasons" anew: a chapter for each section of diag.def, in it a heading for each reason, with its
-sentence, causes, an example, a cure and a page. Numbers of reasons in brackets are links.
+A section of diag.def is a chapter. In it each reason is a heading, with its sentence, causes, an example, a cure and a page. Numbers
+of reasons in brackets are links.
 """
 import os
 import re
-import sys
 
-sys.dont_write_bytecode = True
 from settings import arguments
-from tree import made, read, report, with_part
+from tree import read
 
-PAGE = "docs/reference/reasons.md"
-HEAD = "## All reasons\n"
 LINE = re.compile(r'^REASON\((\d+), (\w+), "((?:[^"\\]|\\.)*)"\)', re.M)
 SECTION = re.compile(r"^/\* ([^*]+) \*/\n(REASON.*?)(?=\n\n|\Z)", re.M | re.S)
 DEFINE = re.compile(r'^#define (\w+) (".*")$', re.M)
@@ -63,7 +56,6 @@ def entry(number, name, said, parts, anchors):
 
 
 def part(top):
-    """The text behind the heading."""
     all_sections, explained = list(sections(top)), causes(top)
     anchors = {number: anchor(number, name) for _, reasons in all_sections for number, name, _ in reasons}
     text = "\n| numbers | subject |\n|---|---|\n"
@@ -73,20 +65,3 @@ def part(top):
     for title, reasons in all_sections:
         text += f"\n## {title}\n" + "".join(entry(*reason, explained.get(reason[1]), anchors) for reason in reasons)
     return text
-
-
-def rewritten(top):
-    return with_part(top, PAGE, HEAD, part(top))
-
-
-def main():
-    top = sys.argv[1]
-    text = rewritten(top)
-    faults = made(top, PAGE, text)
-    print("1..1")
-    report(1, f"{PAGE} has the {text.count(chr(10) + '### ')} reasons of the list", faults)
-    return 1 if faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
 """The common parts of the checks of the tree's shape."""
 import os
 import re
-import sys
 
 # Code that is not linked into what is installed: tests and what they stand on.
 SUPPORT = re.compile(r"(^|/)(tests?|testing|fuzz|bench|simulator|newer|versions|build|ci|pages)/|_(test|fuzz|bench|rig|trial|model|desk)\.[ch]$|"
@@ -53,17 +52,3 @@ def report(number, name, faults):
 def read(top, path):
     with open(os.path.join(top, path), encoding="utf-8") as file:
         return file.read()
-
-
-def made(top, page, text):
-    """The fault where the page is not the text that is made of a list. With --write, writes it and ends."""
-    if "--write" in sys.argv:
-        with open(os.path.join(top, page), "w", encoding="utf-8") as file:
-            file.write(text)
-        sys.exit(0)
-    return [] if text == read(top, page) else [f"tools/build/{os.path.basename(sys.argv[0])} . --write makes it anew"]
-
-
-def with_part(top, page, head, part):
-    """The page with this text after the heading."""
-    return read(top, page).partition(head)[0] + head + part

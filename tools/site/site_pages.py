@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the site of the pages and manual pages: site_pages.py BUILD OUT
 
-The pages stand in the site as they stand in the tree, so that links between them lead to the same places; files that they link to come along. BUILD is a
+A page has the same path in the site as in the tree, so that links between them lead to the same places, and the lists of the source in it; files that
+pages link to come along. BUILD is a
 build folder with the manual pages. OUT/sources gets the input of mkdocs and OUT/html its output. Ends with 1 where mkdocs warns of something, or where a link of a page leads
 nowhere: to no file, or to no heading of a page."""
 import html.parser
@@ -13,6 +14,9 @@ import sys
 import urllib.parse
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+sys.path.append(f"{TREE}/tools/build")
+import made_pages  # pylint: disable=wrong-import-position
+
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 ITEM = re.compile(r"^( *)(?:[-*]|\d+\.) ")
 MANUAL = "manual"
@@ -88,8 +92,7 @@ def linked_files(page, text):
 
 def stage_pages(sources):
     for page in tracked(".md"):
-        with open(f"{TREE}/{page}", encoding="utf-8") as file:
-            text = file.read()
+        text = made_pages.whole(TREE, page)
         write(f"{sources}/{page}", with_tabs(for_mkdocs(text)))
         for name in linked_files(page, text):
             if os.path.isfile(f"{TREE}/{name}"):

@@ -72,7 +72,4 @@ const char *name_of_event(int);
 /* Plays the row; fails the case when anything is not as it says. */
 void row_play(const void *row);
 
-/* docs/reference/errors.md as text, in memory of the caller. */
-char *matrix_page(void);
-
 #endif

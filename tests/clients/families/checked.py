@@ -104,7 +104,7 @@ def describe(findings):
     """Of a row's findings a cell of the page: each open one, and which known ones."""
     text = [f"**open:** {finding['rule']} ({finding['program']}, {place(finding)})" for finding in opened(findings)]
     text += [f"known: {rule}" for rule in sorted({finding["rule"] for finding in findings if is_known(finding)})]
-    return "; ".join(dict.fromkeys(text)) or "none"
+    return "; ".join(dict.fromkeys(text)) or "-"
 
 
 def lines(rows, results):

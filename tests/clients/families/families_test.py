@@ -41,7 +41,7 @@ def findings():
     checked.known = lambda: [["cl*", "a-rule", "post_*"]]
     def told(*found):
         return checked.describe(checked.run(row(None), reports(*found))[2])
-    yield "a row without findings has none", checked.describe(checked.run(row(None), lambda *_: (OK, ""))[2]) == "none"
+    yield "a row without findings has a dash", checked.describe(checked.run(row(None), lambda *_: (OK, ""))[2]) == "-"
     yield "a finding that was examined is known", told(finding("a-rule", "post_one")) == "known: a-rule"
     yield "one of another function is open", told(finding("a-rule", "other")) == "**open:** a-rule (client, other)"
     yield "one of another rule is open", told(finding("b-rule", "post_one"), finding("a-rule", "post_one")) == "**open:** b-rule (client, post_one); known: a-rule"
