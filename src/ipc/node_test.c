@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "diag/log.h"
@@ -300,6 +302,65 @@ static void a_ring_that_breaks_again_and_again_is_mended(void **state)
     rig_unshare(pair, sizeof *pair);
 }
 
+static nanos clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
+}
+
+/* A child of ours that can run no further until SIGCONT. */
+static bool stop(pid_t child)
+{
+    int status;
+    return !kill(child, SIGSTOP) && waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status);
+}
+
+static void break_ring(struct end *end, struct peer *peer, struct seen *seen)
+{
+    atomic_store(&((struct record *)peer)->reader->broken, true);
+    rig_turn(end->node, see_frame, seen);
+}
+
+/* Only the writer can mend the ring. Until it runs again it counts as slow, for however long, as any peer that is
+ * stopped; then what waited for it in the other ring is taken, and new frames come. */
+static void a_writer_that_is_stopped_mends_when_it_goes_on(void **state)
+{
+    enum { ENOUGH = 100, AN_HOUR = 3600 };
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct pair *pair = rig_share(sizeof *pair);
+    struct end end;
+    struct seen seen = {0};
+    uint32_t number = 7;
+    rig_directory(directory);
+    pid_t writer = rig_start(write_on, directory, pair);
+    assert_int_equal(open_end(&end, directory, pair, 1), 0);
+    struct peer *peer = node_find(end.node, await(&pair->number[0]));
+    while (seen.count < ENOUGH)
+        rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
+    assert_true(stop(writer));
+    break_ring(&end, peer, &seen);
+    assert_true(rig_send(end.node, pair->number[0], &number, sizeof number, false, see_frame, &seen));
+    unsigned before = seen.count;
+    nanos now = clock_now();
+    for (unsigned second = 0; second < AN_HOUR; second++, now += NANOS_SECOND) {
+        assert_int_equal(node_insist(end.node, peer, now), NODE_SLOW);
+        rig_turn(end.node, see_frame, &seen);
+    }
+    assert_int_equal(seen.count, before);
+    assert_false(peer->gone || peer->link->operations->consumed(peer->link));
+    kill(writer, SIGCONT);
+    while (seen.count < before + ENOUGH || !peer->link->operations->consumed(peer->link))
+        rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
+    atomic_store(&pair->done, 1);
+    assert_int_equal(rig_wait(writer, 60), 0);
+    assert_int_equal(seen.bad, 0);
+    node_put(end.node, peer);
+    node_close(end.node);
+    rig_remove(directory);
+    rig_unshare(pair, sizeof *pair);
+}
+
 /* Each fence interrupts the processors of all processes of the host. */
 static void who_has_met_nobody_of_the_host_fences_nobody(void **state)
 {
@@ -322,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_process_talks_to_itself),
         cmocka_unit_test(a_process_mends_its_own_ring),
         cmocka_unit_test(a_ring_that_breaks_again_and_again_is_mended),
+        cmocka_unit_test(a_writer_that_is_stopped_mends_when_it_goes_on),
         cmocka_unit_test(who_has_met_nobody_of_the_host_fences_nobody),
         cmocka_unit_test(two_processes_exchange_small_messages),
         cmocka_unit_test(two_processes_exchange_segments),
