@@ -237,8 +237,8 @@ void connection_abandon(struct connection *connection, nanos now)
     connection->pending |= pending & PENDING_DREQ;
 }
 
-/* Found out with a copy, which reports to no owner. A DREQ that has left already may be lost, and no process would
- * repeat it. */
+/* Found out with a copy, which reports to no owner. A DREQ that has left already may be lost, and a DREP as well: no
+ * process would repeat it. */
 bool connection_goodbye(const struct connection *connection, struct cm_message *message)
 {
     static const struct connection_operations silent = {NULL, NULL, NULL};
@@ -247,6 +247,8 @@ bool connection_goodbye(const struct connection *connection, struct cm_message *
     copy.pending = 0;
     if (copy.state == CONNECTION_DREQ_SENT && !copy.abandoned)
         copy.pending = PENDING_DREQ;
+    else if (copy.state == CONNECTION_TIMEWAIT && copy.parting)
+        copy.pending = copy.parting == CONNECTION_DREQ_CAME ? PENDING_DREP : 0;
     else if (!copy.abandoned)
         connection_abandon(&copy, 0);
     return connection_transmit(&copy, message);
@@ -375,6 +377,7 @@ static void receive_dreq(struct connection *connection, const struct cm_message 
 {
     if (message->dreq.remote_qpn != connection->local.qpn)
         return;
+    connection->parting |= CONNECTION_DREQ_CAME;
     switch (connection->state) {
     case CONNECTION_REP_SENT:
     case CONNECTION_ESTABLISHED:
@@ -394,7 +397,8 @@ static void receive_dreq(struct connection *connection, const struct cm_message 
 
 static void receive_drep(struct connection *connection, const struct cm_message *message, nanos now)
 {
-    connection->answered |= connection->state >= CONNECTION_DREQ_SENT;
+    if (connection->state >= CONNECTION_DREQ_SENT)
+        connection->parting |= CONNECTION_DREP_CAME;
     if (connection->state != CONNECTION_DREQ_SENT && connection->state != CONNECTION_DREQ_RCVD)
         return;
     bool waited = connection->state == CONNECTION_DREQ_SENT;
@@ -445,8 +449,9 @@ bool connection_receive(struct connection *connection, const struct cm_message *
 {
     enum connection_state state = connection->state;
     unsigned pending = connection->pending;
-    bool mra_came = connection->mra_came, answered = connection->answered;
+    bool mra_came = connection->mra_came;
+    uint8_t parting = connection->parting;
     take_message(connection, message, now);
     return connection->state != state || connection->pending != pending || connection->mra_came != mra_came ||
-           connection->answered != answered;
+           connection->parting != parting;
 }

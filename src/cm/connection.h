@@ -62,6 +62,9 @@ struct connection_end {
     uint64_t guid;
 };
 
+/* A DREQ; a DREP, after which the peer asks for no answer any more. */
+enum { CONNECTION_DREQ_CAME = 1, CONNECTION_DREP_CAME = 2 };
+
 struct connection {
     const struct connection_operations *operations;
     enum connection_state state;
@@ -70,7 +73,7 @@ struct connection {
     bool abandoned;   /* outcomes are not reported any more */
     bool mra_came;    /* for the message that is out; others don't count */
     uint16_t pending; /* messages to send: bits of enum pending in connection.c */
-    bool answered;    /* the peer has sent a DREP, so it asks for no answer any more */
+    uint8_t parting;  /* what the peer has sent of it: CONNECTION_DREQ_CAME, CONNECTION_DREP_CAME */
     uint8_t repeats;  /* of the message that is out, that are left */
     uint8_t max_repeats;
     struct connection_end local, remote;

@@ -213,7 +213,7 @@ static bool may_be_asked(const struct session *session)
 {
     const struct connection *connection = connect_of(session);
     return connection && connection->state != CONNECTION_IDLE && connection->remote.communication_id &&
-           !connection->answered;
+           !(connection->parting & CONNECTION_DREP_CAME);
 }
 
 /* A program that is killed in the midst of this leaves a record without message. */

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -16,7 +17,7 @@ from clients import Failure
 from librdmacm.connections import Hosts
 from librdmacm.process_end import ENDING, Cleanup, named, wait_until
 from librdmacm.rdmacm import choose_port
-from network.hostile import RC, SEND_ONLY, STRANGER, UD, Attacker, socket_on, transport
+from network.hostile import RC, ROCE, SEND_ONLY, STRANGER, UD, Attacker, socket_on, transport
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
 
 REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, LAP = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x19
@@ -73,6 +74,12 @@ def listens(sender):
         sender.send(b"nothing")
         return True
     return False
+
+
+def has_port():
+    """A process of the server's host has the port of RoCE."""
+    table = subprocess.run(["ip", "netns", "exec", SERVER, "cat", "/proc/net/udp"], capture_output=True, text=True, check=True).stdout
+    return f":{ROCE:04X} " in table
 
 
 @contextlib.contextmanager
@@ -153,12 +160,44 @@ def answers_one_thing(suite):
     return f"an answer {REPEATED} times, {len(packets)} packets without one, {lasted:.1f} s"
 
 
+def answers_of(sniffer, local):
+    return [one for one in sniffer.of(DREP) if one.local == local]
+
+
+def answers_again_without_a_port(suite):
+    """A server that is killed when it has answered the client's DREQ: the answer may be lost, so it is sent again; nothing that
+    comes would change that, so another user can have the port."""
+    sniffer, cleanup, port, programs = Sniffer(), Cleanup(SERVER), choose_port(), []
+    try:
+        programs.append(suite.start_server([ENDING, "server", suite.address, port, ""]))
+        programs[0].wait_for("listens")
+        programs.append(suite.start_client([ENDING, "client", suite.address, port]))
+        programs[1].wait_for("connected")
+        programs[0].wait_for("connected")
+        os.kill(named(CLIENT, "idle_connection")[0], signal.SIGUSR1)
+        programs[1].wait_for("disconnected")
+        server = sniffer.of(REP)[-1].local
+        if not has_port():
+            raise Failure("the program does not have the port")
+        os.kill(named(SERVER, "idle_connection")[0], signal.SIGKILL)
+        wait_until(lambda: len(answers_of(sniffer, server)) == 1 + REPEATED, f"the answer comes {REPEATED} times more")
+        if has_port():
+            raise Failure("the port is kept")
+        if len(set(answers_of(sniffer, server))) != 1:
+            raise Failure(f"the answers are {answers_of(sniffer, server)}")
+        wait_until(lambda: not cleanup.there(), "the cleanup process ends", LASTS + LATER)
+    finally:
+        for program in programs:
+            program.kill()
+
+
 def main():
     if not os.environ.get(INSIDE):
         enter_namespaces()
     make_hosts()
     suite = Hosts()
     suite.add("a DREQ with both IDs and addresses is answered for 5 s, and nothing else", lambda: answers_one_thing(suite))
+    suite.add("an answer is sent again after the end, and no port is kept for it", lambda: answers_again_without_a_port(suite))
     return suite.run()
 
 
