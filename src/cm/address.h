@@ -1,5 +1,4 @@
-/* Addresses of the connection manager: those that a program binds, resolves and asks for, and the way that packets
- * take. */
+/* Addresses of the connection manager, which programs bind, resolve and ask for, and routes of packets. */
 #ifndef CM_ADDRESS_H
 #define CM_ADDRESS_H
 
@@ -16,7 +15,7 @@
 
 /* A socket address. IPv4 addresses are mapped (::ffff:a.b.c.d), so that the address is the GID in every family. */
 struct cm_address {
-    uint16_t family;                /* AF_INET, AF_INET6, AF_IB; 0: none */
+    uint16_t family;                /* AF_INET, AF_INET6, AF_IB; 0: no address */
     uint16_t port;                  /* host order; AF_IB: the low 16 bits of `service` that the mask covers */
     uint16_t pkey;                  /* AF_IB */
     uint32_t flow;                  /* AF_INET6 and AF_IB: flow information, host order */
@@ -28,25 +27,24 @@ struct cm_address {
 /* The port of a device that an identifier is bound to. */
 struct cm_port {
     uint32_t device;   /* the owner's number */
-    uint64_t guid;     /* of the node, host order */
-    uint8_t number;    /* of the port, from 1 */
-    uint8_t gid_index; /* of `gid` */
+    uint64_t guid;     /* the node's, host order */
+    uint8_t number;    /* the port's, from 1 */
+    uint8_t gid_index; /* the index of `gid` */
     uint8_t mtu;       /* enum ibv_mtu, active */
-    uint8_t ack_delay; /* as local_ca_ack_delay */
+    uint8_t ack_delay; /* local_ca_ack_delay */
     uint8_t gid[16];
 };
 
 enum { CM_NOWHERE = UINT32_MAX };
 
-/* The way to a peer. */
+/* The route to a peer. */
 struct cm_route {
     struct cm_port from;
-    uint8_t gid[16]; /* the peer's */
-    uint32_t
-        neighbor; /* the owner's number for a process of this host; CM_NOWHERE: on another host, or not known yet */
+    uint8_t gid[16];   /* the peer's */
+    uint32_t neighbor; /* the owner's number of a process of this host; CM_NOWHERE: on another host, or not known yet */
     uint32_t flow_label;
     uint8_t hop_limit, traffic_class;
-    uint8_t lifetime; /* of packets: 4.096 us * 2^n */
+    uint8_t lifetime; /* packets live 4.096 us * 2^n */
 };
 
 static inline bool cm_is_known_family(uint16_t family)
@@ -59,7 +57,7 @@ static inline bool cm_is_mapped(const uint8_t gid[16])
     return grh_is_ipv4(gid);
 }
 
-/* The wildcard of its family, or no address at all. */
+/* Returns true if it is the wildcard of its family, or no address at all. */
 static inline bool cm_is_any(const struct cm_address *address)
 {
     static const uint8_t any[16];

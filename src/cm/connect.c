@@ -45,7 +45,7 @@ static enum cm_event_kind kind_of(enum connection_outcome outcome)
     return kinds[outcome];
 }
 
-/* After DISCONNECTED the end of the timewait is all that can come. */
+/* The only outcome after DISCONNECTED is the end of the timewait. */
 static bool may_happen(const struct identifier *identifier, enum connection_outcome outcome)
 {
     return identifier->state == (outcome == CONNECTION_OVER ? IDENTIFIER_DISCONNECT : IDENTIFIER_CONNECT);
@@ -270,7 +270,7 @@ static struct cm_event *make_event(struct identifier *listener, struct identifie
     return event;
 }
 
-/* Without the memory for all of it nothing has happened, and the peer asks again. */
+/* If memory is short, nothing changes, and the peer asks again. */
 bool connect_requested(struct identifier *listener, const struct cm_message *message, const struct cm_ip *ip,
                        const struct cm_route *route, nanos now)
 {

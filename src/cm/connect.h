@@ -8,18 +8,18 @@
 
 extern const struct service_operations connect_service;
 
-/* Its sessions, which have these operations. */
+/* A session of the service, whose operations are connect_operations. */
 struct connect_session {
     struct session session;
     struct connection connection;
 };
 extern const struct session_operations connect_operations;
 
-/* The connection that the session is; NULL: it is none. */
+/* The connection of a session; NULL: it is not a connection. */
 struct connection *connect_of(const struct session *);
 
-/* A REQ for this listener has come, from the way in `route`; `ip` NULL: without IP addressing. The type of queue pair
- * that it asks for is the listener's, or the listener takes any. False: there is no memory. */
+/* Takes a REQ for this listener, which arrived by `route`; `ip` NULL: without IP addressing. The listener takes the
+ * type of queue pair that it asks for, or any. False: no memory. */
 bool connect_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
                        const struct cm_route *route, nanos now);
 

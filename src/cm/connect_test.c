@@ -147,7 +147,7 @@ static void flags_and_retries_come_to_the_other_program(void **state)
     }
 }
 
-/* A refusal has the private data of who refused, and where nobody answered the route says who was asked. */
+/* A refusal has the private data of the refusing end; if no end answered, the route says which one was asked. */
 static void an_end_without_a_connection_says_what_is_known(void **state)
 {
     struct rig *rig = *state;
@@ -180,7 +180,7 @@ static bool is_zero(const void *memory, size_t size)
     return !*bytes && !memcmp(bytes, bytes + 1, size - 1);
 }
 
-/* Without IP addressing the request is AF_IB's, and the addresses are those of the packet. */
+/* A request without IP addressing is AF_IB's, and has the packet's addresses. */
 static void a_request_without_ip_addresses_is_from_the_packets(void **state)
 {
     struct rig *rig = *state;

@@ -52,7 +52,7 @@ static void send_and_wait(struct connection *connection, enum connection_state s
     connection->deadline = now + connection->patience;
 }
 
-/* As long as packets of the connection may still be under way (IBA 12.9.8.4). */
+/* The timewait is as long as packets of the connection may still be under way (IBA 12.9.8.4). */
 static void enter_timewait(struct connection *connection, nanos now)
 {
     connection_enter(connection, CONNECTION_TIMEWAIT, now);

@@ -202,7 +202,7 @@ static void a_repeated_req_is_answered_by_mra_while_the_program_thinks(void **st
     rig_pass(rig, CM_MRA);
     rig_event(&rig->b, CM_CONNECT_REQUEST);
     rig_no_event(&rig->b);
-    all.passive = NULL; /* stays when the listener goes, since it was fetched */
+    all.passive = NULL; /* stays without the listener, since it was fetched */
     rig_wait(rig, 2 * req_wait);
     rig_wait(rig, 67584 * NANOS_MILLISECOND - 2 * req_wait - 1); /* the MRA asked for 65536 + 2048 ms */
     rig_quiet(rig);

@@ -100,7 +100,7 @@ static struct identifier *find_listener(const struct manager *manager, const str
     return NULL;
 }
 
-/* Messages of one exchange come from one address; that of the packet counts. */
+/* Messages of one exchange are from one address; the packet's counts. */
 static bool came_from_peer(const struct session *session, const struct dispatch_datagram *datagram)
 {
     return !memcmp(session->route.gid, datagram->route.gid, sizeof session->route.gid);

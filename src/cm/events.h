@@ -1,8 +1,7 @@
 /* Events of identifiers, in the queue of a channel until the program fetches them.
  *
- * Each identifier knows how many events of it were fetched, because a program may not destroy it before it has
- * acknowledged them; so an event that is purged must never have been counted, and one that was counted never be purged.
- */
+ * Each identifier counts its fetched events, because a program may not destroy it before it has acknowledged them. So
+ * an event that is purged has never been counted, and a counted event is never purged. */
 #ifndef CM_EVENTS_H
 #define CM_EVENTS_H
 
@@ -37,37 +36,37 @@ enum cm_event_kind { /* numbers of enum rdma_cm_event_type */
                      CM_EVENT_KINDS
 };
 
-/* "CONNECT_REQUEST": the rest of its name behind RDMA_CM_EVENT_. */
+/* "CONNECT_REQUEST": the name after RDMA_CM_EVENT_. */
 const char *cm_event_name(enum cm_event_kind);
 
 struct event_account; /* counts the fetched events */
 
 struct cm_event {
     STAILQ_ENTRY(cm_event) next;
-    struct event_account *account;   /* counts the event when it is fetched, and takes it along when it goes */
-    struct event_account *secondary; /* so does this, or NULL: the multicast join that the event is of */
-    struct event_account *requested; /* CM_CONNECT_REQUEST: of the new identifier, which moves along; NULL otherwise */
-    uint64_t uid;                    /* as the program named what the event is for, and its number */
+    struct event_account *account;   /* counts the event when it is fetched, and purges it when it is destroyed */
+    struct event_account *secondary; /* likewise: the event's multicast join, or NULL */
+    struct event_account *requested; /* CM_CONNECT_REQUEST: the new identifier's, which moves along; else NULL */
+    uint64_t uid;                    /* the program's name of the event's object, and its number */
     uint32_t number;
     enum cm_event_kind kind;
     int status;
-    bool datagram;                   /* `parameters` are those of a datagram service, with `route` if it has a peer */
+    bool datagram;                   /* `parameters` are a datagram service's, with `route` if it has a peer */
     uint64_t argument;               /* CM_USER, CM_INTERNAL */
-    struct cm_parameters parameters; /* length 0 and zeros when there are none */
+    struct cm_parameters parameters; /* length 0 and zeros: there are none */
     struct cm_ece ece;
-    struct cm_route route; /* CM_UNREACHABLE: where the requests went, also without has_route */
+    struct cm_route route; /* CM_UNREACHABLE: the route of the requests, also without has_route */
     bool has_route;
 };
 
 struct event_account {
     struct event_queue *queue;
     uint32_t queued;   /* in the queue */
-    uint32_t requests; /* of them, of kind CM_CONNECT_REQUEST */
+    uint32_t requests; /* those of kind CM_CONNECT_REQUEST */
     uint32_t fetched;  /* ever */
 };
 
 struct event_queue_operations {
-    /* The queue is longer, or shorter, by one, not because of event_fetch. */
+    /* The queue is longer, or shorter, by one; not called by event_fetch. */
     void (*added)(struct event_queue *);
     void (*removed)(struct event_queue *);
 };
@@ -80,18 +79,18 @@ struct event_queue {
 
 void event_queue_initialize(struct event_queue *, const struct event_queue_operations *);
 
-/* Puts it at the end of its account's queue. */
+/* Appends the event to its account's queue. */
 void event_push(struct cm_event *);
 
-/* Takes the first and counts it; it is the caller's then. NULL: there is none. */
+/* Takes the first event and counts it; the caller owns it. NULL: there is no event. */
 struct cm_event *event_fetch(struct event_queue *);
 
-/* Takes the first of the events that concern the account (in any of the three ways) out of its queue, uncounted; it is
- * the caller's then. NULL: there is none. */
+/* Takes the first event that concerns the account (in any of the three ways) out of its queue, uncounted; the caller
+ * owns it. NULL: there is no such event. */
 struct cm_event *event_purge(struct event_account *);
 
-/* From now on the account's events are for that queue; those that wait move to its end, in their order, and what is new
- * in requests among them goes along. */
+/* Moves the account to that queue; its waiting events move to the end, in their order, and so do the new identifiers of
+ * requests among them. */
 void event_move(struct event_account *, struct event_queue *);
 
 #endif

@@ -77,7 +77,7 @@ static void try_one(struct life *life, struct host *host, const struct dispatch_
     assert_true(answers || dropped(host) == counted + 1);
 }
 
-/* The bytes that are no message at all are for the codec's tests. */
+/* Bytes that are no message are for the codec's tests. */
 static void try_changed(struct life *life, unsigned which, unsigned byte, const uint8_t stranger[16])
 {
     uint8_t bytes[MAD_BYTES];
@@ -132,7 +132,7 @@ static void no_message_of_a_stranger_and_no_repeat_changes_a_connection(void **s
     rig_end(rig, &life.all);
 }
 
-/* Behind the end of the connection, when nothing is left of it. */
+/* The connection has ended, and nothing of it is left. */
 static void no_message_finds_a_connection_that_has_ended(void **state)
 {
     struct rig *rig = *state;

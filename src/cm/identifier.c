@@ -100,7 +100,7 @@ struct identifier *identifier_of(const struct manager *manager, const struct has
     return entry->key >= membership_key ? NULL : identifier_find(manager, (uint32_t)entry->key);
 }
 
-/* The type of queue pair that a port space stands for; a space of several takes what the program says. */
+/* The type of queue pair of a port space; if it has several, the program chooses. */
 static int choose_type(struct manager *manager, uint16_t space, uint8_t *qp_type)
 {
     switch (space) {
@@ -231,7 +231,7 @@ static struct identifier *find_of_queue(const struct hash_entry *entry, const st
     return NULL;
 }
 
-/* With one, others may be destroyed: requests that no program has fetched. */
+/* Destroying one may destroy others: requests that no program has fetched. */
 void identifiers_destroy(struct manager *manager, struct event_queue *queue, nanos now)
 {
     struct identifier *identifier;

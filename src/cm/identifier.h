@@ -1,6 +1,6 @@
 /* Identifiers: the objects that programs name by struct rdma_cm_id, and the commands for them, each checked against the
- * state. Pure, as manager.h says. Commands return 0 or a positive errno, those of Linux, and have then logged why, but
- * for ENOMEM. `now` is the time of the call. */
+ * state. Pure, as manager.h says. Commands return 0 or a positive errno of Linux's, and have then logged why, but for
+ * ENOMEM. `now` is the time of the call. */
 #ifndef CM_IDENTIFIER_H
 #define CM_IDENTIFIER_H
 
@@ -18,16 +18,16 @@ enum { /* port spaces, enum rdma_port_space */
 
 enum {
     CM_BACKLOG_MAX = 1024,
-    CM_QKEY = 0x01234567, /* of datagrams, where nothing else is agreed */
+    CM_QKEY = 0x01234567, /* of datagrams, unless another is agreed */
 };
 
 enum identifier_state {
     IDENTIFIER_IDLE,
     IDENTIFIER_ADDR_BOUND,
-    IDENTIFIER_ADDR_QUERY, /* the way to its destination is not known yet (address_query.h) */
+    IDENTIFIER_ADDR_QUERY, /* the route to its destination is not known yet (address_query.h) */
     IDENTIFIER_ADDR_RESOLVED,
     IDENTIFIER_ROUTE_RESOLVED,
-    IDENTIFIER_CONNECT, /* also when it was rejected or not answered: it is of no use any more */
+    IDENTIFIER_CONNECT, /* also after a rejection or without an answer: it is of no use any more */
     IDENTIFIER_DISCONNECT,
     IDENTIFIER_LISTEN,
     IDENTIFIER_STATES
@@ -35,13 +35,13 @@ enum identifier_state {
 
 struct identifier {
     struct manager *manager;
-    struct hash_entry by_number; /* its key is the number */
+    struct hash_entry by_number; /* the key is the number */
     LIST_ENTRY(identifier) listening;
     struct event_account account;
     uint64_t uid;
-    bool named;      /* `uid` holds: a passive one has none until it is accepted, and no events */
+    bool named;      /* `uid` is valid: a passive identifier gets it when it is accepted, and has no events before */
     uint16_t space;  /* CM_SPACE_* */
-    uint8_t qp_type; /* enum ibv_qp_type; 0: a listener for any */
+    uint8_t qp_type; /* enum ibv_qp_type; 0: a listener for any type */
     enum identifier_state state;
     struct cm_address source, destination;
     struct {
@@ -50,23 +50,23 @@ struct identifier {
         uint8_t tos, ack_timeout;
     } options;
     bool has_port, has_route, has_reservation;
-    bool removed; /* its device went (DEVICE_REMOVAL): the service commands fail from then on */
+    bool removed; /* its device was removed (DEVICE_REMOVAL): service commands fail */
     struct cm_port port;
     struct cm_route route;
     struct {
         struct timer timer; /* set in IDENTIFIER_ADDR_QUERY */
         struct cm_address destination;
         nanos until;
-        unsigned asked; /* how often */
+        unsigned asked; /* times */
     } query;
-    uint16_t port_space;  /* CM_SPACE_* that its port is of: its own, or what an AF_IB service ID says */
-    uint64_t reservation; /* the owner's, of bind_port */
+    uint16_t port_space;  /* CM_SPACE_* of its port: its own, or an AF_IB service ID's */
+    uint64_t reservation; /* the owner's number from bind_port */
     uint32_t backlog;
     nanos listening_since;
     uint32_t psn;
     LIST_HEAD(, membership) memberships;
-    struct session *session;  /* once it has connected, or was asked to; NULL before */
-    struct last_events *told; /* the owner's, of `happened`; released with it. NULL: nothing happened yet */
+    struct session *session;  /* NULL until it has connected, or was asked to */
+    struct last_events *told; /* the owner's record of `happened`; released with it. NULL: nothing happened yet */
 };
 
 static inline uint32_t identifier_number(const struct identifier *identifier)
@@ -76,23 +76,23 @@ static inline uint32_t identifier_number(const struct identifier *identifier)
 
 const char *identifier_state_name(enum identifier_state);
 
-/* The way to the destination as the program itself chose it. */
+/* A path to the destination that the program has chosen. */
 struct chosen_path {
     uint8_t source[16], destination[16]; /* GIDs */
     uint32_t flow_label;
-    uint8_t hop_limit, traffic_class, mtu, lifetime; /* as in struct cm_route; `hop_limit`, `mtu` 0: not said */
+    uint8_t hop_limit, traffic_class, mtu, lifetime; /* as in struct cm_route; `hop_limit`, `mtu` 0: not given */
 };
 
 /* The identifier of this number, or NULL. */
 struct identifier *identifier_find(const struct manager *, uint32_t number);
 
-/* That of an entry of manager->identifiers; NULL: the entry is a membership. */
+/* The identifier of an entry of manager->identifiers; NULL: the entry is a membership. */
 struct identifier *identifier_of(const struct manager *, const struct hash_entry *);
 
-/* Log why a command is refused, and return `error`. _usual: programs make such a call to learn what is to be had.
- * _address: likewise; `what` ("the destination") is that address. _state: EINVAL, as its state is not what it is
- * `wanted` to be ("bound"). _connection: as its connection is in this state, by a REJ of the peer with this reason, if
- * it is not 0. */
+/* Log why a command is refused, and return `error`. _usual: programs make such a call to learn what they can have.
+ * _address: likewise; `what` ("the destination") names the address. _state: returns EINVAL, as the state is not
+ * `wanted` ("bound"). _connection: its connection is in this state, because of the peer's REJ with reason `rejected` if
+ * that is not 0. */
 int identifier_refuse(const struct identifier *, int error, enum reason, const char *format, ...)
     __attribute__((__cold__, noinline, format(printf, 4, 5)));
 int identifier_refuse_usual(const struct identifier *, int error, enum reason, const char *format, ...)
@@ -102,18 +102,18 @@ int identifier_refuse_address(const struct identifier *, int error, enum reason,
 int identifier_refuse_state(const struct identifier *, const char *wanted);
 int identifier_refuse_connection(const struct identifier *, int error, const char *state, uint16_t rejected);
 
-/* EINVAL: no such port space. ENOMEM. */
+/* Creates an identifier. EINVAL: no such port space. ENOMEM. */
 int identifier_create(struct manager *, struct event_queue *, uint64_t uid, uint16_t space, uint8_t qp_type,
                       struct identifier **);
 
-/* Says goodbye, takes its events out of the queue, and with them requests that no program has fetched (they are
- * rejected). Returns how many events of it were ever fetched. */
+/* Says goodbye, and takes its events out of the queue, also requests that no program has fetched (they are rejected).
+ * Returns how many of its events were ever fetched. */
 uint32_t identifier_destroy(struct identifier *, nanos now);
 
-/* Destroys all whose events go to this queue; NULL: all. */
+/* Destroys all identifiers whose events are for this queue; NULL: all. */
 void identifiers_destroy(struct manager *, struct event_queue *, nanos now);
 
-/* The device goes: each identifier that is bound to it gets CM_DEVICE_REMOVAL, and can only be destroyed. */
+/* The device is removed: each identifier that is bound to it gets CM_DEVICE_REMOVAL, and can only be destroyed. */
 void identifiers_remove_device(struct manager *, unsigned device);
 
 int identifier_bind(struct identifier *, const struct cm_address *);
@@ -134,32 +134,32 @@ int identifier_set_ack_timeout(struct identifier *, uint8_t);
 /* The service ID that it listens at or asks for. */
 uint64_t identifier_service(const struct identifier *, const struct cm_address *);
 
-/* An event of it, not queued yet; NULL: no memory. */
+/* Makes an event of the identifier, not queued yet; NULL: no memory. */
 struct cm_event *identifier_event(struct identifier *, enum cm_event_kind, int status);
 
-/* CM_CONNECT_REQUEST of a listener, about the new identifier; likewise. */
+/* Makes a listener's CM_CONNECT_REQUEST about the new identifier; likewise. */
 struct cm_event *identifier_request_event(struct identifier *listener, struct identifier *requested);
 
-/* Something happened to it that events/events.def has a line for. NULL: to none that there still is. */
+/* Notes an event of events/events.def that happened to the identifier. NULL: the identifier exists no more. */
 void identifier_note(struct identifier *, enum event, uint64_t a, uint64_t b);
 
-/* The program has fetched an event of it. */
+/* Notes that the program has fetched an event of the identifier. */
 void identifier_fetched(const struct cm_event *);
 
-/* Queues one without parameters, if there is memory. */
+/* Queues an event without parameters, if there is memory. */
 void identifier_tell(struct identifier *, enum cm_event_kind, int status);
 
-/* Joins a multicast group, which MULTICAST_JOIN reports; the membership has a separate number and uid. Sending only:
- * nothing else changes here. EINVAL: no datagram service, no device, not bound, or connected already. */
+/* Joins a multicast group, which MULTICAST_JOIN reports; the membership has a separate number and uid. Nothing else
+ * changes for a member that only sends. EINVAL: no datagram service, no device, not bound, or connected already. */
 int identifier_join(struct identifier *, uint64_t uid, const struct cm_address *group, uint32_t *number);
 
-/* ENOENT; EINVAL: of another queue. Writes how many events of the membership were ever fetched. */
+/* Ends a membership, and writes how many of its events were ever fetched. ENOENT; EINVAL: it is another queue's. */
 int identifier_leave(struct manager *, const struct event_queue *, uint32_t number, uint32_t *fetched);
 
-/* From now on its events go to that queue, also those that wait. */
+/* Moves the identifier's events to that queue, also those that wait. */
 void identifier_migrate(struct identifier *, struct event_queue *);
 
-/* A new one for a peer that asks, in state CONNECT, without a uid; its events go to the listener's queue. NULL. */
+/* Makes an identifier for a peer's request: in state CONNECT, no uid; the listener's queue gets its events. Or NULL. */
 struct identifier *identifier_requested(struct identifier *listener, uint8_t qp_type);
 
 #endif

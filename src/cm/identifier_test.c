@@ -271,7 +271,7 @@ static int join(struct rig *rig, struct identifier *identifier)
     return identifier_join(identifier, 4, &group, &number);
 }
 
-/* One letter a state, in the order of the table above: . is 0, E EINVAL, C EISCONN. */
+/* The answers have a letter for each state, in the order of the table above: . is 0, E EINVAL, C EISCONN. */
 static const struct {
     const char *name;
     int (*run)(struct rig *, struct identifier *);

@@ -1,4 +1,4 @@
-/* The facts about a connection that programs give in commands and get in events. */
+/* The parameters of a connection that programs give in commands and get in events. */
 #ifndef CM_PARAMETERS_H
 #define CM_PARAMETERS_H
 
@@ -7,7 +7,7 @@
 
 enum { CM_PARAMETERS_PRIVATE = 256 };
 
-/* Of connected services; of a datagram service only the first four are looked at. */
+/* A datagram service uses only the first four members. */
 struct cm_parameters {
     uint32_t qpn; /* 24 bits */
     uint32_t qkey;

@@ -1,5 +1,5 @@
-/* Port numbers of the host: decides which of them an identifier may have, given those that others have. They are apart
- * from those of TCP and UDP. Pure; the owner keeps the list of holders. */
+/* Port numbers of the host: decides which of them an identifier may have beside the claims of others. They are separate
+ * from TCP's and UDP's. Pure; the owner keeps the list of claims. */
 #ifndef CM_PORTS_H
 #define CM_PORTS_H
 
@@ -9,23 +9,23 @@ struct port_claim {
     uint16_t space; /* CM_SPACE_* */
     uint16_t port;
     bool reuse, only_family;               /* REUSEADDR, AFONLY */
-    struct cm_address source, destination; /* their ports are not looked at, but for the destination's */
+    struct cm_address source, destination; /* only the destination's port counts */
 };
 
-/* Behind which the kernel gives ports by itself: net.ipv4.ip_local_port_range, both included. */
+/* The range from which the kernel chooses ports: net.ipv4.ip_local_port_range, both included. */
 struct ports_range {
     uint16_t low, high;
 };
 
-/* Returns whether the port may be had besides the claims of others, all of one space and port. 0: yes; EADDRINUSE: one
- * has that very address; EADDRNOTAVAIL: one of the two is for all addresses. `reuse` false: although both said
+/* Returns whether the claim may be made beside others, all of one space and port. 0: yes; EADDRINUSE: another claim has
+ * that very address; EADDRNOTAVAIL: one of the two is for all addresses. `reuse` false: a conflict even if both said
  * REUSEADDR. */
 int ports_conflict(const struct port_claim *const *others, unsigned count, const struct port_claim *wanted, bool reuse);
 
-/* Returns true if it may be shared, because no peer could mistake one for another. */
+/* Returns true if the port may be shared, because no peer could mistake one claim for another. */
 bool ports_are_distinct(const struct port_claim *const *others, unsigned count, const struct port_claim *wanted);
 
-/* The port of this attempt, 0 the first: each of the range once in (high - low + 1) attempts. */
+/* The port of an attempt, counted from 0: (high - low + 1) attempts try each port of the range once. */
 static inline uint16_t ports_candidate(const struct ports_range *range, uint64_t random, uint32_t attempt)
 {
     uint32_t count = range->high - range->low + 1u;

@@ -61,7 +61,7 @@ static void one_conflict_among_many_is_one(void **state)
     assert_int_equal(ports_conflict(others, 2, &wanted, true), 0);
     assert_int_equal(ports_conflict(others, 3, &wanted, true), EADDRINUSE);
     assert_int_equal(ports_conflict(others, 0, &wanted, true), 0);
-    others[0] = &c; /* whatever comes after it */
+    others[0] = &c; /* whatever follows it */
     others[2] = &a;
     assert_int_equal(ports_conflict(others, 3, &wanted, true), EADDRINUSE);
 }

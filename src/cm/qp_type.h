@@ -8,20 +8,20 @@
 
 #include "wire/cm.h"
 
-/* The types that port spaces stand for. */
+/* The types of the port spaces. */
 enum { QP_TYPE_CONNECTED = IBV_QPT_RC, QP_TYPE_DATAGRAM = IBV_QPT_UD };
 
 struct qp_type {
     bool datagram;               /* its peers are resolved (SIDR), not connected */
-    bool requests, responds;     /* it has a requester, a responder of a reliable service, and their attributes */
-    uint8_t transport, extended; /* in a REQ of its owner */
-    uint8_t peer;                /* the type that the receiver of such a REQ needs; 0: no peer sends such a REQ */
+    bool requests, responds;     /* it has a reliable service's requester, responder, with their attributes */
+    uint8_t transport, extended; /* its owner's REQ has these */
+    uint8_t peer;                /* the type that the receiver of such a REQ needs; 0: there is no such REQ */
 };
 
-/* Of a type that does not exist: one with nothing of all that. */
+/* The properties of a type; all are 0 if it does not exist. */
 const struct qp_type *qp_type_find(uint8_t type);
 
-/* The type that the receiver of this REQ needs; 0: one that does not exist. */
+/* The type that the receiver of this REQ needs; 0: it does not exist. */
 uint8_t qp_type_of_peer(const struct cm_req *);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { PKEY = 0xffff };
 
-/* As Linux's CM. */
+/* How long an answer may take, as in Linux's CM. */
 static nanos answer_time(void)
 {
     enum { CODE = 20 };

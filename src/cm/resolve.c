@@ -187,7 +187,7 @@ static int accept_request(struct identifier *identifier, const struct cm_paramet
     return answer_request(identifier, CM_SIDR_VALID, &own);
 }
 
-/* There is nothing to confirm; Linux answers the request, if there is one. */
+/* Nothing needs a confirmation; Linux answers the request, if there is one. */
 static int confirm_nothing(struct identifier *identifier, nanos now)
 {
     static const struct cm_parameters none = {.qkey = CM_QKEY};

@@ -1,4 +1,4 @@
-/* Identifiers of datagram services: their connecting is to resolve a service to a queue pair. */
+/* Identifiers of datagram services: connecting one resolves a service to a queue pair. */
 #ifndef CM_RESOLVE_H
 #define CM_RESOLVE_H
 
@@ -8,17 +8,17 @@
 
 extern const struct service_operations resolve_service;
 
-/* Its sessions, which have these operations. */
+/* A session of the service, whose operations are resolve_operations. */
 struct resolve_session {
     struct session session;
     struct resolution resolution;
 };
 extern const struct session_operations resolve_operations;
 
-/* The resolution that the session is; NULL: it is none. */
+/* The resolution of a session; NULL: it is not a resolution. */
 struct resolution *resolve_of(const struct session *);
 
-/* A SIDR_REQ for this listener has come, as connect_requested. */
+/* Takes a SIDR_REQ for this listener, as connect_requested does a REQ. */
 bool resolve_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
                        const struct cm_route *route);
 

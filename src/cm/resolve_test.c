@@ -48,7 +48,7 @@ static void a_service_resolves_to_a_queue_pair(void **state)
     rig_end(rig, &all);
 }
 
-/* Over IP all services have one Q_Key, that of librdmacm: a program's own would reach nobody. With AF_IB it counts. */
+/* All services over IP have librdmacm's Q_Key: a program's own would reach no peer. With AF_IB it counts. */
 static void over_ip_the_q_key_is_not_the_programs(void **state)
 {
     static const struct {
@@ -86,7 +86,7 @@ static void an_answer_has_the_options_of_who_gives_it(void **state)
     rig_end(rig, &all);
 }
 
-/* As Linux: rdma_ack_cm_event's caller that only confirms has no queue pair to name. */
+/* Linux does so: a caller that only confirms names no queue pair. */
 static void confirming_a_request_answers_it_without_a_queue_pair(void **state)
 {
     struct rig *rig = *state;

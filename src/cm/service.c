@@ -17,7 +17,7 @@ static int refuse_private(const struct identifier *identifier, unsigned length, 
                              limit);
 }
 
-/* As the session is in another state than the call needs, or, `usual`, in the one that it leads to. */
+/* Refuses a call for which the session is in another state, or (_usual) already in the state that it leads to. */
 static int refuse_session(const struct identifier *identifier, int error)
 {
     const struct service_operations *service = service_of(identifier);
@@ -58,7 +58,7 @@ int service_connect(struct identifier *identifier, const struct cm_parameters *p
     return error;
 }
 
-/* Of what is for connections that were asked for, by this end or the peer. */
+/* Checks that this end or the peer has asked for a connection. */
 static int has_session(const struct identifier *identifier)
 {
     return identifier->session ? may_reach(identifier) : identifier_refuse_state(identifier, "connect or disconnect");

@@ -7,8 +7,8 @@
 
 enum { DEFAULT_LIFETIME = 18 };
 
-/* Without a source the identifier is bound to the wildcard, with the scope of the destination, as Linux has it: then
- * the address that is found can be bound again. */
+/* An identifier without a source is bound to the wildcard, with the scope of the destination, as in Linux: then the
+ * address that is found can be bound again. */
 static int bind_for(struct identifier *identifier, const struct cm_address *source,
                     const struct cm_address *destination)
 {

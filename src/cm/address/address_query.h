@@ -1,12 +1,12 @@
-/* rdma_resolve_addr: finds the way that leads to the destination, and whether the neighbour that packets go to first is
- * there. Pure, as identifier.h. */
+/* rdma_resolve_addr: finds the route to the destination, and whether the first neighbour on it is there. Pure, as
+ * identifier.h. */
 #ifndef CM_ADDRESS_ADDRESS_QUERY_H
 #define CM_ADDRESS_ADDRESS_QUERY_H
 
 #include "cm/identifier.h"
 
-/* `source` of family 0: none was given. Success is followed by ADDR_RESOLVED or ADDR_ERROR: at once, or, where the
- * neighbour must be asked for, within so many milliseconds (from 2^31 on: whenever it answers). */
+/* Starts the query; `source` of family 0: not given. After success the identifier gets ADDR_RESOLVED or ADDR_ERROR: at
+ * once, or, if the neighbour must be asked, within `milliseconds` (from 2^31 on: whenever it answers). */
 int address_query_start(struct identifier *, const struct cm_address *source, const struct cm_address *destination,
                         uint32_t milliseconds, nanos now);
 

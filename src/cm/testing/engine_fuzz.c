@@ -204,7 +204,7 @@ static void deliver(struct bench *bench, const struct dispatch_datagram *sent)
         bench->kept[bench->sent++ % KEPT] = reply;
 }
 
-/* One of the last that were sent, with some bytes changed. */
+/* Receives one of the last sent messages, with some bytes changed. */
 static void receive_kept(struct bench *bench)
 {
     struct dispatch_datagram datagram = bench->kept[next_byte(&bench->input) % KEPT];
@@ -256,7 +256,7 @@ static void step(struct bench *bench)
         receive_made_up(bench);
     keep_output(bench);
     require(bench->host.signalled == bench->host.queue.count);
-    /* an identifier, its session, requests in the backlog with theirs, and events that a program may let lie */
+    /* an identifier, its session, requests in the backlog with theirs, and events that a program may never fetch */
     require(bench->host.manager.sessions <= STEPS_MOST);
 }
 

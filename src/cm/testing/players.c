@@ -95,7 +95,7 @@ static void disconnect(struct player *player)
         leave_at_last(player);
 }
 
-/* A connection stands: some end it soon, others never. */
+/* The connection is established: some players end it soon, others never. */
 static void live(struct player *player)
 {
     uint64_t how = world_draw(player->world, 10);
@@ -272,7 +272,7 @@ static void check_order(struct player *player, enum cm_event_kind kind)
     bool over = heard[CM_REJECTED] || heard[CM_UNREACHABLE] || heard[CM_DISCONNECTED];
     if (heard[kind] && kind != CM_CONNECT_REQUEST)
         world_complain(world, "player %u hears event %u twice", player->uid, kind);
-    bool early = kind == CM_TIMEWAIT_EXIT && !heard[CM_DISCONNECTED] && !world->plan.scarcity; /* there was no memory */
+    bool early = kind == CM_TIMEWAIT_EXIT && !heard[CM_DISCONNECTED] && !world->plan.scarcity; /* memory was short */
     if (early || (kind != CM_TIMEWAIT_EXIT && over && !is_last_word(kind)))
         world_complain(world, "player %u hears event %u too late", player->uid, kind);
     if (is_last_word(kind) && heard[CM_DISCONNECTED])

@@ -1,5 +1,5 @@
 /* Two hosts with a manager each, for scripts: messages wait on the wire until the script lets them through, and may be
- * lost, doubled or changed there. Time stands still unless the script lets it pass. */
+ * lost, doubled or changed there. Time passes only when the script lets it. */
 #ifndef CM_TESTING_RIG_H
 #define CM_TESTING_RIG_H
 
@@ -21,7 +21,7 @@ int rig_free(void **state); /* destroys nothing: leftovers fail */
 
 struct cm_address rig_address(const struct host *, uint16_t port);
 
-/* A listener and an active identifier whose route to it is resolved; their events are taken. */
+/* Make a listener, and an active identifier whose route to it is resolved; their events are taken. */
 struct identifier *rig_listen(struct host *, uint16_t port);
 struct identifier *rig_resolve(struct host *, uint16_t port);
 
@@ -29,7 +29,7 @@ struct cm_parameters rig_parameters(uint32_t qpn);
 
 /* Moves what managers have to send onto the wire. */
 void rig_pull(struct rig *);
-/* The next message on the wire: fails when there is none, or of another kind. */
+/* The next message on the wire; fails if there is none, or it is of another kind. */
 struct dispatch_datagram *rig_next(struct rig *, enum cm_attribute);
 void rig_pass(struct rig *, enum cm_attribute); /* delivers it */
 void rig_lose(struct rig *, enum cm_attribute);
@@ -41,23 +41,24 @@ void rig_settle(struct rig *);
 /* Lets time pass, step by step from deadline to deadline; datagrams that are sent meanwhile stay on the wire. */
 void rig_wait(struct rig *, nanos);
 
-/* The next event of the host: fails when there is none, or of another kind. The rig keeps it until the next call. */
+/* The next event of the host; fails if there is none, or it is of another kind. Valid until the next call. */
 const struct cm_event *rig_event(struct host *, enum cm_event_kind);
 void rig_no_event(struct host *);
 
-/* A connection that is established, both identifiers' events taken. */
+/* An established connection; both identifiers' events are taken. */
 struct connected {
     struct identifier *listener, *active, *passive;
 };
 struct connected rig_connect(struct rig *);
 
-/* Its steps: host b listens and host a's request is on the wire; it arrives; it is accepted; the reply is confirmed. */
+/* Steps of rig_connect: b listens and a's request is on the wire; it arrives; it is accepted; the reply is confirmed.
+ */
 struct connected rig_start(struct rig *);
 void rig_arrive(struct rig *, struct connected *);
 void rig_accept(struct rig *, struct connected *);
 void rig_confirm(struct rig *, struct connected *);
 
-/* Destroys all, and lets time pass until nothing is left of it. */
+/* Destroys the identifiers, and lets time pass until nothing is left of them. */
 void rig_end(struct rig *, struct connected *);
 
 #endif

@@ -1,6 +1,6 @@
 /* Many hosts in virtual time, whose programs listen, connect, transfer nothing, and end, on a network that loses,
- * repeats, delays and reorders, with processes that die and memory that is scarce: all as a seed decides. The events
- * that the programs get are compared with the calls that they and their peers made. */
+ * repeats, delays and reorders, with processes that die and scarce memory: a seed decides all of it. The events that
+ * the programs get are compared with the calls that they and their peers made. */
 #ifndef CM_TESTING_WORLD_H
 #define CM_TESTING_WORLD_H
 
@@ -13,12 +13,12 @@ enum { WORLD_HOSTS = 6, WORLD_PLAYERS = 4096 };
 
 /* The choices of a seed. Chances are per mille. */
 struct world_plan {
-    unsigned hosts, connections; /* of them, that programs try to make */
+    unsigned hosts, connections; /* connections that programs try to make */
     unsigned loss, duplication;
-    nanos delay_most;  /* of a message; below the timewait */
-    unsigned forgery;  /* for each message sent, that an attacker sends a changed copy of it */
-    unsigned scarcity; /* one of so many allocations fails; 0: none */
-    bool slow;         /* programs think for so long that messages are repeated */
+    nanos delay_most;  /* the longest of a message; below the timewait */
+    unsigned forgery;  /* an attacker sends a changed copy of a message */
+    unsigned scarcity; /* every scarcity-th allocation fails; 0: no allocation fails */
+    bool slow;         /* programs wait until messages are repeated */
 };
 
 enum player_role { PLAYER_LISTENER, PLAYER_ACTIVE, PLAYER_PASSIVE };
@@ -30,14 +30,14 @@ struct player {
     struct identifier *identifier; /* NULL: destroyed */
     enum player_role role;
     bool datagram;
-    uint32_t uid, peer; /* numbers of players; peer 0: not known */
-    unsigned fetched;   /* events of it */
+    uint32_t uid, peer; /* numbers of players; peer 0: unknown */
+    unsigned fetched;   /* events of the identifier */
     uint8_t heard[CM_EVENT_KINDS];
-    bool asked;                      /* for a connection */
-    bool early;                      /* destroyed before it could get its end */
+    bool asked;                      /* it has asked for a connection */
+    bool early;                      /* destroyed before it could get its last event */
     bool accepted, confirmed, ended; /* its calls */
     nanos born;
-    struct timer turn; /* when it does something */
+    struct timer turn; /* when it acts next */
     void (*next)(struct player *);
 };
 
@@ -46,7 +46,7 @@ struct world {
     uint64_t random, trace;
     nanos now;
     struct host hosts[WORLD_HOSTS];
-    struct timer engine[WORLD_HOSTS]; /* when the manager's deadline is */
+    struct timer engine[WORLD_HOSTS]; /* the manager's deadlines */
     struct timer fetch[WORLD_HOSTS];  /* when the program looks for events */
     struct timers agenda;
     struct player players[WORLD_PLAYERS];
@@ -62,10 +62,10 @@ uint64_t world_draw(struct world *, uint64_t limit); /* 0 to limit - 1 */
 bool world_hits(struct world *, unsigned per_mille);
 void world_complain(struct world *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Behind every call of a host's manager: sends its output, and sets its timers. */
+/* Call it after every call of a host's manager: sends its output, and sets its timers. */
 void world_settle(struct world *, struct host *);
 
-/* players.c: makes those that the plan wants; a host's events are to be fetched; the checks at the end. */
+/* players.c: makes the players of the plan; fetches a host's events; checks at the end. */
 void players_begin(struct world *);
 void players_fetch(struct world *, struct host *);
 void players_judge(struct world *);
