@@ -72,8 +72,8 @@ struct connection {
     bool extended;    /* XRC: a REP has the queue pair number in another field */
     bool abandoned;   /* outcomes are no longer reported */
     bool mra_came;    /* an MRA has arrived for the message that was sent last */
-    uint16_t pending; /* messages to send: bits of enum pending in connection.c */
-    uint8_t parting;  /* what the peer has sent of it: CONNECTION_DREQ_CAME, CONNECTION_DREP_CAME */
+    uint16_t pending; /* messages to send: bits of enum pending (connection_pending.h) */
+    uint8_t parting;  /* what the peer has sent: CONNECTION_DREQ_CAME, CONNECTION_DREP_CAME */
     uint8_t repeats;  /* how often the message that was sent last is still repeated */
     uint8_t max_repeats;
     struct connection_end local, remote;
