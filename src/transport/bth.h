@@ -5,8 +5,8 @@
 #include "transport/settings.h"
 #include "wire/packet.h"
 
-/* The words of a BTH except `flags`, whose bits stand in the first (PACKET_SOLICITED) and the third
- * (PACKET_ACK_REQUESTED): a store of one of their bytes later on would hold up a reader of whole words. */
+/* Writes the words of a BTH at once, with `flags` of the first (PACKET_SOLICITED) and the third
+ * (PACKET_ACK_REQUESTED): a later store of one of their bytes would hold up a reader of whole words. */
 static inline void bth_words(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn,
                              uint32_t flags)
 {
@@ -15,7 +15,7 @@ static inline void bth_words(struct packet *out, uint8_t opcode, uint16_t pkey, 
     out->bth[2] = (psn & 0xffffff) | (flags & PACKET_ACK_REQUESTED);
 }
 
-/* Writes the BTH's values and an empty payload; the rest of *out is left as it was, for speed. */
+/* Writes the BTH's values and an empty payload; the rest of *out is not written, for speed. */
 static inline void bth_fill(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn)
 {
     bth_words(out, opcode, pkey, destination, psn, 0);

@@ -1,4 +1,4 @@
-/* READs and WRITEs of a reliable connection that its owner does by itself in the peer's memory, without a packet. */
+/* READs and WRITEs of a reliable connection that its owner does in the peer's memory by itself, without a packet. */
 #ifndef TRANSPORT_DIRECT_H
 #define TRANSPORT_DIRECT_H
 
@@ -9,8 +9,8 @@ enum {
     DIRECT_TOGETHER = 16,
 };
 
-/* READs or WRITEs that are done at one time: the request of each, and the local memory of all, one behind the other, as
- * pieces of which the last is not empty. Only WRITEs are more than one. */
+/* READs or WRITEs that are done at one time: the request of each, and the consecutive local memory of all, as
+ * pieces; the last piece is not empty. Only WRITEs may be more than one. */
 struct direct_works {
     uint32_t count, piece_count;
     uint32_t length; /* of all; at most DIRECT_LENGTH_MAX */
@@ -18,8 +18,8 @@ struct direct_works {
     struct iovec pieces[PAYLOAD_PIECES_MAX];
 };
 
-/* Does them in the peer's memory: true, and all are done, in their order. False: they must go as packets, as if nothing
- * had been tried. */
+/* Does works in the peer's memory. True: all are done, in their order. False: they must be sent as packets, as if
+ * nothing had been tried. */
 typedef bool direct_doer(struct engine_owner *, const struct direct_works *);
 
 #endif

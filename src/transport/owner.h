@@ -1,7 +1,7 @@
-/* How the transport reaches the world. The owner of a queue pair implements these; a test's host is some 25 lines.
+/* The transport's way to the world. The owner of a queue pair implements these; a test's host is some 25 lines.
  *
- * These answers are one of the five doors of an engine (engine/engine.h). All calls come from within the other four, so
- * under the lock that the owner holds there; none may enter the same engine again, only read it. `enum reason`
+ * These answers are one of the five doors of an engine (engine/engine.h). All calls come from within the other four,
+ * so under the lock that the owner holds there; they may read the same engine, but not enter it again. `enum reason`
  * REASON_NONE means yes. */
 #ifndef TRANSPORT_OWNER_H
 #define TRANSPORT_OWNER_H
@@ -18,7 +18,7 @@
 #include "transport/send_queue.h"
 #include "wire/packet.h"
 
-/* How a receive ended. */
+/* The end of a receive. */
 struct recv_cqe {
     enum ibv_wc_status status;
     enum reason reason;
@@ -33,72 +33,72 @@ struct recv_cqe {
     const struct packet *packet; /* the message's last packet; NULL when it was flushed, and for raw packets */
 };
 
-/* take_receive's answer when the next receive has less room than was asked for: it stays the next. */
+/* take_receive's answer when the next receive has less room than was asked for; it stays the next one. */
 extern const struct recv_wqe receive_too_short;
 
-/* RC: take_receive's answer when it takes a look into the message to choose a receive, and the bytes could not be
- * fetched. Nothing was taken; the packet counts as lost. */
+/* RC: take_receive's answer when it chooses a receive by the message's bytes, and these could not be fetched. No
+ * receive was taken; the packet counts as lost. */
 extern const struct recv_wqe receive_unfetched;
 
 struct engine_owner;
 
-/* Turns one local SGE into memory. access: 0 to read it, IBV_ACCESS_LOCAL_WRITE to store into it.
- * Answers in terms of REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 touches no key and isn't asked. */
+/* Turns one local SGE into memory. access: 0 to read it, IBV_ACCESS_LOCAL_WRITE to store into it. Answers
+ * REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE or _PERMISSION. Not called for length 0, which touches no key. */
 typedef enum reason owner_memory(struct engine_owner *, const struct ibv_sge *, unsigned access, struct iovec *);
 
 struct owner_operations {
     /* A work request ended; called once for each in the order of posting, signalled or not. */
     void (*sent)(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
-    /* The next receive for the message that this packet opens (an RDMA WRITE with immediate: ends), or NULL: none
-     * posted, or &receive_unfetched. `least`: the room that it must have, else &receive_too_short; 0: any. */
+    /* Takes the next receive for the message that this packet opens (an RDMA WRITE with immediate: ends). NULL: no
+     * receive; or &receive_unfetched. `least`: the room that it must have, else &receive_too_short; 0: any. */
     const struct recv_wqe *(*take_receive)(struct engine_owner *, const struct packet *, uint64_t least);
 
-    /* UC, UD, raw packets: the message is lost, and its receive, taken and not handed to `received`, is the next again
-     * (of an SRQ: for the first message that comes). */
+    /* UC, UD, raw packets: gives back a receive that was taken and not handed to `received`, as the message is lost:
+     * it is the next again (of an SRQ: for the first message that arrives). */
     void (*return_receive)(struct engine_owner *, const struct recv_wqe *);
 
-    /* XRC: until the next call, memory and receives are those that belong to this SRQ. Called for every request, and
-     * again for each packet of a READ's response. REASON_NONE, REASON_XRC_SRQ or REASON_XRC_DOMAIN. NULL: every number
-     * is right. */
+    /* XRC: chooses the SRQ to which memory and receives belong until the next call. Called for every request, and
+     * again for each packet of a READ's response. REASON_NONE, REASON_XRC_SRQ or REASON_XRC_DOMAIN. NULL: every
+     * number is right. */
     enum reason (*select_srq)(struct engine_owner *, uint32_t number);
     void (*received)(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
 
     owner_memory *local_memory;   /* of work requests */
     owner_memory *receive_memory; /* of receives, which may be of another protection domain: an SRQ's */
 
-    /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ, _ATOMIC or the bits
-     * of a flush. Answers in terms of REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0, of a flush: no
-     * address is looked at, and none given back. */
+    /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ, _ATOMIC or the
+     * bits of a flush. Answers REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE or _PERMISSION. Length 0, for a flush: the
+     * address is ignored, and no memory returned. */
     enum reason (*remote_memory)(struct engine_owner *, uint32_t rkey, uint64_t address, uint32_t length,
                                  unsigned access, struct iovec *);
 
-    /* Executes an atomic in its place, 8 bytes that may lie unaligned: FETCH_ADD, COMPARE_SWAP or ATOMIC_WRITE, as the
-     * packet defines. *found: the old value. False: the memory is gone. Called only with settings.owner_changes; NULL:
-     * the engine does it by itself. */
+    /* Executes an atomic in its place, 8 bytes that may be unaligned: FETCH_ADD, COMPARE_SWAP or ATOMIC_WRITE, as
+     * the packet defines. *found: the old value. False: the memory is gone. Called only with settings.owner_changes;
+     * NULL: the engine does it by itself. */
     bool (*change)(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 
-    /* A SEND with invalidate has arrived: REASON_INVALIDATE_KEY when this key can't be invalidated. */
+    /* Invalidates this key for a SEND that has arrived; REASON_INVALIDATE_KEY: it can't be invalidated. */
     enum reason (*invalidate)(struct engine_owner *, uint32_t rkey);
 
-    /* Executes work that touches no wire (LOCAL_INV, BIND_MW) in its turn. */
+    /* Executes work that sends no packet (LOCAL_INV, BIND_MW) in its turn. */
     enum ibv_wc_status (*local_operation)(struct engine_owner *, const struct send_wqe *, enum reason *);
 
-    /* The engine went to the error state by itself. Everything of the send queue has been handed to `sent`, an open
-     * receive to `received`; the owner flushes the receive queue and sets its state. `sqe` : the send side only (UC,
-     * UD). */
+    /* Reports that the engine went to the error state by itself. All work of the send queue has been handed to
+     * `sent`, an open receive to `received`; the owner flushes the receive queue and sets its state. `sqe` : the
+     * send side only (UC, UD). */
     void (*failed)(struct engine_owner *, bool sqe);
 
-    /* COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */
+    /* Raises an event: COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */
     void (*event)(struct engine_owner *, enum ibv_event_type);
 
-    /* RC: something waits until then, sooner than the owner knows: engine_expire is to be called then. */
+    /* RC: asks for engine_expire at this time, which is sooner than the owner knows. */
     void (*watch)(struct engine_owner *, nanos deadline);
 
-    /* Something happened that events/events.def has a line for, with its fields. NULL: not reported. */
+    /* Reports an event of events/events.def, with its fields. May be NULL. */
     void (*note)(struct engine_owner *, enum event, uint64_t a, uint64_t b);
 
-    /* A packet was dropped or refused; for counters, logs and the capture. */
+    /* Reports that a packet was dropped or refused, for counters, logs and the capture. */
     void (*dropped)(struct engine_owner *, const struct packet *, enum reason);
 };
 

@@ -1,5 +1,5 @@
-/* Where a responder stands in the sequence of packets: the state that goes from engine to engine of an XRC connection,
- * between two messages, with nothing to answer any more. */
+/* The position of a responder in the sequence of packets: the state that engines of an XRC connection hand over to
+ * each other, between two messages, when every request is answered. */
 #ifndef TRANSPORT_POSITION_H
 #define TRANSPORT_POSITION_H
 
@@ -8,7 +8,7 @@
 
 struct engine_position {
     uint32_t expected_psn, msn;
-    bool nak_sent; /* a sequence or RNR NAK is out */
+    bool nak_sent; /* a sequence or RNR NAK was sent */
 };
 
 #endif

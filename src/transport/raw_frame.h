@@ -1,4 +1,4 @@
-/* Ethernet frames as queue pairs of raw packets take and give them. */
+/* Ethernet frames as queue pairs of raw packets send and receive them. */
 #ifndef TRANSPORT_RAW_FRAME_H
 #define TRANSPORT_RAW_FRAME_H
 
@@ -13,7 +13,7 @@ enum {
 
 enum raw_option {
     RAW_STRIP_VLAN = 1 << 0,        /* an outermost C-VLAN tag is not stored, the completion has it */
-    RAW_STORE_FRAME_CHECK = 1 << 1, /* the frame check sequence is stored behind the frame */
+    RAW_STORE_FRAME_CHECK = 1 << 1, /* the frame check sequence is stored after the frame */
 };
 
 /* A frame that has arrived, in memory that no thread changes meanwhile. */
@@ -23,8 +23,8 @@ struct raw_frame {
     uint32_t flow_tag;
 };
 
-/* Where a TSO work request keeps its headers: work->remote_address bytes behind the beginning of its elements, in the
- * owner's slot. work->compare_or_add is their length, work->swap the payload bytes of each segment but the last. */
+/* The place of a TSO work request's headers: work->remote_address bytes after the beginning of its elements, in the
+ * owner's slot. work->compare_or_add is their length, work->swap the payload bytes of each segment except the last. */
 static inline uint8_t *raw_tso_header(const struct send_wqe *work)
 {
     return (uint8_t *)work->inline_data + work->remote_address;

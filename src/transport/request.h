@@ -5,7 +5,7 @@
 #include "transport/gather.h"
 #include "wire/op.h"
 
-enum { MESSAGE_CLOSED = 0xff }; /* instead of the operation that began the open message: none is open */
+enum { MESSAGE_CLOSED = 0xff }; /* no message is open; in place of the operation that began one */
 
 enum { ATOMIC_LENGTH = 8 }; /* bytes that an atomic, or an atomic WRITE, changes */
 
@@ -17,7 +17,7 @@ enum request_class {
     REQUEST_FLUSH,
     REQUEST_ATOMIC,
     REQUEST_ATOMIC_WRITE,
-    REQUEST_LOCAL, /* touches no wire */
+    REQUEST_LOCAL, /* sends no packet */
 };
 
 struct request_kind {
@@ -32,30 +32,30 @@ static inline const struct request_kind *request_kind(const struct send_wqe *wor
     return &request_kinds[work->opcode];
 }
 
-/* Returns true if the answer is a separate packet, which an ACK can't stand for: READ, flush, atomics. */
+/* Returns true if the answer is a separate packet, which an ACK can't replace: READ, flush, atomics. */
 static inline bool request_awaits_response(const struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;
     return class >= REQUEST_READ && class <= REQUEST_ATOMIC_WRITE;
 }
 
-/* The access that the memory of its list needs, which takes what the answer brings. */
+/* The access that the memory of the work's list needs, into which the answer may be stored. */
 static inline unsigned request_local_access(const struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;
     return class == REQUEST_READ || class == REQUEST_ATOMIC ? IBV_ACCESS_LOCAL_WRITE : 0;
 }
 
-/* Packets that a message of this length takes: at least one. */
+/* The number of packets of a message of this length: at least one. */
 uint32_t request_packets(uint32_t length, uint32_t segment);
 
-/* The packet of a READ's response behind the last that a request which begins with this one asks for. */
+/* The end of the packets of a READ's response that a request asks for which begins with packet `index`. */
 uint32_t request_stride_end(const struct send_wqe *, uint32_t index);
 
 /* The operation of a message's packet `index`. */
 enum operation request_operation(const struct request_kind *, uint32_t index, bool last);
 
-/* Remote address, keys, length and immediate as the work says them; which of them travel is the operation's affair. */
+/* Writes remote address, keys, length and immediate of the work; the operation decides which of them are sent. */
 static inline void request_operands(struct packet *out, const struct send_wqe *work)
 {
     out->address = work->remote_address;
@@ -65,11 +65,11 @@ static inline void request_operands(struct packet *out, const struct send_wqe *w
     out->srq = work->remote_srq;
 }
 
-/* Makes the bytes [offset, offset + length) of the message the packet's payload, or says why they can't be read. */
+/* Makes the bytes [offset, offset + length) of the message the packet's payload; or a reason why they can't be read. */
 static inline enum reason request_payload(struct engine_owner *owner, const struct send_wqe *work, uint32_t offset,
                                           uint32_t length, struct packet *out, struct iovec *pieces)
 {
-    uint32_t count = 0; /* its own, so that *out may stay in registers */
+    uint32_t count = 0; /* a local variable, so that *out may stay in registers */
     if (!length)
         return REASON_NONE;
     enum reason reason = gather(owner, work, 0, offset, length, pieces, &count);
@@ -79,7 +79,7 @@ static inline enum reason request_payload(struct engine_owner *owner, const stru
     return reason;
 }
 
-/* How an error of work that was not sent is completed. */
+/* The status with which work ends that could not be sent. */
 enum ibv_wc_status request_status(enum reason);
 
 #endif

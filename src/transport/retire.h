@@ -4,16 +4,16 @@
 
 #include "transport/owner.h"
 
-/* Ends the oldest work request. The queue must not be empty. `next` moves along when it stood there. */
+/* Ends the oldest work request. The queue must not be empty. `next` moves along if it was there. */
 void retire_head(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);
 
-/* Ends with success what lies before `next`: for services whose work is over once it was transmitted. */
+/* Ends with success all work before `next`: for services whose work has ended once it was transmitted. */
 void retire_transmitted(struct send_queue *, struct engine_owner *);
 
 /* Ends everything with WR_FLUSH_ERR. */
 void retire_all(struct send_queue *, struct engine_owner *);
 
-/* Ends the oldest with this error and everything behind it with WR_FLUSH_ERR. */
+/* Ends the oldest work with this error and all later work with WR_FLUSH_ERR. */
 void retire_failed(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);
 
 #endif

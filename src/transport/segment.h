@@ -7,8 +7,8 @@
 
 #include "wire/op.h"
 
-/* Returns true if a packet with these flags and bytes of payload is one that a message may be cut into (IBA 9.7.4.1.5,
- * C9-92). All but the last are of the segment's size, and that has no more. */
+/* Returns true if a message may be cut into packets with these flags and this payload (IBA 9.7.4.1.5, C9-92): all
+ * packets except the last have the segment's size, and the last has no more. */
 static inline bool segment_fits(uint32_t flags, uint32_t carried, uint32_t segment)
 {
     return flags & OP_END ? carried <= segment : carried == segment;

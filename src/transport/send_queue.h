@@ -8,10 +8,10 @@
 
 #include "base/nanos.h"
 
-enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ whose SGEs are those of a receive */
-enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode: it is not done; the owner says in its turn how it ends */
+enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ with the SGEs of a receive */
+enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode: it is not done; the owner ends it */
 
-/* One posted work request. The owner fills the first part; it never changes afterwards, so that a packet is a function
+/* A posted work request. The owner fills the first part, which never changes afterwards, so that a packet is a function
  * of (work, PSN) and a retry is the same call as the first transmission. The requester keeps the second part. */
 struct send_wqe {
     uint64_t id;
@@ -28,17 +28,17 @@ struct send_wqe {
     uint32_t remote_qp;      /* UD */
     uint32_t remote_qkey;    /* UD */
     uint32_t remote_srq;     /* XRC */
-    uint32_t owner_value;    /* the owner's, untouched: e.g. an index of local-operation parameters */
+    uint32_t owner_value;    /* only the owner's: e.g. an index of local-operation parameters */
 
     /* the requester's */
-    uint32_t stride;  /* packets of the response that each request asks for; fixed likewise, as a repeated READ
-                       * must lie within one that was sent before */
-    uint32_t segment; /* payload bytes of each packet but the last; fixed at first transmission */
+    uint32_t stride;  /* packets of the response that each request asks for; fixed at first transmission, as a repeated
+                         READ must be within one that was sent before */
+    uint32_t segment; /* payload bytes of each packet except the last; fixed at first transmission */
     uint32_t first_psn;
-    uint32_t packets;  /* PSNs that the message takes; for a READ those of its response */
+    uint32_t packets;  /* PSNs of the message; for a READ its response's */
     bool started;      /* has PSNs */
-    bool by_reference; /* so goes its payload; fixed likewise, whatever the settings become */
-    uint32_t posted;   /* the owner's: when, send_queue_when of its clock; where there is room */
+    bool by_reference; /* its payload is sent by reference; fixed at first transmission, whatever the settings become */
+    uint32_t posted;   /* the owner's: send_queue_when of its clock */
 
     union {
         struct ibv_sge sge[0];  /* sge_count of them */
@@ -46,13 +46,13 @@ struct send_wqe {
     };
 };
 
-/* Milliseconds of 2^20 nanoseconds, 52 days long. */
+/* A time in milliseconds of 2^20 nanoseconds, which wraps after 52 days. */
 static inline uint32_t send_queue_when(nanos now)
 {
     return (uint32_t)(now >> 20);
 }
 
-/* A ring of work of one size. Positions count up for ever; the slot is position % capacity. */
+/* A ring of slots of one size. Positions count up for ever; the slot is position % capacity. */
 struct send_queue {
     uint8_t *memory;   /* capacity * stride bytes, 8-aligned, the owner's */
     uint32_t stride;   /* bytes of a slot: work plus the larger of its SGEs and inline data, a multiple of 8 */
@@ -67,7 +67,7 @@ static inline struct send_wqe *send_queue_at(const struct send_queue *queue, uin
     return (struct send_wqe *)(queue->memory + (uint64_t)(position & (queue->capacity - 1)) * queue->stride);
 }
 
-/* The slot that the next work request goes to, or NULL when all are taken. Fill its first part, then commit. */
+/* The slot for the next work request, or NULL when all are taken. Fill its first part, then commit. */
 static inline struct send_wqe *send_queue_reserve(const struct send_queue *queue)
 {
     return queue->tail - queue->head == queue->capacity ? 0 : send_queue_at(queue, queue->tail);

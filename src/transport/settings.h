@@ -8,34 +8,34 @@
 #include "diag/diag.h"
 #include "wire/op.h"
 
-/* Most are for RC and XRC. UC has pkey, destination, segment, exact, access and max_message; UD pkey, number, qkey and
- * max_message, which is the port's MTU; raw packets have options. */
+/* Most settings are for RC and XRC. UC has pkey, destination, segment, exact, access and max_message; UD pkey,
+ * number, qkey and max_message, which is the port's MTU; raw packets have options. */
 struct engine_settings {
     enum service service;
     uint16_t pkey;
     uint32_t destination;       /* the peer's QP number */
     uint32_t segment;           /* payload bytes of a packet (both directions agree: path MTU, or the link's) */
-    uint32_t reference_segment; /* the same for SEND and WRITE whose payload goes by reference; 0: the link can't */
-    uint32_t reference_from;    /* messages of at least this many bytes go by reference */
-    bool in_pieces;             /* messages that begin now don't, however long they are */
-    /* the peer can't fetch payloads by reference any more: those that it refuses are sent in packets */
+    uint32_t reference_segment; /* `segment` of SENDs and WRITEs by reference; 0: the link can't */
+    uint32_t reference_from;    /* messages of at least this many bytes are sent by reference */
+    bool in_pieces;             /* new messages are sent in packets, not by reference */
+    /* the peer can't fetch payloads by reference any more: payloads that it refuses are sent in packets */
     bool references_lost;
     bool exact;                 /* both ends cut messages by `segment`, so that requests of other sizes are refused */
     uint32_t window;            /* most unacknowledged packets in flight; at least 1 */
-    uint32_t first_window;      /* those at first, where the network may lose some; 0: it loses nothing */
+    uint32_t first_window;      /* the window at first, if the network may lose packets; 0: it never does */
     uint8_t timeout;            /* 4.096 us * 2^timeout; 0: for ever */
     uint8_t retry_count;        /* 0..7 */
     uint8_t rnr_retry;          /* 0..7; 7 is for ever */
     uint8_t min_rnr_timer;      /* 0..31, the code that our RNR NAKs carry (IBA table 45) */
     uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
-    uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after RTR has no effect */
-    uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN lacks these bits */
+    uint8_t max_dest_rd_atomic; /* READs and atomics that we keep results for; raising it after RTR has no effect */
+    uint32_t ack_mask;          /* unsignalled messages ask for an ACK only if the PSN lacks these bits */
     bool acks_along;            /* the owner sends ACKs along with requests (engine_take_along) */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
-    bool owner_changes;         /* atomics are the owner's to execute (owner_operations.change) */
-    bool direct;                /* the owner may do READs and WRITEs by itself (engine_transmit_directly), */
-    uint32_t direct_above;      /* and wants to do those that are longer than this; others go as packets */
-    enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: only the silence */
+    bool owner_changes;         /* the owner executes atomics (owner_operations.change) */
+    bool direct;                /* the owner may do READs and WRITEs by itself (engine_transmit_directly) */
+    uint32_t direct_above;      /* only those longer than this; others are sent as packets */
+    enum reason silence;        /* why the peer does not answer, if the owner knows; or REASON_NONE */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
     uint32_t number;            /* our QP number, for DETH */
     uint32_t qkey;

@@ -1,6 +1,6 @@
 /* An engine: the protocol of a queue pair, of any service (RC and XRC, UC, UD, raw packets), without a socket, a clock,
- * a thread, a lock or an allocation. This is the only way to one from outside of transport/: tools/build/doors.py
- * ensures that no other file names a function or a field of one service.
+ * a thread, a lock or an allocation. This header is the only way to an engine from outside of transport/:
+ * tools/build/doors.py ensures that no other file names a function or a field of one service.
  *
  * All that an engine ever learns enters by five doors, and the same calls with the same answers give the same packets
  * and completions. So a recorder or a script of faults at the doors sees all inputs, except the bytes in programs'
@@ -12,8 +12,8 @@
  *                                         whose slow half is _flush_posted
  *   receive   packets of the network      engine_receive; _receive_reliable, the same inlined (engine/inlined.h);
  *                                         _receive_along, the ACK that a frame has in its head; _receive_frame, raw
- *                                         packets; _hear_response, XRC: one that another engine gave in its place
- *   expire    time                        engine_expire, with what is known of the peer; engine_watch
+ *                                         packets; _hear_response, XRC: one that another engine sent in its place
+ *   expire    time                        engine_expire, with the knowledge of the peer; engine_watch
  *   transmit  room in the link, and what  engine_transmit; _transmit_reliable and _transmit_single, the same for most
  *             became of what was given    packets; _take_along, _take_back_along; _transmit_ack (engine/inlined.h);
  *                                         _acknowledge_late; _transmit_directly; _next_datagram; _next_frame and
@@ -26,18 +26,18 @@
  *
  * All else only reads.
  *
- * Locks. One caller at a time: the owner holds its lock (that of the queue pair, qp->lock; of a work queue, that of the
- * queue pair inside it) around each function here, those that read included. Only engine_initialize and
- * engine_initialize_raw need none, as no other thread knows the queue pair then. An engine takes no lock and waits for
- * nothing, so all calls of owner_operations come from within a door, under that same lock; the locks that they take
- * must come behind it in base/lock_order.h. They may read the engine that calls them, and enter no door of it.
+ * Locks. One caller at a time: the owner holds its lock (the queue pair's, qp->lock; for a work queue, the lock of the
+ * queue pair inside it) around each function here, also those that only read. Only engine_initialize and
+ * engine_initialize_raw need no lock, as no other thread knows the queue pair then. An engine takes no lock and never
+ * waits, so all calls of owner_operations are made within a door, under that same lock; the locks that they take must
+ * be after it in base/lock_order.h. They may read the engine that calls them, but must not enter it.
  *
  * The calls that a door may make to its owner: `posted` only ends work that can't be done any more (sent). `receive`
  * may take and end receives, ask for memory, end work, fail, raise events, drop the packet, and ask to be watched.
  * `expire` may end work, fail and ask to be watched. `transmit` asks for memory, executes local work, ends work, may
  * fail the send side, raise SQ_DRAINED and ask to be watched. Of the owner's decisions _flush ends work and an open
- * receive, _drain raises SQ_DRAINED and ends work that was transmitted, _lend raises COMM_EST, and the others make no
- * calls. */
+ * receive, _drain raises SQ_DRAINED and ends work that was transmitted, _lend raises COMM_EST, and the others make
+ * no calls. */
 #ifndef TRANSPORT_ENGINE_ENGINE_H
 #define TRANSPORT_ENGINE_ENGINE_H
 
@@ -78,14 +78,14 @@ static inline bool engine_is_reliable(const struct engine *engine)
 
 /* ---- posted ---- */
 
-/* Work is posted by send_queue_reserve and send_queue_commit on it, and engine_posted then. */
+/* The send queue: work is posted by send_queue_reserve and send_queue_commit, and then engine_posted. */
 static inline struct send_queue *engine_queue(struct engine *engine)
 {
     return &engine->unreliable.queue;
 }
 
-/* Once for a batch. In the error state and in SQE all of it is flushed. */
-void engine_flush_posted(struct engine *); /* of an engine that is in one of them */
+/* Called once for a batch. In the error state and in SQE the whole batch is flushed. */
+void engine_flush_posted(struct engine *); /* for an engine in one of these states */
 
 static inline void engine_posted(struct engine *engine)
 {
@@ -100,104 +100,102 @@ static inline void engine_posted(struct engine *engine)
  * for raw packets. */
 void engine_receive(struct engine *, const struct packet *, nanos now);
 
-/* RC: the ACK that came along with a packet (engine_take_along), before that packet is taken. It may be nonsense. */
+/* RC: takes the ACK that was sent along with a packet (engine_take_along), before that packet. It may be nonsense. */
 void engine_receive_along(struct engine *, uint32_t along, nanos now);
 
 /* Raw packets: stores the frame in the next receive. Without one, or when it is too short, the frame is dropped, as a
  * network does. */
 void engine_receive_frame(struct engine *, const struct raw_frame *);
 
-/* XRC: the engine that has the position has responded with this packet: the lender remembers what the peer knows. */
+/* XRC: the lender remembers what the peer knows from this response of the engine that has the position. */
 void engine_hear_response(struct engine *, const struct packet *response);
 
 /* ---- expire ---- */
 
 /* The owner's knowledge of a peer that does not answer. */
 enum silent_peer {
-    PEER_SILENT,   /* nothing else: it is silent */
-    PEER_SLOW,     /* it lives, and has not consumed yet what was sent: a new period, and no retry is counted. Likewise
-                    * after another time-out was configured, which begins so, or ends where it is 0 now */
-    PEER_TOOK_ALL, /* it is gone, and had taken all that was sent. If that is only messages which asked for no ACK
-                    * (ack_mask), they end with success, as it would have refused them at once; otherwise it is silent
+    PEER_SILENT, /* it is silent, for an unknown reason */
+    PEER_SLOW,   /* it lives, and has not consumed yet what was sent: a new period, and no retry is counted. Also after
+                    another time-out was configured: its period begins, or the timer stops if it is 0 */
+    PEER_TOOK_ALL, /* it is gone, and had taken all that was sent. If these are only messages that asked for no ACK
+                      (ack_mask), they end with success, as it would have refused them at once; otherwise it is silent
                     */
-    PEER_MOVED,    /* the way to it is another: what was sent and not acknowledged is sent again, no retry is counted */
+    PEER_MOVED,    /* the way to it changed: unacknowledged packets are sent again, no retry is counted */
 };
 
-/* The deadline has passed, or the owner knows one of those: repeats, or gives up. `silence`: why no answer comes, if
- * the owner knows. Before the deadline PEER_SILENT does nothing. */
+/* Repeats, or gives up, when the deadline has passed, or the owner knows one of the above. `silence`: why the peer
+ * does not answer, if the owner knows. Before the deadline PEER_SILENT does nothing. */
 void engine_expire(struct engine *, nanos now, enum silent_peer, enum reason silence);
 
-/* The owner looks at the timers, after engine_expire where that was due: when to look again; NANOS_NEVER: not at all.
- * owner->watch reports deadlines that become sooner than that, and only those, so no other call needs this one after
- * it. */
+/* Returns when the owner, which looks at the timers, must look again; NANOS_NEVER: not at all. Called after
+ * engine_expire if that was due. owner->watch reports only deadlines that become sooner than that, so this need not
+ * be called after other calls. */
 nanos engine_watch(struct engine *);
 
 /* ---- transmit ---- */
 
-/* The next packet to send: responses before requests. False: nothing now. `pieces` is where out->payload.pieces points,
- * room for PAYLOAD_PIECES_MAX. Of *out only what the operation has, the BTH and the payload are written. The caller
- * must be able to send each packet that it gets; back-pressure is not calling. Of UC and UD work ends with the next
- * call of any function here, since the caller is done with the packet then: so call it until it answers false. Not for
- * raw packets. */
+/* Returns the next packet to send: responses before requests. False: nothing now. out->payload.pieces points to
+ * `pieces`, which has room for PAYLOAD_PIECES_MAX. Only the operation's fields, the BTH and the payload of *out are
+ * written. The caller must be able to send each packet that it gets; back-pressure is not calling. UC and UD work
+ * ends with the next call of any function here, since the caller is done with the packet then: so call it until it
+ * returns false. Not for raw packets. */
 bool engine_transmit(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* The same for RC and XRC alone. */
+/* Returns the next packet as engine_transmit does, for RC and XRC alone. */
 bool engine_transmit_reliable(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* RC and XRC: the same where nothing is owed, but perhaps an ACK that may go along, and a message of one packet is next
- * that never left before: most packets, the fastest way. False: nothing was done, and engine_transmit knows whether
- * there is something. */
+/* RC and XRC: the fastest way for most packets. Returns the next packet if it is a new message of one packet, and
+ * nothing is owed, except perhaps an ACK that may be sent along. False: nothing was done; call engine_transmit. */
 bool engine_transmit_single(struct engine *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* Where settings.acks_along, each engine_transmit_single that gave a request is followed by this: an ACK that was not
- * requested goes along with it, and is no separate packet. It is a number that the owner carries to the peer's
- * engine_receive_along; 0: there is none. */
+/* Takes an unrequested ACK that is sent along with a request, and not as a separate packet: with
+ * settings.acks_along, call it after each engine_transmit_single that returned a request. The number is for the
+ * peer's engine_receive_along; 0: no ACK. */
 static inline uint32_t engine_take_along(struct engine *engine)
 {
     return rc_take_along(&engine->rc);
 }
 
-/* That request did not leave. */
+/* Takes the ACK back, as the request did not leave. */
 void engine_take_back_along(struct engine *, uint32_t along);
 
-/* The packet given just now was not sent: the memory of its payload is gone. The work request fails in its turn; for
- * the response to a READ the peer gets a NAK. */
+/* Reports that the last packet was not sent, as the memory of its payload is gone. The work request fails in its
+ * turn; for a READ's response the peer gets a NAK. */
 void engine_unreadable(struct engine *, const struct packet *);
-void engine_unreadable_request(struct engine *, uint32_t psn); /* likewise, the request of engine_transmit_single */
+void engine_unreadable_request(struct engine *, uint32_t psn); /* for a request of engine_transmit_single */
 
-/* RC and XRC: requests that were taken and asked for no ACK are acknowledged by the next packet. Nothing happens where
- * no ACK is owed so. */
+/* RC and XRC: lets the next packet acknowledge the requests that were taken and asked for no ACK. Does nothing
+ * without such requests. */
 void engine_acknowledge_late(struct engine *);
 
-/* RC: offers READs and WRITEs that are next to the owner's `doer`, WRITEs up to DIRECT_TOGETHER at a time, when nothing
- * is on its way, and completes what it did. The rest is left for engine_transmit.
- * No PSN is used up: to both engines it is as if that work had never been.
- * The doer is an argument, and no operation of the owner, so that it can be made part of the caller: processors
- * mispredict each return behind the doer's system call. */
+/* RC: offers the next READs and WRITEs to the owner's `doer`, up to DIRECT_TOGETHER WRITEs at a time, when nothing
+ * is on its way, and completes those that it did. The rest is left for engine_transmit. No PSN is used up: to both
+ * engines it is as if that work had never been. The doer is an argument, and not an operation of the owner, so that
+ * it can be inlined: processors mispredict each return after the doer's system call. */
 void engine_transmit_directly(struct engine *, direct_doer *);
 
-/* UD: the work that engine_transmit would send next, or NULL: its `address` says where to. Ends what was transmitted
- * before, so call it until it answers NULL. A work request with nowhere to go (no queue pair is at the address) is
- * completed with success once it is transmitted and lost, as on a real network. */
+/* UD: the work that engine_transmit would send next, to its `address`; or NULL. Ends work that was transmitted
+ * before, so call it until it returns NULL. A work request whose address no queue pair has ends with success once it
+ * is transmitted, and is lost, as on a real network. */
 const struct send_wqe *engine_next_datagram(struct engine *);
 
-/* Raw packets: writes the next frame to `frame`, with its checksums if the work asks for them, and its length. False:
- * there is none, or it can't be sent and the send queue is in error. The same frame again until engine_frame_sent. */
+/* Raw packets: writes the next frame and its length, with checksums if the work asks for them. False: no work is
+ * left, or it can't be sent and the send queue is in error. Returns the same frame until engine_frame_sent. */
 bool engine_next_frame(struct engine *, uint8_t frame[RAW_FRAME_MAX], uint32_t *length);
-void engine_frame_sent(struct engine *); /* that frame is on its way */
+void engine_frame_sent(struct engine *); /* that frame has left */
 
 /* ---- the owner's decisions ---- */
 
 /* Makes an idle engine of this service, without settings. `queue` describes memory of the owner, which outlives the
- * engine; `saved` is as with engine_keep_responses. */
+ * engine; `saved` as in engine_keep_responses. */
 void engine_initialize(struct engine *, enum service, struct engine_owner *, const struct send_queue *queue,
                        struct responder_resource *saved);
 void engine_initialize_raw(struct engine *, struct engine_owner *, const struct send_queue *queue);
 
-/* At any time; work that has begun may go on by those before. A changed count of retries begins anew. */
+/* Changes the settings, at any time; begun work may continue with the old ones. A changed retry count begins anew. */
 void engine_configure(struct engine *, const struct engine_settings *);
 
-/* Settings that come and go with the link. Work that has begun by reference goes on so. */
+/* Settings that change with the link. Work that has begun by reference continues so. */
 static inline void engine_allow_direct(struct engine *engine, bool direct)
 {
     engine->unreliable.settings.direct = direct;
@@ -213,33 +211,33 @@ static inline void engine_allow_references(struct engine *engine, uint32_t segme
     engine->unreliable.settings.reference_segment = segment;
 }
 
-/* RC and XRC: where the responder keeps what it may have to respond with again, the owner's, max_dest_rd_atomic
+/* RC and XRC: gives the responder memory for responses that it may have to repeat: the owner's, max_dest_rd_atomic
  * entries. Before engine_start_receiving; NULL after engine_reset. */
 void engine_keep_responses(struct engine *, struct responder_resource *saved);
 
-/* RTR: from now on packets are accepted; settings hold. RTS: from now on work is transmitted. */
+/* RTR: packets are accepted from now on; settings hold. RTS: work is transmitted from now on. */
 void engine_start_receiving(struct engine *, uint32_t expected_psn);
 void engine_start_transmitting(struct engine *, uint32_t first_psn);
 
 /* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
 void engine_drain(struct engine *, bool draining);
 
-/* SQE to RTS. RC and XRC have no such state. */
+/* SQE to RTS. RC and XRC do not have SQE. */
 void engine_resume(struct engine *);
 
-/* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
+/* Moves the engine to the error state for the owner: everything outstanding is flushed. Does not call owner->failed. */
 void engine_flush(struct engine *);
 
-/* To the state after engine_initialize, but with its settings: nothing is completed, everything is forgotten. */
+/* Returns to the state after engine_initialize, but with its settings: all work is forgotten, and not completed. */
 void engine_reset(struct engine *);
 
-/* XRC: a responder goes from engine to engine (rc/lend.h). Where this one stands, when engine_may_lend; the connection
- * counts as established (COMM_EST). */
+/* XRC: lends the responder's position to another engine (rc/lend.h), if engine_may_lend; the connection counts as
+ * established (COMM_EST). */
 struct engine_position engine_lend(struct engine *);
-/* This engine goes on from there. */
+/* Continues from that position. */
 void engine_take_over(struct engine *, const struct engine_position *);
-/* The engine that has the position is gone with all that it knew: this one goes on behind its last answer, and the peer
- * is asked to repeat the rest. Of a message that it had begun the rest is then refused. */
+/* Takes the position back from an engine that is gone with all that it knew: this engine continues after its last
+ * answer, and asks the peer to repeat the rest. The rest of a message that it had begun is then refused. */
 void engine_reclaim(struct engine *);
 
 /* ---- reading: of any service ---- */
@@ -260,13 +258,13 @@ static inline bool engine_is_transmitting(const struct engine *engine)
     return engine->unreliable.transmitting;
 }
 
-/* The error state. */
+/* Returns true in the error state. */
 static inline bool engine_has_failed(const struct engine *engine)
 {
     return engine->unreliable.failed;
 }
 
-/* SQE. */
+/* Returns true in SQE. */
 static inline bool engine_has_send_error(const struct engine *engine)
 {
     return !engine_is_reliable(engine) && engine->unreliable.send_error;
@@ -275,14 +273,14 @@ static inline bool engine_has_send_error(const struct engine *engine)
 /* Returns true if work has begun that has not ended, for which SQD waits. */
 bool engine_has_begun(const struct engine *);
 
-/* Returns true if that work could go on by a way whose packets carry at most `segment` bytes, all of them so many where
+/* Returns true if that work could continue on a way whose packets carry at most `segment` bytes, or exactly, if
  * `exact`. */
 bool engine_may_move(const struct engine *, uint32_t segment, bool exact);
 
 /* Returns true if engine_transmit would give output. May be true too often, never false wrongly. */
 bool engine_has_output(const struct engine *);
 
-/* The same at once, and true more often: if there is posted work that was not sent, or an answer is owed. */
+/* A faster form of engine_has_output that is true more often: if posted work was not sent, or an answer is owed. */
 static inline bool engine_may_have_output(const struct engine *engine)
 {
     return engine_is_reliable(engine) ? rc_may_have_output(&engine->rc) : unreliable_has_output(&engine->unreliable);
@@ -294,7 +292,7 @@ static inline nanos engine_deadline(const struct engine *engine)
     return engine_is_reliable(engine) ? rc_deadline(&engine->rc) : NANOS_NEVER;
 }
 
-/* The receive that a message has taken and not ended; NULL: none. */
+/* The receive that a message has taken and not ended; or NULL. */
 const struct recv_wqe *engine_open_receive(const struct engine *);
 
 /* ---- reading: of connections, UC's, too ---- */
@@ -306,7 +304,7 @@ static inline uint32_t engine_expected_psn(const struct engine *engine)
 
 /* ---- reading: of RC and XRC alone ---- */
 
-/* Of the next packet that was never sent, and behind the last that was. */
+/* The PSN of the next packet that was never sent, and the PSN after the last one that was. */
 static inline uint32_t engine_next_psn(const struct engine *engine)
 {
     return engine->rc.requester.next_psn;
@@ -317,13 +315,13 @@ static inline uint32_t engine_sent_psn(const struct engine *engine)
     return engine->rc.requester.sent_psn;
 }
 
-/* Returns true if the ACK timer, or the wait that an RNR NAK asked for, has run out. */
+/* Returns true if the ACK timer, or the wait that an RNR NAK asked for, has expired. */
 static inline bool engine_is_due(const struct engine *engine, nanos now)
 {
     return engine->rc.requester.deadline <= now;
 }
 
-/* Returns true if engine_expire will give up now, as the last retry has passed in silence. */
+/* Returns true if engine_expire will give up now, as the last retry had no answer. */
 static inline bool engine_gives_up(const struct engine *engine, nanos now)
 {
     const struct rc *rc = &engine->rc;
@@ -337,19 +335,19 @@ static inline bool engine_has_all_retries(const struct engine *engine)
     return engine->rc.requester.retries_left >= engine->rc.settings.retry_count;
 }
 
-/* Returns true if the peer may be fetching a payload by reference, or was once since the last reset. */
+/* Returns true if a payload was sent by reference since the last reset, so that the peer may be fetching it. */
 static inline bool engine_has_shipped(const struct engine *engine)
 {
     return engine->rc.requester.shipped;
 }
 
-/* READs, atomics and flushes that were sent and not answered yet. */
+/* The number of READs, atomics and flushes that were sent and not answered yet. */
 static inline uint32_t engine_reads_under_way(const struct engine *engine)
 {
     return engine->rc.requester.reads;
 }
 
-/* Returns true if it waits because the peer had no receive. */
+/* Returns true if the engine waits because the peer had no receive. */
 static inline bool engine_waits_for_receive(const struct engine *engine)
 {
     return engine->rc.requester.rnr_waiting;
@@ -361,38 +359,38 @@ static inline bool engine_is_established(const struct engine *engine)
     return engine->rc.responder.established;
 }
 
-/* Returns true if a message has begun that has not ended. */
+/* Returns true if a message has begun to arrive and has not ended. */
 bool engine_is_within_message(const struct engine *);
 
-/* As many READs and atomics of the peer as it may keep results for, as in RTR. */
+/* The number of READs and atomics of the peer that the engine may keep results for, as set in RTR. */
 static inline uint32_t engine_responses_kept(const struct engine *engine)
 {
     return engine->rc.responder.saved ? engine->rc.responder.saved_most : 0;
 }
 
-/* Returns true if some of the output answers the peer's requests; it goes first (an ACK alone lets one request go
- * before it). */
+/* Returns true if some of the output answers the peer's requests; it is sent first (an ACK alone lets one request
+ * pass). */
 bool engine_owes_responses(const struct engine *);
 
-/* Returns true if all of it is an ACK, which may wait a moment for a request to go with. */
+/* Returns true if the only output is an ACK, which may wait a moment to be sent along with a request. */
 bool engine_owes_but_an_ack(const struct engine *);
 
-/* Returns true if all that engine_transmit might give is an ACK, which need not wait for a request. Then
- * engine_transmit_ack gives it at once. */
+/* Returns true if the only possible output is an ACK, which need not wait for a request. Then engine_transmit_ack
+ * returns it at once. */
 static inline bool engine_owes_one_ack(const struct engine *engine)
 {
     return rc_owes_one_ack(&engine->rc);
 }
 
-/* Inside a host messages need not ask for an ACK (ack_mask): a request that was taken without is acknowledged with the
- * next that does, along with a request, or when the owner says so by engine_acknowledge_late, before the peer's timer
- * expires. */
+/* Returns true if a request was taken that asked for no ACK, as messages inside a host need not (ack_mask): it is
+ * acknowledged with the next one that asks, along with a request, or by engine_acknowledge_late, before the peer's
+ * timer expires. */
 static inline bool engine_owes_late(const struct engine *engine)
 {
     return rc_owes_late(&engine->rc);
 }
 
-/* Returns true if a READ of this length, were it the next work, could be begun and done by the owner itself. */
+/* Returns true if the owner could do a READ of this length by itself, if it were the next work. */
 static inline bool engine_may_begin_read(const struct engine *engine, uint32_t length)
 {
     const struct engine_settings *settings = &engine->rc.settings;

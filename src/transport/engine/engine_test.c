@@ -92,7 +92,7 @@ static void a_notification_is_a_packet_that_nobody_drops(void **state)
     is_silent(rig);
 }
 
-/* The common state of all services is read where that of RC lies. */
+/* The common state of all services is in the same place as RC's. */
 static void every_service_has_settings_and_a_queue(void **state)
 {
     struct rig *rig = *state;

@@ -1,18 +1,18 @@
-/* How many packets of a reliable engine are on their way: of RC and XRC alone. As engine.h. */
+/* The packets of a reliable engine (RC, XRC) that are on their way. Called as engine.h says. */
 #ifndef TRANSPORT_ENGINE_FLIGHT_H
 #define TRANSPORT_ENGINE_FLIGHT_H
 
 #include "transport/engine/engine.h"
 #include "wire/psn.h"
 
-/* Packets that were sent and are not acknowledged, those of READ responses among them. */
+/* The number of packets that were sent and are not acknowledged, including the packets of READ responses. */
 static inline uint32_t flight_outstanding(const struct engine *engine)
 {
     int32_t distance = psn_distance(engine_next_psn(engine), engine->rc.requester.acked_psn);
     return distance > 0 ? (uint32_t)distance : 0;
 }
 
-/* How many may be. */
+/* The most that may be outstanding. */
 static inline uint32_t flight_window(const struct engine *engine)
 {
     return engine->rc.requester.congestion.window;

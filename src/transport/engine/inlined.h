@@ -1,5 +1,5 @@
-/* Two doors of a reliable engine (engine.h) where each instruction counts: inlined into the caller with all that they
- * usually do. */
+/* Two doors of a reliable engine (engine.h) where each instruction counts: inlined into the caller with their usual
+ * work. */
 #ifndef TRANSPORT_ENGINE_INLINED_H
 #define TRANSPORT_ENGINE_INLINED_H
 
@@ -7,14 +7,14 @@
 #include "transport/rc/receive.h"
 #include "transport/rc/responses.h"
 
-/* As engine_receive, of RC and XRC; no CNP. */
+/* Takes a packet as engine_receive does, for RC and XRC; not for a CNP. */
 static inline void engine_receive_reliable(struct engine *engine, const struct packet *packet, nanos now)
 {
     receive_packet(&engine->rc, packet, now);
 }
 
-/* Where engine_owes_one_ack: that ACK, which has left then. `service` is that of the settings, for callers that know it
- * as a constant. */
+/* Writes the ACK of engine_owes_one_ack, which counts as sent then. `service` is the settings', for callers that
+ * know it as a constant. */
 static inline void engine_transmit_ack(struct engine *engine, enum service service, struct packet *out)
 {
     responses_fill_ack(&engine->rc, service, out);

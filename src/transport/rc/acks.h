@@ -5,10 +5,10 @@
 #include "transport/rc/rc.h"
 #include "wire/psn.h"
 
-/* An ACK up to this PSN, absorbed by one that is due for a later PSN. */
+/* Owes an ACK up to this PSN; an ACK for a later PSN absorbs it. */
 void responses_acknowledge(struct rc *, uint32_t psn);
 
-/* Owes one up to this PSN, the last that was taken, that was not requested. */
+/* Owes an unrequested ACK up to this PSN, the last that was taken. */
 static inline void responses_owe(struct rc *rc, uint32_t psn)
 {
     struct responder *responder = &rc->responder;
@@ -28,7 +28,7 @@ static inline void responses_acknowledge_late(struct rc *rc)
     responses_acknowledge(rc, rc->responder.late_psn);
 }
 
-/* The ACK that was due has left. */
+/* Notes that the ACK that was due has left. */
 static inline void responses_acknowledged(struct responder *responder)
 {
     responder->ack_due = false;

@@ -99,7 +99,7 @@ static void retries_that_change_begin_anew(void **state)
     ends(rig, id, IBV_WC_RETRY_EXC_ERR);
 }
 
-/* From 7, for ever, as well. */
+/* The count begins whole from 7, for ever, as well. */
 static void an_rnr_count_that_is_set_begins_whole(void **state)
 {
     struct rig *rig = *state;
@@ -120,7 +120,7 @@ static void an_rnr_count_that_is_set_begins_whole(void **state)
     ends(rig, id, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-/* Of those on their way none had asked for an ACK, as that window would have asked later. */
+/* No packet on its way had asked for an ACK, as the larger window would have asked later. */
 static void a_smaller_window_stops_no_message(void **state)
 {
     enum { PACKETS = 40, FIRST = 20, WINDOW = 8, ASKS = WINDOW / 4 + 1 };
@@ -165,7 +165,7 @@ static void by_another_way_all_is_sent_again_at_once(void **state)
     is_silent(rig);
 }
 
-/* Those of READs are the answer's. */
+/* The packets of READs are the answer's. */
 static void work_moves_whose_packets_fit_the_other_way(void **state)
 {
     static const struct {
@@ -198,7 +198,7 @@ static void work_moves_whose_packets_fit_the_other_way(void **state)
     }
 }
 
-/* It waits to be sent again. */
+/* Repeated work waits to be sent again. */
 static void work_that_is_repeated_has_begun(void **state)
 {
     struct rig *rig = *state;

@@ -22,7 +22,7 @@ static bool is_outstanding(const struct rc *rc, uint32_t psn)
     return psn_distance(psn, requester->acked_psn) >= 0 && psn_distance(psn, requester->sent_psn) < 0;
 }
 
-/* Retires what lies before psn. It stops at a READ or atomic, whose answer only itself can give: then false. */
+/* Retires the work before psn. False: it stopped at a READ or atomic, which needs its own answer. */
 static bool retire_before(struct rc *rc, uint32_t psn)
 {
     struct requester *requester = &rc->requester;
@@ -176,7 +176,7 @@ static bool completer_store_response(struct rc *rc, uint32_t index, const struct
     return false;
 }
 
-/* One more packet of the oldest work's answer is here. */
+/* Takes one more packet of the oldest work's answer. */
 static void proceed(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;

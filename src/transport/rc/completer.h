@@ -1,4 +1,4 @@
-/* The requester receiving ACK, NAK, READ responses and atomic answers (IBA 9.7.6, 9.9.2). */
+/* The requester receives ACK, NAK, READ responses and atomic answers (IBA 9.7.6, 9.9.2). */
 #ifndef TRANSPORT_RC_COMPLETER_H
 #define TRANSPORT_RC_COMPLETER_H
 
@@ -6,10 +6,10 @@
 
 void completer_receive(struct rc *, const struct packet *, nanos now);
 
-/* An ACK up to this PSN that came along with a request. */
+/* Takes an ACK up to this PSN that was sent along with a request. */
 void completer_receive_along(struct rc *, uint32_t psn, nanos now);
 
-/* All that was sent was taken, and the peer is gone: PEER_TOOK_ALL (engine/engine.h). False: nothing was done. */
+/* Handles PEER_TOOK_ALL (engine/engine.h): the peer is gone, and had taken all that was sent. False: it did nothing. */
 bool completer_presume(struct rc *, nanos now);
 
 #endif

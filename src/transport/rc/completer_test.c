@@ -45,7 +45,7 @@ static void a19_a_flush_ends_with_an_empty_read_response(void **state)
     struct rig *rig = *state;
     uint64_t id = post(rig, .opcode = NEWER_WR_FLUSH, .compare_or_add = 64, .swap = 1);
     sends(rig, FLUSH, RIG_OURS);
-    arrives(rig, ACKNOWLEDGE, RIG_OURS, .packet = {.syndrome = SYNDROME_ACK}); /* an ACK is no answer to it */
+    arrives(rig, ACKNOWLEDGE, RIG_OURS, .packet = {.syndrome = SYNDROME_ACK}); /* an ACK does not answer it */
     ends_nothing(rig);
     arrives(rig, READ_RESPONSE_ONLY, RIG_OURS, );
     ends(rig, id, IBV_WC_SUCCESS);
@@ -93,7 +93,7 @@ static void c9_4_4_a_read_is_resumed_where_its_response_broke_off(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
-/* IBA 9.7.6: an ACK or response behind a missing READ response is an implied NAK; one gap repeats once. */
+/* IBA 9.7.6: an ACK or response after a missing READ response is an implied NAK; one gap repeats once. */
 static void c9_7_6_1_a_missing_read_packet_is_asked_for_once(void **state)
 {
     struct rig *rig = *state;
@@ -177,7 +177,7 @@ static void c9_7_6_1_a_second_gap_is_asked_for_again(void **state)
     sends(rig, READ_REQUEST, RIG_OURS + 1);
 }
 
-/* On a network that may lose some, a long READ asks for no more at a time than the window was when it began, and a
+/* A long READ over a network that may lose packets asks for no more at a time than the window when it began, and a
  * repeat for no more than the request that it repeats (IBA 9.4.4): here two packets, two, and one. */
 static void c9_4_4_a_long_read_asks_for_a_window_at_a_time(void **state)
 {
@@ -202,7 +202,7 @@ static void c9_4_4_a_long_read_asks_for_a_window_at_a_time(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
-/* The end of a response stands where the request ended, not before and not behind. */
+/* A response ends where the request ended, neither earlier nor later. */
 static void c9_9_2_a_part_of_a_read_ends_where_it_was_asked_to(void **state)
 {
     struct rig *rig = *state;
@@ -239,7 +239,7 @@ static void c9_7_6_a_nak_within_a_message_repeats_from_its_packet(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
-/* Only the packet with the immediate takes a receive, so only that comes again. */
+/* Only the packet with the immediate takes a receive, so only that is sent again. */
 static void c9_7_6_a_write_with_immediate_is_repeated_from_its_last_packet(void **state)
 {
     struct rig *rig = *state;
@@ -283,7 +283,7 @@ static void c9_7_6_1_a_missing_atomic_answer_is_asked_for(void **state)
     assert_int_equal(rig->memory[0x1000], 5);
 }
 
-/* An answer to a later READ is not used: it comes again, behind what is missing. */
+/* An answer to a later READ is not used: it is sent again, after the missing one. */
 static void c9_7_6_1_a_response_behind_a_missing_one_is_not_used(void **state)
 {
     struct rig *rig = *state;
@@ -351,7 +351,7 @@ static void c9_7_7_2_a_peer_without_credits_is_asked_all_the_same(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = send_under_way(rig, RIG_OURS);
-    is_refused(rig, 0, RIG_OURS); /* an ACK with credit code 0: none */
+    is_refused(rig, 0, RIG_OURS); /* an ACK with credit code 0 */
     ends(rig, id, IBV_WC_SUCCESS);
     send_under_way(rig, RIG_OURS + 1);
     send_under_way(rig, RIG_OURS + 2);

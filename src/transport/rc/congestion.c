@@ -4,7 +4,7 @@
 
 enum {
     LEAST = 4,           /* so that a gap mostly shows, by what follows it */
-    LEAST_NOTIFIED = 16, /* anybody can make up notifications; real congestion also loses something when it goes on */
+    LEAST_NOTIFIED = 16, /* anybody can forge notifications; lasting congestion also loses packets */
 };
 
 void congestion_start(struct congestion *congestion, uint32_t first, uint32_t most)
@@ -47,8 +47,8 @@ static uint32_t shrunk_by(const struct congestion *congestion, enum congestion_s
     return notified < LEAST_NOTIFIED ? LEAST_NOTIFIED : notified;
 }
 
-/* Notifications of nothing that is in flight, or that would take what they may not. One below their least grows on, or
- * it would stay behind all others of a queue that is marked as long as they fill it. */
+/* Returns true for a notification when nothing is in flight, or the window is at the least that notifications may
+ * leave. A smaller window must grow, or it would stay the smallest in a queue that is marked while others fill it. */
 static bool is_ignored(const struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn,
                        uint32_t sent_psn)
 {

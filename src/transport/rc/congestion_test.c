@@ -14,7 +14,7 @@ static struct congestion start(void)
     return congestion;
 }
 
-/* One that has grown to 100, and has met this with PSNs 500 to 599 in flight. */
+/* Returns a window that has grown to 100, and has met this sign with PSNs 500 to 599 in flight. */
 static struct congestion grown_that_met(enum congestion_sign sign)
 {
     struct congestion congestion = start();
@@ -68,7 +68,7 @@ static void a_notification_takes_a_fifth(void **state)
     assert_int_equal(congestion.window, 80);
 }
 
-/* They have no PSN, so a forger needs to guess none. */
+/* Notifications have no PSN, so a forger need not guess one. */
 static void notifications_of_nothing_that_is_in_flight_are_ignored(void **state)
 {
     struct congestion congestion = grown_that_met(CONGESTION_GAP);
@@ -90,7 +90,7 @@ static void notifications_alone_leave_a_window_that_still_moves(void **state)
     assert_int_equal(congestion.window, 8);
 }
 
-/* Else the queue pair that lost something stays behind those that have their 16 packets in the same queue. */
+/* Otherwise a queue pair that lost packets would stay slower than others with 16 packets in the same queue. */
 static void notifications_do_not_hold_a_small_window_down(void **state)
 {
     struct congestion congestion = start();

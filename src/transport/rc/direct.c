@@ -38,7 +38,7 @@ static bool direct_add(struct rc *rc, struct direct_works *these, const struct s
     return true;
 }
 
-/* The oldest, and with a WRITE those behind it, up to `most` altogether. */
+/* Collects the oldest work and, if it is a WRITE, later WRITEs, up to `most` altogether. */
 static void direct_collect(struct rc *rc, struct direct_works *these, uint32_t most)
 {
     const struct send_queue *queue = &rc->requester.queue;
@@ -63,8 +63,8 @@ static inline bool direct_do_some(struct rc *rc, struct direct_works *these, dir
     return false;
 }
 
-/* A peer in RTR, for one, publishes nothing of its queue pair until the first packet has come, which is this one then:
- * the work behind it waits until it is answered, and is tried again. */
+/* Sends work as packets for some time. A peer in RTR, for example, publishes its queue pair only after the first
+ * packet, which is this one: the next work waits until it is answered, and is tried again. */
 static void direct_put_off(struct rc *rc)
 {
     rc->requester.packets_first = rc->requester.packets_begun ? DIRECT_PACKETS_FIRST : 1;

@@ -10,7 +10,7 @@ static bool do_when_permitted(struct engine_owner *owner, const struct direct_wo
     return permitted;
 }
 
-/* So many WRITEs on a connection over which nothing was sent. */
+/* Posts `count` WRITEs on a connection over which nothing was sent. */
 static void post_writes(struct rig *rig, uint64_t *ids, int count)
 {
     rig->engine.rc.settings.direct = true;
@@ -88,7 +88,7 @@ static void nothing_waits_for_a_SEND_that_came_before(void **state)
     sends(rig, WRITE_ONLY, RIG_OURS + 1);
 }
 
-/* Short work goes as packets while its owner says so. */
+/* Short work is sent as packets while its owner wants that. */
 static void short_work_does_not_wait_for_short_work(void **state)
 {
     struct rig *rig = *state;
@@ -108,11 +108,11 @@ static void short_work_does_not_wait_for_short_work(void **state)
 struct mixture {
     struct rig *rig;
     uint64_t posted, done;     /* works; each is done when its owner does it or the peer answers */
-    uint64_t asked[RIG_QUEUE]; /* works that left in packets, */
+    uint64_t asked[RIG_QUEUE]; /* works that left in packets */
     uint32_t psns[RIG_QUEUE], lengths[RIG_QUEUE];
-    bool reads[RIG_QUEUE]; /* of which some are READs, */
-    bool asks[RIG_QUEUE];  /* and some ask for an ACK */
-    unsigned first, last;  /* of them, those that the peer has not answered */
+    bool reads[RIG_QUEUE]; /* whether they are READs */
+    bool asks[RIG_QUEUE];  /* whether they ask for an ACK */
+    unsigned first, last;  /* works that the peer has not answered */
     unsigned by_owner, by_peer;
     uint32_t chance;
 };
@@ -148,7 +148,7 @@ static void post_some(struct mixture *mixture)
                            .rkey = 9, .flags = next_chance(mixture, 2) ? IBV_SEND_SIGNALED : 0);
 }
 
-/* What leaves is the next work. */
+/* Checks that the next work is the one that leaves. */
 static void transmit_all(struct mixture *mixture)
 {
     struct rig *rig = mixture->rig;

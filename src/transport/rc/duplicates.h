@@ -1,4 +1,4 @@
-/* Requests that were executed before and come again (IBA 9.7.5.1). */
+/* Requests that were executed before and are repeated (IBA 9.7.5.1). */
 #ifndef TRANSPORT_RC_DUPLICATES_H
 #define TRANSPORT_RC_DUPLICATES_H
 

@@ -181,7 +181,7 @@ static void c9_7_5_1_repeats_of_many_kinds_are_answered_in_order(void **state)
     }
 }
 
-/* An ACK for a repeated request must not seem to stand for a READ's lost response behind it. */
+/* An ACK for a repeated request must not seem to acknowledge the lost response of a later READ. */
 static void c9_7_5_1_2_a_repeats_ack_stops_before_the_next_read(void **state)
 {
     struct rig *rig = *state;
@@ -258,7 +258,7 @@ static void more_read_resources_than_at_the_start_are_not_used(void **state)
     assert_int_equal(rig->failures, 1);
 }
 
-/* IBA 9.7.5.1, C9-110: a repeat of an earlier request goes before the answer that is under way. */
+/* IBA 9.7.5.1, C9-110: a repeat of an earlier request is answered before the answer that is under way. */
 static void c9_7_5_1_an_earlier_repeat_is_answered_first(void **state)
 {
     struct rig *rig = *state;
@@ -274,7 +274,7 @@ static void c9_7_5_1_an_earlier_repeat_is_answered_first(void **state)
     is_silent(rig);
 }
 
-/* IBA 9.4.5: a request that has the PSN of an atomic but is another operation is no repeat of it. */
+/* IBA 9.4.5: a request that has the PSN of an atomic but another operation is not a repeat of it. */
 static void c9_4_5_a_repeat_with_another_operation_is_dropped(void **state)
 {
     struct rig *rig = *state;

@@ -76,7 +76,7 @@ static void c9_9_2_memory_that_goes_away_during_flight_fails_the_repeat(void **s
     ends(rig, id, IBV_WC_LOC_PROT_ERR);
 }
 
-/* Semantics: READ with both keys bad is REM_ACCESS, so the local one is looked at when the response comes. */
+/* Semantics: READ with both keys bad is REM_ACCESS, so the local one is looked at when the response arrives. */
 static void c9_9_2_the_local_key_of_a_read_is_checked_at_its_response(void **state)
 {
     struct rig *rig = *state;

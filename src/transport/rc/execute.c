@@ -87,8 +87,8 @@ static bool is_aligned(const void *memory)
     return (uintptr_t)memory % ATOMIC_LENGTH == 0;
 }
 
-/* An aligned address of the peer's may lie on unaligned memory (ibv_reg_mr_iova); then only the verbs are atomic. All
- * three are false when the memory is gone. */
+/* An aligned address of the peer's may be unaligned memory (ibv_reg_mr_iova); then only the verbs are atomic. All
+ * three return false when the memory is gone. */
 static bool compare_and_swap(void *memory, uint64_t compare, uint64_t swap, uint64_t *found)
 {
     if (is_aligned(memory))

@@ -4,12 +4,12 @@
 
 #include "transport/rc/rc.h"
 
-/* flags: enum op_flags of the packet's operation. `checked`: the memory of the whole WRITE, for its first packet, if it
- * has any length. REASON_PACKET_PULL: the payload could not be had. */
+/* flags: enum op_flags of the packet's operation. `checked`: the memory of the whole WRITE, for its first packet, if
+ * it has any length. REASON_PACKET_PULL: the payload could not be fetched. */
 enum reason execute_send(struct rc *, uint32_t flags, const struct packet *);
 enum reason execute_write(struct rc *, uint32_t flags, const struct packet *, const struct iovec *checked);
 
-/* These move expected_psn behind the answer and keep what is needed to give it, again if need be. */
+/* Requests with an answer move expected_psn past the answer, and keep what is needed to send it, also repeatedly. */
 enum reason execute_read(struct rc *, const struct packet *);
 enum reason execute_flush(struct rc *, const struct packet *);
 enum reason execute_atomic(struct rc *, const struct packet *);

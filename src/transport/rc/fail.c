@@ -20,7 +20,7 @@ void fail_receive(struct rc *rc, enum ibv_wc_status status, enum reason reason, 
     rc->owner->operations->received(rc->owner, receive, &arrival);
 }
 
-/* What has arrived lands before the program gets its memory back. */
+/* Data that has arrived lands before the program gets its memory back. */
 static void stop(struct rc *rc)
 {
     foreign_settle();

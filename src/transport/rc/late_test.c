@@ -102,7 +102,7 @@ static void work_near_what_is_done_directly_always_asks(void **state)
     asks(rig, OPERATION_SEND_ONLY, psn + 1, false);
 }
 
-/* Its owner knows that a peer which has ended had taken it. */
+/* The owner knows that a peer which has ended had taken the message. */
 static void what_did_not_ask_may_be_presumed_to_have_arrived(void **state)
 {
     struct rig *rig = *state;
@@ -206,7 +206,7 @@ static void c9_7_5_1_2_the_next_that_asks_acknowledges_all_before(void **state)
     is_silent(rig);
 }
 
-/* In one round, so that the one ACK covers both. */
+/* The messages arrive in one round, so that one ACK covers both. */
 static void c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it(void **state)
 {
     struct rig *rig = *state;
@@ -247,7 +247,7 @@ static void it_leaves_with_what_is_done_without_a_packet(void **state)
     is_silent(rig);
 }
 
-/* Its own ACK must not seem to stand for a READ's lost response before that. */
+/* The ACK of the repeat must not seem to acknowledge the lost response of an earlier READ. */
 static void c9_7_5_1_2_a_repeat_is_acknowledged_alone(void **state)
 {
     struct rig *rig = *state;
@@ -407,7 +407,7 @@ static void one_ack_along_ends_all_before_it(void **state)
     ends_nothing(rig);
 }
 
-/* An ACK does not stand for a READ's response (9.7.6.1), wherever it comes. */
+/* An ACK does not replace a READ's response (9.7.6.1), however it arrives. */
 static void an_ack_along_ends_no_read(void **state)
 {
     struct rig *rig = *state;

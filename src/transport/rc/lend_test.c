@@ -1,4 +1,4 @@
-/* One connection, two engines, one responder that goes from one to the other. */
+/* A responder of a connection that moves between two engines. */
 #include "transport/rc/lend.h"
 #include "transport/testing/script.h"
 
@@ -73,8 +73,8 @@ static void a_failed_engine_keeps_the_position(void **state)
     assert_false(rc_may_lend(&rig->engine.rc));
 }
 
-/* The silence after an RNR NAK goes along: a packet that was sent behind the refused message gets no answer in the
- * other. */
+/* The silence after an RNR NAK is lent, too: a packet that was sent after the refused message gets no answer from
+ * the other engine. */
 static void a_gap_that_was_told_is_not_told_again(void **state)
 {
     struct rig *one = *state, *other = other_rig();
@@ -90,7 +90,7 @@ static void a_gap_that_was_told_is_not_told_again(void **state)
     free(other);
 }
 
-/* Its result is not in memory any more. */
+/* The atomic's result is not in memory any more. */
 static void a_repeated_atomic_is_answered_by_who_executed_it(void **state)
 {
     struct rig *one = *state, *other = other_rig();
@@ -151,7 +151,7 @@ static void a_read_that_its_receiver_leaves_half_answered_keeps_the_msn(void **s
     }
 }
 
-/* A syndrome is an ACKNOWLEDGE's: that of an answer with data says nothing about a refusal. */
+/* Only an ACKNOWLEDGE's syndrome refuses; the syndrome of an answer with data does not. */
 static void what_was_refused_is_expected_again_and_what_was_answered_is_not(void **state)
 {
     static const struct {
@@ -186,7 +186,7 @@ static void an_answer_to_a_repeated_request_moves_nothing_back(void **state)
     refuses(rig, SYNDROME_NAK_SEQUENCE, first + 5);
 }
 
-/* The first packet shows that the peer is connected, whoever takes it; where we transmit already, no event is left. */
+/* The first packet shows that the peer is connected, whichever engine takes it; once we transmit, no event follows. */
 static void lending_shows_once_that_the_peer_is_there(void **state)
 {
     struct rig *rig = *state;

@@ -123,7 +123,7 @@ static void a_nak_after_a_probe_repeats_from_there(void **state)
     is_silent(rig);
 }
 
-/* Only its answer stands for a READ. */
+/* Only its own answer ends a READ. */
 static void a_read_is_asked_for_again(void **state)
 {
     struct rig *rig = *state;
@@ -148,7 +148,7 @@ static void a_probe_that_was_due_is_not_sent_once_all_has_arrived(void **state)
     assert_false(rc_has_output(&rig->engine.rc));
 }
 
-/* Its memory went away under way: the repeat of everything finds the error, as without a probe. */
+/* The probe's memory is gone: the repeat of everything finds the error, as without a probe. */
 static void a_probe_that_can_not_be_built_fails_the_work(void **state)
 {
     struct rig *rig = *state;

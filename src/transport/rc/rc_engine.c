@@ -58,7 +58,7 @@ void rc_drain(struct rc *rc, bool draining)
     requester_drained(rc);
 }
 
-/* A message asks for ACKs by the window, so what is on its way may have asked for none that the new one waits for. */
+/* A message asks for ACKs by the window, so packets on their way may not have asked for an ACK that a new one needs. */
 static void change_window(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
@@ -82,7 +82,7 @@ cold void rc_configure(struct rc *rc, const struct engine_settings *settings)
         change_window(rc);
 }
 
-/* After an RNR NAK all is sent again anyway. */
+/* Nothing is done after an RNR NAK, as all is sent again anyway. */
 cold void rc_reroute(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -94,7 +94,7 @@ cold void rc_reroute(struct rc *rc, nanos now)
     requester_wait(rc, requester_period(rc, now));
 }
 
-/* Its PSNs stay, since the peer may have taken some of it. The peer cuts the answer of a READ. */
+/* Begun work keeps its PSNs, since the peer may have taken some of it. The peer cuts the answer of a READ. */
 static bool may_move(const struct send_wqe *work, uint32_t segment, bool exact)
 {
     if (work->by_reference)
@@ -122,8 +122,8 @@ void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
     receive_packet(rc, packet, now);
 }
 
-/* An ACK that goes behind a request costs no separate packet where packets are sent in batches, and one request does
- * not hold it up. Requests that are paced come when they may. */
+/* Returns true if an ACK may be sent after a request: it costs no separate packet where packets are sent in batches,
+ * and one request does not delay it. Paced requests may be sent much later. */
 static bool ack_may_wait(const struct rc *rc)
 {
     const struct responder *responder = &rc->responder;
@@ -220,7 +220,7 @@ cold void rc_postpone(struct rc *rc, nanos now)
     requester_wait(rc, requester_period(rc, now));
 }
 
-/* What has arrived lands before the program gets its memory back. */
+/* Data that has arrived lands before the program gets its memory back. */
 void rc_flush(struct rc *rc)
 {
     foreign_settle();

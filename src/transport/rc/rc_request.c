@@ -1,6 +1,6 @@
 #include "transport/rc/rc_request.h"
 
-/* All of a message's PSNs, behind a full window, must be on one side of the PSN circle. */
+/* The most packets of a message: all its PSNs, after a full window, must be on one side of the PSN circle. */
 static uint32_t most_packets(const struct rc *rc)
 {
     uint32_t half = PSN_MASK / 2, window = rc->settings.window;

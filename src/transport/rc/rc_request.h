@@ -1,4 +1,4 @@
-/* The requests of a reliable connection: those of transport/request.h with windows, references and ACKs. */
+/* The requests of a reliable connection: transport/request.h with windows, references and ACKs. */
 #ifndef TRANSPORT_RC_RC_REQUEST_H
 #define TRANSPORT_RC_RC_REQUEST_H
 
@@ -7,13 +7,13 @@
 #include "transport/request.h"
 #include "wire/psn.h"
 
-/* Checks whether this work may be begun at all: REASON_NONE or why not. */
+/* Checks whether this work may be begun: REASON_NONE or why not. */
 enum reason rc_request_check(const struct rc *, const struct send_wqe *);
 
 /* Gives the work its segment and number of packets. */
 void rc_request_measure(const struct rc *, struct send_wqe *);
 
-/* Writes packet `index` of the work. Fails with a reason when its memory can't be read. */
+/* Writes packet `index` of the work; or the reason why its memory can't be read. */
 enum reason rc_request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
                              struct iovec *pieces);
 
@@ -23,8 +23,8 @@ static inline bool rc_request_asks(const struct rc *rc, const struct send_wqe *w
     return !(psn & rc->settings.ack_mask) || work->flags & IBV_SEND_SIGNALED || rc->requester.direct_lately;
 }
 
-/* The same in two steps for a message of one packet whose bytes travel with it, only where rc_request_check has nothing
- * to say against it: first the payload, which may fail; then the rest, once the work has begun. */
+/* Write a message of one packet, whose bytes are not a reference, in two steps, if rc_request_check permits it:
+ * first the payload, which may fail; then the rest, once the work has begun. */
 static inline enum reason rc_request_load_single(const struct rc *rc, const struct send_wqe *work, struct packet *out,
                                                  struct iovec *pieces)
 {

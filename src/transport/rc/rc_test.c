@@ -7,7 +7,7 @@
 struct pair {
     struct rig a, b;
     uint32_t chance; /* the state of a linear congruential generator */
-    unsigned lose;   /* one of so many packets is lost; 0: none */
+    unsigned lose;   /* one of this many packets is lost; 0: all arrive */
 };
 
 static int pair_set_up(void **state)
@@ -99,7 +99,7 @@ static void both_sides_talk_at_once(void **state)
     assert_int_equal(pair->b.ended, 20);
 }
 
-/* For all losses, each fetch-and-add counts once and each message arrives once, in order. */
+/* Each fetch-and-add counts once and each message arrives once, in order, whatever is lost. */
 static void c9_7_losses_change_nothing_but_time(void **state)
 {
     struct pair *pair = *state;

@@ -1,4 +1,4 @@
-/* rc_receive where each packet counts: inlined. */
+/* rc_receive, inlined for callers where each packet counts. */
 #ifndef TRANSPORT_RC_RECEIVE_H
 #define TRANSPORT_RC_RECEIVE_H
 
@@ -18,7 +18,7 @@ static inline enum reason receive_check(const struct rc *rc, const struct packet
     return pkey_matches(packet->pkey, rc->settings.pkey) ? REASON_NONE : REASON_PACKET_PKEY;
 }
 
-/* As rc_receive. */
+/* Does what rc_receive does. */
 static inline void receive_packet(struct rc *rc, const struct packet *packet, nanos now)
 {
     enum reason reason = receive_check(rc, packet);

@@ -66,7 +66,7 @@ static void c9_7_4_1_6_a_receive_with_a_bad_key_fails_both(void **state)
     is_silent(rig);
 }
 
-/* perftest's buffers for shared receive queues are whole MTUs, the last of which reach outside their region. */
+/* perftest's buffers for shared receive queues are whole MTUs, and the last ones reach outside their region. */
 static void a_receive_is_wrong_only_where_bytes_are_stored(void **state)
 {
     struct rig *rig = *state;
@@ -130,7 +130,7 @@ static void c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal(void **state)
     }
 }
 
-/* A fault of the message itself comes first, and leaves the key alone. */
+/* A fault of the message itself is found first, and the key is not touched. */
 static void c9_9_3_a_send_that_is_refused_invalidates_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -270,7 +270,7 @@ static void c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then(void **stat
     is_silent(rig);
 }
 
-/* The memory is registered, and is none any more: the link finds that when it copies. */
+/* The memory is registered, and does not exist any more: the link finds that when it copies. */
 static void c9_7_4_1_4_a_read_whose_memory_is_none_is_refused_with_its_reason(void **state)
 {
     struct rig *rig = *state;

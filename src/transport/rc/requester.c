@@ -39,7 +39,7 @@ void requester_wait(struct rc *rc, nanos deadline)
     announce(rc);
 }
 
-/* 0: the timer runs for ever, and there is no hurry either. */
+/* The value of the ACK timer; 0: it runs for ever, and work is not repeated early either. */
 static nanos timer_value(const struct rc *rc)
 {
     return rc->settings.timeout ? time_scaled(4096ull << (rc->settings.timeout & 31)) : 0;
@@ -91,7 +91,7 @@ static void skip_acknowledged(struct rc *rc)
         requester->packet = done;
 }
 
-/* A probe that is acknowledged alone filled a hole: the packets behind it were lost, too. If all had arrived, the
+/* A probe that is acknowledged alone filled a hole: the packets after it were lost, too. If all had arrived, the
  * answer to the probe would have acknowledged it (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
 static void judge_probe(struct rc *rc)
 {
@@ -129,7 +129,7 @@ void requester_rewind(struct rc *rc)
     rc->requester.stalled = rc->requester.probing = rc->requester.probed = false;
 }
 
-/* As if it had been cut into packets from the beginning: those that were acknowledged have the PSNs before. */
+/* Cuts the work into packets as if it had been from the beginning: acknowledged packets have the PSNs before. */
 static void cut_anew(struct rc *rc, struct send_wqe *work)
 {
     uint32_t done = acknowledged_packets(rc) * (work->segment / rc->settings.segment);
@@ -139,8 +139,8 @@ static void cut_anew(struct rc *rc, struct send_wqe *work)
     work->first_psn = psn_add(rc->requester.acked_psn, -done);
 }
 
-/* Those behind it get other PSNs, as it needs more of them. They may: a link with references keeps the order, so the
- * peer has dropped them, or will, before it sees any that is sent from now on. */
+/* Gives the work after the oldest one other PSNs, as the oldest needs more of them. This is safe: a link with
+ * references keeps the order, so the peer has dropped its packets, or will, before it sees later ones. */
 static void begin_behind_anew(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
@@ -212,8 +212,8 @@ void requester_retransmit(struct rc *rc, enum congestion_sign sign, nanos now)
     announce(rc);
 }
 
-/* Returns true if all work has been sent, and the oldest of it is a packet whose repeat shows what has arrived. The
- * answer to a READ or an atomic stands only for itself. */
+/* Returns true if all work has been sent, and the repeat of the oldest packet shows what has arrived. The answer to
+ * a READ or an atomic would only acknowledge itself. */
 static bool may_probe(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
@@ -222,7 +222,7 @@ static bool may_probe(const struct rc *rc)
            (queue->next != queue->head || requester->packet > acknowledged_packets(rc));
 }
 
-/* A silent peer may be slow rather than behind a lossy network, and to send all again would make it slower. */
+/* Repeats one packet: a silent peer may be slow, without any loss, and to send all again would make it slower. */
 void requester_rto_expired(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -337,7 +337,7 @@ void requester_unreadable(struct rc *rc, uint32_t psn)
     }
 }
 
-/* A packet has left; `behind` is the PSN after it. */
+/* Notes that a packet has left; the PSN is the next one. */
 static inline void requester_sent(struct rc *rc, uint32_t behind, bool anew, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -416,7 +416,7 @@ cold static bool requester_transmit_slow(struct rc *rc, struct packet *out, stru
     return false;
 }
 
-/* A separate function, so that a queue pair whose owner does none by itself saves no registers for it. */
+/* A separate function, so that a queue pair whose owner does no work by itself saves no registers for it. */
 cold static bool is_the_owners(const struct rc *rc, const struct send_wqe *work)
 {
     return rc_direct_goes(rc, work);

@@ -11,35 +11,34 @@
 bool requester_ready(const struct rc *);
 bool requester_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* The same for a message of one packet that never left before. False: nothing was done, requester_transmit knows what
- * to do. */
+/* Transmits a new message of one packet. False: nothing was done; call requester_transmit. */
 bool requester_transmit_single(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
 /* Ends the oldest work with success. */
 void requester_retire(struct rc *);
 
-/* Something was acknowledged: the retries begin anew, and what remains gets a new period. */
+/* Begins the retries and the period of the remaining work anew, as something was acknowledged. */
 void requester_progressed(struct rc *, nanos now);
 
-/* Everything unacknowledged will be sent again. `repeat` counts a retry, and fails the oldest work when none is left.
- */
+/* requester_rewind sends everything unacknowledged again. requester_retransmit also counts a retry, and fails the
+ * oldest work when no retry is left. */
 void requester_rewind(struct rc *);
 void requester_retransmit(struct rc *, enum congestion_sign, nanos now);
-/* The peer has just said which PSN it expects, and references are lost: nothing from there on goes by reference any
- * more. True: some of it was to, and all of it will be sent again, which counts no retry. */
+/* Sends no work by reference any more from the PSN on that the peer has just reported as expected, as references are
+ * lost. True: some work had been by reference; all is sent again, and no retry is counted. */
 bool requester_lose_references(struct rc *, nanos now);
 
-/* When no answer came for some round trips, and it is time to: repeats the oldest packet alone, whose answer shows
- * whether others were lost. Counts no retry. */
+/* Repeats the oldest packet alone, if it is time and no answer arrived for some round trips: its answer shows whether
+ * others were lost. Counts no retry. */
 void requester_rto_expired(struct rc *, nanos now);
 
-/* The ACK timer runs, or the RNR wait lasts, until then. */
+/* Sets the end of the ACK timer, or of the RNR wait. */
 void requester_wait(struct rc *, nanos deadline);
 
 /* The length of the ACK timer from now: NANOS_NEVER when the time-out is 0. */
 nanos requester_period(const struct rc *, nanos now);
 
-/* The request with this PSN, just given, could not be read. */
+/* Reports that the request with this PSN, which was transmitted last, could not be read. */
 void requester_unreadable(struct rc *, uint32_t psn);
 
 /* Returns true if some work has PSNs, so that its first packet was sent, or will be. */

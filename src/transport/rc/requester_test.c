@@ -47,7 +47,7 @@ static void c9_4_1_a_message_of_whole_segments_has_no_empty_last_packet(void **s
     is_silent(rig);
 }
 
-/* IBA 9.3.3: the RETH holds the whole message's length and stands in the first packet. */
+/* IBA 9.3.3: the first packet has the RETH, with the whole message's length. */
 static void c9_3_3_a_write_announces_its_address_and_whole_length(void **state)
 {
     struct rig *rig = *state;
@@ -193,7 +193,7 @@ static void c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way(voi
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
-/* Verbs: max_rd_atomic throttles and is no error; later work waits behind in order. */
+/* Verbs: max_rd_atomic throttles and causes no error; later work waits in order. */
 static void c9_4_4_outstanding_reads_are_throttled(void **state)
 {
     struct rig *rig = *state;
@@ -298,7 +298,7 @@ static void what_can_no_longer_be_fetched_goes_in_packets(void **state)
     is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS);
     is_acknowledged(rig, RIG_OURS + 1);
     drops(rig, REASON_PACKET_STALE_RESPONSE); /* it has not been sent by its new number */
-    waits(rig, RIG_ACK_TIMER / 2);            /* the timer began anew, and there is no retry */
+    waits(rig, RIG_ACK_TIMER / 2);            /* the timer began anew, so nothing is retried */
     for (unsigned i = 0; i < 20; i++) {
         const struct packet *packet = sends(rig, SEND_FIRST + (i > 0) + (i == 19), RIG_OURS + i);
         assert_int_equal(packet->payload.length, i < 19 ? 256 : 5000 - 19 * 256);
@@ -337,8 +337,8 @@ static void what_was_fetched_is_not_sent_again(void **state)
     ends(rig, read, IBV_WC_SUCCESS);
 }
 
-/* The owner of a queue pair forbids references when rules for packets come. Begun work keeps its PSNs, each of which has
- * the bytes of a reference. */
+/* The owner of a queue pair forbids references when rules for packets are added. Begun work keeps its PSNs, and each
+ * has the bytes of a reference. */
 static void begun_work_goes_on_by_reference(void **state)
 {
     struct rig *rig = *state;
@@ -362,7 +362,7 @@ static void begun_work_goes_on_by_reference(void **state)
     ends(rig, second, IBV_WC_SUCCESS);
 }
 
-/* After that the peer loses its right to read. */
+/* The peer loses its right to read after references were forbidden. */
 static void begun_work_loses_references_that_were_forbidden(void **state)
 {
     struct rig *rig = *state;
@@ -381,7 +381,7 @@ static void begun_work_loses_references_that_were_forbidden(void **state)
     ends(rig, send, IBV_WC_SUCCESS);
 }
 
-/* SQD: begun work ends, new work waits, the event comes once. */
+/* SQD: begun work ends, new work waits, the event is raised once. */
 static void draining_ends_begun_work_and_starts_none(void **state)
 {
     struct rig *rig = *state;

@@ -283,8 +283,8 @@ static void establish(struct rc *rc, const struct packet *packet, int32_t ahead)
         rc->owner->operations->event(rc->owner, IBV_EVENT_COMM_EST);
 }
 
-/* A request whose turn it is. Called with the flags as a constant where they are those of nearly all requests, so that
- * the compiler leaves of the steps what such a request needs. */
+/* Takes the request whose turn it is. The flags of nearly all requests are passed as a constant, so that the
+ * compiler keeps only the steps that such a request needs. */
 __attribute__((always_inline)) static inline void take_request(struct rc *rc, uint32_t flags,
                                                                const struct packet *packet)
 {
@@ -298,7 +298,7 @@ __attribute__((always_inline)) static inline void take_request(struct rc *rc, ui
         responder_accept(rc, flags, packet);
 }
 
-/* The end of a message stands for all of it, wherever its own bytes went. */
+/* The end of a message reports the whole message, wherever its own bytes are stored. */
 static enum reason responder_settle(const struct rc *rc, uint32_t flags)
 {
     if (flags & OP_END)

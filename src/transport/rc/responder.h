@@ -1,4 +1,4 @@
-/* The responder of a reliable connection: requests come in (IBA 9.7.4). */
+/* The responder of a reliable connection: takes requests (IBA 9.7.4). */
 #ifndef TRANSPORT_RC_RESPONDER_H
 #define TRANSPORT_RC_RESPONDER_H
 

@@ -143,7 +143,7 @@ static void c9_4_4_a_read_is_answered_by_its_memory(void **state)
     acknowledges(rig, first + 3);
 }
 
-/* IBA 9.7.5.1.2: answers go out in the order of PSNs; a READ response stands for the ACKs before it. */
+/* IBA 9.7.5.1.2: answers are sent in the order of PSNs; a READ response replaces the ACKs before it. */
 static void c9_7_5_1_answers_keep_the_order_of_requests(void **state)
 {
     struct rig *rig = *state;
@@ -261,7 +261,7 @@ static void a_gap_that_fills_before_its_report_is_not_reported(void **state)
     is_silent(rig);
 }
 
-/* IBA 9.7.5.2.8: the RNR NAK carries min_rnr_timer; packets behind the refused one get no answer. */
+/* IBA 9.7.5.2.8: the RNR NAK carries min_rnr_timer; packets after the refused one get no answer. */
 static void c9_7_5_2_8_a_send_without_a_receive_is_refused_for_now(void **state)
 {
     struct rig *rig = *state;
@@ -295,7 +295,7 @@ static void a_payload_that_cannot_be_fetched_is_asked_for_again(void **state)
     acknowledges(rig, first);
 }
 
-/* The same where the message's first bytes choose the receive: a receive may well be there, so it is no RNR. */
+/* The message's first bytes choose the receive, and can't be fetched: a receive may be there, so it is not an RNR. */
 static void a_payload_that_cannot_be_looked_at_is_asked_for_again(void **state)
 {
     struct rig *rig = *state;

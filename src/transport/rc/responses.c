@@ -47,7 +47,7 @@ bool responses_have_room(struct rc *rc)
            saved_at(rc, responder->saved_head)->answered;
 }
 
-/* Goes on to the next whose answer is owed. */
+/* Skips requests whose answer is complete. */
 static void skip_complete(struct rc *rc)
 {
     struct responder *responder = &rc->responder;
@@ -171,7 +171,7 @@ static enum reason write_response(struct rc *rc, const struct responder_resource
     return saved->operation == OPERATION_READ_REQUEST ? add_read_payload(rc, saved, out, pieces) : REASON_NONE;
 }
 
-/* The request was accepted long ago; the owner learns of it as of one that is refused when it comes. */
+/* Reports a request that was accepted long ago to the owner like one that is refused when it arrives. */
 static void report_refused(struct rc *rc, const struct responder_resource *saved, enum reason reason)
 {
     struct packet request = {.rkey = saved->rkey, .address = saved->address, .length = saved->until, .srq = saved->srq};

@@ -20,7 +20,7 @@ static inline void responses_write_aeth(struct packet *out, uint8_t syndrome, ui
     out->msn = msn & PSN_MASK;
 }
 
-/* The ACK that is due. `service` is that of the settings, for callers that know it as a constant. */
+/* Writes the ACK that is due. `service` is the settings', for callers that know it as a constant. */
 static inline void responses_fill_ack(const struct rc *rc, enum service service, struct packet *out)
 {
     const struct engine_settings *settings = &rc->settings;
@@ -31,30 +31,30 @@ static inline void responses_fill_ack(const struct rc *rc, enum service service,
 
 bool responses_transmit(struct rc *, struct packet *out, struct iovec *pieces);
 
-/* XRC: the SRQ that the next receive and the next memory belong to. REASON_NONE for other services. */
+/* XRC: selects the SRQ to which the next receive and the next memory belong. REASON_NONE for other services. */
 enum reason responses_select_srq(struct rc *, uint32_t number);
 
-/* The READ response with this PSN, just given, could not be read. */
+/* Reports that the READ response with this PSN, which was transmitted last, could not be read. */
 void responses_unreadable(struct rc *, uint32_t psn);
 
-/* A NAK for this PSN; it acknowledges all before. */
+/* Owes a NAK for this PSN; it acknowledges all before. */
 void responses_nak(struct rc *, uint8_t syndrome, uint32_t psn);
 
-/* Returns true if there is room to keep one more READ or atomic. False when the peer has more outstanding than
+/* Returns true if one more READ or atomic can be kept. False when the peer has more outstanding than
  * max_dest_rd_atomic. */
 bool responses_have_room(struct rc *);
 
 /* Keeps a READ or atomic that has to be responded to; the caller fills in operands. responses_have_room must hold. */
 struct responder_resource *responses_save(struct rc *, const struct packet *, uint32_t packets);
 
-/* The kept READ or atomic whose response has this PSN, the latest first; NULL: none. */
+/* The latest kept READ or atomic whose response has this PSN; or NULL. */
 struct responder_resource *responses_find(struct rc *, uint32_t psn);
 
 /* Retransmits packets [start, stop) of the whole response, which end at byte `until` of it. */
 void responses_retransmit(struct rc *, struct responder_resource *, uint32_t start, uint32_t stop, uint32_t until);
 
-/* The most that an ACK for a repeated request at `psn` may acknowledge: not the response of a READ or atomic behind it.
- */
+/* The last PSN that an ACK for a repeated request at `psn` may acknowledge: before the response of the next READ or
+ * atomic. */
 uint32_t responses_acknowledgeable(const struct rc *, uint32_t psn);
 
 #endif

@@ -37,7 +37,7 @@ static void c9_7_6_1_3_retries_run_out(void **state)
     assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
 }
 
-/* With the oldest packet that is not acknowledged and the retries that were left; the wait after an RNR NAK is none. */
+/* A note has the oldest unacknowledged packet and the retries that were left; an RNR wait is not a time-out. */
 static void time_outs_of_the_ack_timer_are_noted(void **state)
 {
     struct rig *rig = *state;
@@ -121,7 +121,7 @@ static void c9_7_6_sequence_naks_run_the_retries_out(void **state)
     ends(rig, id, IBV_WC_RETRY_EXC_ERR);
 }
 
-/* Between the repeat and its answer, the rest of the first answer is still taken. */
+/* The rest of the first answer is still taken between the repeat and its answer. */
 static void c9_7_6_a_late_ack_shortens_the_repeat(void **state)
 {
     struct rig *rig = *state;

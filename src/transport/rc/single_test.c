@@ -1,6 +1,5 @@
-/* A message of one packet takes a straight way through the requester. Two engines live through the same, one of which
- * is kept from that way by a fence, which waits for nothing where there is no READ: they must not differ in anything.
- */
+/* A message of one packet takes a short way through the requester. Two engines get the same calls; a fence, which
+ * waits for nothing without a READ, keeps one of them from that way: they must not differ in anything. */
 #include "transport/testing/script.h"
 
 #include <stdlib.h>
@@ -83,7 +82,7 @@ static void transmit_both(void)
     assert_memory_equal(a->carried, b->carried, a->out.payload.length);
 }
 
-/* Of what is on its way, some is acknowledged, or refused. */
+/* Acknowledges or refuses some of the packets on their way. */
 static void answer_both(void)
 {
     const struct requester *requester = &twins->rigs[0].engine.rc.requester;
@@ -132,8 +131,7 @@ static void compare_ends(void)
     assert_int_equal(a->engine.rc.failed, b->engine.rc.failed);
 }
 
-/* How much of it took the straight way stands in no counter; the fence ensures that the other engine took the long
- * one. */
+/* No counter shows how many messages took the short way; the fence ensures that the other engine took the long one. */
 static void a_message_of_one_packet_is_sent_as_by_the_long_way(void **state)
 {
     void (*const steps[])(void) = {post_both,     post_both,     post_both,   transmit_both, transmit_both,

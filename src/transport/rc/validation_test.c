@@ -17,7 +17,7 @@ static void c9_7_1_half_of_the_psns_lie_behind_and_half_ahead(void **state)
     is_silent(rig);
 }
 
-/* IBA 9.7.4.1: each of these is wrong in more than one way; the check that comes first decides. */
+/* IBA 9.7.4.1: each of these is wrong in more than one way; the first check decides. */
 static void c9_7_4_1_checks_are_made_in_their_order(void **state)
 {
     enum { INVALID = SYNDROME_NAK_INVALID_REQUEST, ACCESS = SYNDROME_NAK_REMOTE_ACCESS };
@@ -55,8 +55,8 @@ static void c9_7_4_1_checks_are_made_in_their_order(void **state)
     }
 }
 
-/* IBA 9.7.4.1.1: the PSN comes before all of that: a packet that is ahead or behind is not checked, however wrong it
- * is. */
+/* IBA 9.7.4.1.1: the PSN is checked before all of that: an earlier or later packet is not checked further, however
+ * wrong it is. */
 static void c9_7_4_1_1_only_the_expected_packet_is_checked_further(void **state)
 {
     struct rig *rig = *state;

@@ -1,8 +1,8 @@
-/* A raw packet queue pair: bytes of the fuzzer become work requests, frames that arrive, receives, and owners' calls.
- * The properties that must hold: work ends once each, in the order of posting, and with success only when all its
- * frames have left; a frame that leaves is as it was posted, and the segments of an IBV_WR_TSO add up to it, each with
- * sound headers and checksums; a frame that arrives is stored as it came (less its tag, and the check behind it), and
- * nothing behind it; a frame without a receive, or longer than it, changes nothing. */
+/* A raw packet queue pair: bytes of the fuzzer become work requests, frames that arrive, receives, and owners'
+ * calls. The properties that must hold: work ends once each, in the order of posting, and with success only when all
+ * its frames have left; a frame that leaves is as it was posted, and the segments of an IBV_WR_TSO add up to it,
+ * each with sound headers and checksums; a frame that arrives is stored unchanged (except its tag and frame check),
+ * and no byte after it; a frame without a receive, or longer than it, changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@
 enum {
     SLOTS = 8,
     SGES = 3,
-    ROOM = 2048, /* bytes of a slot behind the work: elements and headers */
+    ROOM = 2048, /* bytes of a slot after the work: elements and headers */
     SLOT = sizeof(struct send_wqe) + ROOM,
     SOURCE = 24576,
-    PLACE = 1200, /* of a receive, its guard behind it */
+    PLACE = 1200, /* of a receive, with its guard */
     KEY_SOURCE = 1,
     KEY_PLACE = 2,
     TCP = 6,
@@ -158,7 +158,7 @@ static uint32_t add_elements(struct send_wqe *work, struct input *input, uint32_
     work->sge_count = (uint8_t)(take(input, 1) % (SGES + 1));
     for (unsigned i = 0; i < work->sge_count; i++) {
         uint32_t at = take(input, 2) % SOURCE, part = take(input, 2) % most;
-        if (part > SOURCE - at && part % 16) /* now and then behind the end */
+        if (part > SOURCE - at && part % 16) /* now and then beyond the end */
             part = SOURCE - at;
         work->sge[i] = (struct ibv_sge){.addr = at, .length = part, .lkey = part % 64 == 63 ? 9 : KEY_SOURCE};
         length += part;
@@ -217,7 +217,7 @@ static void post(struct input *input)
     engine_posted(&machine->engine);
 }
 
-/* The bytes of the work's message, from `offset` on, lie where they should in the frame. */
+/* Checks the bytes of the work's message, from `offset` on, in the frame. */
 static void check_bytes(const struct send_wqe *work, uint32_t offset, const uint8_t *bytes, uint32_t length)
 {
     if (work->flags & IBV_SEND_INLINE) {
@@ -271,7 +271,7 @@ static void check_segment(const struct send_wqe *work, const uint8_t *frame, uin
     check_headers(work, &ether, here == left);
 }
 
-/* As owners do: back to RTS at once, the mistake mended. */
+/* Mends the mistake, and returns to RTS at once, as owners do. */
 static void mend(void)
 {
     engine_resume(&machine->engine);
@@ -337,7 +337,7 @@ static uint32_t put(uint8_t *to, uint32_t at, const uint8_t *bytes, uint32_t len
     return at + length;
 }
 
-/* Writes the bytes that must lie in the receive. */
+/* Writes the bytes that the receive must have. */
 static uint32_t expect(const struct ether *ether, uint8_t *to)
 {
     enum { ADDRESSES = 12, TAGGED = ETHER_HEADER + ETHER_TAG };
@@ -363,7 +363,7 @@ static void arrive(struct input *input)
     uint32_t how = take(input, 1), length = take_bytes(input, bytes, how & 1 ? 80 : 1000);
     unsigned taken = machine->taken, successes = machine->successes;
     struct ether ether;
-    if (length < ETHER_HEADER) /* a shorter frame never gets so far */
+    if (length < ETHER_HEADER) /* a shorter frame never gets here */
         return;
     if (how & 2)
         bytes[12] = 0x81, bytes[13] = 0;

@@ -1,4 +1,4 @@
-/* For tests: an engine on a bench. Its world is a few arrays, and time is a number. */
+/* An engine on a bench, for tests. Its world is a few arrays, and time is a number. */
 #ifndef TRANSPORT_TESTING_RIG_H
 #define TRANSPORT_TESTING_RIG_H
 
@@ -16,7 +16,7 @@ enum {
     RIG_PEER = 0x22,   /* the peer's */
     RIG_TIMEOUT = 14,
     RIG_ACK_TIMER = 4096 << RIG_TIMEOUT, /* nanoseconds */
-    RIG_NO_SRQ = 0x99,                   /* the number of an SRQ that isn't there */
+    RIG_NO_SRQ = 0x99,                   /* the number of an SRQ that does not exist */
     RIG_SHIFT = 4,
 };
 
@@ -57,31 +57,31 @@ struct rig {
     enum reason dropped[1024];
     unsigned posted, taken;                   /* receives */
     unsigned ended, arrived, raised, drops;   /* entries of the logs */
-    unsigned saw_end, saw_arrival, saw_event; /* those that the script has dealt with */
+    unsigned saw_end, saw_arrival, saw_event; /* entries that the script has dealt with */
     unsigned looked_up;                       /* how often a key was asked for */
     unsigned failures;                        /* owner->failed */
-    unsigned timeouts;                        /* that were noted */
+    unsigned timeouts;                        /* noted time-outs */
     uint32_t timeout_psn, retries_left;       /* of the last one */
-    uint32_t invalidated;                     /* the key, once it was */
-    uint32_t srq;                             /* XRC: the one that was selected last */
+    uint32_t invalidated;                     /* the key that was invalidated */
+    uint32_t srq;                             /* XRC: the SRQ selected last */
     uint64_t next_id;
     enum ibv_wc_status local_status; /* the status of local operations */
     uint64_t local_operation;        /* id of the last one executed */
     nanos now;
     nanos told;        /* when the engine wants engine_expire: as it reported by itself, or on a query after a wait */
-    bool deregistered; /* no key exists any longer */
+    bool deregistered; /* no key exists any more */
     bool looks_inside; /* a receive is chosen by the first byte of the message */
     struct packet out; /* the last packet transmitted */
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint8_t carried[RIG_MEMORY]; /* its payload */
 };
 
-/* An engine in RTS that talks to a peer of the same settings. `rig_make` stops before RTR, to change settings. */
+/* Makes an engine in RTS that talks to a peer of the same settings. `rig_make` stops before RTR, to change settings. */
 void rig_make(struct rig *);
 void rig_make_unreliable(struct rig *, enum service); /* UC or UD */
 void rig_start(struct rig *);
 
-/* The send side of UC or UD from its error state (SQE) to RTS. */
+/* Moves the send side of UC or UD from its error state (SQE) to RTS. */
 void rig_resume(struct rig *);
 
 /* A work request of the script: fields that are not set are 0, except that the id (1, 2, ...) and the lkey (KEY_ALL)
@@ -96,7 +96,7 @@ struct rig_work {
     uint32_t immediate;
     uint64_t compare_or_add, swap;
     uint32_t srq;
-    uint32_t sge_count; /* spread over so many elements; default 1 */
+    uint32_t sge_count; /* spread over this many elements; default 1 */
     uint32_t qkey;      /* UD; default RIG_QKEY */
 };
 
@@ -117,7 +117,7 @@ void rig_wait(struct rig *, nanos);
 bool rig_transmit(struct rig *);
 bool rig_has_output(const struct rig *);
 
-/* The service as packets say it. */
+/* The service of the rig's packets. */
 enum service rig_service(const struct rig *);
 
 #endif

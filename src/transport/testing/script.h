@@ -1,5 +1,5 @@
-/* For tests: a test is a script of the inputs of a rig's engine and its proper actions, step by step. Every step
- * reports the script's own line when it fails. */
+/* Scripts for tests: the inputs of a rig's engine and its proper actions, step by step. Every step reports the
+ * script's own line when it fails. */
 #ifndef TRANSPORT_TESTING_SCRIPT_H
 #define TRANSPORT_TESTING_SCRIPT_H
 
@@ -24,7 +24,7 @@ void script_raises(struct rig *, enum ibv_event_type, const char *file, int line
 void script_raises_nothing(struct rig *, const char *file, int line);
 void script_drops(struct rig *, enum reason, const char *file, int line);
 
-/* Post and send a SEND of one byte; the first work, a READ into 0x1000 from 0x40. They answer the work's id. */
+/* Post and send a SEND of one byte; the first work, a READ into 0x1000 from 0x40. They return the work's id. */
 uint64_t script_send(struct rig *, uint32_t psn, const char *file, int line);
 uint64_t script_read(struct rig *, uint32_t length, const char *file, int line);
 

@@ -1,5 +1,5 @@
-/* For tests: a tag machine with two ports on a desk, and the steps of a script: requests of programs, arrivals, and the
- * reports that they must give. */
+/* A tag machine with two ports on a desk, for tests, and the steps of a script: requests of programs, arrivals, and
+ * the reports that they must cause. */
 #ifndef TRANSPORT_TESTING_TAGS_DESK_H
 #define TRANSPORT_TESTING_TAGS_DESK_H
 
@@ -48,7 +48,7 @@ enum tags_kind gets(struct desk *desk, struct message message);
 struct send_wqe *works(struct desk *desk, struct tags_port *port);
 void has_sent(struct desk *desk, struct tags_port *port, const struct send_wqe *work, enum ibv_wc_status status);
 
-/* The event of the last step. */
+/* Checks the event of the last step. */
 #define tells(desk, id_, opcode_, flags_)                                                                              \
     do {                                                                                                               \
         assert_true((desk)->has_event);                                                                                \

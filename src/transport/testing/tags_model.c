@@ -202,7 +202,7 @@ void model_rendezvous_end(struct model *model, uint64_t id, enum ibv_wc_status s
         at++;
     *event = (struct model_event){.id = id, .status = status, .opcode = IBV_WC_TM_RECV};
     if (at == model->rendezvous_count) {
-        event->status = IBV_WC_GENERAL_ERR; /* there is no such rendezvous: no implementation answers so */
+        event->status = IBV_WC_GENERAL_ERR; /* the rendezvous is unknown: no implementation answers this */
         return;
     }
     event->flags = IBV_WC_TM_DATA_VALID;

@@ -14,7 +14,7 @@ struct model_entry {
     uint64_t tag, mask, id;
     uint32_t handle, room;
     bool enabled;
-    /* of the rendezvous that it is in */
+    /* of its rendezvous */
     int sender;
     uint32_t length;
 };
@@ -51,30 +51,30 @@ struct model {
 
 void model_start(struct model *, uint32_t capacity);
 
-/* 0 or the errno of the refusal. `handle` of an ADD is the implementation's handle of the entry. *completes: there is
- * an event. */
+/* Executes an operation: 0 or the errno of the refusal. `handle` of an ADD is the implementation's handle of the
+ * entry. *completes: it gives an event. */
 int model_operate(struct model *, const struct ibv_ops_wr *, struct model_event *, bool *completes);
 
-/* The sender's message begins: `bytes` of it are in its first packet, `whole` is all. False: it needs an ordinary
- * receive, and there is none, so that it has not arrived. */
+/* Begins the sender's message: `bytes` of it are in its first packet, `whole`: that is all. False: it has not
+ * arrived, as it needs an ordinary receive, and no receive is posted. */
 bool model_begin(struct model *, int sender, const uint8_t *bytes, uint32_t count, bool whole, bool has_receive);
 
-/* It was matched, and is eager with more packets to come: the match completes at once, and the data later. */
+/* Returns true if it was matched, and is eager with more packets to follow: the match completes before the data. */
 bool model_matches(struct model *, int sender, struct model_event *);
 
-/* Its bytes could not be had and come later: likewise, for one of any number of packets. */
+/* Returns true if it was matched, and its bytes, in any number of packets, arrive later, after a failed fetch. */
 bool model_is_late(struct model *, int sender, struct model_event *);
 
 /* Returns true if the open message uses an ordinary receive. */
 bool model_is_untagged(const struct model *, int sender);
 
-/* It has ended: all of it arrived, or not. `receive`: the id of the ordinary receive, if it took one. */
+/* Ends the message: all of it arrived, or not. `receive`: the id of the ordinary receive, if it took one. */
 void model_end(struct model *, int sender, uint64_t receive, uint32_t length, enum ibv_wc_status, struct model_event *);
 
-/* The rendezvous of this buffer has ended. */
+/* Ends the rendezvous of this buffer. */
 void model_rendezvous_end(struct model *, uint64_t id, enum ibv_wc_status, struct model_event *);
 
-/* The rendezvous that are under way with this sender: their ids. */
+/* The ids of the rendezvous that are under way with this sender. */
 uint32_t model_rendezvous_of(const struct model *, int sender, uint64_t *ids);
 
 #endif

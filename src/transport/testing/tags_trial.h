@@ -1,5 +1,4 @@
-/* For tests that hold tag matching against its model: their dice, and the comparison. With cmocka's headers before it.
- */
+/* Dice and comparisons for tests of tag matching against its model. Include cmocka's headers first. */
 #ifndef TRANSPORT_TESTING_TAGS_TRIAL_H
 #define TRANSPORT_TESTING_TAGS_TRIAL_H
 

@@ -2,9 +2,9 @@
  * oldest first; the oldest of each ring is hashed by both (tag_table.h). So a search costs one look per distinct mask,
  * however many entries there are, and the order of posting is kept across masks by a sequence number.
  *
- * Entries are numbers from 1 on; 0 is none. A number is allocated for as long as the entry's buffer is in use, which
- * may be longer than it can be found. All memory is the owner's; it must be zero at the beginning, and is touched only
- * as far as it has been used. */
+ * Entries are numbers from 1 on. A number is allocated while the entry's buffer is in use, which may be longer than
+ * it can be found. All memory is the owner's; it must be zero at the beginning, and is touched only as far as it has
+ * been used. */
 #ifndef TRANSPORT_TM_TAG_LIST_H
 #define TRANSPORT_TM_TAG_LIST_H
 
@@ -23,7 +23,7 @@ struct tag_entry {
     uint32_t next, previous; /* the ring; free: `next` is the next free one */
     uint32_t place;          /* in the table, for the oldest of a ring */
     uint32_t generation : 30;
-    uint32_t oldest : 1; /* of its ring: it is in the table */
+    uint32_t oldest : 1; /* it is the oldest of its ring, in the table */
     uint32_t allocated : 1;
 };
 
@@ -31,41 +31,41 @@ struct tag_mask {
     uint64_t mask;
     uint32_t entries;
     uint32_t next, previous; /* all masks in use; free: `next` is the next free one */
-    uint32_t chain;          /* those of the same bucket */
+    uint32_t chain;          /* next mask of the same bucket */
 };
 
 struct tag_list {
     uint32_t capacity;
     uint32_t allocated; /* entries in use */
-    uint32_t count;     /* of them, those that can be found */
+    uint32_t count;     /* entries that can be found */
     uint32_t index_bits;
     uint64_t next_sequence;
     struct tag_entry *entries;
-    uint32_t free, last_free, resting; /* freed entries, the oldest first; how many they are */
-    uint32_t fresh;                    /* how many entries were ever used */
+    uint32_t free, last_free, resting; /* freed entries, the oldest first; their number */
+    uint32_t fresh;                    /* the number of entries that were ever used */
     struct tag_mask *masks;
     uint32_t free_mask, fresh_mask, first_mask;
     uint32_t mask_buckets[TAG_LIST_MASK_BUCKETS];
     struct tag_table table;
 };
 
-/* Bytes that tag_list_initialize needs, 64-aligned and zero. */
+/* The size of the memory for tag_list_initialize, which must be 64-aligned and zero. */
 size_t tag_list_size(uint32_t capacity);
 void tag_list_initialize(struct tag_list *, void *memory, uint32_t capacity);
 
-/* A new entry that can't be found yet, or 0 when all are in use. */
+/* Allocates an entry that can't be found yet; 0: all are in use. */
 uint32_t tag_list_allocate(struct tag_list *);
 /* Gives the number back; the entry must not be in the list. */
 void tag_list_free(struct tag_list *, uint32_t entry);
 
-/* Puts the entry behind all others; takes it out. */
+/* tag_list_insert puts the entry after all others; tag_list_remove takes it out. */
 void tag_list_insert(struct tag_list *, uint32_t entry, uint64_t tag, uint64_t mask);
 void tag_list_remove(struct tag_list *, uint32_t entry);
 
-/* The oldest entry with (tag & mask) == its tag whose sequence number is below `before`; 0: none. */
+/* The oldest entry with (tag & mask) == its tag whose sequence number is below `before`; or 0. */
 uint32_t tag_list_find(const struct tag_list *, uint64_t tag, uint64_t before);
 
-/* The handle by which programs name the entry, and back: 0 for a handle whose entry is gone or never was. */
+/* Convert an entry to the handle by which programs name it, and back: 0 if its entry is gone or never existed. */
 uint32_t tag_list_handle(const struct tag_list *, uint32_t entry);
 uint32_t tag_list_by_handle(const struct tag_list *, uint32_t handle);
 

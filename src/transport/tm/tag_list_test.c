@@ -212,7 +212,7 @@ static uint32_t search(const struct tag_list *list, uint64_t tag)
     return oldest;
 }
 
-/* As many as the groups are made for, so that many entries lie past their own, and groups between lose entries. */
+/* The table is full, so that many entries are in later groups than their own, and groups between lose entries. */
 static void a_full_table_finds_what_a_search_of_all_entries_finds(void **state)
 {
     enum { COUNT = 16 * 13, STEPS = 100000 };

@@ -1,11 +1,11 @@
 /* The hash table of the matching list: numbers of entries, found by a hash. It is made for few cache misses, since at
- * 100000 tags these are all that a search costs: a group of fifteen places is one cache line, each place keeps some
- * bits of the hash beside the number, and all of them are compared at once. So a search for an absent number touches
- * one line and no entry, nearly always, and one that succeeds touches one more, the entry's.
+ * 100000 tags a search costs nothing else: a group of fifteen places is one cache line, each place keeps some bits of
+ * the hash beside the number, and all of them are compared at once. So a search for an absent number touches one line
+ * and no entry, nearly always, and one that succeeds touches one more, the entry's.
  *
- * A number that finds its group full goes to the next one that isn't, and is counted in every group that it passed; so
- * a search ends at the first group that nothing has passed. Nothing is ever moved, and a removal leaves nothing
- * behind. */
+ * A number whose group is full is put into the next one with a free place, and is counted in every group that it
+ * passed; so a search ends at the first group that no number has passed. Nothing is ever moved, and a removal leaves
+ * no trace. */
 #ifndef TRANSPORT_TM_TAG_TABLE_H
 #define TRANSPORT_TM_TAG_TABLE_H
 
@@ -21,7 +21,7 @@ enum { TAG_GROUP_PLACES = 15 };
 
 struct tag_group {                     /* one cache line */
     uint32_t places[TAG_GROUP_PLACES]; /* number and bits of the hash; 0: free */
-    uint32_t passed;                   /* how many entries went past it */
+    uint32_t passed;                   /* how many entries passed it */
 } __attribute__((aligned(64)));
 
 struct tag_table {
@@ -30,26 +30,26 @@ struct tag_table {
     uint32_t number_mask; /* the bits of a place that are the number */
 };
 
-/* Bytes for `capacity` entries, whose numbers are from 1 to capacity. */
+/* The size of the memory for `capacity` entries, whose numbers are from 1 to capacity. */
 size_t tag_table_size(uint32_t capacity);
 /* `memory` is zero and aligned to 64. */
 void tag_table_initialize(struct tag_table *, void *memory, uint32_t capacity);
 
-/* Where it lies from now on. */
+/* Inserts a number and returns its place. */
 uint32_t tag_table_insert(struct tag_table *, uint32_t hash, uint32_t number);
-/* Removes the number at this place. The hash is that of insert. */
+/* Removes the number at this place. The hash is the same as for insert. */
 void tag_table_remove(struct tag_table *, uint32_t hash, uint32_t place);
-/* Another number, of the same hash, takes the place. */
+/* Replaces the number at this place with another one of the same hash. */
 void tag_table_replace(struct tag_table *, uint32_t place, uint32_t by);
 
-/* A walk over all that may be what the hash belongs to: their hashes are equal but for a chance of some thousandths. */
+/* A walk over all numbers that may have the hash: in some thousandths of cases the hash is another one. */
 struct tag_walk {
     const struct tag_table *table;
     uint32_t bits, group, left;
     unsigned candidates; /* in this group, a bit for each place */
 };
 
-/* A bit for each place that holds these bits. */
+/* Returns a bit for each place with these bits. */
 #ifdef __SSE2__
 static inline unsigned tag_group_look(const struct tag_group *group, uint32_t bits, uint32_t kept)
 {
@@ -71,7 +71,7 @@ static inline unsigned tag_group_look(const struct tag_group *group, uint32_t bi
 }
 #endif
 
-/* The bits of the hash that a place keeps; never those of a free one. */
+/* The bits of the hash that a place keeps; never equal to a free place's. */
 static inline uint32_t tag_table_bits(const struct tag_table *table, uint32_t hash)
 {
     uint32_t bits = hash & ~table->number_mask;
@@ -88,10 +88,10 @@ static inline struct tag_walk tag_table_walk(const struct tag_table *table, uint
                              .candidates = tag_group_look(&table->groups[group], bits, ~table->number_mask)};
 }
 
-/* Goes to the next group with candidates; without any, there is none. By value, so that a walk stays in registers. */
+/* Moves to the next group with candidates; no candidates: the walk has ended. By value, to stay in registers. */
 struct tag_walk tag_walk_on(struct tag_walk);
 
-/* 0: that was all. */
+/* Returns the next number; 0: the walk has ended. */
 static inline uint32_t tag_walk_next(struct tag_walk *walk)
 {
     const struct tag_group *group = &walk->table->groups[walk->group];

@@ -60,7 +60,7 @@ static bool is_in_phase(const struct tags *tags)
     return tags->delivered == tags->handled;
 }
 
-/* Both sides have seen the same messages: nothing that was posted can overtake one any more. */
+/* Enables all entries if both sides have seen the same messages: no posted entry can overtake a message any more. */
 static void enable_if_in_phase(struct tags *tags)
 {
     if (!is_in_phase(tags))
@@ -176,8 +176,8 @@ struct head {
     uint32_t length;
 };
 
-/* A message that is too long for a rendezvous' request has a TMH at most: so many bytes come along with a reference to
- * the others, so that the sender's memory is read once. */
+/* A message that is too long for a rendezvous' request has a TMH at most: these bytes are sent along with a
+ * reference to the others, so that the sender's memory is read once. */
 static uint32_t head_length(uint32_t payload_length)
 {
     uint32_t most = payload_length > TAGS_RENDEZVOUS_MAX ? TAGS_TMH : TAGS_HEAD;
@@ -196,7 +196,7 @@ static enum tags_kind classify(const struct packet *packet, const struct head *h
 {
     bool whole = op_find(packet->opcode)->flags & OP_END, has_tag = head->length >= TAGS_TMH;
     if (head->length && head->bytes[0] == IBV_TMH_NO_TAG)
-        return TAGS_NO_TAG; /* which ignores everything behind the operation */
+        return TAGS_NO_TAG; /* it has only the operation */
     if (has_tag && head->bytes[0] == IBV_TMH_FIN)
         return TAGS_NO_TAG;
     if (has_tag && head->bytes[0] == IBV_TMH_EAGER)

@@ -2,15 +2,15 @@
  * tags_port` for each queue pair on it. Pure: no lock, no allocation, no clock. One caller at a time.
  *
  * The owner feeds it the operations of programs (tags_operate) and the messages of queue pairs (tags_arrive,
- * tags_received, tags_sent), and gets values back: the receive that a message goes to, entries for the completion
- * queue, and work requests for the queue pair's own send queue, which carries out the rendezvous.
+ * tags_received, tags_sent), and gets values back: the receive for a message, entries for the completion queue, and
+ * work requests for the queue pair's own send queue, which carries out the rendezvous.
  *
  * A message, by the engine's calls:
  * - take_receive: tags_arrive decides, and tags_match may have an event to report at once. A tagged message has its
- *   receive at once (tags_receive). Another one needs a receive from the ordinary queue: tags_accept once there is one;
- *   without one it has not arrived.
- * - received: tags_received returns the entry for the completion queue. A rendezvous goes on by itself: tags_work fills
- *   a place of the send queue whenever there is one, with the READ and later the FIN; tags_sent takes their ends.
+ *   receive at once (tags_receive). Another message needs a receive from the ordinary queue: tags_accept once it has
+ * one; without a receive it has not arrived.
+ * - received: tags_received returns the entry for the completion queue. A rendezvous continues by itself: tags_work
+ * fills a place of the send queue whenever one is free, with the READ and later the FIN; tags_sent takes their ends.
  *
  * The rules, and our answers where the documents are silent: docs/reference/tag-matching.md. */
 #ifndef TRANSPORT_TM_TAGS_H
@@ -28,7 +28,7 @@ enum {
     TAGS_SGES_MAX = 16,       /* of a tagged buffer */
 };
 
-/* One entry of the completion queue. */
+/* An entry of the completion queue. */
 struct tags_event {
     uint64_t id;
     enum ibv_wc_status status;
@@ -48,12 +48,12 @@ struct tags_event {
 enum tags_kind {
     TAGS_NOTHING,
     TAGS_PLAIN,      /* not a SEND: takes an ordinary receive */
-    TAGS_NO_TAG,     /* carries no tag: likewise, and says so */
-    TAGS_MALFORMED,  /* no header that could be matched: as if it carried no tag */
-    TAGS_UNEXPECTED, /* carries a tag that was not posted: likewise, and is counted */
-    TAGS_EAGER,      /* its payload goes to a tagged buffer */
+    TAGS_NO_TAG,     /* carries no tag: takes an ordinary receive, and reports that */
+    TAGS_MALFORMED,  /* a header that can't be matched: as if it carried no tag */
+    TAGS_UNEXPECTED, /* carries a tag that was not posted: takes an ordinary receive, and is counted */
+    TAGS_EAGER,      /* its payload is stored into a tagged buffer */
     TAGS_RENDEZVOUS, /* its data will be read into a tagged buffer */
-    TAGS_INCOMPLETE, /* its tagged buffer is too small for that: the headers go there, and software goes on */
+    TAGS_INCOMPLETE, /* its tagged buffer is too small for that: it gets the headers, and software does the rest */
 };
 
 /* Entries on their way through a rendezvous. */
@@ -63,9 +63,9 @@ struct tags_queue {
 
 struct tags_port {
     uint8_t open;                         /* enum tags_kind of the message whose receive is taken */
-    uint32_t entry;                       /* its tagged buffer; 0: none */
-    struct tags_queue to_read, to_finish; /* want a place in the send queue */
-    struct tags_queue working;            /* have one */
+    uint32_t entry;                       /* its tagged buffer; or 0 */
+    struct tags_queue to_read, to_finish; /* need a place in the send queue */
+    struct tags_queue working;            /* have a place */
 };
 
 struct tags {
@@ -74,44 +74,43 @@ struct tags {
     size_t stride;
     uint32_t sges_max;
     uint16_t delivered;      /* unexpected messages, modulo 2^16: U */
-    uint16_t handled;        /* of them, those that software has reported: S */
+    uint16_t handled;        /* unexpected messages that software has reported: S */
     uint32_t disabled;       /* entries that can't match before S and U meet */
     uint64_t enabled_before; /* sequence number of the oldest disabled entry */
 };
 
-/* Bytes that tags_initialize needs, 64-aligned and zero. `sges_max` is at most TAGS_SGES_MAX. */
+/* The size of the memory for tags_initialize, 64-aligned and zero. `sges_max` is at most TAGS_SGES_MAX. */
 size_t tags_size(uint32_t capacity, uint32_t sges_max);
 void tags_initialize(struct tags *, void *memory, uint32_t capacity, uint32_t sges_max);
 
 /* Checks this operation of ibv_post_srq_ops(3): REASON_NONE, or REASON_TM_OPCODE, _FLAGS, _SGES. */
 enum reason tags_check(const struct tags *, const struct ibv_ops_wr *);
 
-/* Executes one; an ADD's handle is written into it. REASON_NONE or why it is refused: a reason of tags_check, or
- * REASON_TM_LIST_FULL. *completes: there is an event, as after each DEL that fails. */
+/* Executes an operation, and writes an ADD's handle into it. REASON_NONE or why it is refused: a reason of
+ * tags_check, or REASON_TM_LIST_FULL. *completes: it gives an event, as does each DEL that fails. */
 enum reason tags_operate(struct tags *, struct ibv_ops_wr *, struct tags_event *, bool *completes);
 
-/* For reports: the receive that an entry is for, and the bytes that its buffer holds. */
+/* Describes an entry for reports: its receive's id, and the size of its buffer. */
 void tags_describe(const struct tags *, uint32_t entry, uint64_t *id, uint64_t *bytes);
 
-/* A message opens on the port, none is open there. TAGS_NOTHING: its first bytes could not be fetched. */
+/* Opens a message on the port, which must not have an open one. TAGS_NOTHING: its first bytes could not be fetched. */
 enum tags_kind tags_arrive(struct tags *, struct tags_port *, const struct packet *);
 
-/* The open message was matched and is eager, with more packets to come: true, and the event that reports the match, at
- * once and in the order of matches; tags_received will report the data. Called once, behind tags_arrive. */
+/* Returns true, and the event that reports the match, if the open message was matched and is eager, with more
+ * packets to follow: matches are reported at once, in order, data by tags_received. Called once, after tags_arrive. */
 bool tags_match(struct tags *, const struct tags_port *, const struct packet *, struct tags_event *);
 
-/* The same for a message whose bytes could not be had, although its first could: it ends when they have come. False as
- * well when the match has been reported. */
+/* Matches as tags_match does, for a message whose bytes could not be fetched, except the first: it ends when they
+ * have arrived. False as well when the match has been reported. */
 bool tags_match_early(struct tags *, const struct tags_port *, struct tags_event *);
 
-/* The open message has an ordinary receive: only now it has arrived. */
+/* Notes that the open message has an ordinary receive: only now it has arrived. */
 void tags_accept(struct tags *, struct tags_port *, enum tags_kind);
 
-/* The receive of the open message, when it was matched; NULL otherwise. Valid until tags_received. */
+/* The receive of the open message, if it was matched; otherwise NULL. Valid until tags_received. */
 const struct recv_wqe *tags_receive(const struct tags *, const struct tags_port *);
 
-/* The open message's receive has ended. `id` is that of the ordinary receive, if it took one. There is always an event.
- */
+/* Ends the open message's receive. `id` is the ordinary receive's, if it took one. It always gives an event. */
 void tags_received(struct tags *, struct tags_port *, uint64_t id, const struct recv_cqe *, struct tags_event *);
 
 /* Returns true if a rendezvous needs a place in the send queue. */
@@ -120,22 +119,22 @@ static inline bool tags_have_work(const struct tags_port *port)
     return port->to_read.first | port->to_finish.first;
 }
 
-/* Is this work the rendezvous'? Then an engine's `sent` that gets it calls tags_sent. */
+/* Returns true if this work is a rendezvous': an engine's `sent` that gets it calls tags_sent. */
 static inline bool tags_owns(const struct send_wqe *work)
 {
     return work->owner_value & TAGS_WORK && (work->opcode == IBV_WR_RDMA_READ || work->opcode == IBV_WR_SEND);
 }
 
-/* Fills a place of the send queue, with room for TAGS_HEAD bytes of inline data and sges_max elements, if there is
- * something to do. */
+/* Fills a place of the send queue, with room for TAGS_HEAD bytes of inline data and sges_max elements, if work is
+ * waiting. */
 bool tags_work(struct tags *, struct tags_port *, struct send_wqe *);
 
-/* That work has ended; true: with an event. */
+/* Takes the end of that work; true: it gives an event. */
 bool tags_sent(struct tags *, struct tags_port *, const struct send_wqe *, enum ibv_wc_status, enum reason,
                struct tags_event *);
 
-/* The queue pair is in error or will be forgotten, and no work of it is in a send queue any more: one after another,
- * every rendezvous ends as flushed. False: none is left. */
+/* Ends a rendezvous as flushed; called until it returns false: all have ended. The queue pair is in error or will
+ * be forgotten, and no send queue has work of it any more. */
 bool tags_flush(struct tags *, struct tags_port *, struct tags_event *);
 
 #endif

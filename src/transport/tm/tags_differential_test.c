@@ -24,9 +24,9 @@ struct world {
     struct tags_port ports[PORTS];
     void *memory;
     uint64_t next_id;
-    uint32_t handles[KEPT]; /* of the last ADDs, most of which may still be there */
+    uint32_t handles[KEPT]; /* of the last ADDs; most may still be there */
     uint16_t processed;     /* unexpected messages, by software */
-    uint32_t backlog;       /* those that it has not looked at */
+    uint32_t backlog;       /* unexpected messages that software has not looked at */
     struct flight flights[FLIGHTS];
     int flying;
     uint32_t tagged, unexpected, rendezvous, errors; /* the cases that the seeds have exercised */
@@ -224,7 +224,7 @@ static void ends_work(struct world *world, int port, enum ibv_wc_status status)
         dies(world, port);
 }
 
-/* The queue pair goes to error, or away: everything of it ends, in any order. It is made anew at once. */
+/* The queue pair fails, or is destroyed: everything of it ends, in any order. It is made anew at once. */
 static void dies(struct world *world, int port)
 {
     uint64_t ids[MODEL_ENTRIES];

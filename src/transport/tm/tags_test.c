@@ -268,7 +268,7 @@ static void a_message_that_cannot_be_looked_at_has_not_arrived(void **state)
     assert_int_equal(tags_arrive(&desk->tags, &desk->a, &packet), TAGS_EAGER); /* the repeat */
 }
 
-/* Of the bytes that a reference names, the first come along; the others may be gone. */
+/* The first bytes that a reference names are sent along; the others may be gone. */
 static bool pulls_first_bytes(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     uint8_t *at = (uint8_t *)payload->source + offset;
@@ -297,7 +297,7 @@ static void a_long_message_is_matched_by_the_bytes_of_its_header_alone(void **st
     }
 }
 
-/* Its bytes are fetched again, and meanwhile other messages are matched. */
+/* The bytes of the match are fetched again, and meanwhile other messages are matched. */
 static void a_match_whose_bytes_come_later_is_told_at_once(void **state)
 {
     struct desk *desk = *state;

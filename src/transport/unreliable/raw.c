@@ -138,7 +138,7 @@ static void raw_flush(struct unreliable *common)
     unreliable_flush(common);
 }
 
-/* A frame as it is stored: the bytes before its tag and behind it, and the frame check sequence. */
+/* A frame as it is stored: the bytes before and after its tag, and the frame check sequence. */
 struct image {
     struct iovec pieces[3];
     struct payload payload;
@@ -171,7 +171,7 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
     }
 }
 
-/* One that is too short for the frame is left for the next. */
+/* Takes a receive; one that is too short for the frame stays for the next frame. */
 static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct recv_wqe **receive)
 {
     static const struct packet none;

@@ -143,7 +143,7 @@ static void close_message(struct uc *uc)
     uc->received = 0;
 }
 
-/* For the next message, of whichever queue pair of an SRQ. */
+/* Returns the receive, for the next message: of an SRQ for any queue pair's. */
 static void return_receive(struct uc *uc)
 {
     const struct recv_wqe *receive = uc->receive;
@@ -152,7 +152,7 @@ static void return_receive(struct uc *uc)
         uc->common.owner->operations->return_receive(uc->common.owner, receive);
 }
 
-/* What has arrived of it lands before another message gets the memory. */
+/* Lands all data of the message before another message gets the memory. */
 cold static void settle_message(struct uc *uc)
 {
     foreign_settle_message(&uc->lost);
@@ -217,8 +217,8 @@ static enum reason check_sequence(struct uc *uc, uint32_t flags, const struct pa
     return REASON_NONE;
 }
 
-/* Returns true if the packets add up: none empty on the way, a WRITE to the length in its RETH, and no more than may
- * be. */
+/* Returns true if the packets add up: no empty one before the last, a WRITE up to the length in its RETH, and not
+ * more than max_message. */
 static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     uint64_t total = (uint64_t)uc->received + packet->payload.length;
@@ -341,7 +341,7 @@ static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *pa
     }
 }
 
-/* The end of a message stands for all of it. */
+/* The end of a message reports the whole message. */
 cold static enum reason execute_gathered(struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     foreign_gather(&uc->lost, flags & OP_END);

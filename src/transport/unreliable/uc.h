@@ -1,7 +1,7 @@
 /* Unreliable connection: messages of several packets, no answers. Pure, as rc.h says. IBA 9.8.2.
  *
- * A message with a gap is lost as a whole and silently; the receive that it had taken is the next again. The expected
- * PSN is only a start: each message's first packet sets it anew. Its functions are uc_operations. */
+ * A message with a gap is lost as a whole and silently; the receive that it had taken is the next again. The
+ * expected PSN is only the initial one: each message's first packet sets it anew. Its functions are uc_operations. */
 #ifndef TRANSPORT_UNRELIABLE_UC_H
 #define TRANSPORT_UNRELIABLE_UC_H
 

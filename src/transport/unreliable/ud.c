@@ -103,7 +103,7 @@ static enum reason ud_check(const struct ud *ud, const struct packet *packet)
     return packet->payload.length > ud->common.settings.max_message ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-/* One that is too short for the datagram is left for the next, whichever queue pair that comes to. */
+/* Takes a receive; one that is too short for the datagram stays for the next, of any queue pair. */
 static enum reason ud_take_receive(struct ud *ud, const struct packet *packet, const struct recv_wqe **receive)
 {
     uint64_t least = UD_GRH_LENGTH + (uint64_t)packet->payload.length;

@@ -1,6 +1,6 @@
 /* Unreliable datagrams: one packet a message, no state except the queues. Pure, as rc.h says. IBA 9.8.3.
  *
- * Its functions are ud_operations. The GRH (packet->grh, or zeros) lies in the receive before the payload. */
+ * Its functions are ud_operations. The receive has the GRH (packet->grh, or zeros) before the payload. */
 #ifndef TRANSPORT_UNRELIABLE_UD_H
 #define TRANSPORT_UNRELIABLE_UD_H
 
@@ -13,9 +13,9 @@ struct ud {
     uint32_t next_psn;
 };
 
-/* The work that would be transmitted next, or NULL: its `address` says where to. Ends what was transmitted before, so
- * call it until it answers NULL. A work request with nowhere to go (no queue pair is at the address) is completed with
- * success once it is transmitted and lost, as on a real network. */
+/* The work that would be transmitted next, to its `address`; or NULL. Ends work that was transmitted before, so call
+ * it until it returns NULL. A work request whose address no queue pair has ends with success once it is transmitted,
+ * and is lost, as on a real network. */
 const struct send_wqe *ud_next(struct ud *);
 
 #endif

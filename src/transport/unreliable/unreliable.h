@@ -1,5 +1,5 @@
-/* The common part of UC, UD and raw packets: work is over once it was transmitted, and a faulty packet is no error of a
- * queue pair. An engine has it as its first member, `common`. Pure, as rc.h says. */
+/* The common part of UC, UD and raw packets: work has ended once it was transmitted, and a faulty packet is not an
+ * error of a queue pair. It is an engine's first member, `common`. Pure, as rc.h says. */
 #ifndef TRANSPORT_UNRELIABLE_UNRELIABLE_H
 #define TRANSPORT_UNRELIABLE_UNRELIABLE_H
 
@@ -18,48 +18,48 @@ struct unreliable {
 
 /* The functions that differ from one of these services to the other. An engine gets the common part. */
 struct unreliable_operations {
-    /* Makes an idle one, without settings. `queue` describes memory of the owner, which outlives the engine. */
+    /* Makes an idle engine, without settings. `queue` describes memory of the owner, which outlives the engine. */
     void (*initialize)(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
 
     /* RTR and RTS. */
     void (*start_receiving)(struct unreliable *, uint32_t expected_psn);
     void (*start_transmitting)(struct unreliable *, uint32_t first_psn);
 
-    /* After a batch was posted to an engine in the error state or in SQE: all of it is flushed. */
+    /* Flushes a batch that was posted to an engine in the error state or in SQE. */
     void (*posted)(struct unreliable *);
 
     /* Takes one packet from the network. The packet and its payload are not kept. Raw packets: NULL. */
     void (*receive)(struct unreliable *, const struct packet *);
 
-    /* The next packet to send, or false. A work ends when its last packet has been sent: with the next call of any
-     * function, since the caller is done with the packet before. Call it until it answers false. Raw packets: NULL. */
+    /* Returns the next packet to send, or false. A work ends when its last packet has been sent: with the next call
+     * of any function, since the caller is done with the packet then. Call it until then. Raw packets: NULL. */
     bool (*transmit)(struct unreliable *, struct packet *out, struct iovec *pieces);
 
-    /* The packet that it gave just now was not sent: the memory of its payload is gone. Raw packets: NULL. */
+    /* Reports that the last packet was not sent: the memory of its payload is gone. Raw packets: NULL. */
     void (*unreadable)(struct unreliable *);
 
-    /* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
+    /* Moves to the error state for the owner: everything outstanding is flushed. Does not call owner->failed. */
     void (*flush)(struct unreliable *);
 
-    /* The receive that a message has taken and not ended; NULL: there never is one, as a message is but one packet. */
+    /* The receive that a message has taken and not ended. The operation is NULL if a message is always one packet. */
     const struct recv_wqe *(*open_receive)(const struct unreliable *);
 };
 
 extern const struct unreliable_operations uc_operations, ud_operations, raw_operations;
 
-/* Makes an idle one. `queue` describes memory of the owner, which outlives the engine. */
+/* Makes an idle engine. `queue` describes memory of the owner, which outlives the engine. */
 void unreliable_initialize(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
 
-/* The packet that was handed out before is on its way, so its memory is the program's again. */
+/* Ends the work of the last packet, which has left: its memory is the program's again. */
 void unreliable_settle(struct unreliable *);
 
 /* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
 void unreliable_drain(struct unreliable *, bool draining);
 
-/* The operation `posted`. */
+/* Implements the operation `posted`. */
 void unreliable_posted(struct unreliable *);
 
-/* Returns true if there is work that may be transmitted now. In SQD only work that has begun. */
+/* Returns true if work may be transmitted now. In SQD only work that has begun. */
 static inline bool unreliable_is_ready(const struct unreliable *common)
 {
     bool open = common->transmitting && !common->failed && !common->send_error;
@@ -72,20 +72,20 @@ static inline bool unreliable_has_output(const struct unreliable *common)
     return common->queue.head != common->queue.next || unreliable_is_ready(common);
 }
 
-/* SQE: the send side alone goes to error with the oldest work (IBA 10.3.1 "Send Queue Error"). */
+/* SQE: moves the send side alone to error with the oldest work (IBA 10.3.1 "Send Queue Error"). */
 void unreliable_refuse(struct unreliable *, enum ibv_wc_status, enum reason);
-/* The next work can't be sent for this reason, or is scripted, which the owner ends. True: with success, and the next
- * one's turn has come. */
+/* Ends the next work, which can't be sent for this reason, or is scripted. True: it ended with success, and the next
+ * one may be sent. */
 bool unreliable_end(struct unreliable *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
-/* The packet that was given just now was not sent: the memory of its payload is gone. The work before it ended when it
+/* Reports that the last packet was not sent, as the memory of its payload is gone. The work before it ended when it
  * was built. */
 void unreliable_unreadable(struct unreliable *);
 
-/* To the error state by the owner's wish: the send queue is flushed. Does not call owner->failed. */
+/* Moves to the error state for the owner: the send queue is flushed. Does not call owner->failed. */
 void unreliable_flush(struct unreliable *);
 
-/* A receive ends with an error of ours, which is the queue pair's. */
+/* Ends a receive with an error of ours, which fails the queue pair. */
 void unreliable_fail_receive(struct unreliable *, const struct recv_wqe *, enum ibv_wc_status, enum reason,
                              const struct packet *);
 

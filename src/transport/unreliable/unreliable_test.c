@@ -1,7 +1,7 @@
 /* The common part of unreliable connections and datagrams: each test runs for both. */
 #include "transport/testing/script.h"
 
-/* IBA 9.8: an earlier PSN is no repeat, as nothing is ever sent twice; and nothing is answered. */
+/* IBA 9.8: an earlier PSN is not a repeat, as nothing is ever sent twice; and nothing is answered. */
 static void c9_8_a_whole_message_is_taken_with_any_number(void **state)
 {
     static const uint32_t psns[] = {RIG_THEIRS, RIG_THEIRS, RIG_THEIRS - 9, 7, PSN_MASK};

@@ -1,5 +1,5 @@
-/* For fuzzing: two queue pairs of one service face each other, each with memory in zones of different rights, and with
- * a record of all that was posted. An error aborts, where the debugger or the fuzzer finds it. */
+/* Two queue pairs of one service face each other, for fuzzing, each with memory in zones of different rights, and
+ * with a record of all that was posted. An error aborts, where the debugger or the fuzzer finds it. */
 #ifndef TRANSPORT_TESTING_FUZZ_BENCH_H
 #define TRANSPORT_TESTING_FUZZ_BENCH_H
 
@@ -9,15 +9,15 @@
 
 enum {
     BENCH_SEGMENT = 64,
-    BENCH_REFERENCE = 256, /* the segment of payloads by reference, and the length from which on they are */
-    BENCH_LONGEST = 1000,  /* bytes of a message, but for those that are too long on purpose */
+    BENCH_REFERENCE = 256, /* the segment, and the least length, of payloads by reference */
+    BENCH_LONGEST = 1000,  /* bytes of a message, unless it is too long on purpose */
     BENCH_TOO_LONG = 1100,
     BENCH_SOURCE = 2304, /* bytes: never changes; data sent or READ from there is known */
     BENCH_TARGET = 2304, /* the target of the peer's WRITEs */
     BENCH_COUNTERS = 8,  /* words: changed by the peer's atomics */
     BENCH_QUEUE = 16,    /* work requests, and receives, that wait */
     BENCH_INLINE = 64,
-    BENCH_SLOT = 1120, /* bytes of a receive's place, or of an answer's, with the guard behind it */
+    BENCH_SLOT = 1120, /* bytes of a receive's place, or of an answer's, with the guard after it */
     BENCH_GUARD = 16,
     BENCH_WORKS = 512, /* that may be posted before the pair is reset */
     BENCH_SAVED = 16,
@@ -37,7 +37,7 @@ enum bench_key {
     KEY_NOBODY = 0x700,
 };
 
-/* Why an error may come of an honest wire: actions of the two owners, as bits. */
+/* Causes of errors with an honest wire: actions of the two owners, as bits. */
 enum excuse {
     EXCUSE_LOCAL_KEY = 1 << 0,
     EXCUSE_REMOTE_KEY = 1 << 1,
@@ -82,8 +82,8 @@ struct side {
     uint8_t *counters, *counters_block;
 
     struct entry works[BENCH_WORKS];
-    unsigned posted, ended, delivered;  /* works; delivered: all that lie before and consume a receive have arrived */
-    uint8_t target_model[BENCH_TARGET]; /* of the peer's, once all that was posted is done */
+    unsigned posted, ended, delivered;  /* works; delivered: all earlier ones that consume a receive have arrived */
+    uint8_t target_model[BENCH_TARGET]; /* the peer's, once all that was posted is done */
     uint64_t counter_model[BENCH_COUNTERS];
 
     struct posted_receive receives[BENCH_QUEUE];
@@ -101,7 +101,7 @@ struct side {
     bool deregistered;     /* no key is valid any more */
     bool bind_fails;       /* local operations fail */
     unsigned writable;     /* how often memory was handed out to be changed */
-    unsigned calls, drops; /* of the host; of them, dropped */
+    unsigned calls, drops; /* calls of the host; calls of `dropped` */
     enum reason last_drop;
     nanos watched; /* when its owner looks at the timers, at the latest */
 };
@@ -112,11 +112,11 @@ struct bench {
     nanos now;
     bool honest; /* only what an unreliable wire and the owners may do */
     uint32_t first_psn;
-    bool later;     /* the second side goes from RTR to RTS some time later */
-    bool unaligned; /* the counters are, as registered memory may be */
+    bool later;     /* the second side moves from RTR to RTS some time later */
+    bool unaligned; /* the counters are unaligned, as registered memory may be */
 };
 
-/* For what runs all the time and never takes another way: the fuzzer need not look there. */
+/* Marks code that runs all the time and never takes another way: the fuzzer need not look there. */
 #ifdef __clang__
 #define BENCH_UNTRACED __attribute__((no_sanitize("coverage")))
 #else
@@ -134,7 +134,7 @@ static inline bool bench_is_reliable(const struct bench *bench)
     return bench->service == SERVICE_RC || bench->service == SERVICE_XRC;
 }
 
-/* The fuzzer's bytes. Behind their end all is 0. */
+/* The fuzzer's bytes. After their end all is 0. */
 struct input {
     const uint8_t *data;
     size_t left;
@@ -148,26 +148,26 @@ static inline uint32_t input_take(struct input *input, unsigned bytes)
     return value;
 }
 
-/* post.c: some work request, some receive, as the input says; or a receive of this size, over so many elements. */
+/* post.c: posts some work request or receive, as the input says; or a receive of this size, with `count` elements. */
 void bench_post(struct side *, struct input *);
 void bench_post_a_receive(struct side *, struct input *);
 void bench_post_receive(struct side *, uint32_t size, uint32_t count, uint32_t lkey);
 
-/* owner.c: the owner's side, which judges what the engines say. */
+/* owner.c: the owner's side, which judges the engines' reports. */
 extern const struct owner_operations bench_operations;
-/* A work request of this kind is about to be posted: notes its effect, once, in its turn. */
+/* Notes the effect of a work request that is about to be posted, once, in its turn. */
 void bench_expect(struct side *, const struct send_wqe *);
 
-/* engine.c: the four services behind one set of functions. */
+/* engine.c: one set of functions for the four services. */
 void bench_make(struct bench *);  /* once: memory */
-void bench_start(struct bench *); /* both go from RESET to RTR or RTS; settings hold */
+void bench_start(struct bench *); /* both move from RESET to RTR or RTS; settings hold */
 void bench_ready(struct bench *); /* both are in RTS from now on */
-void bench_reset(struct bench *); /* both go back to RESET, and forget */
-/* The engine's next packet, its payload copied to `bytes`, as it would be after the wire. */
+void bench_reset(struct bench *); /* both return to RESET, and forget */
+/* Returns the engine's next packet, its payload copied to `bytes`, as it would be after the wire. */
 bool bench_transmit(struct side *, struct packet *, uint8_t *bytes, uint32_t *along);
-/* The packet arrives. Aborts when it changes what it must not change. */
+/* Lets the packet arrive. Aborts if it changes state that it must not change. */
 void bench_receive(struct side *, const struct packet *);
-/* The checks that must hold between any two calls. */
+/* Checks what must hold between any two calls. */
 void bench_check(const struct side *);
 
 #endif

@@ -192,7 +192,7 @@ static void require_calm(const struct side *side, const struct snapshot *before)
     require(side->receives_ended == before->arrived && side->writable == before->writable);
 }
 
-/* A request outside the window, behind or ahead, changes at most what is owed to the peer. */
+/* A request outside the window, earlier or later, changes at most the answers that are owed to the peer. */
 static void judge_request(const struct side *side, const struct snapshot *before, const struct packet *packet)
 {
     const struct responder *now = &side->engine.rc.responder, *then = &before->rc.responder;

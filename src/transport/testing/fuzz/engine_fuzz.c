@@ -1,8 +1,8 @@
-/* libFuzzer: a pair of engines of one service. The bytes are first settings, then a sequence of posts, packets that are
- * carried, lost, repeated, changed or invented, of time, and of owners' calls. For all inputs, no engine crashes; each
- * work request and each receive ends once and in order; no success that was not delivered, no byte out of place,
- * nothing executed twice; state that a packet must not change stays (engine.c). A pair that met only an unreliable wire
- * comes to rest with everything ended, and its memory as the work says. */
+/* libFuzzer: a pair of engines of one service. The bytes are first settings, then a sequence of posts, packets that
+ * are carried, lost, repeated, changed or invented, of time, and of owners' calls. For all inputs, no engine
+ * crashes; each work request and each receive ends once and in order; no success that was not delivered, no byte out
+ * of place, nothing executed twice; state that a packet must not change stays (engine.c). A pair that met only an
+ * unreliable wire ends everything, and its memory is as the work says. */
 #include <string.h>
 
 #include "transport/testing/fuzz/bench.h"
@@ -19,7 +19,7 @@ struct kept {
 static struct bench bench;
 static struct kept kept[KEPT];
 static unsigned keeping;
-static struct engine_settings reliable_settings; /* those of the input, which owners change later */
+static struct engine_settings reliable_settings; /* the input's settings, which owners change later */
 
 /* ---- settings ---- */
 
@@ -105,7 +105,7 @@ static bool cannot_pull(const struct payload *payload, uint32_t offset, const st
     return false;
 }
 
-/* From a heap block of the very size, so that reading past it is noticed. */
+/* Lets a packet arrive from a heap block of exactly its size, so that a read past it is noticed. */
 static void arrive(struct side *to, struct packet packet, const uint8_t *bytes, bool broken)
 {
     uint32_t length = packet.payload.length;
@@ -120,7 +120,7 @@ static void arrive(struct side *to, struct packet packet, const uint8_t *bytes, 
 
 enum { FATE_LOST = 1, FATE_KEPT = 2, FATE_BROKEN = 4 };
 
-/* An ACK beside the packet, of which no copy is kept. */
+/* Lets an ACK arrive along with the packet; no copy of it is kept. */
 static void arrive_along(struct side *to, uint32_t along)
 {
     if (along)
@@ -160,7 +160,7 @@ static void replay(struct input *input)
         arrive(chosen->to, chosen->packet, chosen->bytes, false);
 }
 
-/* An attacker on the way that knows the connection changes one thing; or it goes to the wrong side. */
+/* Changes one thing, as an attacker on the way that knows the connection; or sends the packet to the wrong side. */
 static void forge(struct input *input)
 {
     struct kept *chosen = choose_kept(input);
@@ -258,7 +258,7 @@ static void expire(void)
     }
 }
 
-/* Up to the next deadline. False: there is none. */
+/* Waits for the next deadline. False: no deadline is set. */
 static bool wait(void)
 {
     if (!bench_is_reliable(&bench))
@@ -388,7 +388,7 @@ static void check(void)
     bench_check(&bench.sides[1]);
 }
 
-/* With a wire that loses nothing any more, and receives posted, everything ends. */
+/* Ends everything, with a wire that loses nothing any more, and receives posted. */
 static void come_to_rest(void)
 {
     bench_ready(&bench);

@@ -22,7 +22,7 @@ BENCH_UNTRACED static bool guard_holds(const uint8_t *guard)
     return true;
 }
 
-/* Errors have a cause; a broken response has none that an honest wire or the owners could give. */
+/* Returns true if the error has a cause; an honest wire and the owners never cause a broken response. */
 static bool is_excused(const struct side *side, const struct entry *entry, enum ibv_wc_status status)
 {
     unsigned ours = side->excuses, theirs = side->peer->excuses;
@@ -128,7 +128,7 @@ static bool is_this(const struct side *sender, const struct entry *entry, const 
     return writes || !memcmp(slot->place + grh, sender->source + entry->at + skip, stored);
 }
 
-/* A reliable message comes once, in its turn, and whole; an unreliable one is at least one that was sent. */
+/* Finds a delivered message. A reliable one arrives once, in its turn, whole; an unreliable one was sent at least. */
 static void find_delivered(struct side *sender)
 {
     while (sender->delivered < sender->posted && !sender->works[sender->delivered].consumes)

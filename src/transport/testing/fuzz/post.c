@@ -27,7 +27,7 @@ static bool is_atomic(const struct send_wqe *work)
     return work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Where an answer goes: a place of this work's own, whose end is marked. */
+/* Prepares the place of an answer, which only this work uses, and marks its end. */
 static void prepare_result(struct side *side, struct send_wqe *work, struct entry *entry)
 {
     uint32_t slot = side->posted % BENCH_QUEUE * BENCH_SLOT;
@@ -36,7 +36,7 @@ static void prepare_result(struct side *side, struct send_wqe *work, struct entr
     work->sge[0] = (struct ibv_sge){slot, work->length, KEY_RESULTS};
 }
 
-/* Over one to three elements, or into the work itself. */
+/* Puts the data into one to three elements, or into the work itself. */
 static void prepare_data(struct side *side, struct send_wqe *work, const struct entry *entry)
 {
     if (work->flags & IBV_SEND_INLINE) {

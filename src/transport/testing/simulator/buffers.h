@@ -1,5 +1,5 @@
-/* Registered memory of a program that reuses it the moment it may: a buffer that has no user left is overwritten and
- * freed, and its key is gone, so that an engine that still touches it is found out. */
+/* Registered memory of a program that reuses it the moment it may: a buffer without users is overwritten and freed,
+ * and its key is gone, so that an engine that still touches it is found. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_BUFFERS_H
 #define TRANSPORT_TESTING_SIMULATOR_BUFFERS_H
 
@@ -26,7 +26,7 @@ struct buffers {
  * number; each buffer has one user. */
 uint32_t buffers_spread(struct buffers *, struct chance *, uint32_t length, uint32_t most, struct ibv_sge *);
 
-/* The list's elements get one more user, or one less. */
+/* buffers_keep gives the list's elements one more user, buffers_drop one less. */
 void buffers_keep(struct buffers *, const struct ibv_sge *, uint32_t count);
 void buffers_drop(struct buffers *, const struct ibv_sge *, uint32_t count);
 
@@ -37,7 +37,7 @@ void buffers_fill(struct buffers *, const struct ibv_sge *, uint32_t count, uint
 /* The byte at this place of the list. */
 uint8_t buffers_at(const struct buffers *, const struct ibv_sge *, uint32_t count, uint32_t place);
 
-/* Where the first `length` bytes of the list differ from `wanted`; `length` when nowhere. */
+/* The place where the first `length` bytes of the list differ from `wanted`; `length`: they do not. */
 uint32_t buffers_compare(const struct buffers *, const struct ibv_sge *, uint32_t count, const uint8_t *wanted,
                          uint32_t length);
 

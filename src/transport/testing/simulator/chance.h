@@ -18,13 +18,13 @@ static inline uint64_t chance_next(struct chance *chance)
     return x ^ x >> 31;
 }
 
-/* From 0 to limit - 1; 0 when the limit is 0. */
+/* A number from 0 to limit - 1; 0 when the limit is 0. */
 static inline uint64_t chance_below(struct chance *chance, uint64_t limit)
 {
     return limit ? chance_next(chance) % limit : 0;
 }
 
-/* Both ends included. */
+/* A number from low to high, both included. */
 static inline uint64_t chance_between(struct chance *chance, uint64_t low, uint64_t high)
 {
     return low + chance_below(chance, high - low + 1);

@@ -56,8 +56,8 @@ static void lend(struct endpoint *endpoint)
     endpoint->world->statistics.lent++;
 }
 
-/* Over XRC two processes execute the messages, whose SRQs the packets name: here, by their PSNs. Each of them responds
- * again to the requests that it has executed, whether it has the position or not. */
+/* Receives a packet of XRC: two processes execute the messages, chosen by the packets' SRQs: here, by their PSNs.
+ * Each of them responds again to the requests that it has executed, whether it has the position or not. */
 static void receive_over_xrc(struct endpoint *endpoint, const struct packet *packet)
 {
     enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
@@ -92,7 +92,7 @@ bool endpoint_has_output(const struct endpoint *endpoint)
     return engine_has_output(&endpoint->engine) || (endpoint->shared && engine_has_output(&endpoint->other));
 }
 
-/* As a host's owner does it, whose link takes an ACK along. */
+/* Transmits like a host's owner, whose link carries an ACK along with a packet. */
 static bool transmit_along(struct endpoint *endpoint, struct packet *packet, struct iovec *pieces)
 {
     struct engine *engine = &endpoint->engine;

@@ -11,8 +11,8 @@ void endpoint_receive(struct endpoint *, const struct packet *);
 bool endpoint_has_output(const struct endpoint *);
 bool endpoint_transmit(struct endpoint *, struct packet *, struct iovec *pieces);
 void endpoint_recover(struct endpoint *);         /* from SQE */
-bool endpoint_refers(const struct endpoint *);    /* some of its begun work goes by reference */
+bool endpoint_refers(const struct endpoint *);    /* some of its begun work is sent by reference */
 void endpoint_change_settings(struct endpoint *); /* by chance, at any time */
-void endpoint_flush(struct endpoint *);           /* all of it that has not failed */
+void endpoint_flush(struct endpoint *);           /* all work that has not failed */
 
 #endif

@@ -1,4 +1,4 @@
-/* Future events, in the order of virtual time; at one time, in the order in which they were announced. */
+/* Future events, in the order of virtual time; at the same time, in the order in which they were announced. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_EVENTS_H
 #define TRANSPORT_TESTING_SIMULATOR_EVENTS_H
 
@@ -14,7 +14,7 @@ enum event_kind {
     EVENT_PUMP,         /* the owner pulls packets out of the engine */
     EVENT_TIMER,        /* the engine's deadline */
     EVENT_ACK,          /* the owner makes the ACK that was not requested */
-    EVENT_DRAIN,        /* the program goes to SQD */
+    EVENT_DRAIN,        /* the program moves the queue pair to SQD */
     EVENT_RESUME,       /* ... and back */
     EVENT_SETTINGS,     /* the owner changes what it may change while work is begun */
     EVENT_FLUSH,        /* the program moves the queue pair to ERR */
@@ -39,7 +39,7 @@ struct events {
 };
 
 void events_add(struct events *, struct world_event);
-nanos events_next(const struct events *); /* its time; NANOS_NEVER: there is none */
+nanos events_next(const struct events *); /* its time; NANOS_NEVER: no event */
 bool events_take(struct events *, struct world_event *);
 void events_free(struct events *);
 

@@ -4,13 +4,13 @@
 
 #include "transport/testing/simulator/world.h"
 
-/* A work request ended. */
+/* Judges the end of a work request. */
 void judge_sent(struct endpoint *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
-/* A receive ended with a message, or with an error. */
+/* Judges the end of a receive, with a message or an error. */
 void judge_received(struct endpoint *, const struct recv_wqe *, const struct recv_cqe *);
 
-/* Nothing more will happen: everything has ended, and memory holds what it must. Flushes the endpoint. */
+/* Judge the end of the run: everything has ended, and memory has the right contents. judge_end flushes the endpoint. */
 void judge_end(struct endpoint *);
 void judge_shared(struct world *);
 

@@ -55,7 +55,7 @@ static bool is_calm(const struct endpoint *endpoint)
     return !plan_is_faulty(plan) && !plan->late_receives && !plan->errors && plan->dying == PLAN_NOBODY;
 }
 
-/* Where nothing goes wrong even the unreliable services lose nothing. */
+/* Judges losses: without faults even the unreliable services lose nothing. */
 static void judge_losses(struct endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->posted; i++) {

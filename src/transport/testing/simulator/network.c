@@ -58,7 +58,7 @@ static void corrupt(struct chance *chance, uint8_t *bytes, size_t length)
     bytes[place] ^= (uint8_t)(1u << chance_below(chance, 8));
 }
 
-/* The same as a datagram with its ICRC; false: it is no packet any more, and nothing arrives. */
+/* Ships the packet as a datagram with its ICRC; false: it is not a packet any more, and nothing arrives. */
 static bool ship(struct flight *flight, const struct packet *packet, size_t room, bool corrupted)
 {
     struct world *world = flight->from->world;

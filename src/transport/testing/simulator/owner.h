@@ -6,7 +6,7 @@
 
 extern const struct owner_operations host_of_simulator;
 
-/* The owner ends the receives that were not taken: the queue pair is in the error state. */
+/* Ends the receives that were not taken, as the queue pair is in the error state. */
 void owner_flush_receives(struct endpoint *);
 
 #endif

@@ -11,10 +11,10 @@ struct plan {
     unsigned nodes;
     unsigned pairs;     /* of RC or UC endpoints */
     unsigned datagrams; /* UD endpoints */
-    unsigned works;     /* that each endpoint posts, at most */
+    unsigned works;     /* the most that each endpoint posts */
     /* the network; chances per mille */
     unsigned loss, duplication, corruption;
-    unsigned broken_pulls; /* a payload by reference that can't be had */
+    unsigned broken_pulls; /* a payload by reference that can't be fetched */
     nanos delay_least, delay_most;
     bool in_order;
     nanos blackout_start, blackout_end;
@@ -33,7 +33,7 @@ struct plan {
 
 void plan_make(struct plan *, struct chance *);
 
-/* Returns true if packets may be lost, late or come twice. Then peers need retries without limit to come through. */
+/* Returns true if packets may be lost, late or doubled. Then peers need retries without limit. */
 static inline bool plan_is_faulty(const struct plan *plan)
 {
     return plan->loss || plan->duplication || plan->corruption || plan->broken_pulls || !plan->in_order ||

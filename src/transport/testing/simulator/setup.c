@@ -1,4 +1,4 @@
-/* From a plan to a world that is ready to run, and its end. */
+/* Makes a world that is ready to run from a plan, and frees it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ static void choose_settings(struct world *world, struct engine_settings *setting
         settings->rnr_retry = 7;
     settings->max_dest_rd_atomic = chance_between(chance, settings->max_rd_atomic, SAVED_MAX);
     settings->exact = true;
-    bool watched = world->watcher && world->watcher->disturbs; /* a copy that waits is none of a reference */
+    bool watched = world->watcher && world->watcher->disturbs; /* a reference can't be copied to wait */
     if (watched || !chance_hits(chance, 400))
         return;
     settings->exact = false;

@@ -1,6 +1,6 @@
-/* For tests: runs of several nodes over a network with faults, in virtual time. A run depends on its seed alone, and an
- * oracle checks it: each work and each receive ends once and in order, messages arrive as sent, whole and in turn,
- * atomics happen once, memory is left alone once its work has ended, and nothing stays behind. */
+/* Runs of several nodes over a network with faults, in virtual time, for tests. A run depends on its seed alone, and
+ * an oracle checks it: each work and each receive ends once and in order, messages arrive as sent, whole and in
+ * turn, atomics happen once, memory is not touched once its work has ended, and nothing is left. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
 #define TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
 

@@ -60,7 +60,7 @@ static bool overlaps(const struct entry *a, const struct entry *b)
     return a->remote < b->remote + b->length && b->remote < a->remote + a->length;
 }
 
-/* Without a fence, a WRITE may overtake the data of an earlier READ. */
+/* Adds a fence: without it, a WRITE may overtake the data of an earlier READ. */
 static void fence_against_reads(struct endpoint *endpoint, struct entry *entry)
 {
     for (uint32_t i = endpoint->ended; i < endpoint->posted; i++)
@@ -113,7 +113,7 @@ static void plan_flush(struct endpoint *endpoint, struct entry *entry, struct se
     entry->length = 0;
 }
 
-/* On the pair's own counters the result is known; on the node's shared one only the sum is. */
+/* Plans an atomic. The result is known on the pair's own counters; on the node's shared one only the sum is. */
 static void plan_atomic(struct endpoint *endpoint, struct entry *entry, struct send_wqe *work)
 {
     struct chance *chance = chance_of(endpoint);
@@ -252,7 +252,7 @@ static void fill_work(const struct endpoint *endpoint, const struct entry *entry
         work->sge[i].lkey = KEY_NOBODY;
 }
 
-/* To a pair's peer; a datagram to any datagram endpoint, this one too. */
+/* Chooses a pair's peer; for a datagram any datagram endpoint, this one, too. */
 static struct endpoint *choose_receiver(struct endpoint *endpoint)
 {
     struct world *world = endpoint->world;
@@ -336,7 +336,7 @@ static const struct entry *find_message(const struct endpoint *sender, uint32_t 
     return NULL;
 }
 
-/* As long as the message when that is known, to its last byte; else long enough for any. */
+/* Chooses the message's exact length when that is known; else enough for any message. */
 static uint32_t choose_room(struct endpoint *endpoint)
 {
     const struct entry *entry = NULL;

@@ -4,7 +4,7 @@
 
 #include "transport/testing/simulator/world.h"
 
-/* EVENT_POST: posts some work and announces when to go on. */
+/* EVENT_POST: posts some work and announces when to post more. */
 void workload_post(struct endpoint *);
 
 /* EVENT_POST_RECEIVE: posts one receive. */

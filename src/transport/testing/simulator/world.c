@@ -143,7 +143,7 @@ static void expire(struct endpoint *endpoint)
     world_watch(endpoint, engine_watch(&endpoint->engine));
 }
 
-/* Checks that an engine which reports no output has none. */
+/* Checks that an engine which reports no output transmits nothing. */
 static void check_silence(struct endpoint *endpoint)
 {
     struct packet packet;
@@ -154,7 +154,7 @@ static void check_silence(struct endpoint *endpoint)
         world_complain(endpoint->world, endpoint, "had output and said no");
 }
 
-/* Like a round of the loop: all of it, some time after the first. */
+/* Acknowledges all late requests, some time after the first, like a round of the loop. */
 static void acknowledge(struct endpoint *endpoint)
 {
     endpoint->ack_announced = false;
@@ -170,7 +170,7 @@ static void see_to_ack(struct endpoint *endpoint)
     endpoint->ack_announced = true;
 }
 
-/* After anything that happened to an endpoint: its owner pulls packets soon, and knows all that waits for time. */
+/* Announces events of an endpoint after a change: its owner pulls packets soon, and knows all deadlines. */
 static void attend(struct endpoint *endpoint)
 {
     struct world *world = endpoint->world;
@@ -224,7 +224,7 @@ static void dispatch(struct world *world, const struct world_event *event)
     }
 }
 
-/* What the watcher holds back, and is due before the next event. */
+/* Sends the packets that the watcher holds back and that are due before the next event. */
 static void let_leave(struct world *world)
 {
     struct watcher *watcher = world->watcher;

@@ -1,4 +1,4 @@
-/* Nodes, their queue pairs, the network between them, and what was seen. One world is one run of one seed. */
+/* Nodes, their queue pairs, the network between them, and a record of events. One world is one run of one seed. */
 #ifndef TRANSPORT_TESTING_SIMULATOR_WORLD_H
 #define TRANSPORT_TESTING_SIMULATOR_WORLD_H
 
@@ -17,7 +17,7 @@ enum {
     SGE_MAX = 4,
     INLINE_MAX = 64,
     SAVED_MAX = 128,
-    WORKS_MAX = 128, /* that an endpoint posts in a run */
+    WORKS_MAX = 128, /* most works that an endpoint posts in a run */
     RECEIVES_MAX = 4 * WORKS_MAX,
 };
 
@@ -26,7 +26,7 @@ enum key {
     KEY_COUNTERS = 0x12,
     KEY_SHARED = 0x13,       /* the node's counter that everybody adds to */
     KEY_NOBODY = 0x99,       /* never registered */
-    KEY_REVOCABLE = 1 << 20, /* and the number of a work: a key that this SEND invalidates */
+    KEY_REVOCABLE = 1 << 20, /* plus the number of a work: a key that this SEND invalidates */
 };
 
 /* The mistake that a program makes once, on purpose. */
@@ -56,7 +56,7 @@ struct entry {
     uint64_t remote;
     uint64_t add;         /* to the node's shared counter */
     uint32_t immediate;   /* or the key */
-    uint64_t target_hash; /* a consuming one: of the peer's memory when it arrives */
+    uint64_t target_hash; /* of the peer's memory at its arrival, if it consumes a receive */
     uint32_t remote_qp;   /* UD */
     nanos posted;
 };
@@ -74,24 +74,24 @@ struct endpoint {
     uint32_t index, number, node;
     struct endpoint *peer; /* UD: NULL */
     uint32_t segment, longest;
-    uint32_t reference_segment; /* as at first; 0: the link can't */
-    uint8_t max_rd_atomic;      /* as at first, the most */
-    bool unfetchable;           /* its memory can't be read any more, neither for what is on its way */
+    uint32_t reference_segment; /* at first; 0: the link can't */
+    uint8_t max_rd_atomic;      /* at first, which is the most */
+    bool unfetchable;           /* its memory can't be read any more, not even for packets on their way */
     struct engine engine;
     struct responder_resource saved[SAVED_MAX];
     struct engine other; /* XRC: of another process, which executes requests, too (engine_lend) */
     struct responder_resource other_saved[SAVED_MAX];
-    bool shared; /* it exists */
-    bool lent;   /* it has the position */
+    bool shared; /* `other` exists */
+    bool lent;   /* `other` has the position */
     uint64_t *queue_memory;
     struct buffers buffers;
 
     /* as a sender */
     struct entry works[WORKS_MAX];
-    uint32_t to_post, posted, ended, delivered; /* works; delivered: of the works that lie before, all receives came */
+    uint32_t to_post, posted, ended, delivered; /* works; delivered: the receives of all earlier works have ended */
     enum fault fault;
     uint32_t fault_at; /* the work that is wrong */
-    bool send_broken;  /* an error ended work; all behind it is flushed */
+    bool send_broken;  /* an error ended work; all later work is flushed */
     nanos oldest_since;
     uint8_t model[TARGET_BYTES]; /* the peer's target when all posted work is done */
     uint64_t counter_model[COUNTERS];
@@ -99,7 +99,7 @@ struct endpoint {
     /* as a receiver */
     struct posted_receive *receives[RECEIVES_MAX];
     uint32_t receives_posted, receives_taken, receives_ended;
-    bool bad_receive;   /* one of them has a bad key */
+    bool bad_receive;   /* some receive has a bad key */
     uint32_t last_seen; /* UC: one more than the last message of the peer that arrived */
     _Alignas(8) uint8_t target[TARGET_BYTES];
     uint64_t counters[COUNTERS];
@@ -108,17 +108,17 @@ struct endpoint {
     nanos gone_since;       /* it failed or its node died */
     bool draining, drained; /* drained: SQ_DRAINED was raised */
     bool pump_announced, ack_announced;
-    uint32_t along;        /* the ACK that goes along with the packet that is being sent */
+    uint32_t along;        /* the ACK that is sent along with the present packet */
     uint32_t fresh;        /* the first PSN that had not been sent before that packet */
     nanos watched;         /* when its owner will look at its timers, at the latest */
-    nanos timer_announced; /* the same, with the owner's lateness */
-    nanos last_landing;    /* of a packet to it, to keep the order */
+    nanos timer_announced; /* `watched` plus the owner's lateness */
+    nanos last_landing;    /* time of the last packet to it, to keep the order */
 };
 
 struct statistics {
     uint64_t events, packets, lost, duplicated, received, lent;
-    uint64_t along;                     /* ACKs that went along with a request */
-    uint64_t changed;                   /* settings, while work was begun that goes by reference */
+    uint64_t along;                     /* ACKs that were sent along with a request */
+    uint64_t changed;                   /* changes of settings during begun work by reference */
     uint64_t ended[IBV_WC_GENERAL_ERR]; /* works, by their status */
 };
 
@@ -140,20 +140,20 @@ struct world {
     struct statistics statistics;
 };
 
-/* Something happened: it goes into the hash, and into the log when there is one. */
+/* Adds an event to the hash, and to the log if there is one. */
 void world_note(struct world *, const struct endpoint *, const char *what, uint64_t a, uint64_t b);
 
-/* Something is wrong. Only the first is kept; the run ends with it. */
+/* Notes a fault. Only the first is kept; the run ends with it. */
 __attribute__((format(printf, 3, 4))) void world_complain(struct world *, const struct endpoint *, const char *format,
                                                           ...);
 
-/* The state of the queue pair changes. */
+/* Notes that the state of the queue pair changes. */
 void world_enter(struct endpoint *, enum ibv_qp_state from, enum ibv_qp_state to);
 
-/* Its owner will look at the timers at this time, or somewhat later. */
+/* Lets the endpoint's owner look at the timers at this time, or somewhat later. */
 void world_watch(struct endpoint *, nanos deadline);
 
-/* `watcher` NULL: none. */
+/* Makes a world; `watcher` may be NULL. */
 void world_make(struct world *, uint64_t seed, struct watcher *);
 void world_run(struct world *);
 void world_free(struct world *);
