@@ -143,7 +143,7 @@ def _missing(rows, text):
     if not sides:
         return rows
     pids = {SERVER: sides[1], CLIENT: sides[2]}
-    return [row for row in rows if not _stands(row[1:], pids[row[0]], text.replace("\r", "").splitlines()[1:])]
+    return [row for row in rows if not _stands(row[1:], pids[row[0]], text.replace("\r", "").splitlines())]
 
 
 def _screen(mistake, rows):
