@@ -200,7 +200,7 @@ static bool lacks_receive(const struct known *known)
 
 static bool is_unpolled(const struct known *known)
 {
-    return known->still && is_some(&known->own->send_posted) && known->cq && is_some(&known->cq->waiting);
+    return known->unpolled && is_some(&known->own->send_posted) && known->cq && is_some(&known->cq->waiting);
 }
 
 static bool is_full(const struct known *known)

@@ -33,6 +33,7 @@ struct known {
     bool faulty;            /* faults that were asked for lose packets */
     bool heard;             /* a packet of the peer has arrived, ever */
     bool still;             /* nothing has happened to it since an earlier look */
+    bool unpolled;          /* nothing was polled from `cq` since then */
     bool stuck;             /* its oldest request has had no answer since then */
     bool naks_now;          /* it has sent RNR NAKs since then, and has taken no message */
 };

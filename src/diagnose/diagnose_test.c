@@ -48,7 +48,7 @@ static void begin(struct scene *scene)
                                   .process = WHO,
                                   .place = "this directory"};
     scene->known.posting = "ibv_post_recv";
-    scene->known.still = scene->known.stuck = scene->known.heard = true;
+    scene->known.still = scene->known.unpolled = scene->known.stuck = scene->known.heard = true;
 }
 
 static const char *silence_of(struct scene *scene, char text[DIAGNOSE_ROOM])
@@ -300,7 +300,7 @@ static void move(struct scene *scene)
 {
     find_no_receive(scene);
     scene->known.naks_sent = number(4143);
-    scene->known.still = scene->known.stuck = false;
+    scene->known.still = scene->known.unpolled = scene->known.stuck = false;
 }
 
 static const struct {

@@ -4,7 +4,9 @@
 
 #include "diag/log.h"
 #include "diag/log_room.h"
+#include "diagnose/diagnose.h"
 #include "process/process.h"
+#include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/ask/qp_waits.h"
 #include "verbs/context/context.h"
@@ -113,6 +115,14 @@ static void look_at_qp(struct hangs *hangs, const struct object *object)
     lock_release(&qp->lock);
 }
 
+static void log_unarmed(const struct facts_cq *cq)
+{
+    char words[DIAGNOSE_ROOM], text[DIAGNOSE_ROOM];
+    const struct known known = {.cq = cq, .words = words};
+    diagnose_words(diagnose_event(&known), &known, words, sizeof words);
+    log_cause(LOG_WARN, REASON_NOT_ARMED, "%s", diagnose_words(DIAGNOSIS_CQ_UNPOLLED, &known, text, sizeof text));
+}
+
 static void look_at_cq(struct hangs *hangs, const struct object *object)
 {
     struct cq *cq = (struct cq *)((char *)object - offsetof(struct cq, object));
@@ -128,9 +138,11 @@ static void look_at_cq(struct hangs *hangs, const struct object *object)
     bool waits = waiting && add(hangs, now);
     if (waits && !hangs->waiting_count)
         hangs->waiting_count = cq_ring_users(&cq->ring, hangs->waiting, HANGS_STORIES);
+    struct facts_cq facts = {0};
+    cq_report_fill(&facts, cq);
     lock_release(&cq->lock);
     if (waits && unarmed)
-        log_reason(LOG_WARN, REASON_NOT_ARMED, "cq with handle %u: %u completions wait", object->handle, waiting);
+        log_unarmed(&facts);
 }
 
 /* A program that waits for an event in vain is killed more often than it ends. */

@@ -33,7 +33,7 @@ def what_is_asked_before_a_reset_is_nothing_to_the_next_connection():
 
 def a_child_of_a_fork_asks_though_its_parent_asks_as_often_as_it_may():
     _, _, lines = _play("fork")
-    assert any(f"{SILENT}queue pair 0x" in line and " is in INIT: it was never brought to RTR (reason 105)" in line for line in lines), lines
+    assert any(f"{SILENT}queue pair 0x" in line and " is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing (reason 105)" in line for line in lines), lines
 
 
 def a_cause_is_named_though_the_queue_pair_that_refused_is_gone():

@@ -193,13 +193,13 @@ SILENT = "send of wr_id 42 ends in IBV_WC_RETRY_EXC_ERR: "
 
 def a_silent_peer_is_said_to_be_in_which_state():
     ours, own = _lines("never-rtr")
-    _one(ours, SILENT + "queue pair 0x", " of process ", "(mistakes) is in INIT: it was never brought to RTR (reason 105)")
+    _one(ours, SILENT + "queue pair 0x", " of process ", "(mistakes) is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing (reason 105)")
     assert own == ["transport retry counter exceeded, vendor_err 105"], own
 
 
 def a_number_that_the_process_no_longer_has_is_named():
     ours, _ = _lines("destroyed")
-    _one(ours, SILENT + "process ", "(mistakes) has no queue pair 0x", ": it has none (reason 105)")
+    _one(ours, SILENT + "process ", "(mistakes) lives and has no queue pair 0x", ": it was destroyed (ibv_destroy_qp), or never made; it has none (reason 105)")
 
 
 def the_own_number_is_said_to_be_the_own():
@@ -209,7 +209,7 @@ def the_own_number_is_said_to_be_the_own():
 
 def processes_of_another_directory_are_said_to_be_there():
     ours, _ = _lines("other-directory")
-    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has a queue pair 0x", f"meet in {cases.DIRECTORY}-2, too, ", "(reason 105)")
+    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has queue pair 0x", f"meet in {cases.DIRECTORY}-2, too, ", "(reason 105)")
 
 
 def sequence_numbers_are_shown_to_the_sender_too():
@@ -230,7 +230,7 @@ def a_port_that_is_down_is_said_to_be_so():
         ours, _ = _lines("none")
     finally:
         cases.expect(cases.softverbs("event", "port-up", "soft0"), out=None)
-    _one(ours, SILENT + "the port of soft0 is down (softverbs event port-up soft0)", "(reason 105)")
+    _one(ours, SILENT + "queue pair 0x", " is on a port that is down: softverbs event port-up soft0", "(reason 105)")
 
 
 def a_peer_that_was_killed_is_said_to_have_ended():
@@ -260,7 +260,7 @@ def a_queue_pair_that_is_reset_while_its_peer_is_asked_begins_anew():
         assert own == ["transport retry counter exceeded, vendor_err 105"], own
         if len(ours) == 1:
             break
-    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has a queue pair 0xabcdef", "(reason 105)")
+    _one(ours, SILENT + f"no process of {cases.DIRECTORY} has queue pair 0xabcdef", "(reason 105)")
 
 
 def path_mtus_that_differ_are_shown_on_a_network():
@@ -289,7 +289,7 @@ def the_first_error_of_a_queue_pair_is_shown():
 
 def why_says_what_the_peer_was_found_in():
     screen = _screen(MISTAKES, "never-rtr", env={"MISTAKES_THEN": f"{SOFTVERBS} why", "COLUMNS": "400"})
-    _one(screen.splitlines(), "is in ERR since its first error, RETRY_EXCEEDED: queue pair 0x", "is in INIT: it was never brought to RTR",
+    _one(screen.splitlines(), "is in ERR since its first error, RETRY_EXCEEDED: queue pair 0x", "is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing",
          "softverbs explain 105")
 
 

@@ -89,11 +89,19 @@ static void compare(struct known *known, const struct facts_qp *before)
                       is_same(&own->expected_psn, &before->expected_psn);
 }
 
+/* Nothing was polled since the earlier look. */
+static bool is_unpolled(const struct look *look, const struct facts_cq *cq)
+{
+    const struct facts_cq *before = cq ? seen_cq(look->before, cq->handle.value) : NULL;
+    return before && is_same(&cq->polled, &before->polled);
+}
+
 static void judge_qp(struct look *look, const struct facts_qp *own)
 {
     char name[TALE_NAME], words[DIAGNOSE_ROOM];
     struct known known = {.own = own, .process = name, .place = "this directory"};
     known.cq = seen_cq(look->process, own->send_cq.value);
+    known.unpolled = is_unpolled(look, known.cq);
     known.srq = srq_of(look->process, own);
     known.naks_got = count_of(own, EVENT_RNR_RECEIVED);
     known.naks_sent = count_of(own, EVENT_RNR_SENT);
@@ -111,9 +119,8 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
 static void judge_cq(struct look *look, const struct facts_cq *cq)
 {
     char words[DIAGNOSE_ROOM];
-    const struct facts_cq *before = seen_cq(look->before, cq->handle.value);
     struct known known = {.cq = cq, .words = words};
-    if (!facts_is_some(&cq->waiting) || !before || !is_same(&cq->polled, &before->polled))
+    if (!facts_is_some(&cq->waiting) || !is_unpolled(look, cq))
         return;
     diagnose_words(diagnose_event(&known), &known, words, sizeof words);
     tale_diagnose(&look->tale, DIAGNOSIS_CQ_UNPOLLED, &known);

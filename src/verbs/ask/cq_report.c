@@ -5,7 +5,7 @@
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq.h"
 
-static void fill_queue(struct facts_cq *facts, struct cq *from)
+void cq_report_fill(struct facts_cq *facts, struct cq *from)
 {
     lock_assert_held(&from->lock);
     FACTS_cq(FACT_FILL)
@@ -18,7 +18,7 @@ static void fill_queue(struct facts_cq *facts, struct cq *from)
 void cq_report(FILE *out, struct cq *cq, struct facts_cq *facts, const int64_t *epoch)
 {
     lock_take(&cq->lock);
-    fill_queue(facts, cq);
+    cq_report_fill(facts, cq);
     struct last_events_told told = {cq->told.events, epoch ? *epoch : 0};
     if (epoch)
         fact_put_inner(&facts->events, last_events_write, &told);

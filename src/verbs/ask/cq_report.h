@@ -14,6 +14,9 @@ struct cq;
  * users. With `epoch`, the number to add to a time for nanoseconds since 1970, its last events, too. Takes cq->lock. */
 void cq_report(FILE *, struct cq *, struct facts_cq *, const int64_t *epoch);
 
+/* The facts that it writes, but for events. Under cq->lock. */
+void cq_report_fill(struct facts_cq *, struct cq *);
+
 /* Returns true if completions of the queue pair lie in a queue for whose event the program can wait. NULL: none do.
  * Takes cq->lock. */
 bool cq_report_waits(struct cq *, uint32_t qp_number);

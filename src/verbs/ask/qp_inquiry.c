@@ -4,16 +4,22 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/last_lines.h"
 #include "diag/log.h"
+#include "diagnose/diagnose.h"
 #include "ipc/ask/question.h"
+#include "ipc/ask/strangers.h"
 #include "ipc/elsewhere.h"
-#include "verbs/ask/peer_words.h"
 #include "verbs/ask/qp_account.h"
+#include "verbs/ask/qp_flight.h"
+#include "verbs/object/words.h"
+#include "verbs/qp/kind.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_path.h"
+#include "wire/psn.h"
 
 static const nanos look_first = 200 * NANOS_MICROSECOND; /* doubling while no answer comes */
 
@@ -58,6 +64,117 @@ void qp_inquiry_inherit(void)
     atomic_fetch_add(&processes, 1);
 }
 
+/* --- the sentence that names the cause */
+
+static struct facts_qp facts_of(const struct qp *qp)
+{
+    struct facts_qp facts = {.device = qp_flow(qp)->device->name,
+                             .type = qp->kind->name,
+                             .number = {qp->number, true},
+                             .peer_qp = {qp->attr.dest_qp_num, true}};
+    qp_flight_fill(&facts, qp);
+    return facts;
+}
+
+static struct facts_qp facts_of_account(const struct qp_account *account)
+{
+    const struct qp_kind *kind = qp_kind_find((enum ibv_qp_type)account->type);
+    if (account->found == QP_ACCOUNT_BUSY)
+        return (struct facts_qp){.number = {account->number, true}, .busy = {true, true}};
+    return (struct facts_qp){.number = {account->number, true},
+                             .state = words_state(account->state),
+                             .type = kind ? kind->name : NULL,
+                             .peer_qp = {account->peer, true},
+                             .rq_psn = {account->rq_psn, true},
+                             .port_down = {account->port_down, true},
+                             .first_error = {account->first_error, account->first_error},
+                             .first_error_told = account->words};
+}
+
+/* `found`: of the peer, or why there are none, with more of that. */
+static void conclude(const struct qp *qp, struct qp_inquiry *inquiry, const struct facts_qp *found,
+                     enum diagnosis absence, const char *hint)
+{
+    struct facts_qp own = facts_of(qp);
+    const struct known known = {.own = &own,
+                                .peer = found,
+                                .process = inquiry->who,
+                                .place = node_path(qp->process->node),
+                                .hint = hint,
+                                .absence = absence,
+                                .faulty = traffic_is_faulty(&qp->process->traffic)};
+    diagnose_words(diagnose_silence(&known), &known, inquiry->words, INQUIRY_WORDS);
+}
+
+/* Returns the number in the other byte order if a process has that (the program forgot ntohl(3)), else 0. */
+static uint32_t swapped(const struct qp *qp)
+{
+    uint32_t number = __builtin_bswap32(qp->attr.dest_qp_num);
+    return number <= PSN_MASK && node_is_claimed(qp->process->node, number) ? number : 0;
+}
+
+static void find_nobody(const struct qp *qp, struct qp_inquiry *inquiry)
+{
+    char others[200], hint[320];
+    size_t used = 0;
+    if (swapped(qp))
+        used = (size_t)snprintf(
+            hint, sizeof hint, "; with its bytes in the other order it is one of this host, 0x%x (ntohl)", swapped(qp));
+    if (!strangers_find(node_path(qp->process->node), others, sizeof others))
+        snprintf(others, sizeof others, "no other directory of softverbs is seen on this host now");
+    snprintf(hint + used, sizeof hint - used, "; %s", others);
+    conclude(qp, inquiry, NULL, DIAGNOSIS_NOBODY, hint);
+}
+
+static void find_gone(const struct qp *qp, struct qp_inquiry *inquiry, const struct qp_account *account)
+{
+    char hint[96];
+    size_t used = (size_t)snprintf(hint, sizeof hint, account->count ? "; it has" : "; it has none");
+    for (unsigned i = 0; i < account->count && i < QP_ACCOUNT_NUMBERS; i++)
+        used += (size_t)snprintf(hint + used, sizeof hint - used, "%s 0x%x", i ? "," : "", account->numbers[i]);
+    if (account->count > QP_ACCOUNT_NUMBERS)
+        snprintf(hint + used, sizeof hint - used, " and %u more", account->count - QP_ACCOUNT_NUMBERS);
+    conclude(qp, inquiry, NULL, DIAGNOSIS_PEER_GONE, hint);
+}
+
+/* A reason of the responder, as diag.def has them. */
+static bool is_refusal(unsigned long reason)
+{
+    return reason >= 200 && reason < 300;
+}
+
+/* "qp 0x34: 8 bytes at 0x10 (reason 207)" */
+static void take_line(struct qp_inquiry *inquiry, const char *line)
+{
+    static const char mark[] = " (reason ";
+    char words[INQUIRY_WORDS];
+    const char *number = strstr(line, mark);
+    const struct known known = {.process = inquiry->who, .words = words};
+    if (!number || !is_refusal(strtoul(number + sizeof mark - 1, NULL, 10)))
+        return;
+    snprintf(words, sizeof words, "%.*s (its reason %s", (int)(number - line), line, number + sizeof mark - 1);
+    diagnose_words(DIAGNOSIS_REFUSED_AS_LOGGED, &known, inquiry->words, INQUIRY_WORDS);
+}
+
+static void take_refusal(struct qp_inquiry *inquiry, const struct qp_account *account)
+{
+    struct facts_qp found = facts_of_account(account);
+    const struct known known = {.process = inquiry->who, .peer = &found};
+    if (account->found == QP_ACCOUNT_FOUND && is_refusal(account->first_error))
+        diagnose_words(DIAGNOSIS_REFUSED, &known, inquiry->words, INQUIRY_WORDS);
+}
+
+static void take_account(const struct qp *qp, struct qp_inquiry *inquiry, const struct qp_account *account)
+{
+    struct facts_qp found = facts_of_account(account);
+    if (account->found == QP_ACCOUNT_UNKNOWN)
+        find_gone(qp, inquiry, account);
+    else
+        conclude(qp, inquiry, &found, DIAGNOSIS_NOTHING, NULL);
+}
+
+/* --- the process that is asked */
+
 static void name_process(struct qp *qp, const struct peer *peer, struct qp_inquiry *inquiry)
 {
     char program[QUESTION_PROGRAM];
@@ -79,7 +196,7 @@ static void read_its_log(struct qp *qp, struct qp_inquiry *inquiry)
         return;
     if (!*inquiry->who)
         snprintf(inquiry->who, sizeof inquiry->who, "process %d (%s)", (int)inquiry->pid, found.program);
-    peer_words_logged(found.line, inquiry->who, inquiry->words);
+    take_line(inquiry, found.line);
 }
 
 /* A packet that was sent again found its receiver gone and let go of it, before the NAK that it had sent was taken. */
@@ -92,24 +209,22 @@ static void read_log_of_parted(struct qp *qp, struct qp_inquiry *inquiry)
 }
 
 /* A process is reported as ended only if its socket or the table shows it. */
-static enum peer_unheard way_of(const struct qp *qp, struct peer *peer, int error)
+static enum diagnosis absence_of(const struct qp *qp, struct peer *peer, int error)
 {
     if (error == EPERM)
-        return PEER_OF_ANOTHER_USER;
+        return DIAGNOSIS_OF_ANOTHER_USER;
     if (error == ENOENT || error == ECONNREFUSED || peer->gone)
-        return PEER_ENDED;
+        return DIAGNOSIS_PROCESS_ENDED;
     if (error == ENOTCONN || node_alive(qp->process->node, peer))
-        return error == EAGAIN ? PEER_BUSY : PEER_UNASKED;
-    return PEER_ENDED;
+        return error == EAGAIN ? DIAGNOSIS_PROCESS_BUSY : DIAGNOSIS_PROCESS_UNASKED;
+    return DIAGNOSIS_PROCESS_ENDED;
 }
 
 static void tell_unasked(const struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, int error)
 {
-    enum peer_unheard why = way_of(qp, peer, error);
-    if (why == PEER_UNASKED)
-        peer_words_unasked(inquiry->who, error, inquiry->words);
-    else
-        peer_words_unheard(inquiry->who, why, inquiry->words);
+    char hint[80];
+    snprintf(hint, sizeof hint, " (%s)", strerror(error));
+    conclude(qp, inquiry, NULL, absence_of(qp, peer, error), hint);
 }
 
 static void ask(struct qp *qp, struct peer *peer, struct qp_inquiry *inquiry, nanos now)
@@ -142,7 +257,7 @@ static void turn_to(struct qp *qp, struct qp_inquiry *inquiry, nanos now)
     else if (inquiry->refused)
         read_log_of_parted(qp, inquiry);
     else
-        peer_words_nobody(qp, inquiry->words);
+        find_nobody(qp, inquiry);
     if (found)
         node_put(qp->process->node, found);
 }
@@ -171,7 +286,7 @@ static bool start(struct qp *qp, const struct packet *refusal, nanos now)
         keep_refusal(inquiry, refusal);
         turn_to(qp, inquiry, now);
     } else if (qp_port_is_down(qp)) {
-        peer_words_port_down(qp, inquiry->words);
+        conclude(qp, inquiry, NULL, DIAGNOSIS_PORT_DOWN, NULL);
     } else {
         turn_to(qp, inquiry, now);
     }
@@ -183,9 +298,9 @@ static void hear(struct qp *qp, struct qp_inquiry *inquiry, struct qp_account *a
 {
     bool sound = qp_account_is_sound(account, qp->attr.dest_qp_num);
     if (sound && inquiry->refused)
-        peer_words_refusal(account, inquiry->who, inquiry->words);
+        take_refusal(inquiry, account);
     else if (sound)
-        peer_words_silence(qp, account, inquiry->who, inquiry->words);
+        take_account(qp, inquiry, account);
     if (inquiry->refused && !*inquiry->words)
         read_its_log(qp, inquiry);
 }
@@ -201,11 +316,11 @@ static bool is_there(const struct qp *qp, const struct qp_inquiry *inquiry)
     return there;
 }
 
-static enum peer_unheard why_unheard(const struct qp *qp, const struct qp_inquiry *inquiry, int error)
+static enum diagnosis why_unheard(const struct qp *qp, const struct qp_inquiry *inquiry, int error)
 {
     if (error == EAGAIN)
-        return elsewhere_is_stopped(inquiry->pid) ? PEER_STOPPED : PEER_BUSY;
-    return is_there(qp, inquiry) ? PEER_SAID_NOTHING : PEER_ENDED;
+        return elsewhere_is_stopped(inquiry->pid) ? DIAGNOSIS_PROCESS_STOPPED : DIAGNOSIS_PROCESS_BUSY;
+    return is_there(qp, inquiry) ? DIAGNOSIS_PROCESS_MUTE : DIAGNOSIS_PROCESS_ENDED;
 }
 
 static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
@@ -213,7 +328,7 @@ static void give_up(struct qp *qp, struct qp_inquiry *inquiry, int error)
     if (inquiry->refused)
         read_its_log(qp, inquiry);
     else if (error != EPROTO)
-        peer_words_unheard(inquiry->who, why_unheard(qp, inquiry, error), inquiry->words);
+        conclude(qp, inquiry, NULL, why_unheard(qp, inquiry, error), NULL);
 }
 
 /* True: it is still awaited. */

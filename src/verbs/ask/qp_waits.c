@@ -1,9 +1,9 @@
 #include "verbs/ask/qp_waits.h"
 
-#include <stdio.h>
-
 #include "diag/log.h"
+#include "diagnose/diagnose.h"
 #include "transport/engine/flight.h"
+#include "verbs/ask/qp_flight.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/qp/qp_datapath.h"
@@ -46,26 +46,29 @@ void qp_waits_ask(struct qp *qp)
     qp_inquire_silence(qp, qp_story_now());
 }
 
+/* As "softverbs why" has it (diagnose/diagnose.h). */
+static void log_wait(const struct qp *qp, enum reason reason, enum diagnosis diagnosis, const char *words)
+{
+    char text[DIAGNOSE_ROOM];
+    struct facts_qp own = {.number = {qp->number, true}, .timeout = {qp->attr.timeout, true}};
+    const struct known known = {.own = &own, .words = words};
+    qp_flight_fill(&own, qp);
+    log_cause(LOG_WARN, reason, "qp 0x%x: %s", qp->number, diagnose_words(diagnosis, &known, text, sizeof text));
+}
+
 void qp_waits_tell_completion(const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    log_reason(LOG_WARN, REASON_NO_COMPLETION, "qp 0x%x: %u work requests, none signalled", qp->number,
-               qp->sends.posted);
+    log_wait(qp, REASON_NO_COMPLETION, DIAGNOSIS_UNSIGNALLED, NULL);
 }
 
 void qp_waits_tell_response(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    char text[128];
     if (qp_inquiry_waits(qp))
         qp_inquire_silence(qp, qp_story_now());
     const char *known = qp->told.inquiry && !qp_inquiry_is_of_refusal(qp) && qp->told.known ? qp->told.known : "";
-    snprintf(text, sizeof text, "qp 0x%x: %u packets to qp 0x%x have no answer, timeout is %u", qp->number,
-             flight_outstanding(qp_engine(qp)), qp->attr.dest_qp_num, qp->attr.timeout);
-    if (*known)
-        log_cause(LOG_WARN, REASON_NO_ANSWER, "%s, so none is sent again soon: %s", text, known);
-    else
-        log_reason(LOG_WARN, REASON_NO_ANSWER, "%s", text);
+    log_wait(qp, REASON_NO_ANSWER, DIAGNOSIS_WAITS_FOR_ANSWER, *known ? known : reason_sentence(REASON_NO_ANSWER));
 }
 
 /* Nothing has ended since long ago: a program that goes on without completions does not end so. */
