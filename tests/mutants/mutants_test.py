@@ -131,6 +131,12 @@ def a_test_is_measured_once():
     assert known == {"x": None}, known
 
 
+def _page(place, one, fates):
+    page.write_page(place + "/page.md", [one], fates, {}, 1)
+    with open(place + "/page.md", encoding="utf-8") as file:
+        return file.read()
+
+
 def each_mutant_has_one_fate():
     one = mutant.Mutant(3, "cm", "src/cm/x.c", 2, "comparison changed", "  if (a || b < c)", "  if (a || b <= c)")
     assert page.fate_of(one, {"3": ("cm x", "fails")}, {})[0] == "killed"
@@ -138,15 +144,14 @@ def each_mutant_has_one_fate():
     assert page.fate_of(one, {"3": (None, None)}, {})[0] == "left"
     assert page.fate_of(one, {}, {})[0] == "not judged"
     with tempfile.TemporaryDirectory() as place:
-        page.write_page(place + "/page.md", [one], {"3": ("cm x", "fails")}, {}, 1)
-        with open(place + "/page.md", encoding="utf-8") as file:
-            text = file.read()
-    assert "| 3 | `src/cm/x.c:2` | comparison changed: ``if (a \\|\\| b < c)`` → ``if (a \\|\\| b <= c)`` | killed: *cm x* fails |" in text, text
-    assert "| all | 1 | 1 | 0 | 0 | 0 |" in text, text
+        killed, left, later = (_page(place, one, fates) for fates in ({"3": ("cm x", "fails")}, {"3": (None, None)}, {}))
+    assert "| 3 | `src/cm/x.c:2` | comparison changed: ``if (a \\|\\| b < c)`` → ``if (a \\|\\| b <= c)`` | **left** |" in left, left
+    assert "| all | 1 | 1 | 0 | 0 | 0 |" in killed and "src/cm/x.c" not in killed, killed
+    assert "Not judged: 3.\n" in later and "src/cm/x.c" not in later and "Not judged" not in left, later
 
 
 if __name__ == "__main__":
-    tests = [value for name, value in list(globals().items()) if "_" in name and callable(value) and name not in ("sites_of", "of_tests")]
+    tests = [value for name, value in list(globals().items()) if "_" in name[1:] and name[0] != "_" and callable(value) and name not in ("sites_of", "of_tests")]
     print("1..%d" % len(tests))
     for number, test in enumerate(tests, 1):
         try:

@@ -1,26 +1,28 @@
-"""Writes docs/evidence/mutants.md: each mutant's place, change and fate."""
+"""Writes docs/evidence/mutants.md: how many mutants were killed, and each that no test kills."""
 import collections
 import os
+import textwrap
 
 HEAD = """# Mutants: what the tests miss
 
-`make mutants` changes one place of the production code at a time, in a copy of the tree, and runs the tests of that place's layer: first the
-test that the file's name points to, then the rest of its suites, until one fails. %(count)d such changes were drawn with the seed
-%(seed)d over `src/wire`, `src/cm`, `src/transport` and `src/verbs` (`tests/mutants/drawn`), as many for each layer: first a kind of change, then a
-place of that kind. The list was drawn, and committed, before any test was written for one of them. A change was not drawn if it does not compile, if the compiler
-warns of it, or if the machine code is the same.
+`make mutants` changes one place of the production code at a time, in a copy of the tree, and runs the tests of that place's layer: first
+the test that the file's name points to, then the rest of its suites, until one fails. %(count)d such changes were drawn with the seed
+%(seed)d over `src/wire`, `src/cm`, `src/transport` and `src/verbs`, as many for each layer: first a kind of change, then a place of that
+kind. The list (`tests/mutants/drawn`) was drawn, and committed, before any test was written for one of them. A change was not drawn if it
+does not compile, if the compiler warns of it, or if the machine code is the same.
 
 Only the layer's own suites count (`SUITES` in `tests/mutants/copied.py`). A mutant that others would notice, such as `clients` or the
-builds with sanitizers, is not killed by that.
+builds with sanitizers, is not killed by that. `NUMBERS="3 17"` judges these mutants anew.
 
-- **killed**: a test fails, ends by a signal, or takes more than ten times as long as without the mutant. A test that has threads or processes must do so twice.
+- **killed**: a test fails, ends by a signal, or takes more than ten times as long as without the mutant. A test that has threads or
+  processes must do so twice.
 - **equivalent**: no program can see a difference; the reason is given.
 - **left**: no test of the layer's suites sees it; the reason is given where there is one.
-- **not judged**: the run was stopped before. `make mutants` goes on there, and writes this page anew.
+- **not judged**: the run was stopped before. `make mutants` continues there, and writes this page anew.
 
 %(sum)s
-
-## Each of them
+%(unjudged)s
+## Those that no test kills
 
 A change that has more than a line is shown by its first one that differs. Lines are those of the commit in which the list was drawn.
 
@@ -46,9 +48,8 @@ def cell(text):
 
 def fate_of(mutant, fates, argued):
     number = str(mutant.number)
-    test, how = fates.get(number, ("", ""))
-    if test:
-        return "killed", "killed: *%s* %s" % (test, how)
+    if fates.get(number, ("", ""))[0]:
+        return "killed", ""
     if number in argued:
         kind, _, reason = argued[number].partition(": ")
         return kind, "**%s**: %s" % (kind, reason)
@@ -82,10 +83,17 @@ def read_argued(path):
         return dict(line.rstrip("\n").split(" ", 1) for line in file if line.strip())
 
 
+def unjudged(kinds):
+    """A sentence with the numbers of those that were not judged."""
+    numbers = [str(number) for number, kind in kinds.items() if kind == "not judged"]
+    return "\n" + textwrap.fill(f"Not judged: {', '.join(numbers)}.", 120) + "\n" if numbers else ""
+
+
 def write_page(path, mutants, fates, argued, seed):
     rows, kinds = "", {}
     for mutant in mutants:
-        kinds[mutant.number], words = fate_of(mutant, fates, argued)
-        rows += row(mutant, words)
+        kind, words = fate_of(mutant, fates, argued)
+        kinds[mutant.number] = kind
+        rows += row(mutant, words) if kind in ("equivalent", "left") else ""
     with open(path, "w", encoding="utf-8") as file:
-        file.write(HEAD % {"count": len(mutants), "seed": seed, "sum": sums(mutants, kinds)} + rows)
+        file.write(HEAD % {"count": len(mutants), "seed": seed, "sum": sums(mutants, kinds), "unjudged": unjudged(kinds)} + rows)
