@@ -19,11 +19,11 @@
 #include "check/outside/sanitizers.h"
 #include "diag/log.h"
 
-/* Of the C library: atexit(3) without a library that the function belongs to, so that it is not called when that ends
- * but when the process does. */
+/* atexit(3) of the C library for a function that belongs to no library: it is called when the process ends, not when a
+ * library does. */
 extern int __cxa_atexit(void (*)(void *), void *, void *);
 
-/* As the last of exit(3), so that the objects that destructors of the program destroy are destroyed. A handler may call
+/* Runs last in exit(3), so that the objects that destructors of the program destroy are destroyed. A handler may call
  * exit again: the remaining ones run then, and the status is the new one. */
 static void report_at_exit(void *unused)
 {
@@ -60,7 +60,7 @@ void check_begin(void)
         remaps_begin();
     }
     if (rule_chosen.pages || sanitizers_poison())
-        /* data that the kernel may not write there for the library comes in packets */
+        /* data that the kernel may not write there for the library arrives in packets */
         setting_put(SETTING_NO_PULL, "1");
     objects_fill(&layer_check.calls);
     queue_pairs_fill(&layer_check.calls);

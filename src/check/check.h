@@ -1,9 +1,9 @@
-/* The checker (issue 39): finds uses that work here by luck and fail on an adapter, or are a bug anywhere. With
- * SOFTVERBS_CHECK it is a layer around all calls of the program; without, nothing of it is ever called. */
+/* The checker finds uses that work here by luck and fail on an adapter, or are a bug anywhere. With SOFTVERBS_CHECK it
+ * is a layer around all calls of the program; without, the program never calls it. */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
 
-/* Behind calls_begin, before the program runs. */
+/* Call it after calls_begin, before the program runs. */
 void check_begin(void);
 
 #endif

@@ -113,7 +113,7 @@ static void a_list_chooses_rules_and_levels(void **state)
     char why[256];
     assert_true(rule_choose("error,-cq-overrun,cq-overrun", &choice, why, sizeof why));
     assert_true(choice.rules[RULE_SEND_BUFFER_CHANGED]);
-    assert_false(choice.rules[RULE_CQ_OVERRUN]); /* a rule is left out wherever it stands */
+    assert_false(choice.rules[RULE_CQ_OVERRUN]); /* a rule is left out at any place of the list */
     assert_false(choice.rules[RULE_TIMEOUT_ZERO]);
     assert_true(rule_choose("fatal,full,fill", &choice, why, sizeof why));
     assert_true(choice.fatal && choice.full && choice.fill && choice.rules[RULE_CQ_OVERRUN]);

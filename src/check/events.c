@@ -19,7 +19,7 @@ static void count(enum shadow_kind kind, const void *handle, unsigned fetched, u
     shadow_unlock();
 }
 
-/* Sends that were posted may complete before the CQ is armed, so that an event never comes of them. */
+/* Posted sends may complete before the CQ is armed, so that they never raise an event. */
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
     hooks_see_use(SHADOW_CQ, cq, "ibv_req_notify_cq");
@@ -84,7 +84,7 @@ static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, vo
     return result;
 }
 
-/* Before the library's function, which may let a thread go on that destroys the CQ. */
+/* Counts before the library's function, which may wake a thread that destroys the CQ. */
 static void ack_cq_events(struct ibv_cq *cq, unsigned number)
 {
     count(SHADOW_CQ, cq, 0, number);

@@ -24,7 +24,7 @@ static void count_due(struct shadow *owner, const struct wqe *wqe, uint32_t chan
         return;
     cq->cq.due += change;
     cq->cq.sends_due += sends;
-    if (sends && change == 1) /* it completes behind the arming, which raises the event */
+    if (sends && change == 1) /* it completes after the arming, which raises the event */
         cq->cq.armer = 0;
 }
 
@@ -109,7 +109,7 @@ uint64_t flight_begin_batch(struct shadow *qp)
     return first;
 }
 
-/* From the newest, since those of this call are among them. */
+/* The search begins with the newest, since this call's work is among them. */
 void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, unsigned taken, unsigned count)
 {
     shadow_assert_locked();
@@ -192,8 +192,8 @@ static void complete_send(struct shadow *qp, const struct hooks_completion *comp
     end_wqe(qp, queue, at, completion);
 }
 
-/* Queue pairs of an SRQ complete its receives in any order, so of those with the same wr_id it may be any. False: of
- * the others there is none nearby. */
+/* Queue pairs of an SRQ complete its receives in any order, so any receive of the same wr_id may have completed. False:
+ * no other receive nearby has it. */
 static bool doubt_others(struct wqe_queue *queue, uint32_t at)
 {
     enum { NEAR = 64 };

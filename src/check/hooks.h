@@ -16,42 +16,43 @@ struct hooks_completion {
 };
 
 struct hooks {
-    /* `owner` is a QP, or the SRQ of a receive. Before the library has the work. */
+    /* Called before the library has the work; `owner` is a QP, or the SRQ of a receive. */
     void (*posted)(struct shadow *owner, struct wqe *);
-    /* The library has it, the last of its post, and no thread has polled its completion yet. */
+    /* The library has taken this work, the last of its post, and no thread has polled its completion yet. */
     void (*taken)(struct shadow *owner, const struct wqe *);
-    /* The program has been informed that the work ended, if only by a later completion (then that one is given). `qp`
-     * is the QP of the completion, also where the receive is of an SRQ. */
+    /* A completion shows that the work has ended: its own, or a later one, which is given then. `qp` is the QP of the
+     * completion, also for a receive of an SRQ. */
     void (*completed)(struct shadow *qp, struct wqe *, const struct hooks_completion *);
-    /* The library took no more work of this post: errno. */
+    /* The library took no more work of this post, and returned this errno. */
     void (*refused)(struct shadow *qp, int error);
     /* ibv_modify_qp succeeded. */
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
-    /* It is connected with a queue pair of this host, which is in RTS, too. */
+    /* The queue pair is connected with a queue pair of this host, which is in RTS, too. */
     void (*met)(struct shadow *qp, const struct shadow_connection *peer);
-    /* The program destroys it, and nothing uses it that is known; the library has not yet, and may wait. */
+    /* The program destroys the object, and nothing known uses it; the library is about to, and may wait. */
     void (*destroying)(struct shadow *);
-    /* The library has destroyed it. Work that began behind the moment `began` is of another object. */
+    /* The library has destroyed the object. Work that began after the moment `began` is another object's. */
     void (*destroyed)(struct shadow *, uint64_t began);
-    /* Likewise, and another thread was in this call on it. */
+    /* The library has destroyed the object while another thread was in this call on it. */
     void (*destroyed_inside)(struct shadow *, const char *call);
     /* The program frees memory that this work uses. */
     void (*freed)(struct shadow *owner, const struct wqe *);
-    /* Likewise, and it has gone already. */
+    /* The program has unmapped memory that this work uses. */
     void (*unmapped)(struct shadow *owner, const struct wqe *);
-    /* The library has registered it, or registered it anew. */
+    /* The library has registered the region, or registered it anew. */
     void (*registered)(struct shadow *mr);
     void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);
-    /* The program moves it to another channel, and nothing has been moved yet. */
+    /* The program moves the identifier to another channel, and nothing has been moved yet. */
     void (*migrating)(struct shadow *cm_id);
     /* The program accepts a connection with this initiator_depth. */
     void (*accepting)(struct shadow *cm_id, uint8_t depth);
     /* The library has refused a call that makes, changes or destroys an object. */
     void (*refused_call)(const char *call, int error);
-    /* A thread is about to wait for an event of the channel; it has waited for long, and no CQ of it was ever armed. */
+    /* A thread is about to wait for an event of the channel (stuck: it has waited for long); none of its CQs was ever
+     * armed. */
     void (*waiting)(struct shadow *channel);
     void (*stuck)(struct shadow *channel);
-    /* So many messages for the queue pair have found no receive since the last time. */
+    /* `messages` for the queue pair have found no receive since the last time. */
     void (*ran_out)(struct shadow *qp, uint64_t messages);
     /* A child of a fork uses an object of its parent. */
     void (*used_by_child)(const struct shadow *, const char *call);
@@ -59,9 +60,9 @@ struct hooks {
     void (*in_signal)(const char *call);
     /* Two threads are in calls on objects of a thread domain. */
     void (*shared)(struct shadow *td, const char *call);
-    /* A call names an object that is gone. */
+    /* A call names a destroyed object. */
     void (*used_gone)(const struct shadow *, const char *call);
-    /* A field of the entry that an iterator shows; `flag` of IBV_WC_EX_WITH_, 0: each CQ has it. */
+    /* The program reads a field of an iterator's entry; `flag` is its IBV_WC_EX_WITH_, or 0: each CQ has it. */
     void (*read_field)(struct shadow *cq, uint64_t flag, const char *call);
     /* Two threads poll a SINGLE_THREADED CQ at the same time. */
     void (*polled_twice)(struct shadow *cq);
@@ -79,16 +80,16 @@ struct hooks {
             ((__typeof__(((struct hooks *)NULL)->hook))*hooks_at)(__VA_ARGS__);                                        \
     } while (0)
 
-/* For each function of struct hooks those of all files, and NULL behind them. Before the program runs. */
+/* Makes the list of all files' functions, ended by NULL, for each hook. Before the program runs. */
 void hooks_begin(void);
 
-/* The library has refused a call: errno. Takes the lock, and leaves errno as it is. */
+/* Calls the hooks for a call that the library has refused with this errno. Takes the lock; errno stays. */
 void hooks_refused(const char *call, int error);
 
-/* The caller is here. Takes the lock where it is in a signal handler. */
+/* Calls the hooks if the caller is in a signal handler; takes the lock then. */
 void hooks_see_place(const struct place *, const char *call);
 
-/* A call of the data path names this object. Takes the lock in children of forks. */
+/* Calls the hooks if a call of the data path names this object in a child of a fork; takes the lock then. */
 void hooks_see_use_in_child(enum shadow_kind, const void *handle, const char *call);
 static inline void hooks_see_use(enum shadow_kind kind, const void *handle, const char *call)
 {
@@ -96,8 +97,8 @@ static inline void hooks_see_use(enum shadow_kind kind, const void *handle, cons
         hooks_see_use_in_child(kind, handle, call);
 }
 
-/* Returns true if this is the address of an object that is gone, and of no living one. The hooks of rules are called
- * then. Takes the lock. */
+/* Returns true if this is the address of a destroyed object, and of no living one, and then calls the hooks of rules.
+ * Takes the lock. */
 bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);
 
 typedef void hooks_function(void);

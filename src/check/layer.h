@@ -6,7 +6,7 @@
 
 extern struct calls_layer layer_check;
 
-/* The function below it: layer_below(ibv_post_send)(qp, ...). */
+/* The function below the layer: layer_below(ibv_post_send)(qp, ...). */
 #define layer_below(name) calls_get(&layer_check.below, name)
 
 void objects_fill(struct calls *); /* create, change, destroy */

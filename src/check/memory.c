@@ -78,7 +78,7 @@ static bool hash_short(uint64_t *hash, const char *from, size_t length)
     return true;
 }
 
-/* Likewise. */
+/* Hashes bytes of any length; the caller is between guard_begin and guard_end. */
 static bool hash_bytes(uint64_t *hash, const char *from, size_t length)
 {
     if (length && length <= SHORT)
@@ -95,7 +95,7 @@ static bool hash_bytes(uint64_t *hash, const char *from, size_t length)
     return true;
 }
 
-/* Its first and last bytes, and what lies evenly between. */
+/* Hashes the first and last bytes, and pieces at even distances between. */
 static bool hash_sample(uint64_t *hash, const char *from, size_t length)
 {
     enum { AT_ONCE = CHUNK / LINE };
@@ -240,7 +240,7 @@ static bool overlaps(const struct wqe *one, const struct wqe *other)
     return false;
 }
 
-/* `fenced`: READs and atomics among the first so many have ended before this work begins. */
+/* `fenced`: READs and atomics among the first `fenced` have ended before this work begins. */
 static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t fenced, const struct wqe *wqe)
 {
     for (uint32_t at = 0; at < queue->count; at++) {

@@ -248,7 +248,7 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
     return srq;
 }
 
-/* The event of the limit comes once for each time that it is set. */
+/* The event of the limit is raised once for each time that the limit is set. */
 static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
     int result = made_result(layer_below(ibv_modify_srq)(srq, attr, mask), "ibv_modify_srq");
@@ -277,9 +277,9 @@ static bool is_used(const struct shadow *shadow)
 
 struct destruction {
     struct place here;
-    uint64_t serial; /* of the object that has the address now; 0: none that is known */
+    uint64_t serial; /* the serial of the object that has the address now; 0: unknown */
     uint64_t began;
-    const char *inside; /* the call of another thread that names it; NULL: none */
+    const char *inside; /* another thread's call that names it, or NULL */
 };
 
 static void begin_destroying(struct destruction *destruction, enum shadow_kind kind, const void *handle,

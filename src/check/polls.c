@@ -92,7 +92,7 @@ static void complete_list(struct ibv_wc *list, int count)
     shadow_unlock();
 }
 
-/* Of one that is gone, and kept, the ring is gone. */
+/* A destroyed CQ whose handle is kept has no ring any more. */
 static bool cq_is_lost(const struct ibv_cq *ibv, const char *call)
 {
     return unlikely(!((const struct cq *)ibv)->memory.memory) && hooks_is_gone(SHADOW_CQ, ibv, call);

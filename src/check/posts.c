@@ -37,7 +37,7 @@ static void see_stack(const char *call)
     hooks_see_place(&here, call);
 }
 
-/* An address handle that one of these datagrams names and that is gone; NULL: none. Under the lock. */
+/* A destroyed address handle that one of these datagrams names, or NULL. Under the lock. */
 static const struct shadow *find_gone_ah(const struct shadow *qp, const struct ibv_send_wr *wr)
 {
     const struct shadow *gone = NULL;

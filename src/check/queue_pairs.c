@@ -27,7 +27,7 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signal
     shadow_unlock();
 }
 
-/* One of the queues that a new queue pair is to use. */
+/* Returns true if a new queue pair names a destroyed queue. */
 static bool names_gone(const struct ibv_cq *send_cq, const struct ibv_cq *recv_cq, const struct ibv_srq *srq,
                        const char *call)
 {

@@ -78,7 +78,7 @@ static bool leave_out(struct rule_choice *choice, struct text_part word)
     return rule < RULES;
 }
 
-/* Calls the function for each word until one answers false; that word, or none. */
+/* Calls the function for each word until it returns false; returns that word, or an empty one. */
 static struct text_part each_word(const char *words, bool (*visit)(struct rule_choice *, struct text_part),
                                   struct rule_choice *choice, unsigned *found)
 {

@@ -31,18 +31,18 @@ const char *rule_level_name(enum rule_level);
 /* The choice of --check and SOFTVERBS_CHECK. */
 struct rule_choice {
     bool rules[RULES];
-    bool fatal; /* SIGTRAP where a finding is made */
-    bool fill;  /* buffers of receives are filled with a pattern at the post */
+    bool fatal; /* a finding raises SIGTRAP */
+    bool fill;  /* posts fill the buffers of receives with a pattern */
     bool full;  /* hashes of all bytes */
-    bool pages; /* whole pages of such buffers are protected until the completion */
+    bool pages; /* whole pages of receives' buffers are protected until the completion */
 };
 
 /* The rules in force; finding_begin writes it, before the program runs. */
 extern struct rule_choice rule_chosen;
 
-/* Words with commas between: `error`, `adapter` or `notes` for the rules of this level and of those before it, ids of
- * rules, a rule's id behind a `-` to leave it out, `fatal`, `fill`, `full`, `pages`. Where no word is a level or the id
- * of a rule, the level is `adapter`. False, and a sentence why: a word is not among these. Thread-safe. */
+/* Reads words with commas between: `error`, `adapter` or `notes` for the rules of this level and of the ones before it,
+ * ids of rules, a rule's id after a `-` to leave it out, `fatal`, `fill`, `full`, `pages`. If no word is a level or the
+ * id of a rule, the level is `adapter`. False: a word is unknown, and `why` is a sentence. Thread-safe. */
 bool rule_choose(const char *words, struct rule_choice *, char *why, size_t size);
 
 #endif

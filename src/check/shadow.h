@@ -1,6 +1,6 @@
 /* The checker's knowledge of the program's objects, beside the library's: where each was made, the work in flight, and
  * which handles were destroyed. All of it is under one lock, which is never held over a call of the library. Objects
- * that were made before the checker came are not known. */
+ * that were made before the checker began are not known. */
 #ifndef CHECK_SHADOW_H
 #define CHECK_SHADOW_H
 
@@ -14,7 +14,7 @@
 #include "check/findings/place.h"
 #include "check/wqe.h"
 
-/* Kinds of objects, and what each is named in calls/subject.h. */
+/* The kinds of objects, and their names in calls/subject.h. */
 #define SHADOW_KINDS                                                                                                   \
     SHADOW_KIND(CONTEXT, "context")                                                                                    \
     SHADOW_KIND(PD, "pd")                                                                                              \
@@ -47,7 +47,7 @@ struct shadow_mr {
     int access;
 };
 
-/* Which ways requests go: an XRC queue pair has one alone. */
+/* The directions of requests: an XRC queue pair has only one. */
 enum shadow_ways { SHADOW_REQUESTS = 1, SHADOW_RESPONDS = 2 };
 
 /* The connection of a queue pair. */
@@ -57,22 +57,22 @@ struct shadow_connection {
     uint32_t access; /* qp_access_flags */
     uint8_t max_rd_atomic, max_dest_rd_atomic;
     uint8_t ways;   /* enum shadow_ways */
-    uint64_t begun; /* when it was reset; 0: never since it was made */
+    uint64_t begun; /* when it was last reset; 0: never */
 };
 
 struct shadow_qp {
-    struct shadow *send_cq, *recv_cq, *srq; /* NULL: not known, or none */
+    struct shadow *send_cq, *recv_cq, *srq; /* NULL: not known, or not used */
     struct shadow_connection connection;
     struct ibv_qp_cap cap;
     struct wqe_queue sends, receives;
-    struct wqe_queue batch; /* between ibv_wr_start and ibv_wr_complete */
+    struct wqe_queue batch; /* work between ibv_wr_start and ibv_wr_complete */
     enum ibv_qp_type type;
     enum ibv_qp_state state;
     bool signals_all;
     bool datagrams;      /* each send names an address handle */
-    bool may_lose_parts; /* of a message, whose other parts are in the receive of a later one */
-    uint32_t signaled;   /* of `sends` */
-    uint64_t rnrs;       /* RNR NAKs that it has sent, as far as they were reported */
+    bool may_lose_parts; /* of messages, whose other parts are in the receive of a later message */
+    uint32_t signaled;   /* signalled ones of `sends` */
+    uint64_t rnrs;       /* RNR NAKs that it had sent at the last report */
 };
 
 struct shadow_cq {
@@ -80,54 +80,54 @@ struct shadow_cq {
     uint64_t wc_flags;
     uint32_t create_flags;
     uint32_t entries;
-    uint32_t due;       /* completions that may still come, or wait to be polled: signalled sends, receives of QPs */
-    uint32_t sends_due; /* of them, signalled sends */
-    uintptr_t inside;   /* the thread in a poll of a SINGLE_THREADED one; 0: none */
+    uint32_t due;       /* completions that are possible or wait to be polled: signalled sends, receives of QPs */
+    uint32_t sends_due; /* of `due`, signalled sends */
+    uintptr_t inside;   /* the thread in a poll of a SINGLE_THREADED CQ, or 0 */
     bool was_armed;     /* ever */
-    uintptr_t armer; /* the thread that armed it while sends were due, if it was not polled since, nor a send posted; 0:
-                        none */
+    uintptr_t armer; /* the thread that armed it while sends were due, unless it was polled or a send posted since; or 0
+                      */
 };
 
 struct shadow_srq {
     struct wqe_queue receives;
-    uint32_t users; /* queue pairs that live */
-    uint32_t limit; /* as it was armed last */
-    bool reached;   /* the event was fetched, and the limit not armed again */
-    bool refilled;  /* since then */
+    uint32_t users; /* queue pairs that exist */
+    uint32_t limit; /* the limit that was armed last */
+    bool reached;   /* its event was fetched, and the limit not armed again */
+    bool refilled;  /* receives were posted since then */
 };
 
-/* Of a thread domain: the thread in a call on an object of it. */
+/* A thread domain, with the thread in a call on an object of it. */
 struct shadow_td {
-    uintptr_t inside; /* the thread; 0: none */
+    uintptr_t inside; /* the thread, or 0 */
     unsigned depth;
 };
 
-/* Of an identifier of librdmacm. */
+/* An identifier of librdmacm. */
 struct shadow_cm {
-    const void *channel;      /* the handle; NULL: it is synchronous */
+    const void *channel;      /* the handle; NULL: the identifier is synchronous */
     int port_space;           /* enum rdma_port_space */
-    bool connected;           /* and neither side has disconnected since */
-    bool asks;                /* a request for a connection brought it */
-    bool keeps_qp;            /* it is about to be destroyed, and its queue pair is not */
+    bool connected;           /* connected, and not disconnected by either side since */
+    bool asks;                /* made by a request for a connection */
+    bool keeps_qp;            /* about to be destroyed, but its queue pair is not */
     uint8_t depth, resources; /* initiator_depth and responder_resources of that request */
 };
 
 struct shadow {
     struct hash_entry by_handle;
-    struct hash_entry by_number;  /* of MRs the lkey, of QPs the number */
-    TAILQ_ENTRY(shadow) siblings; /* all that live, or all that are gone, the oldest first */
+    struct hash_entry by_number;  /* an MR's lkey, a QP's number */
+    TAILQ_ENTRY(shadow) siblings; /* in the list of living objects, or of destroyed ones, the oldest first */
     const void *handle;
     const struct ibv_context *context;
     enum shadow_kind kind;
     uint32_t number;
-    uint64_t serial; /* no two have the same */
-    pid_t process;   /* that made it */
+    uint64_t serial; /* unique */
+    pid_t process;   /* the process that made it */
     bool gone;
-    unsigned events, acknowledged; /* of it, fetched and acknowledged */
-    uintptr_t fetcher;             /* the thread that fetched the last of them */
-    const void *td;                /* the handle of the thread domain that it belongs to; NULL: none */
-    uint32_t sges_most;            /* of a receive of an SRQ */
-    bool unfollowed;               /* an SRQ whose receives end in ways that are not seen */
+    unsigned events, acknowledged; /* its events that were fetched, acknowledged */
+    uintptr_t fetcher;             /* the thread that fetched the last event */
+    const void *td;                /* the handle of its thread domain, or NULL */
+    uint32_t sges_most;            /* the most of a receive of an SRQ */
+    bool unfollowed;               /* an SRQ whose receives may end unseen */
     struct place created, destroyed;
     union {
         struct shadow_mr mr;
@@ -143,63 +143,63 @@ TAILQ_HEAD(shadow_list, shadow);
 
 const char *shadow_kind_name(enum shadow_kind);
 
-/* Before the program runs: children of forks are known as such. */
+/* Makes children of forks known as such. Before the program runs. */
 void shadow_begin(void);
 
-/* Whether this process was forked from one that had the checker. Written while it has one thread. */
+/* True in a child of a process that had the checker. Written while the process has one thread. */
 extern bool shadow_is_child;
 
-/* The lock of all that is declared here, also in check/wqe.h. */
+/* Take and release the lock of all that is declared here, also in check/wqe.h. */
 void shadow_lock(void);
-/* False: another thread has it, or this one. */
+/* Takes the lock if it is free. False: another thread has it, or this one. */
 bool shadow_try_lock(void);
-/* Then reports the findings made meanwhile. */
+/* Releases the lock, then reports the findings made under it. */
 void shadow_unlock(void);
 void shadow_assert_locked(void);
 
 /* --- under the lock */
 
-/* All that live. */
+/* All living objects. */
 const struct shadow_list *shadow_all(void);
 
-/* A new object; the record of an earlier one of this address is dropped. NULL: there is no memory. */
+/* Enters a new object, and drops the record of an earlier one of this address. NULL: no memory. */
 struct shadow *shadow_add(enum shadow_kind, const void *handle, uint32_t number, const struct place *created);
 
-/* Where an MR lies, from now on. */
+/* Sets the memory of an MR. */
 void shadow_set_mr(struct shadow *, const struct shadow_mr *);
 
-/* Returns true if this address may lie in an MR. Only addresses that were always below or above all of them are
- * certain. Under no lock. */
+/* Returns true if this address may be in an MR. False only for addresses that were always below or above all MRs. Under
+ * no lock. */
 bool shadow_may_hold(const void *);
 
 /* Bytes of all MRs of this process that adapters pin, in whole pages. */
 uint64_t shadow_pinned(void);
 
-/* Sends and receives of a QP are not in flight any more, nor due in its CQs. */
+/* Ends all sends and receives of a QP: they are not in flight any more, nor due in its CQs. */
 void shadow_end_work(struct shadow *qp);
 
-/* The object that lives under this address; NULL: none is known. */
+/* The living object of this address, or NULL. */
 struct shadow *shadow_find(enum shadow_kind, const void *handle);
 
-/* By its number, or the lkey of an MR. */
+/* The living object of this number, or the MR of this lkey; or NULL. */
 struct shadow *shadow_find_number(enum shadow_kind, uint32_t number);
 
-/* It is found by this number or lkey from now on. */
+/* Makes the object findable by this number or lkey from now on. */
 void shadow_name(struct shadow *, uint32_t number);
 
-/* An object that is not followed has this address now: the record of an earlier one is dropped. */
+/* Drops the record of an object: one that is not followed has its address now. */
 void shadow_forget(const void *handle);
 
-/* It stays known as one that is gone, until its address is used again. */
+/* Marks an object as destroyed; its record is kept until its address is used again. */
 void shadow_remove(struct shadow *, const struct place *destroyed);
 
-/* One that is gone, under this address; NULL: none. */
+/* The destroyed object of this address, or NULL. */
 struct shadow *shadow_find_gone(enum shadow_kind, const void *handle);
 
-/* The newest MR that is gone and had this lkey; NULL: none. */
+/* The newest destroyed MR of this lkey, or NULL. */
 struct shadow *shadow_find_gone_key(uint32_t lkey);
 
-/* Counts moments: each later one is larger. */
+/* Returns a number that is larger each time. */
 uint64_t shadow_moment(void);
 
 #endif

@@ -21,7 +21,7 @@ enum { FINDINGS_MOST = 4096 };
 
 _Thread_local struct finding *finding_pending __attribute__((tls_model("initial-exec")));
 
-/* One thread at a time writes a finding. */
+/* The lock of all findings: a thread at a time writes one. */
 MUTEX_STATIC(telling, LOCK_TELLING);
 static struct finding *told; /* the newest first */
 static unsigned told_count;
@@ -66,8 +66,7 @@ void finding_add(const struct finding_about *about, const char *format, ...)
     finding_pending = finding;
 }
 
-/* The place of a finding is that of the post; without one the current caller's, and for leftovers that of the object's
- * maker. */
+/* The place of a finding: the post; without a post the current caller, and for leftovers the object's maker. */
 static const void *address_of(const struct finding *finding)
 {
     if (finding->posted)

@@ -1,6 +1,6 @@
-/* Findings: breaches of rules, with their places in the program and their number. A rule adds a finding while it holds
- * the shadow's lock; the finding is reported when the lock is given back (finding_flush), since only then may a thread
- * look up its place. Each is reported once for each rule and place. */
+/* Findings: breaches of rules, with their places in the program and their number. A rule adds a finding under the
+ * shadow's lock; it is reported when the lock is given back (finding_flush), since only then may a thread look up its
+ * place. A finding is reported once for each rule and place. */
 #ifndef CHECK_FINDINGS_FINDING_H
 #define CHECK_FINDINGS_FINDING_H
 
@@ -15,11 +15,11 @@
 /* The subject of a finding. */
 struct finding_about {
     enum rule rule;
-    const char *kind;              /* of the object, as calls/subject.h names it; of static storage */
+    const char *kind;              /* the object's, as in calls/subject.h; static storage */
     uint32_t number;               /* likewise */
-    const void *posted;            /* the return address of the post; NULL: there is none */
-    const void *found;             /* likewise of what was found; NULL: where the finding is reported */
-    const struct place *created;   /* of the object; NULL: not known */
+    const void *posted;            /* the return address of the post, or NULL */
+    const void *found;             /* the return address of what was found; NULL: where the finding is reported */
+    const struct place *created;   /* the object's; NULL: not known */
     const struct place *destroyed; /* likewise */
 };
 
@@ -30,19 +30,19 @@ struct finding {
     uint32_t number;
     char text[400];
     const void *posted;
-    struct place created, destroyed, found; /* count 0: none */
+    struct place created, destroyed, found; /* count 0: not known */
     uint64_t count;
-    unsigned id; /* of the process, from 1 */
+    unsigned id; /* in the process, from 1 */
     bool suppressed;
-    pid_t process; /* that found it */
+    pid_t process; /* the process that found it */
 };
 
 extern _Thread_local struct finding *finding_pending __attribute__((tls_model("initial-exec")));
 
-/* Reads the user's choice, and opens the files; before all else. False: nothing is chosen. */
+/* Reads the user's choice, and opens the files. Call it before all else. False: the choice is empty. */
 bool finding_begin(const char *words);
 
-/* The text is a sentence. Any lock may be held. */
+/* Adds a finding; the text is a sentence. Any lock may be held. */
 void finding_add(const struct finding_about *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reports the findings that this thread has added. Under no lock of the checker. Thread-safe. */
@@ -54,7 +54,7 @@ static inline void finding_flush(void)
         finding_tell();
 }
 
-/* When the process ends: the sums. Answers how many findings above notes there were, each counted once. */
+/* Reports the sums when the process ends. Returns how many findings above notes there were, each counted once. */
 unsigned finding_end(void);
 
 #endif

@@ -76,7 +76,7 @@ static void put_whole(FILE *file, const struct finding *finding, const struct fi
     fputs("}\n", file);
 }
 
-/* One write, so that lines of several processes stay whole. */
+/* Writes a finding at once, so that lines of several processes stay whole. */
 static void write_line(const struct finding *finding, const struct finding_places *places)
 {
     char *text = NULL;

@@ -5,12 +5,12 @@
 
 #include "check/findings/finding_lines.h"
 
-/* The file, so that it is there although nothing is found. */
+/* Makes the file, so that it exists even without findings. */
 void finding_file_begin(void);
 
 void finding_file_add(const struct finding *, const struct finding_places *);
 
-/* How often it was found, when that is more than once. */
+/* Adds how often a finding was found, if more than once. */
 void finding_file_count(const struct finding *);
 
 #endif

@@ -27,7 +27,7 @@ static void show_symbol(const char *word, const struct symbol *symbol)
     log_always("  %-12s %s", word, text);
 }
 
-/* The functions that the C library and the linker call first are no place in the program. */
+/* Returns true for the functions that the C library and the linker call first: they are not places in the program. */
 static bool is_start(const struct symbol *symbol)
 {
     static const char *const starts[] = {"__libc_start", "_start", "start_thread", "clone"};

@@ -1,4 +1,4 @@
-/* A finding as lines on the screen: where the log goes (diag/log.h), unless the user said none. */
+/* A finding as lines in the log's place (diag/log.h), unless the user said SOFTVERBS_LOG=none. */
 #ifndef CHECK_FINDINGS_FINDING_LINES_H
 #define CHECK_FINDINGS_FINDING_LINES_H
 
@@ -14,7 +14,7 @@ void finding_lines_resolve(const struct finding *, struct finding_places *);
 
 void finding_lines_show(const struct finding *, const struct finding_places *);
 
-/* How many there were of each level. */
+/* Writes how many findings of each level there were. */
 void finding_lines_sum(const unsigned counts[RULE_LEVELS]);
 
 #endif

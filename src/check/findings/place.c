@@ -16,7 +16,7 @@ static int backtrace(void **frames, int most)
 
 enum { OWN_MOST = 12 }; /* frames of the library between the program and here */
 
-/* Of the linker: where this library begins and ends. */
+/* The linker's symbols for the begin and end of this library. */
 extern const char own_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 extern const char own_end[] __asm__("_end") __attribute__((visibility("hidden")));
 
@@ -61,7 +61,7 @@ void place_begin(void)
     backtrace(&frame, 1);
 }
 
-/* The frames of the library, and of the one between, and behind them those of functions of the verbs' headers. A
+/* How many frames to skip: those of this library and of the one between, then functions of the verbs' headers. A
  * program that has the library inside keeps all but the innermost frame, as nothing distinguishes the two. */
 static int skip(void *const *frames, int count, struct place *place)
 {

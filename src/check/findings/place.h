@@ -8,29 +8,28 @@
 enum { PLACE_FRAMES = 10 };
 
 struct place {
-    const void
-        *frames[PLACE_FRAMES]; /* the innermost first; those of the library and of the verbs' headers are left out */
+    const void *frames[PLACE_FRAMES]; /* the innermost first, without the library's and the verbs' headers' own */
     unsigned count;
-    bool in_signal; /* a handler of a signal is among the callers */
-    bool left_out;  /* the library of place_leave_out called this one */
+    bool in_signal; /* a signal handler is among the callers */
+    bool left_out;  /* the library of place_leave_out called this library */
 };
 
-/* Before the first place_here, which then asks the dynamic loader for nothing. */
+/* Prepares place_here, which then needs nothing from the dynamic loader. Call it before the first one. */
 void place_begin(void);
 
-/* The frames of the library that has this function are between the program and this one, and no places. Before the
- * program runs, for one library. */
+/* Leaves out the frames of the library that has this function, which is between the program and this library. Before
+ * the program runs, for one library. */
 void place_leave_out(const void *function);
 
 /* Returns true if this is an address in the library. */
 bool place_is_own(const void *);
 
-/* Of a post, which was called from this return address: that address, or the first of its callers that is not in a
- * function of the verbs' own headers, as in programs that are built without optimization. Under no lock. Thread-safe.
- */
+/* The place of a post that was called from this return address: that address, or the first of its callers outside of
+ * the functions of the verbs' headers, which are functions in programs that are built without optimization. The caller
+ * holds no lock. Thread-safe. */
 const void *place_of_post(const void *address);
 
-/* Where the calling thread is; some microseconds. Under no lock: the unwinder has its own. Thread-safe. */
+/* Writes where the calling thread is; some microseconds. Under no lock: the unwinder has its own. Thread-safe. */
 void place_here(struct place *);
 
 #endif

@@ -13,7 +13,7 @@ enum { SUPPRESSIONS_MOST = 256 };
 
 static struct suppression {
     char program[64], rule[64], function[128];
-} * suppressions; /* NULL: there is no file of them */
+} * suppressions; /* NULL: no file */
 static unsigned count;
 
 static void read_line(char *text, const char *path, unsigned number)

@@ -1,5 +1,5 @@
-/* Findings that the user does not want: lines of the file that SOFTVERBS_CHECK_SUPPRESSIONS names, each of three
- * patterns of fnmatch(3) with blanks between: PROGRAM RULE FUNCTION. A # begins a comment. */
+/* Findings that the user does not want: the lines of the file of SOFTVERBS_CHECK_SUPPRESSIONS, each of three patterns
+ * of fnmatch(3) with blanks between: PROGRAM RULE FUNCTION. A # begins a comment. */
 #ifndef CHECK_FINDINGS_SUPPRESSION_H
 #define CHECK_FINDINGS_SUPPRESSION_H
 
@@ -8,7 +8,7 @@
 /* Reads the file. One thread. */
 void suppression_begin(void);
 
-/* Returns true if a line fits the program's name, the rule and a function of any of the places. */
+/* Returns true if a line matches the program's name, the rule and a function of any of the places. */
 bool suppression_covers(const struct finding *, const struct finding_places *);
 
 #endif

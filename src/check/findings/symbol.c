@@ -59,7 +59,7 @@ static struct {
     int (*getsrcfiles)(Dwarf_Die *, Dwarf_Files **, size_t *);
     const char *(*filesrc)(Dwarf_Files *, size_t, uint64_t *, uint64_t *);
     struct dwfl_callbacks callbacks;
-    Dwfl *session; /* NULL: there is no libdw */
+    Dwfl *session; /* NULL: libdw is missing */
 } dwfl;
 
 static const struct {
@@ -107,7 +107,7 @@ void symbol_begin(void)
         dwfl.session = dwfl.begin(&dwfl.callbacks);
 }
 
-/* Again, when an address is of none that it knows: the program may have loaded a library since. */
+/* Finds the module of an address, after another report if it has none: the program may have loaded a library since. */
 static Dwfl_Module *find_module(uint64_t address)
 {
     Dwfl_Module *module = dwfl.session ? dwfl.addrmodule(dwfl.session, address) : NULL;
@@ -144,7 +144,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned name)
     return number;
 }
 
-/* From within an inlined function to where it was called. */
+/* Sets the place to the call of an inlined function. */
 static void leave_inlined(Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol *symbol)
 {
     Dwarf_Files *files;
@@ -209,7 +209,7 @@ static void find_module_of(Dwfl_Module *module, uint64_t address, struct symbol 
     symbol->offset = address - start;
 }
 
-/* Without libdw. It asks the dynamic loader. */
+/* Asks the dynamic loader, where libdw is missing. */
 static void find_exported(uint64_t address, struct symbol *symbol)
 {
     Dl_info info;

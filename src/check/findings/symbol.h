@@ -1,5 +1,5 @@
-/* Functions, files and lines of addresses in the program. libdw reads them from the program's debugging information,
- * where it is installed (Debian: libdw1); otherwise the module and the offset in it are given, for addr2line(1). */
+/* Functions, files and lines of addresses in the program. libdw reads them from the program's debugging information, if
+ * it is installed (Debian: libdw1); else the module and the offset in it are given, for addr2line(1). */
 #ifndef CHECK_FINDINGS_SYMBOL_H
 #define CHECK_FINDINGS_SYMBOL_H
 
@@ -9,27 +9,27 @@
 enum { SYMBOL_SIZE = 352 };
 
 struct symbol {
-    bool is_wrapper;    /* in a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h> that was not inlined */
+    bool is_wrapper;    /* a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h> that was not inlined */
     char function[128]; /* "": not known */
     char file[128];     /* without its directories; "": not known */
     char path[512];     /* as the compiler wrote it */
     int line;           /* 0: not known */
     char module[128];   /* the path of the program or library, without its directories */
-    size_t offset;      /* of the address in the module */
+    size_t offset;      /* the address's in the module */
 };
 
 /* Loads libdw, before other threads call verbs. */
 void symbol_begin(void);
 
-/* Of a return address: of the call before it. Where functions of the headers of verbs were inlined, the place that
+/* Finds the call before a return address. If functions of the verbs' headers were inlined there, finds the place that
  * called them. Thread-safe. */
 void symbol_find(const void *address, struct symbol *);
 
 /* Returns true if this return address is in a function of those headers, so that its caller is the place of interest.
- * The result is kept, so asking again costs a load. Thread-safe. */
+ * The result is cached, so asking again costs a load. Thread-safe. */
 bool symbol_is_wrapper(const void *address);
 
-/* "main (FILE:120)", "main (libx.so+0x1234)", "libx.so+0x1234". */
+/* Writes "main (FILE:120)", "main (libx.so+0x1234)" or "libx.so+0x1234". */
 void symbol_describe(const struct symbol *, char text[SYMBOL_SIZE]);
 
 #endif

@@ -7,7 +7,7 @@
 
 _Thread_local struct caller *caller_own __attribute__((tls_model("initial-exec")));
 
-/* Under the shadow's lock; records are never taken out. */
+/* The list is under the shadow's lock; no record is ever removed. */
 static SLIST_HEAD(, caller) all = SLIST_HEAD_INITIALIZER(all);
 static pthread_key_t at_end; /* of a thread */
 
@@ -19,7 +19,7 @@ static void clear(struct caller *caller)
         atomic_store(&caller->open[at], NULL);
 }
 
-/* Destructors of the program may make calls behind this one: the thread joins again then. */
+/* Destructors of the program may make calls after this one: the thread joins again then. */
 static void leave_thread(void *caller)
 {
     caller_own = NULL;

@@ -1,4 +1,4 @@
-/* The calls that threads are in: of each thread the objects that its call is about. */
+/* The calls that threads are in, with the objects that each is about. */
 #ifndef CHECK_GONE_CALLERS_H
 #define CHECK_GONE_CALLERS_H
 
@@ -12,10 +12,10 @@
 /* The states that a thread begins with one call and ends with another. */
 enum callers_open { CALLERS_BATCH /* ibv_wr_start */, CALLERS_POLL /* ibv_start_poll */, CALLERS_OPEN };
 
-/* Of one thread. It is never freed, but the next thread's when that thread has ended. Others read it at any time. */
+/* The record of a thread. It is never freed, but reused after the thread's end. Other threads read it at any time. */
 struct caller {
     SLIST_ENTRY(caller) siblings;
-    uintptr_t thread; /* 0: of none */
+    uintptr_t thread; /* 0: free */
     _Atomic(const char *) call;
     _Atomic(const void *) object, beside;
     _Atomic(const void *) open[CALLERS_OPEN];
@@ -26,10 +26,10 @@ extern _Thread_local struct caller *caller_own __attribute__((tls_model("initial
 /* Before the program runs. */
 void callers_begin(void);
 
-/* The record of a thread that has none; NULL: there is no memory. Takes the shadow's lock. */
+/* Makes the record of a thread that has none; NULL: no memory. Takes the shadow's lock. */
 struct caller *callers_join(void);
 
-/* A call begins that names these (NULL: none), until callers_leave. Calls do not nest. */
+/* Notes a call that names these objects (or NULL), until callers_leave. Calls do not nest. */
 static inline void callers_enter(const char *call, const void *object, const void *beside)
 {
     struct caller *own = likely(caller_own != NULL) ? caller_own : callers_join();
@@ -48,10 +48,10 @@ static inline void callers_leave(void)
     atomic_store_explicit(&caller_own->beside, NULL, memory_order_relaxed);
 }
 
-/* This thread has begun it on the object; NULL: it has ended. */
+/* Notes that this thread has begun it on the object; NULL: that it has ended it. */
 void callers_open(enum callers_open, const void *object);
 
-/* The call of another thread that names this object now; NULL: none. Under the shadow's lock. */
+/* Another thread's call that names this object now, or NULL. Under the shadow's lock. */
 const char *callers_other(const void *object);
 
 #endif

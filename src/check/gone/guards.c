@@ -23,7 +23,7 @@ struct named {
 
 enum { NAMED = 5 };
 
-/* Of five arguments those that are objects. */
+/* The kinds of five arguments, as far as they are objects. */
 #define KIND_OF(argument)                                                                                              \
     _Generic((argument), struct ibv_context *                                                                          \
              : SHADOW_CONTEXT, struct ibv_pd *                                                                         \
@@ -113,7 +113,7 @@ static void enter(const struct named *named, const char *call)
 #define ON_OBJECT(object, type, member, name, parameters, arguments) GUARD(code, type, name, parameters, arguments)
 #include "calls/verbs.def"
 
-/* Of the data path what is not called often. */
+/* Calls of the data path that are rare. */
 #define SELDOM                                                                                                         \
     SELDOM_CALL(ibv_bind_mw, (struct ibv_qp * qp, struct ibv_mw * mw, struct ibv_mw_bind * bind), (qp, mw, bind))      \
     SELDOM_CALL(ibv_req_notify_cq, (struct ibv_cq * cq, int solicited_only), (cq, solicited_only))                     \

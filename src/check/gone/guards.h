@@ -1,8 +1,8 @@
-/* Calls that name a destroyed object are reported and refused, and each thread's call is known to callers_other. */
+/* Reporting and refusing calls that name a destroyed object, and noting each thread's call for callers_other. */
 #ifndef CHECK_GONE_GUARDS_H
 #define CHECK_GONE_GUARDS_H
 
-/* Around the checker's layer, before the program runs. */
+/* Puts a layer around the checker's, before the program runs. */
 void guards_begin(void);
 
 #endif

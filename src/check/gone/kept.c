@@ -11,7 +11,7 @@ enum { KEPT = 1 << 10 };
 static _Atomic(void *) kept[KEPT];
 static atomic_uint next;
 
-/* Under any lock, in any thread. */
+/* Keeps the memory of a handle, and frees the one kept longest. Any lock may be held; thread-safe. */
 static void keep_handle(void *memory)
 {
     unsigned at = atomic_fetch_add(&next, 1) % KEPT;

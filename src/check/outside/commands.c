@@ -4,7 +4,7 @@
 #include "check/hooks.h"
 #include "check/layer.h"
 
-/* Whose refusal is no news, as ucma.def says; and programs disconnect what has disconnected. */
+/* A refusal of a `quiet` or `waits` command of ucma.def, or of a second disconnect, is not news. */
 enum how { told, quiet, waits };
 
 static bool is_news(enum how how, enum ucma_command_number number)

@@ -4,7 +4,7 @@
 
 #include "calls/calls.h"
 
-/* The layer's functions for them. */
+/* Fills in the layer's functions for the commands. */
 void commands_fill(struct calls *);
 
 #endif

@@ -153,7 +153,7 @@ static int see_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_e
     return result;
 }
 
-/* Before the library's function, which may let a thread go on that destroys the identifier. */
+/* Counts before the library's function, which may wake a thread that destroys the identifier. */
 static int see_ack_cm_event(struct rdma_cm_event *event)
 {
     if (event)
@@ -255,7 +255,7 @@ static void tell_destroying(const struct rdma_cm_id *id, bool keeps_qp)
     shadow_unlock();
 }
 
-/* Under its address another may be known as soon as the library has freed it. */
+/* Notes the end before the library frees the object, as another may then get its address. */
 static void note_end(enum shadow_kind kind, const void *handle)
 {
     struct place here;

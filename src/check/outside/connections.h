@@ -1,9 +1,9 @@
-/* Calls of librdmacm, which are seen where the program and the libraries loaded with it import them (outside/loaded.h),
- * since that library keeps acknowledgements and channels to itself. */
+/* Calls of librdmacm, seen where the program and the libraries loaded with it import them (outside/loaded.h), since
+ * that library keeps acknowledgements and channels to itself. */
 #ifndef CHECK_OUTSIDE_CONNECTIONS_H
 #define CHECK_OUTSIDE_CONNECTIONS_H
 
-/* Nothing where the library is not loaded. Before the program runs. */
+/* Does nothing if librdmacm is not loaded. Before the program runs. */
 void connections_begin(void);
 
 #endif

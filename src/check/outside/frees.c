@@ -67,7 +67,7 @@ static void *seen_realloc(void *memory, size_t size)
     return now;
 }
 
-/* As note_freed. */
+/* Notes memory that the program unmaps, unless the checker does it or the lock is taken. */
 static void note_unmapped(const char *memory, size_t length)
 {
     struct shadow *owner;

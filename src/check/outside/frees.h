@@ -1,5 +1,5 @@
-/* free(3) of the program and its libraries, which is seen where they import it: those that were loaded before the
- * checker began, but for the C library and those that the checker itself uses. */
+/* free(3) of the program and its libraries, seen where they import it: in those that were loaded before the checker
+ * began, but not in the C library and those that the checker itself uses. */
 #ifndef CHECK_OUTSIDE_FREES_H
 #define CHECK_OUTSIDE_FREES_H
 

@@ -69,7 +69,7 @@ static bool read_entry(int file, uint32_t number, struct entry *entry)
            entry->number == number && is_valid(entry);
 }
 
-/* One that came to RTS before ours began is of an earlier connection. */
+/* A peer that reached RTS before ours began has an earlier connection. */
 bool meeting_exchange(uint32_t number, const struct shadow_connection *own, struct shadow_connection *peer)
 {
     struct entry entry, other;

@@ -60,7 +60,7 @@ static int use_own_alone(void *context)
     return met == *(bool *)context ? 0 : 1;
 }
 
-/* In a user namespace that shows both by one number. */
+/* The user namespace shows both users by one number. */
 static void nobody_uses_its_own_file_and_no_others(void **state)
 {
     bool own = false;

@@ -53,7 +53,7 @@ static bool was_released(uintptr_t at)
     return false;
 }
 
-/* Of the handler. A page that was released or opened a moment ago is tried once more. */
+/* Called in the handler. An access to a page that was released or opened a moment ago is tried once more. */
 static bool open_now(const void *address, const void *instruction)
 {
     static _Thread_local const void *tried __attribute__((tls_model("initial-exec")));

@@ -1,5 +1,5 @@
-/* Pages of buffers that the device may write, without access for the program until the completion. An access opens the
- * pages of that buffer: of the library, which has data for them, or of the program, which is noted. */
+/* Pages of buffers that the device may write, protected from the program until the completion. An access opens the
+ * pages of its buffer: the library's, which has data for them, or the program's, which is noted. */
 #ifndef CHECK_OUTSIDE_PAGES_H
 #define CHECK_OUTSIDE_PAGES_H
 
@@ -10,17 +10,16 @@
 /* Before the program runs. */
 void pages_begin(void);
 
-/* The whole pages of this memory, for the work of this number, which is not 0; of those that are protected already, are
- * in no memory that can be protected, or are too many at once, none. False: there are none. Under the shadow's lock. */
+/* Protects the whole pages of this memory, for the work of this number, which is not 0. False: there are no whole
+ * pages, some are protected already, they can't be protected, or too many are. Under the shadow's lock. */
 bool pages_protect(const char *begin, size_t length, uint64_t work);
 
-/* Opens all of the work's that is still closed. Answers the instruction of the program that has accessed one before;
- * NULL: none. Likewise.
- */
+/* Opens all pages of the work that are still protected. Returns an instruction of the program that has accessed one
+ * before, or NULL. Likewise. */
 const void *pages_release(uint64_t work);
 
-/* The program is about to unmap this memory, or to give it another protection: what is closed of it is opened, and is
- * not closed again for the work that it was closed for. Under the shadow's lock. */
+/* Opens protected pages of memory that the program is about to unmap, or to protect otherwise; they are not protected
+ * again for the same work. Under the shadow's lock. */
 void pages_forget(const char *begin, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
-/* The part of librdmacm's interface (<rdma/rdma_cma.h>) that the checker looks at. The library itself is optional, so
- * its header is not asked for either. */
+/* The part of librdmacm's interface (<rdma/rdma_cma.h>) that the checker uses. The library is optional, so its header
+ * is not needed either. */
 #ifndef CHECK_OUTSIDE_RDMA_CMA_H
 #define CHECK_OUTSIDE_RDMA_CMA_H
 
@@ -15,7 +15,7 @@ enum rdma_cm_event_type {
     RDMA_CM_EVENT_DEVICE_REMOVAL = 11
 };
 
-enum { RDMA_MAX_INIT_DEPTH = 0xff }; /* as much as there is */
+enum { RDMA_MAX_INIT_DEPTH = 0xff }; /* the most that the device has */
 
 struct rdma_event_channel {
     int fd;
@@ -37,7 +37,7 @@ struct rdma_cm_event {
     struct rdma_cm_id *id, *listen_id;
     enum rdma_cm_event_type event;
     int status;
-    struct rdma_conn_param conn; /* of a union */
+    struct rdma_conn_param conn; /* a member of a union */
 };
 
 struct rdma_addrinfo {

@@ -1,5 +1,5 @@
-/* With --check=pages: the program's calls that map, protect or move memory at a place of its choice. The checker opens
- * before what it has closed there, so that it never opens what the program has mapped since. */
+/* The program's calls that map, protect or move memory at a place of its choice, for --check=pages. The checker first
+ * opens its protected pages there, so that it never opens memory that the program has mapped since. */
 #ifndef CHECK_OUTSIDE_REMAPS_H
 #define CHECK_OUTSIDE_REMAPS_H
 
@@ -8,8 +8,8 @@
 /* Before the program runs. */
 void remaps_begin(void);
 
-/* For calls that are seen elsewhere (frees.h): before this memory is unmapped. Where another thread has the checker's
- * lock nothing is opened, as the call may be made by the thread itself. */
+/* For calls that frees.h sees: before this memory is unmapped. If another thread has the checker's lock nothing is
+ * opened, as this thread itself may hold it. */
 void remaps_forget(const void *memory, size_t length);
 
 #endif

@@ -13,7 +13,7 @@ static struct {
 
 bool sanitizers_are_here;
 
-/* Of ThreadSanitizer: it wants addresses. */
+/* Addresses for ThreadSanitizer. */
 static char places[PLACES];
 
 /* Where guarded accesses call functions of the C library, AddressSanitizer would see them. */

@@ -1,5 +1,5 @@
-/* Reports work in flight to the program's AddressSanitizer and ThreadSanitizer. They don't see the library's accesses:
- * it is not built with them. Does nothing where the program is not either. */
+/* Reporting work in flight to the program's AddressSanitizer and ThreadSanitizer. They don't see the library's
+ * accesses: it is not built with them. Does nothing if the program is not either. */
 #ifndef CHECK_OUTSIDE_SANITIZERS_H
 #define CHECK_OUTSIDE_SANITIZERS_H
 
@@ -7,22 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Looks whether the program has them. Before it runs. */
+/* Looks whether the program has them. Before the program runs. */
 void sanitizers_begin(void);
 
-/* Whether the program has either. Written by sanitizers_begin. */
+/* True if the program has either. Written by sanitizers_begin. */
 extern bool sanitizers_are_here;
 
 /* Returns true if the program is built with AddressSanitizer, and the library can write memory that this calls
  * poisoned. */
 bool sanitizers_poison(void);
 
-/* Each access of the program between the two is reported by AddressSanitizer. */
+/* Between the two calls AddressSanitizer reports each access of the program. */
 void sanitizers_hide(const void *, size_t);
 void sanitizers_show(const void *, size_t);
 
-/* A thread that calls sanitizers_follow has seen the work that others did before sanitizers_precede with that number:
- * for ThreadSanitizer. Some numbers are the same to it, which may hide a race. */
+/* For ThreadSanitizer: a thread that calls sanitizers_follow has seen everything that others did before
+ * sanitizers_precede with that number. Some numbers are the same to it, which may hide a race. */
 void sanitizers_precede(uint64_t number);
 void sanitizers_follow(uint64_t number);
 

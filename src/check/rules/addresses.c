@@ -12,7 +12,7 @@ static struct finding_about about(enum rule rule, const struct shadow *shadow)
         .rule = rule, .kind = shadow_kind_name(shadow->kind), .number = shadow->number, .created = &shadow->created};
 }
 
-/* Between devices without a network interface packets need no header of IP. */
+/* Packets between devices without a network interface need no IP header. */
 static void judge_families(const struct shadow *shadow, const struct ibv_ah_attr *attr)
 {
     const struct device *device = context_of((struct ibv_context *)shadow->context)->device;

@@ -15,7 +15,7 @@ static bool is_of_other_domain(const struct shadow *owner, const struct shadow *
     return pd && other && pd_of(pd) != pd_of(other);
 }
 
-/* False: it lies in the region, or that is none with addresses of this process. */
+/* False: the element is in the region, or the region has no addresses in this process. */
 static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, char *why)
 {
     uint64_t offset = sge->addr - mr->iova, left = offset <= mr->length ? mr->length - offset : 0;

@@ -10,7 +10,7 @@
 
 enum { WINDOW = 4096, FILL = 0xa5, FILL_CHUNK = 512 };
 
-/* Of a short one the bytes themselves stand in the place of hashes. */
+/* A short buffer's bytes themselves replace its hashes. */
 static bool is_short(const struct wqe *wqe)
 {
     return wqe->length <= sizeof wqe->parts;
@@ -78,7 +78,7 @@ static bool is_changed(const struct wqe *wqe, uint32_t from)
     return memcmp(now, wqe->parts + part, ((parts.end - parts.begin + parts.each - 1) / parts.each) * sizeof *now);
 }
 
-/* By a WRITE or atomic, which leaves no trace where it was. */
+/* Returns true if a peer's WRITE or atomic may have written there, which leaves no trace. */
 static bool may_be_a_peer_s(const struct shadow *qp, const struct wqe *wqe)
 {
     return memory_is_for_peers(&wqe->sges[0]) &&

@@ -91,7 +91,7 @@ static bool is_registered(const struct wqe *wqe)
     return true;
 }
 
-/* It could be read at the post. rules/send_buffer.c, which stands before, has tried again. */
+/* The buffer could be read at the post. rules/send_buffer.c, which runs before, has tried again. */
 static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
 {
     if (!(wqe->flags & WQE_UNREADABLE) || !is_registered(wqe))

@@ -22,7 +22,7 @@ static void hide(struct wqe *wqe)
         sanitizers_hide((const void *)(uintptr_t)wqe->sges[at].addr, wqe->sges[at].length);
 }
 
-/* The serial of a queue pair is that of all its sends, for the receives of its peer. */
+/* The serial of a queue pair is the number of all its sends, for the receives of its peer. */
 static void precede(struct shadow *owner, struct wqe *wqe)
 {
     if (!sanitizers_are_here)
@@ -54,7 +54,7 @@ static void protect_targets(struct shadow *owner, struct wqe *wqe)
     precede(owner, wqe);
 }
 
-/* As the return address of a call there would be. */
+/* The instruction's address as if it were the return address of a call. */
 static const void *behind(const void *instruction)
 {
     return (const char *)instruction + 1;
