@@ -67,7 +67,7 @@ def what_was_given_up_leaves_its_line_and_its_story():
         found = re.search(rf"qp (0x\w+): 1 (?:work requests|packets)\b.*\(reason {reason}\)", said)
         assert found, said
         story = expect(softverbs("why", "--last", "--qp", found[1], client)).stdout.decode()
-        assert "is RC in RTS" in story and "It had no error." in story, story
+        assert "is RC in RTS" in story and "It had no error: " in story and f"(reason {reason})" in story, story
 
 
 def a_program_without_mistakes_leaves_no_file():

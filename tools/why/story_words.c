@@ -363,6 +363,23 @@ static void tell_losses(struct tale *tale)
         silence_tell(tale, tale->own, tale->peer);
 }
 
+/* False: it does not wait for what may never come. */
+static bool tell_wait(struct tale *tale)
+{
+    const struct facts_story *story = &tale->own->story;
+    if (story->waits.value == REASON_NO_COMPLETION)
+        tale_say(
+            tale,
+            "It had no error: all of its work requests were unsignalled, so no completion comes of any (reason %u).",
+            REASON_NO_COMPLETION);
+    else if (story->waits.value == REASON_NO_ANSWER)
+        tale_say(tale,
+                 "It had no error: it waits for an answer. Its timeout is %" PRIu64
+                 ", so nothing is sent again soon (reason %u).",
+                 story->timeout.value, REASON_NO_ANSWER);
+    return story->waits.value == REASON_NO_COMPLETION || story->waits.value == REASON_NO_ANSWER;
+}
+
 /* No error: what the program did, or what it waits for. */
 static void tell_flush_or_hang(struct tale *tale)
 {
@@ -373,6 +390,8 @@ static void tell_flush_or_hang(struct tale *tale)
     if (story_end_is_in(tale->own, "ERR"))
         tale_say(tale, "%sIt had no error: %s itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
                  tale_time(record_time(state), when), name);
+    else if (tell_wait(tale))
+        ;
     else if (rnrs && tale->own->story.send_posted.value)
         tale_say(tale,
                  "It had no error: it waits. Its peer answered %" PRIu64

@@ -11,6 +11,7 @@
 #include "script/meet.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story.h"
+#include "verbs/ask/qp_waits.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/queue/receive_queue.h"
@@ -225,6 +226,8 @@ void qp_story_report(FILE *out, const struct qp *from)
     fact_put_inner(&facts->cqs, write_cqs, &told);
     if (has_rules(from))
         fact_put_inner(&facts->rules, write_rules, from);
+    unsigned waits = qp_waits_reason(from);
+    fact_put(&facts->waits, waits, waits);
     if (story)
         fill_story(facts, story, &told);
     facts_write(out, &facts_of_story, facts);

@@ -40,6 +40,14 @@ bool qp_waits_for_response(const struct qp *qp, uint32_t *moved)
     return outstanding;
 }
 
+enum reason qp_waits_reason(const struct qp *qp)
+{
+    uint32_t moved;
+    if (qp_waits_for_response(qp, &moved))
+        return REASON_NO_ANSWER;
+    return qp_waits_for_completion(qp) ? REASON_NO_COMPLETION : REASON_NONE;
+}
+
 void qp_waits_ask(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "diag/diag.h"
 #include "events/story.h"
 
 struct qp;
@@ -17,6 +18,9 @@ bool qp_waits_for_completion(const struct qp *);
 /* Requests were sent that have no answer, and its timeout sends them again late or never. `moved` changes when an
  * answer comes. */
 bool qp_waits_for_response(const struct qp *, uint32_t *moved);
+
+/* The reason of the line that says so, now or after some seconds; REASON_NONE: it waits for neither. */
+enum reason qp_waits_reason(const struct qp *);
 
 /* Asks the peer's process what it knows, for qp_waits_tell_response some seconds later. */
 void qp_waits_ask(struct qp *);
