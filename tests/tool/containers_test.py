@@ -2,8 +2,10 @@
 """Processes of different containers on one host: namespaces of users, processes and mounts, other users, with and without
 single copy. docs/how-to/containers.md says the same to people."""
 import contextlib
+import json
 import os
 import pwd
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,9 +13,14 @@ import tempfile
 import time
 
 import cases
-from cases import Skip, TEMPORARY, expect
+from cases import BUILD, Skip, TEMPORARY, expect
+
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{TREE}/tools/build")
+from facts import facts  # pylint: disable=wrong-import-position
 
 ONE, OTHER = "nobody", "daemon"
+OWN_FORMS = ("ADDRESS", "KEY", "ID", "HEX")  # fact_form_is_own of src/facts/facts.h
 NAMESPACES = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--")
 COPIES = ({"SOFTVERBS_NO_PULL": None}, {"SOFTVERBS_NO_PULL": "1"})
 HERE = {"SOFTVERBS_DIR": None, "XDG_RUNTIME_DIR": None}
@@ -140,6 +147,55 @@ def a_group_meets_in_a_directory_that_was_opened_to_it():
         stranger = subprocess.run([*_as(OTHER), _tool(), "run", "true"], capture_output=True, check=False,
                                   env=cases.environment(**{**HERE, **place}))
         expect(stranger, 125, b"", [b"Permission denied", place["SOFTVERBS_DIR"].encode()])
+
+
+def _own(said):
+    """All values in a report whose form says that they are the program's own: addresses, keys, tags, wr_ids; and where their ranges end."""
+    own = {name for _, name, form, *_ in facts(TREE) if form in OWN_FORMS}
+    if isinstance(said, list):
+        return set().union(*map(_own, said))
+    if not isinstance(said, dict):
+        return set()
+    here = {int(str(value), 0) for name, value in said.items() if name in own and not isinstance(value, (dict, list))}
+    ends = {said[name] + said[size] for name, size in (("address", "length"), ("base", "size")) if name in said and size in said}
+    return here | ends | _own(list(said.values()))
+
+
+def _text(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _shown(user, place):
+    """What the tools show of all processes there to this user, as text."""
+    commands = (("show",), ("stat", "--once"), ("why",), ("why", "--last"), ("why", "--events"), ("why", "--from", "/dev/null"))
+    done = (subprocess.run([*_as(user), _tool(), *command, "--json"], capture_output=True, check=False, env=cases.environment(**place)) for command in commands)
+    return "".join((each.stdout + each.stderr).decode() for each in done)
+
+
+def a_peer_of_another_user_learns_nothing_of_the_programs_own():
+    """The peer's WRITE with a wrong key is refused; both users' tools are asked before and after."""
+    port, pingpong = str(_free_port()), shutil.copy(f"{BUILD}/lib/softverbs-pingpong", TEMPORARY)
+    with _place(ONE, 0o777) as place, tempfile.TemporaryDirectory(dir=TEMPORARY) as files:
+        os.chmod(files, 0o777)
+        env = cases.environment(**(HERE | place))
+        run = {user: [*_as(user), _tool(), "run", "--check", "--story", f"{files}/{user}", "--", pingpong, "-p", port] for user in (ONE, OTHER)}
+        with subprocess.Popen(run[ONE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as server:
+            end, mine = cases.until(30), []
+            while time.monotonic() < end and not (mine and mine[0].get("mrs") and mine[0].get("qps")):
+                mine = json.loads(subprocess.run([*_as(ONE), _tool(), "show", "--json"], capture_output=True, check=True, env=env).stdout)
+            theirs = _shown(OTHER, HERE | place)
+            client = subprocess.run([*run[OTHER], "-w", "127.0.0.1"], capture_output=True, check=False, env=env | {"SOFTVERBS_LOG": "debug"})
+            server.communicate(timeout=cases.patience(60))
+        theirs += _shown(OTHER, HERE | place) + client.stderr.decode() + client.stdout.decode()
+        left = [_text(f"{files}/{user}") for user in (ONE, OTHER)]
+    stories = [[json.loads(line) for line in text.splitlines()] for text in left]
+    theirs += left[1]
+    assert mine[0]["mrs"] and stories[0] and stories[1] and "remote access error" in theirs, (mine, stories, theirs)
+    secrets = {value for value in _own(mine) | _own(stories[0]) if value > 0xffff} - _own(stories[1][0]["error"])
+    assert secrets, mine
+    told = [f"{value:#x}" for value in secrets if f"{value}" in theirs or f"{value:x}" in theirs.lower()]
+    assert not told and "pingpong.c" not in theirs, (told, theirs)
 
 
 if __name__ == "__main__":
