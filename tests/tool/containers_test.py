@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -20,7 +21,6 @@ sys.path.insert(0, f"{TREE}/tools/build")
 from facts import facts  # pylint: disable=wrong-import-position
 
 ONE, OTHER = "nobody", "daemon"
-OWN_FORMS = ("ADDRESS", "KEY", "ID", "HEX")  # fact_form_is_own of src/facts/facts.h
 NAMESPACES = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--")
 COPIES = ({"SOFTVERBS_NO_PULL": None}, {"SOFTVERBS_NO_PULL": "1"})
 HERE = {"SOFTVERBS_DIR": None, "XDG_RUNTIME_DIR": None}
@@ -151,7 +151,8 @@ def a_group_meets_in_a_directory_that_was_opened_to_it():
 
 def _own(said):
     """All values in a report whose form says that they are the program's own: addresses, keys, tags, wr_ids; and where their ranges end."""
-    own = {name for _, name, form, *_ in facts(TREE) if form in OWN_FORMS}
+    forms = re.findall(r"FACT_(\w+)", re.search(r"\bfact_form_is_own\(.*?\n\}", _text(f"{TREE}/src/facts/facts.h"), re.S)[0])
+    own = {name for _, name, form, *_ in facts(TREE) if form in forms}
     if isinstance(said, list):
         return set().union(*map(_own, said))
     if not isinstance(said, dict):
@@ -167,7 +168,7 @@ def _text(path):
 
 
 def _shown(user, place):
-    """What the tools show of all processes there to this user, as text."""
+    """The output of the tools for this user about all processes there."""
     commands = (("show",), ("stat", "--once"), ("why",), ("why", "--last"), ("why", "--events"), ("why", "--from", "/dev/null"))
     done = (subprocess.run([*_as(user), _tool(), *command, "--json"], capture_output=True, check=False, env=cases.environment(**place)) for command in commands)
     return "".join((each.stdout + each.stderr).decode() for each in done)

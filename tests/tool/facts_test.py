@@ -61,12 +61,12 @@ def _happened(option, number, pid):
 
 
 @contextlib.contextmanager
-def _running(program, *arguments):
+def _running(program, *arguments, **environment):
     """The numbers of the program's first line."""
     if not os.path.exists(f"{BUILD}/tests/tool/{program}"):
         raise Skip(f"{program} is not built here")
     command = [SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/{program}", *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment()) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment(**environment)) as process:
         try:
             yield list(map(int, process.stdout.readline().split()))
         finally:
@@ -125,6 +125,90 @@ def identifiers_are_reported_as_ever():
             told += [{"case": name} | each for pid, one in shown for each in _happened("--id", one["id"], pid)]
     _compare("connections", listed)
     _compare("why-id", told)
+
+
+# -- reports that are no process's of ours
+
+FALSE = f"{TEMPORARY}/false-report"
+LISTS = ("qps", "cqs", "srqs", "tags", "mrs", "pds")
+COMMANDS = (("show",), *(("show", name) for name in LISTS), ("show", "connections"), ("stat", "--once"), ("stat", "--qps"), ("stat", "--lines"),
+            ("stat", "--prometheus"), ("top", "--count", "1", "--totals", "--qps"))
+
+
+def _see(report, commands=COMMANDS):
+    """The output of each command about a process that answers with this: it ends well, and no letter moves a cursor."""
+    text = report if isinstance(report, str) else json.dumps(report)
+    with open(f"{FALSE}.new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.rename(f"{FALSE}.new", FALSE)
+    printed = [expect(softverbs(*command)).stdout.decode() for command in commands]
+    for command, each in zip(commands, printed):
+        assert not [letter for letter in each if letter < " " and letter != "\n" or "\x7f" <= letter < "\xa0"], (command, each)
+    return printed
+
+
+def _changed(said, change):
+    """A copy in which each value of an object is what `change` makes of it."""
+    if isinstance(said, dict):
+        return {key: _changed(value, change) if isinstance(value, (dict, list)) else change(key, value) for key, value in said.items() if change(key, value) is not None}
+    return [_changed(each, change) for each in said] if isinstance(said, list) else said
+
+
+@contextlib.contextmanager
+def _false():
+    """A process that answers what _see says, and its true report."""
+    with _running("objects", LD_PRELOAD=f"{BUILD}/tests/tool/false_reports.so", FALSE_REPORT=FALSE) as numbers:
+        try:
+            yield next(each for each in _ask("show") if each["pid"] == numbers[0])
+        finally:
+            if os.path.exists(FALSE):
+                os.remove(FALSE)
+
+
+def keys_that_nobody_knows_are_left():
+    with _false() as true:
+        more = {"colour": [1, {"of": "red"}]}
+        seen, wanted = _see(true | more | {name: [each | more for each in true[name]] for name in LISTS}), _see(true)
+        assert [each[len("12:00:00"):] for each in seen] == [each[len("12:00:00"):] for each in wanted], (seen, wanted)  # top begins with the time
+
+
+def what_is_missing_is_not_known():
+    """Of each object there is its row, without its numbers."""
+    with _false() as true:
+        for name in LISTS:
+            whole, none = (_see(true | {name: each}, [("show", name)])[0].splitlines() for each in (true[name], [{} for _ in true[name]]))
+            assert len(none) == len(whole) and all(set(row.split()[2:]) == {"-"} for row in none[1:]), (whole, none)
+        assert _see({"pid": true["pid"]}, [("show", "qps")])[0].splitlines()[1].split()[2:] == ["-"] * 11
+        counts = _see({"traffic": [{}], "qps": [{}]}, [("stat", "--once"), ("stat", "--qps"), ("top", "--count", "1", "--totals", "--qps")])
+        assert all(set(each.splitlines()[-1].split()[3:] if each is not counts[2] else each.split()[-3:]) == {"-"} for each in counts), counts
+
+
+def letters_that_move_a_cursor_are_shown_as_text():
+    with _false() as true:
+        printed = _see(_changed(true, lambda key, value: value + "\x1b[31m\x07\x9b\n" if isinstance(value, str) else value))
+        assert "(does not answer)" not in printed[0], printed[0]
+        os.remove(FALSE)
+        story = _ask("why", "--qp", str(true["qps"][0]["number"]))["ends"][0]
+        shown = _see(story | {"program": "of\x1b[31m others"}, [("why", "--qp", str(story["qp"]))])
+        assert "others" in shown[0], shown
+        _see(_changed(true, lambda key, value: "\x1b[2J" if isinstance(value, str) else value))
+
+
+def values_of_another_type_and_numbers_that_cannot_be_are_refused():
+    """Of an object nothing is shown then; of a process that it does not answer."""
+    with _false() as true:
+        rows = len(_see(true, [("show", "qps")])[0].splitlines())
+        for wrong in ('"7"', "[]", "{}", "true", "1.5", "-1", "4294967296", "99999999999999999999", "1e400"):
+            text = json.dumps(true).replace('"send_wr": ' + str(true["qps"][0]["send_wr"]), f'"send_wr": {wrong}')
+            shown = _see(text, [("show", "qps")])[0].splitlines()
+            assert len(shown) < rows or "(does not answer)" in shown[1], (wrong, shown)
+        for wrong in ("7", "[]", "null", "", "{", '{"pid":1}x', "[" * 100000, '{"qps":' + "[" * 100000, '{"busy":1}', json.dumps({"qps": 3})):
+            shown = _see(wrong, [("show",)])[0]
+            assert "(does not answer)" in shown or wrong == '{"pid":1}x', (wrong[:40], shown)
+        for wrong in (7, -1, 2**70, True, "x", [], [[]], [1], {}, {"a": 1}, None):
+            _see(_changed(true, lambda key, value, wrong=wrong: wrong))
+            _see({key: wrong for key in true})
+            _see({key: [wrong] for key in true})
 
 
 if __name__ == "__main__":

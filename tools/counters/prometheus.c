@@ -24,14 +24,17 @@ static void print_value(FILE *out, const char *text)
             fputc(*text >= ' ' && *text < 127 ? *text : '?', out);
 }
 
-static void print_process(FILE *out, const struct seen_process *process)
+/* `device`: "" for strays; NULL: none is named. */
+static void print_process(FILE *out, const struct seen_process *process, const char *device)
 {
     fprintf(out, "{pid=\"%" PRIu64 "\",program=\"", process->own.pid.value);
     print_value(out, process->own.program);
+    fputs(device ? "\",device=\"" : "", out);
+    print_value(out, device);
     fputc('"', out);
 }
 
-/* The lines of a counter of one device. "device" is "" for strays. */
+/* The lines of a counter of one device. */
 static void print_counter(FILE *out, const struct event_counter *counter, const struct seen_process *process,
                           const json_t *traffic)
 {
@@ -40,14 +43,14 @@ static void print_counter(FILE *out, const struct event_counter *counter, const 
     json_t *each;
     if (json_is_integer(value)) {
         fprintf(out, "softverbs_%s_total", counter->key);
-        print_process(out, process);
-        fprintf(out, ",device=\"%s\"} %" PRIu64 "\n", device, port_total(value));
+        print_process(out, process, device);
+        fprintf(out, "} %" PRIu64 "\n", port_total(value));
     }
     json_object_foreach((json_t *)value, part, each)
     {
         fprintf(out, "softverbs_%s_total", counter->key);
-        print_process(out, process);
-        fprintf(out, ",device=\"%s\",%s=\"", device, part_labels[counter->form]);
+        print_process(out, process, device);
+        fprintf(out, ",%s=\"", part_labels[counter->form]);
         print_value(out, part);
         fprintf(out, "\"} %" PRIu64 "\n", port_total(each));
     }
@@ -83,8 +86,8 @@ static void print_pairs(FILE *out, const struct seen_process *process, const cha
         if (!count)
             continue;
         fputs("softverbs_queue_pairs", out);
-        print_process(out, process);
-        fprintf(out, ",device=\"%s\",state=\"%s\"} %u\n", device, event_state_word(state), count);
+        print_process(out, process, device);
+        fprintf(out, ",state=\"%s\"} %u\n", event_state_word(state), count);
     }
 }
 
@@ -97,7 +100,7 @@ static void print_gauges(FILE *out, const struct seen *seen)
           out);
     for (size_t i = 0; i < seen->count; i++) {
         fputs("softverbs_process_answers", out);
-        print_process(out, &seen->processes[i]);
+        print_process(out, &seen->processes[i], NULL);
         fprintf(out, "} %d\n", facts_is(&seen->processes[i].own.answers));
     }
     fputs("# HELP softverbs_queue_pairs Queue pairs by their state.\n# TYPE softverbs_queue_pairs gauge\n", out);

@@ -101,18 +101,33 @@ static const char *key_of_sum(unsigned sum)
     return event_counters[at].key;
 }
 
-uint64_t seen_count(const struct fact_inner *traffic, unsigned counter)
+/* NULL: it is not counted there. */
+static const json_t *find_count(const json_t *traffic, unsigned counter)
 {
     const char *key = counter < EVENT_KINDS ? event_lines[counter].key : key_of_sum(counter - EVENT_KINDS);
-    return port_total(json_object_get(facts_json(traffic), key));
+    return json_object_get(traffic, key);
+}
+
+uint64_t seen_count(const struct fact_inner *traffic, unsigned counter)
+{
+    return port_total(find_count(facts_json(traffic), counter));
+}
+
+double seen_counted_in(const json_t *traffic, unsigned counter)
+{
+    const json_t *count = find_count(traffic, counter);
+    return count ? (double)port_total(count) : NAN;
 }
 
 double seen_counted(const struct seen_process *process, unsigned counter)
 {
-    const json_t *devices = process ? facts_json(&process->own.traffic) : NULL;
-    double sum = devices ? (double)seen_count(&process->own.strays, counter) : NAN;
+    const json_t *devices = process ? facts_json(&process->own.traffic) : NULL, *strays;
+    if (!devices)
+        return NAN;
+    strays = facts_json(&process->own.strays);
+    double sum = strays ? seen_counted_in(strays, counter) : 0;
     for (size_t i = 0; i < json_array_size(devices); i++)
-        sum += (double)seen_count(&(struct fact_inner){.of = json_array_get(devices, i)}, counter);
+        sum += seen_counted_in(json_array_get(devices, i), counter);
     return sum;
 }
 

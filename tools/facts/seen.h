@@ -37,8 +37,11 @@ const struct facts_identifier *seen_identifier(const struct seen_process *, uint
 /* How much is counted in this `traffic`, or among the members of a story; parts together. 0: not known. */
 uint64_t seen_count(const struct fact_inner *traffic, unsigned counter);
 
-/* The same of all devices of a process, and of the packets that were for no queue pair; NAN: it did not answer, or the
- * process is NULL. */
+/* The same; NAN: not known. */
+double seen_counted_in(const json_t *traffic, unsigned counter);
+
+/* The same of all devices of a process, and of the packets that were for no queue pair; NAN: it did not answer, or did
+ * not say it, or the process is NULL. */
 double seen_counted(const struct seen_process *, unsigned counter);
 
 /* The same of one part. */

@@ -1,5 +1,6 @@
 /* softverbs stat: what the live processes on this host have counted, as it changes or as it stands. */
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -60,8 +61,10 @@ static void add_row(struct table *table, const struct facts_process *process, co
     const struct event_counter *counter;
     objects_add_process(table, process);
     table_add(table, "%s", what);
-    for (unsigned at = 0; (counter = next_column(&at, false));)
-        table_add(table, "%" JSON_INTEGER_FORMAT, (json_int_t)port_total(json_object_get(traffic, counter->key)));
+    for (unsigned at = 0; (counter = next_column(&at, false));) {
+        const json_t *value = json_object_get(traffic, counter->key);
+        table_add(table, value ? "%" PRIu64 : "-", port_total(value));
+    }
     for (unsigned at = 0; (counter = next_column(&at, true));) {
         describe(json_object_get(traffic, counter->key), text);
         table_add(table, "%s", text);

@@ -60,7 +60,7 @@ static double counted(const struct seen_process *process, const struct facts_qp 
 {
     if (!qp)
         return seen_counted(process, column->counter);
-    return qp->traffic.of ? (double)seen_count(&qp->traffic, column->counter) : NAN;
+    return seen_counted_in(facts_json(&qp->traffic), column->counter);
 }
 
 static const struct fact_number *number_at(const void *facts, const struct top_column *column)
