@@ -6,6 +6,6 @@
 
 void bottom_of_exports(struct calls *);    /* VERB, NEWER_VERB */
 void bottom_of_operations(struct calls *); /* MEMBER, FAST */
-void bottom_of_commands(struct calls *);   /* of librdmacm */
+void bottom_of_commands(struct calls *);   /* commands of librdmacm */
 
 #endif

@@ -32,7 +32,7 @@ typedef int number_function(int);
 
 enum { LEAST = -3, MOST = 100 };
 
-/* A value that came after the installed release has its name here already. */
+/* A value that is newer than the installed release has its name here already. */
 static bool names_is_newer(const char *function, int value)
 {
     return RELEASE < 44 || (!strcmp(function, "ibv_event_type_str") && value == NEWER_EVENT_DEVICE_SPEED_CHANGE);

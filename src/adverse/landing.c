@@ -7,7 +7,7 @@
 
 enum {
     BYTES_MOST = 64 << 20,
-    CUTS_MOST = 7, /* of a piece of memory */
+    CUTS_MOST = 7, /* the most cuts of a piece of memory */
     PAUSE_MOST = 300,
 };
 

@@ -112,7 +112,7 @@ static const char *adverse_item(struct reading *reading, const char *item)
     return "is not one of seed=N, only=BEHAVIOUR, with=BEHAVIOUR, without=BEHAVIOUR and scale=N%";
 }
 
-/* The behaviour whose word is most like that of an item with an unknown one; NULL: no word is like it. */
+/* The behaviour whose word is most like an item's unknown word; NULL: no word is like it. */
 static const char *meant_by(const char *item)
 {
     const char *value = strchr(item, '=');

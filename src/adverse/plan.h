@@ -16,7 +16,7 @@ enum adverse {
 struct adverse_plan {
     uint64_t seed;
     uint32_t on;    /* a bit for each behaviour */
-    uint32_t scale; /* of all times, in per cent */
+    uint32_t scale; /* per cent of all times */
 };
 
 extern const char adverse_example[];

@@ -14,7 +14,7 @@
 
 #include "base/uncancelled.h"
 
-/* A number from here on is high, for any limit: a program seldom has so many files. */
+/* A number from here on is high, for any limit: programs seldom have 256 files. */
 enum { DESCRIPTOR_HIGH = 256 };
 
 /* The least number that descriptors are moved to. */

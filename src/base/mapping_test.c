@@ -56,7 +56,7 @@ static void expect_elsewhere(const char *hole, size_t hole_length, size_t length
 
 static void no_map_is_made_in_the_hole_of_a_region(void **state)
 {
-    static struct mapping_avoided region; /* which stays where the test fails */
+    static struct mapping_avoided region; /* stays if the test fails */
     char *hole = make_hole(HOLE);
     mapping_avoid(&region, hole, HOLE);
     expect_elsewhere(hole, HOLE, HOLE / 2, make);

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* A name that the user wrote, and the best candidate so far. */
+/* A name that the user wrote, and the best candidate until now. */
 struct near {
-    const char *name;  /* as it was written */
+    const char *name;  /* as the user wrote it */
     const char *meant; /* the best candidate; NULL: no candidate is like the name */
     size_t least;      /* a better candidate has a distance below this */
     size_t rest;       /* where one name contains the other: the difference of their lengths */

@@ -1,4 +1,4 @@
-/* Whose files and processes are, also where the kernel shows several users by one number. */
+/* The owners of files and processes, also where the kernel shows several users by one number. */
 #include "base/user.h"
 
 #include <errno.h>

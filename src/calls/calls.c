@@ -131,7 +131,7 @@ static void join(struct calls_layer *layer)
     static struct calls before;
     copy(&before, &top);
     insert(layer);
-    fence_everywhere_prepare(); /* which puts one, too */
+    fence_everywhere_prepare(); /* makes a fence, too */
     link_chains(0, SLOW);
     atomic_store_explicit(&calls_top, &top, memory_order_release);
     link_chains(SLOW, ALL);

@@ -18,10 +18,10 @@
  * - It is put around in the midst of things: it may see wr_complete without wr_start, end_poll without start_poll, an
  *   object whose creation it did not see, the end of a wait whose beginning it did not. And likewise not the second
  *   half. So between calls it holds no lock.
- * - Its functions fail as the function below does: those of CALL report an error as verbs.def says, and errno is seen
- *   to for them; those of HELD set it themselves (base/result.h). They may be cancelled only where verbs.def says
+ * - Its functions fail as the function below does: a function of CALL reports an error as verbs.def says, and its errno
+ *   is seen to; a function of HELD sets errno itself (base/result.h). They may be cancelled only where verbs.def says
  *   `event`, and in rdma_get_cm_event.
- * - A program that keeps a pointer of the data path (context->ops.post_send) goes on calling that one: past a layer
+ * - A program that keeps a pointer of the data path (context->ops.post_send) still calls that pointer: past a layer
  *   that came later, and through one that was taken off. A member that a program has overwritten is left alone.
  * - A child of a fork has the layers of its parent. */
 #ifndef CALLS_CALLS_H
@@ -34,7 +34,7 @@
 
 struct ucma_call; /* calls/command.h */
 
-/* A function for each call. calls.c relies on the order: first those of CALL. Read a table that others can see by
+/* A function for each call. calls.c relies on the order: first CALL, then HELD. Read a table that others can see by
  * calls_get. */
 struct calls {
 #define CALL(type, name, title, parameters, arguments) type(*name) parameters;

@@ -11,7 +11,7 @@
 struct calls_subject {
     const char *kind; /* "qp"; NULL: the call is about no object */
     uint32_t number;  /* a queue pair's number, else the handle; 0: programs see no number */
-    uintptr_t object; /* its address in the program */
+    uintptr_t object; /* the object's address in the program */
 };
 
 /* The subject of the arguments of a call, in parentheses as verbs.def has them: the first argument that points to an
@@ -24,7 +24,7 @@ static inline struct calls_subject calls_subject_first(struct calls_subject one,
     return one.kind ? one : other;
 }
 
-/* Each struct that programs have: how reports name it, and its number. First those of objects, then others. */
+/* Each struct that programs have: how reports name it, and its number. First objects, then others. */
 #define CALLS_SUBJECT_OBJECT(kind, type, word, where) CALLS_SUBJECT_KIND(type, word, where)
 #define CALLS_SUBJECT_ALIKE(kind)
 #define CALLS_SUBJECTS                                                                                                 \

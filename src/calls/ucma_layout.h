@@ -12,7 +12,7 @@ enum ucma_command_number {
     UCMA_COMMANDS
 };
 
-enum { UCMA_NO_OBJECT = UINT16_MAX }; /* in ucma.def */
+enum { UCMA_NO_OBJECT = UINT16_MAX }; /* in ucma.def: the command names no object */
 
 enum { UCMA_PRIVATE = 256, UCMA_IP_ADDRESS = 28, UCMA_ADDRESS = 128 };
 

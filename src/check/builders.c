@@ -13,7 +13,7 @@ static struct shadow *find(struct ibv_qp_ex *qp)
     return shadow_find(SHADOW_QP, &qp->qp_base);
 }
 
-/* Returns true for one that is gone, which ibv_wr_start has reported. Under the lock. */
+/* Returns true for a destroyed queue pair, which ibv_wr_start has reported. Under the lock. */
 static bool qp_is_lost(const struct shadow *shadow, struct ibv_qp_ex *qp)
 {
     return !shadow && shadow_find_gone(SHADOW_QP, &qp->qp_base);

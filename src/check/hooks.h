@@ -48,7 +48,7 @@ struct hooks {
     void (*accepting)(struct shadow *cm_id, uint8_t depth);
     /* The library has refused a call that makes, changes or destroys an object. */
     void (*refused_call)(const char *call, int error);
-    /* A thread is about to wait for an event of the channel (stuck: it has waited for long); none of its CQs was ever
+    /* A thread is about to wait for an event of the channel (stuck: it has waited for long); no CQ of it was ever
      * armed. */
     void (*waiting)(struct shadow *channel);
     void (*stuck)(struct shadow *channel);

@@ -20,7 +20,7 @@ void memory_bound(struct wqe *);
  */
 bool memory_hash(const struct wqe *, uint64_t *hash);
 
-/* Copies the bytes of an element. False: likewise. */
+/* Copies the bytes of an element. False: they can't be read, or are not known. */
 bool memory_copy(const struct ibv_sge *, void *to);
 
 /* Parts of an element from `begin` to `end`, each of `each` bytes; the last may be shorter. */

@@ -19,7 +19,7 @@
              : ((struct ibv_flow *)(void *)(object))->context, default                                                 \
              : ((struct ibv_pd *)(void *)(object))->context)
 
-/* Objects of which nothing but their place is kept. */
+/* Objects whose place alone is kept. */
 #define MADE_PLAINLY                                                                                                   \
     MADE(CONTEXT, struct ibv_context *, ibv_open_device, (struct ibv_device * device), (device))                       \
     MADE(PD, struct ibv_pd *, ibv_alloc_pd, (struct ibv_context * context), (context))                                 \
@@ -78,7 +78,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     return ah;
 }
 
-/* Objects that are not followed, at an address that one may have had that was. */
+/* Calls that return objects that are not followed: one may have the address of an earlier object that was. */
 #define RETURNED_ONLY                                                                                                  \
     RETURNED(struct ibv_context *, ibv_import_device, (int cmd_fd), (cmd_fd))                                          \
     RETURNED(struct ibv_pd *, ibv_import_pd, (struct ibv_context * context, uint32_t handle), (context, handle))       \
@@ -309,7 +309,7 @@ static void forget_all(const struct ibv_context *context)
     }
 }
 
-/* Another thread may have made an object of the same address already. */
+/* Another thread may already have made an object at this address. */
 static void end_destroying(const struct destruction *destruction, enum shadow_kind kind, const void *handle)
 {
     shadow_lock();

@@ -47,7 +47,7 @@ static const struct shadow *find_gone_ah(const struct shadow *qp, const struct i
     return gone;
 }
 
-/* 0: it is not known. UINT64_MAX: it is gone, or an address handle is. */
+/* Returns 0 for an unknown queue pair, UINT64_MAX if it or an address handle is destroyed. */
 static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, const void *posted)
 {
     see_stack("ibv_post_send");

@@ -19,7 +19,7 @@ static unsigned gone_count;
 static uint64_t moment;
 static uint64_t pinned; /* bytes, of the process `pinner` */
 static pid_t pinner;
-static _Atomic(uintptr_t) lowest = UINTPTR_MAX, highest; /* of all MRs there ever were; written under the lock */
+static _Atomic(uintptr_t) lowest = UINTPTR_MAX, highest; /* the bounds of all MRs until now; written under the lock */
 
 const char *shadow_kind_name(enum shadow_kind kind)
 {
@@ -129,7 +129,7 @@ static void drop(struct shadow *shadow)
     free(shadow);
 }
 
-/* The memory of an earlier object is used again; that one may have been destroyed unseen. */
+/* Drops the records of earlier objects at this address, which may have been destroyed unseen. */
 static void drop_earlier(const void *handle)
 {
     lock_assert_held(&all);

@@ -85,7 +85,7 @@ void wqe_drop(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
 
-/* Marks work of which no finding is made any more, and ends the guards of its buffers. */
+/* Marks work that gets no findings any more, and ends the guards of its buffers. */
 void wqe_doubt(struct wqe *);
 
 /* Allows the program to access the buffers again, if they were hidden. */

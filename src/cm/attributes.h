@@ -5,7 +5,7 @@
 #include "cm/identifier.h"
 
 /* The attributes for the transition to this state, and their mask of enum ibv_qp_attr_mask. EINVAL: the identifier has
- * no device yet, or its connection is not so far, or has ended. */
+ * no device yet, or its connection has not got there, or has ended. */
 int attributes_of(const struct identifier *, enum ibv_qp_state, struct ibv_qp_attr *, int *mask);
 
 #endif

@@ -22,7 +22,7 @@ static void put_private(struct cm_event *event, const struct cm_message *message
     memcpy(event->parameters.private_data, message->private_data + skip, event->parameters.private_length);
 }
 
-/* The depths of the two ends cross: the depth that one answers the other may request. */
+/* The depths of the ends are crossed: what one end answers is what the other may request. */
 static void describe_rep(struct cm_event *event, const struct cm_message *message, const struct connection *connection)
 {
     const struct cm_rep *rep = &message->rep;
@@ -198,7 +198,7 @@ static void put_transport(struct cm_req *req, const struct qp_type *type, const 
     req->transport = type->transport;
     req->extended_transport = type->extended;
     if (type->extended == CM_EXTENDED_XRC)
-        return; /* its REQ lacks the fields that follow */
+        return; /* XRC's REQ has none of the fields below */
     req->responder_resources = parameters->responder_resources;
     req->retry_count = parameters->retry_count;
     req->rnr_retry_count = parameters->rnr_retry_count;

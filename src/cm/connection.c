@@ -131,7 +131,7 @@ void connection_request(struct connection *connection, const struct cm_req *req,
     send_and_wait(connection, CONNECTION_REQ_SENT, PENDING_REQ, now);
 }
 
-/* The depths of the two ends cross: the depth that one answers the other may request. */
+/* The depths of the ends are crossed: what one end answers is what the other may request. */
 void connection_requested(struct connection *connection, const struct cm_message *message, nanos now)
 {
     const struct cm_req *req = &message->req;

@@ -55,7 +55,7 @@ static void a_req_that_nobody_answers_ends_in_unreachable(void **state)
     }
     const struct cm_event *event = rig_event(&rig->a, CM_UNREACHABLE);
     assert_int_equal(event->status, -ETIMEDOUT);
-    assert_memory_equal(event->route.gid, all.active->route.gid, 16); /* whose answers explain it */
+    assert_memory_equal(event->route.gid, all.active->route.gid, 16); /* its answers explain it */
     rig_quiet(rig);
     rig_end(rig, &all);
 }
@@ -189,7 +189,7 @@ static void a_lost_drep_is_sent_again_from_the_timewait(void **state)
     rig_end(rig, &all);
 }
 
-/* --- messages that come twice */
+/* --- messages that arrive twice */
 
 static void a_repeated_req_is_answered_by_mra_while_the_program_thinks(void **state)
 {
@@ -530,7 +530,7 @@ static void a_late_rtu_after_the_reject_is_nothing(void **state)
     rig_end(rig, &all);
 }
 
-/* The depth that one end can answer is the one that the other may request. */
+/* The depth that an end can answer is the one that the other end may request. */
 static void depths_cross(void **state)
 {
     struct rig *rig = *state;

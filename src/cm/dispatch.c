@@ -24,7 +24,7 @@ static void note_message(struct identifier *identifier, enum event event, const 
                     message->attribute == CM_REJ ? message->rej.reason : 0);
 }
 
-/* The one that has opened this session. */
+/* Notes the request that has opened this session. */
 static void note_request(const struct session *session, const struct cm_message *message)
 {
     if (session)

@@ -61,7 +61,7 @@ struct cm_event {
 struct event_account {
     struct event_queue *queue;
     uint32_t queued;   /* in the queue */
-    uint32_t requests; /* those of kind CM_CONNECT_REQUEST */
+    uint32_t requests; /* events of kind CM_CONNECT_REQUEST */
     uint32_t fetched;  /* ever */
 };
 

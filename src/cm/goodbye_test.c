@@ -194,7 +194,7 @@ static void who_waits_for_a_drep_is_owed_it(void **state)
     rig_end(rig, &all);
 }
 
-/* It may be lost, and the peer ask again when no process is there; nor does one listen for that. */
+/* The DREP may be lost, and the peer asks again when the process has ended; its goodbye does not wait for that. */
 static void a_drep_is_owed_again(void **state)
 {
     struct rig *rig = *state;

@@ -58,7 +58,7 @@ static struct standing standing_of(const struct life *life)
                              life->rig->b.manager.sessions, life->rig->a.queue.count,    life->rig->b.queue.count};
 }
 
-/* Answered once at most, and that to where it came from; or counted. Nothing else has changed. */
+/* A message is answered at most once, to its sender, or counted. Nothing else has changed. */
 static void try_one(struct life *life, struct host *host, const struct dispatch_datagram *datagram)
 {
     struct dispatch_datagram reply, sent;

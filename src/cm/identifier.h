@@ -137,7 +137,7 @@ uint64_t identifier_service(const struct identifier *, const struct cm_address *
 /* Makes an event of the identifier, not queued yet; NULL: no memory. */
 struct cm_event *identifier_event(struct identifier *, enum cm_event_kind, int status);
 
-/* Makes a listener's CM_CONNECT_REQUEST about the new identifier; likewise. */
+/* Makes a listener's CM_CONNECT_REQUEST about the new identifier; NULL: no memory. */
 struct cm_event *identifier_request_event(struct identifier *listener, struct identifier *requested);
 
 /* Notes an event of events/events.def that happened to the identifier. NULL: the identifier exists no more. */

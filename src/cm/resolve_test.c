@@ -107,7 +107,7 @@ static void a_refusal_names_no_queue_pair(void **state)
     struct connected all = rig_start(rig);
     rig_arrive(rig, &all);
     assert_int_equal(service_reject(all.passive, 0, "no", 3, rig->now), 0);
-    rig_next(rig, CM_SIDR_REP)->message.sidr_rep.qpn = 0x77; /* of a peer that says one nevertheless */
+    rig_next(rig, CM_SIDR_REP)->message.sidr_rep.qpn = 0x77; /* the peer names a queue pair nevertheless */
     rig_pass(rig, CM_SIDR_REP);
     const struct cm_event *event = rig_event(&rig->a, CM_UNREACHABLE);
     assert_int_equal(event->parameters.qpn, 0);

@@ -71,7 +71,7 @@ static int is_connecting(const struct identifier *identifier)
     return may_reach(identifier);
 }
 
-/* The peer is not left waiting for an answer that can't come. */
+/* Rejects the peer after a failure, so that it does not wait for an answer. */
 static int answered(struct identifier *identifier, int error, nanos now)
 {
     if (error)

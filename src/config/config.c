@@ -136,7 +136,7 @@ static size_t make_name(char name[16], unsigned number)
 }
 
 /* The interfaces of the devices in order, separated by commas: "eth0,eth1" puts the first two on the network. There are
- * as many devices as interfaces at least. */
+ * at least as many devices as interfaces. */
 static void set_networks(const char *list)
 {
     char *copy = *list ? strdup(list) : NULL, *rest = copy, name[16];

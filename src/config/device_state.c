@@ -135,7 +135,7 @@ static struct kept_state *find_kept(const struct device *device, const struct de
     return each;
 }
 
-/* The one that was replaced first; NULL: all are current. */
+/* The state that was replaced first; NULL: all are current. */
 static struct kept_state *find_oldest(void)
 {
     struct kept_state *oldest = NULL;

@@ -14,8 +14,8 @@ static bool read_line(const char *name, char *to, int size)
     return read;
 }
 
-/* Octets that all processes of this host agree on, and only those: FNV-1a of the boot's identity. /etc/machine-id is
- * another in each container, and the same in hosts that were copied. */
+/* Octets that all processes of this host have in common, and no others: FNV-1a of the boot's identity. /etc/machine-id
+ * differs between containers, and is equal in copied hosts. */
 static uint64_t host_identity(void)
 {
     char id[64] = "softverbs";

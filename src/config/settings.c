@@ -13,7 +13,7 @@
 #include "diag/log.h"
 #include "profile/profile.h"
 
-enum { LINE_SIZE = 8192, PARTS_MOST = 4096 }; /* of a file with settings */
+enum { LINE_SIZE = 8192, PARTS_MOST = 4096 }; /* the most of a file of settings */
 
 const struct setting_line setting_lines[SETTINGS] = {
 #define SETTING(variable, key, type, range, standard, option, value, help, meaning)                                    \
@@ -21,7 +21,7 @@ const struct setting_line setting_lines[SETTINGS] = {
 #include "base/settings.def"
 };
 
-/* Types for which an empty text in the environment revokes the file's value; for other types it is no value. */
+/* Types for which an empty text in the environment revokes the file's value; for other types it counts as not set. */
 enum {
     MAY_BE_EMPTY = 1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_RECORDING |
                    1 << SETTING_TYPE_INTERFACES | 1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_ADVERSE |

@@ -22,7 +22,7 @@
 static alone within;
 
 static struct {
-    pid_t pid; /* whose lines these are; another one's are its parent's */
+    pid_t pid; /* the process of these lines; if another, they are the parent's */
     uint64_t count;
     struct last_line lines[LAST_LINES];
     char directory[PATH_MAX / 16];

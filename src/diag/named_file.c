@@ -18,11 +18,11 @@ enum { LINKS_MOST = 40, AGAIN = -2 };
 /* A path, name by name. */
 struct walk {
     int at;              /* the directory that has been reached */
-    struct stat status;  /* its */
-    char rest[PATH_MAX]; /* from `done` on the part still to go */
+    struct stat status;  /* the directory's */
+    char rest[PATH_MAX]; /* the rest of the path, from `done` on */
     size_t done;
     char name[NAME_MAX + 1];
-    bool last; /* of the names */
+    bool last; /* `name` is the last of the path */
     int links;
 };
 
@@ -163,7 +163,7 @@ static int walk_to(const char *path, int flags)
     return result;
 }
 
-/* Several processes of a program begin their log at the same time: the second one finds it there. */
+/* Opens again if another process has just made the file: several processes of a program begin their log at once. */
 int named_file_open(const char *path, int flags)
 {
     flags |= O_CLOEXEC | O_NOCTTY;

@@ -138,7 +138,7 @@ static int open_own_alone(void *context)
     return own < 0 ? 1 : !refused ? 2 : link < 0 && errno == EACCES ? 0 : 3;
 }
 
-/* The user namespace shows root, who owns the directory, and both other users by one number. */
+/* The user namespace shows root, the directory's owner, and both other users by one number. */
 static void nobody_opens_its_own_files_and_no_others(void **state)
 {
     make("shared/own", NOBODY_OUTSIDE);

@@ -110,7 +110,7 @@ static void write_event(uint32_t number, enum event event, const char *text)
                 text);
 }
 
-/* Keeps an event of an object that has no events of its own. */
+/* Keeps an event for the process if its object keeps no events. */
 static void keep_for_process(uint32_t number, const struct event_line *line, enum event event, uint64_t a, uint64_t b)
 {
     if (line->object == EVENT_OF_DEVICE || line->object == EVENT_OF_PROCESS)

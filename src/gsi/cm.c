@@ -29,8 +29,8 @@
 enum { IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */ };
 
 static const nanos retry_after = NANOS_MILLISECOND;            /* a message that found no room, or no listener */
-static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* for how long a request waits for one */
-static const nanos partner_patience = NANOS_SECOND;            /* likewise; one that has a connection already */
+static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* how long a request waits for a listener */
+static const nanos partner_patience = NANOS_SECOND;            /* how long, from a host that has a connection already */
 
 static struct cm *cm_of(struct manager *manager)
 {
@@ -298,9 +298,9 @@ bool cm_is_over(const struct cm *cm)
 
 /* --- in and out */
 
-/* Programs agree over a first connection to make a second one, and then the one that connects may be faster than the
- * one that listens. A network gives the latter time; within a host it would be rejected. So a request waits for its
- * listener for a moment. */
+/* Keeps a request for a moment until it has a listener. Programs agree over a first connection to make a second one,
+ * and then the program that connects may be faster than the one that listens. A network gives that one time; within a
+ * host the request would be rejected. */
 static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *request)
 {
     cm->early[cm->early_count].datagram = *request;

@@ -2,8 +2,8 @@
  * addresses, the host's ports and devices, and carries its messages: to processes of this host in frames for queue pair
  * 1, to other hosts in datagrams.
  *
- * Commands run between cm_begin and cm_end, under one lock, which is taken after process->progress and before those of
- * the node and the links. */
+ * Commands run between cm_begin and cm_end, under one lock, which is taken after process->progress and before the locks
+ * of the node and the links. */
 #ifndef GSI_CM_H
 #define GSI_CM_H
 

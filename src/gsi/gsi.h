@@ -23,7 +23,7 @@ struct gsi_asker;
 /* The process's part. */
 struct gsi {
     struct bucket answers;   /* limits answers to the network; under process->progress */
-    struct gsi_asker *asker; /* waits for answers of other hosts; or NULL; likewise */
+    struct gsi_asker *asker; /* waits for answers of other hosts, or NULL; under process->progress */
     _Atomic uint32_t served; /* a bit for each device on whose port we answer; served.c */
 };
 

@@ -13,7 +13,7 @@ static void name_port(const struct device *device, uint8_t name[16])
     memcpy(name, device->interface, strlen(device->interface));
 }
 
-/* When the list is full, others don't find us, but what the kernel hands to us we answer all the same. */
+/* If the list is full, other processes do not find this one, but it still answers what the kernel gives it. */
 int served_open(struct process *process, const struct device *device)
 {
     uint8_t name[16];

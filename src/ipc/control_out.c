@@ -72,7 +72,7 @@ static bool retry(struct node *node, struct record *record)
  * this check: it is set after the timer was set, and cleared before the check. */
 static bool is_due(struct node *node)
 {
-    struct epoll_event events[5]; /* there are four other descriptors */
+    struct epoll_event events[5]; /* four others may be ready, too */
     uint64_t ticks;
     if (!atomic_exchange(&node->postponed, false))
         return false;

@@ -66,7 +66,7 @@ bool node_directory(char *to)
     return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s/%s", count ? bases[0] : "/tmp", name) <= NODE_DIRECTORY_MAX;
 }
 
-/* Not a sticky one such as /tmp: there, other users could not remove what dead processes leave. */
+/* Refuses a sticky directory such as /tmp: there, other users could not remove what dead processes leave. */
 static bool is_open(const struct stat *status, const char *directory)
 {
     const char *named = setting_environment(SETTING_DIR);

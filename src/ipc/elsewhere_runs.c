@@ -21,9 +21,9 @@ enum {
 };
 
 struct watched {
-    int number, syscall, schedstat; /* its files in /proc */
+    int number, syscall, schedstat; /* the thread's files in /proc */
     uint64_t turns;                 /* how often it has come to a processor */
-    bool sleeps;                    /* in another call */
+    bool sleeps;                    /* waits in another call */
 };
 
 struct watch {
@@ -58,8 +58,8 @@ static uint64_t turns_of(struct watch *watch, const struct watched *thread)
     return last ? strtoull(last, NULL, 10) : 0;
 }
 
-/* First whether it sleeps, then how often it has run: a thread that sleeps at two looks, and has the same number, did
- * not run in between. Returns how many threads are not of that kind. */
+/* Looks first whether each thread sleeps, then how often it has run: a thread that sleeps at two looks, and has the
+ * same number, did not run in between. Returns how many threads are not of that kind. */
 static unsigned watch_look(struct watch *watch)
 {
     unsigned others = 0;

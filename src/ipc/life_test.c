@@ -1,4 +1,4 @@
-/* Coming, going, dying, forking; and what others see of it. */
+/* Joining, leaving, dying, forking; and what others see of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -379,8 +379,8 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* A process that has joined needs the lock only to sweep, and can go on without; a process that joins gets the number
- * of the one that has it. */
+/* A joined process needs the lock only to sweep, and can do without; a process that joins gets the number of its
+ * holder. */
 static void a_stopped_holder_of_the_lock_holds_up_nobody_for_long(void **state)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -464,7 +464,7 @@ static void a_doorbell_that_a_poller_reads_still_wakes_the_sleeper(void **state)
     close_stage(stage, directory);
 }
 
-/* A program that joins the sleep of its helper begins no second one, so a sender that rings marks the one there is; a
+/* A program that joins its helper's sleep begins no second one, so a sender that rings marks the existing one; a
  * program that finds no thread asleep begins a sleep. */
 static void a_rest_joins_a_sleep_or_begins_one(void **state)
 {

@@ -1,4 +1,4 @@
-/* Which rings a process looks at in each round, and which it finds by their marks. */
+/* Rings that a process looks at in each round, and rings that it finds by their marks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -81,8 +81,8 @@ static int join_node(struct node *node, char *why, size_t why_size)
     return error;
 }
 
-/* struct shm_common's. A ring keeps its descriptor only until the receiver has mapped it; then there is a spare one
- * again (control_retry). */
+/* The operation of struct shm_common. A ring keeps its descriptor only until the receiver has mapped it; then the node
+ * gets a spare one again (control_retry). */
 static bool lacking(struct shm_common *host, int error)
 {
     int before = uncancelled_begin();

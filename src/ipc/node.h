@@ -162,7 +162,7 @@ void node_service(struct node *, node_report *, void *context);
 
 /* A process that works without sleep calls this every NODE_LOOK_AROUND or so: it finds frames whose mark was lost, and
  * asks the peers that have been silent for marks, if there are more than NODE_SILENT_FEW. A peer is silent after
- * NODE_LOOK_AROUND; the time grows each time that it is marked soon, up to NODE_SILENCE_MOST. */
+ * NODE_LOOK_AROUND; each mark doubles that time, up to NODE_SILENCE_MOST. */
 void node_look_around(struct node *, nanos now);
 enum { NODE_SILENT_FEW = 3 };
 #define NODE_LOOK_AROUND NANOS_MILLISECOND

@@ -322,8 +322,8 @@ static void break_ring(struct end *end, struct peer *peer, struct seen *seen)
     rig_turn(end->node, see_frame, seen);
 }
 
-/* Only the writer can mend the ring. Until it runs again it counts as slow, for however long, as any peer that is
- * stopped; then what waited for it in the other ring is taken, and new frames come. */
+/* Only the writer can mend the ring. Until it runs again it is slow, however long, as any stopped peer; then what
+ * waited for it in the other ring is taken, and new frames arrive. */
 static void a_writer_that_is_stopped_mends_when_it_goes_on(void **state)
 {
     enum { ENOUGH = 100, AN_HOUR = 3600 };

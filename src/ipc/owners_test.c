@@ -1,4 +1,4 @@
-/* Whose letters, sockets and directories count where the kernel shows several users by one number, and in a program
+/* The owners of messages, sockets and directories, where the kernel shows several users by one number, and in a program
  * that has more rights than its user. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void count_request(void *context, const char *request, int fd)
     ++*(unsigned *)context;
 }
 
-static int waits = -1; /* for the answer to the last request: one whose asker has gone is not answered */
+static int waits = -1; /* receives the last answer: a request whose asker has gone is not answered */
 
 /* How many requests the node has answered now. */
 static unsigned answered(struct node *node)
@@ -70,7 +70,7 @@ static bool request(const char *directory, unsigned slot)
     return sent;
 }
 
-/* Another user, who asks as soon as there is a slot to ask; in an open directory. */
+/* Another user asks as soon as there is a slot to ask, in an open directory. */
 struct asker {
     char directory[NODE_DIRECTORY_MAX + 1];
     atomic_uint slot, asked, over; /* the slot + 1 */

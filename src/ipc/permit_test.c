@@ -1,4 +1,4 @@
-/* When other processes of the user may read this one's memory (Yama's PR_SET_PTRACER): while it has peers. */
+/* Other processes of the user may read this one's memory (Yama's PR_SET_PTRACER) while it has peers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

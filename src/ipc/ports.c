@@ -132,7 +132,7 @@ void ports_release(struct node *node, uint32_t number)
         atomic_compare_exchange_strong(&entry->owner, &owner, 0);
 }
 
-/* 0: does not listen there; 1: at all addresses; 2: at this one. */
+/* Returns 0 if the claim does not listen there; 1: at all addresses; 2: at this one. */
 static unsigned fit_of(const struct port_claim *claim, const struct cm_address *address)
 {
     const struct cm_address *source = &claim->source;
@@ -153,7 +153,7 @@ static uint32_t find_owner_of(struct table *table, uint16_t space, uint16_t port
         struct table_port *entry = entry_at(table, space, port, step);
         uint32_t owner = atomic_load_explicit(&entry->owner, memory_order_acquire);
         struct port_claim claim = entry->claim;
-        fence_full(); /* which ThreadSanitizer knows, unlike an acquire fence */
+        fence_full(); /* ThreadSanitizer knows it, unlike an acquire fence */
         if (!owner || claim.space != space || claim.port != port || atomic_load(&entry->use) != use ||
             atomic_load(&entry->owner) != owner)
             continue;

@@ -14,7 +14,7 @@
  * EADDRNOTAVAIL, as ports_conflict; ENOSPC: the table is full; EBUSY, ESTALE: it can't be locked. */
 int ports_bind(struct node *, const struct ports_range *, struct port_claim *, uint32_t *entry);
 
-/* Makes the claim listen: it then shares its port with no other claim, even one that set REUSEADDR. Errors likewise. */
+/* Makes the claim listen: it shares its port with no other then, even one that set REUSEADDR. Errors as ports_bind. */
 int ports_listen(struct node *, uint32_t entry);
 void ports_release(struct node *, uint32_t entry);
 

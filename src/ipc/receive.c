@@ -35,7 +35,7 @@ static void refuse(struct node *node, struct record *record)
     log_reason(LOG_WARN, REASON_RING_BROKEN, "process %d", (int)record->peer.pid);
 }
 
-/* A ring that ended: its peer is gone. One that broke is mended, if the peer lives. */
+/* The peer of a ring that ended is gone. A broken ring is mended, if the peer lives. */
 static void check_end(struct node *node, struct record *record)
 {
     bool ended = atomic_load_explicit(&record->reader->ended, memory_order_relaxed);
@@ -167,7 +167,7 @@ static bool is_waiting(const struct record *record)
     return shm_got_room(record->peer.link);
 }
 
-/* A ring that is not polled: its mark is still to come, or was lost. */
+/* The mark of a ring that is not polled will arrive, or was lost. */
 static bool anything_waits(struct node *node)
 {
     bool waits = has_messages(node) || marks_raised(&node->entry->attention.marks);

@@ -1,4 +1,4 @@
-/* Coming, going, and sweeping up after those who went without a word. */
+/* Joining and leaving the table, and sweeping up after processes that died. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static void take_slot(struct table *table, unsigned slot)
     entry->start_time = start_time();
     program_name(entry->program);
     attention_wake(
-        &entry->attention); /* its sleeps count on: a sender may be about to end one of the slot's last owner */
+        &entry->attention); /* counts the slot's sleeps on: a sender may be about to end one of its last owner */
     attention_want_no_marks(&entry->attention);
     atomic_store(&entry->attention.fences, FENCES_NOT_YET);
     marks_clear(&entry->attention.marks);

@@ -9,7 +9,7 @@
 #include "ipc/table.h"
 
 enum {
-    LOCK_BYTE = TABLE_SLOTS, /* of joining and sweeping; the slots' bytes come before */
+    LOCK_BYTE = TABLE_SLOTS, /* the lock for joining and sweeping; the bytes before it are the slots' */
     LOCK_WAIT_MS = 5000,     /* ms, with each holder: a stopped process may hold it for ever */
     LOCK_SOON = 100,
     LOCK_STEP = 20, /* ms between two looks, at most */

@@ -148,7 +148,7 @@ static void look_up(void)
 {
     for (unsigned which = 0; which < IMPORTS; which++)
         atomic_store(&meant[which], (imports_function *)dlsym(RTLD_DEFAULT, imports[which].name));
-    dlerror(); /* of names that this C library does not have */
+    dlerror(); /* forgets errors of names that this C library lacks */
 }
 
 /* Not yet bound: the entry leads back into the object, to what would look the symbol up and overwrite it. */

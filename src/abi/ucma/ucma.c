@@ -9,14 +9,14 @@
 #include "events/refusal.h"
 #include "runtime/clock.h"
 
-enum how { told, quiet, waits }; /* as ucma.def says */
+enum how { told, quiet, waits }; /* the words of ucma.def */
 
 struct command {
-    const char *name; /* of the function of librdmacm that writes it */
+    const char *name; /* the function of librdmacm that writes the command */
     int (*serve)(struct ucma_call *);
     uint16_t in;        /* bytes of the layout */
-    uint16_t least_in;  /* of its oldest form */
-    uint16_t least_out; /* of room for the answer */
+    uint16_t least_in;  /* bytes of its oldest form */
+    uint16_t least_out; /* bytes of room for the answer */
     uint16_t object;    /* offset of the identifier's number in the layout, or UCMA_NO_OBJECT */
     enum how how;
 };

@@ -238,7 +238,7 @@ int ucma_leave(struct ucma_call *call)
 
 enum { LEVEL_ID = 0, LEVEL_IB = 1 };
 enum { OPTION_TOS = 0, OPTION_REUSEADDR = 1, OPTION_AFONLY = 2, OPTION_ACK_TIMEOUT = 3 };
-enum { OPTION_PATH = 1 }; /* of LEVEL_IB */
+enum { OPTION_PATH = 1 }; /* an option of LEVEL_IB */
 
 static int refuse_length(const struct ucma_set_option *in, size_t length)
 {

@@ -61,8 +61,8 @@ void place_begin(void)
     backtrace(&frame, 1);
 }
 
-/* How many frames to skip: those of this library and of the one between, then functions of the verbs' headers. A
- * program that has the library inside keeps all but the innermost frame, as nothing distinguishes the two. */
+/* How many frames to skip: this library's and the one's between, then functions of the verbs' headers. A program that
+ * has the library inside keeps all but the innermost frame, as nothing distinguishes the two. */
 static int skip(void *const *frames, int count, struct place *place)
 {
     int first = 0;
@@ -75,7 +75,7 @@ static int skip(void *const *frames, int count, struct place *place)
     return first;
 }
 
-/* The code that a signal handler returns to, which is the same in all C libraries, as debuggers know it by its bytes:
+/* Finds the code that a signal handler returns to by its bytes, as debuggers do; they are the same in all C libraries:
  * the system call rt_sigreturn. */
 static bool is_signal_return(const void *address)
 {

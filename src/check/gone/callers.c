@@ -9,7 +9,7 @@ _Thread_local struct caller *caller_own __attribute__((tls_model("initial-exec")
 
 /* The list is under the shadow's lock; no record is ever removed. */
 static SLIST_HEAD(, caller) all = SLIST_HEAD_INITIALIZER(all);
-static pthread_key_t at_end; /* of a thread */
+static pthread_key_t at_end; /* its destructor runs at the end of a thread */
 
 static void clear(struct caller *caller)
 {

@@ -1,5 +1,5 @@
-/* A layer around the checker's own: it refuses calls that name an object which is gone, and notes the call of each
- * thread. Posts, polls and builders, which are called often, do both themselves. */
+/* A layer around the checker's own: it refuses calls that name a destroyed object, and notes the call of each thread.
+ * Posts, polls and builders, which are frequent, do both themselves. */
 #include "check/gone/guards.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The commands of librdmacm, also those of libraries that the program loads later. */
+/* The commands of librdmacm, also if libraries that the program loads later make them. */
 #ifndef CHECK_OUTSIDE_COMMANDS_H
 #define CHECK_OUTSIDE_COMMANDS_H
 

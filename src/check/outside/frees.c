@@ -119,7 +119,7 @@ void frees_begin(void)
 {
     free(realloc(NULL, 1)); /* so that stubs of the program are bound */
     munmap(NULL, 0);
-    int unused = brk(NULL) || !sbrk(0); /* which change nothing */
+    int unused = brk(NULL) || !sbrk(0); /* these calls change nothing */
     (void)unused;
     loaded_replace(entries, (loaded_original *)&really, sizeof entries / sizeof *entries, NULL);
     has_sizes = is_of_one_object((const void *)really.free, (const void *)malloc_usable_size);

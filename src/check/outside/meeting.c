@@ -15,7 +15,7 @@
 struct entry {
     uint32_t number;
     struct shadow_connection connection;
-    uint64_t reached; /* when it came to RTS */
+    uint64_t reached; /* when it reached RTS */
 };
 
 enum { PLACES = 1 << 14 };

@@ -20,7 +20,7 @@ static struct slot {
 
 static unsigned used; /* slots from there on never were */
 
-/* The last ones that were released: a thread may have faulted there just before. */
+/* The pages that were released last: a thread may have faulted there just before. */
 static struct {
     _Atomic(uintptr_t) begin, end;
 } released[RELEASED];

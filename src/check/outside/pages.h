@@ -15,7 +15,7 @@ void pages_begin(void);
 bool pages_protect(const char *begin, size_t length, uint64_t work);
 
 /* Opens all pages of the work that are still protected. Returns an instruction of the program that has accessed one
- * before, or NULL. Likewise. */
+ * before, or NULL. Under the shadow's lock. */
 const void *pages_release(uint64_t work);
 
 /* Opens protected pages of memory that the program is about to unmap, or to protect otherwise; they are not protected

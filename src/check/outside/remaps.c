@@ -67,7 +67,7 @@ static const struct imports_entry entries[] = {{"mmap", (imports_function *)seen
 
 void remaps_begin(void)
 {
-    void *unused = mmap(NULL, 0, PROT_NONE, 0, -1, 0); /* which fail; so that stubs of the program are bound */
+    void *unused = mmap(NULL, 0, PROT_NONE, 0, -1, 0); /* these calls fail, but bind the program's stubs */
     unused = mmap64(unused, 0, PROT_NONE, 0, -1, 0);
     unused = mremap(unused, 0, 0, 0);
     mprotect(NULL, 0, PROT_NONE);

@@ -15,7 +15,7 @@ static void report_difference(const struct shadow *qp, enum rule rule, const cha
         what);
 }
 
-/* Compares the requests that one sends with those that the other takes, where requests go that way. */
+/* Compares one end's requests with those that the other end accepts, if there are requests in this direction. */
 static void compare_ways(const struct shadow *qp, const struct shadow_connection *from,
                          const struct shadow_connection *to)
 {

@@ -12,7 +12,7 @@ static void ran_out(struct shadow *qp, uint64_t messages)
                 (unsigned long long)messages, qp->number);
 }
 
-/* The event of the limit came, the queue was filled again, and is as empty as then. */
+/* Reports a queue below its limit again: the event was fetched and the queue refilled, but no limit armed. */
 static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
 {
     struct shadow *srq = wqe->flags & WQE_RECEIVE ? qp->qp.srq : NULL;

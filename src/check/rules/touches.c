@@ -6,7 +6,7 @@
 #include "check/outside/pages.h"
 #include "check/outside/sanitizers.h"
 
-/* Memory that has its own address in the region, so that it is found again when the region is gone. */
+/* Returns true if the region's addresses are the memory's own, so that the memory is found again without the region. */
 static bool is_plain(const struct wqe *wqe)
 {
     for (unsigned at = 0; at < wqe->count; at++)

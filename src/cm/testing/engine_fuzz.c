@@ -23,7 +23,7 @@ struct bench {
     struct host host;
     struct input input;
     nanos now;
-    uint32_t numbers[IDENTIFIERS]; /* of identifiers that may be there */
+    uint32_t numbers[IDENTIFIERS]; /* numbers of possible identifiers */
     unsigned fetched[IDENTIFIERS];
     struct dispatch_datagram kept[KEPT]; /* the datagrams that were sent last */
     unsigned sent;
@@ -98,7 +98,7 @@ static void destroy(struct bench *bench, unsigned index)
     bench->fetched[index] = 0;
 }
 
-/* A new identifier takes the place of one that is gone, or is destroyed. */
+/* A new identifier replaces a destroyed one, or an identifier is destroyed. */
 static void adopt(struct bench *bench, uint32_t number)
 {
     for (unsigned i = 0; i < IDENTIFIERS; i++)

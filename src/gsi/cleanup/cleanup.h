@@ -19,7 +19,7 @@ void cleanup_note(struct cleanup **, const struct process *, struct session *, n
 /* Removes the session's record. */
 void cleanup_forget(struct cleanup *, struct session *);
 
-/* Ends the cleanup process after all sessions; in the child of a fork the parent's goes on. */
+/* Ends the cleanup process after all sessions; in the child of a fork leaves the parent's alone. */
 void cleanup_end(struct cleanup **);
 
 #endif

@@ -23,18 +23,18 @@ enum { SENDS = sizeof sends_at / sizeof *sends_at, DREP_SENDS = 3 /* two may be 
 /* A session that the program had at its end. */
 struct left {
     const struct cleanup_record *record;
-    struct cm_message message; /* that is sent */
+    struct cm_message message; /* the message that is sent */
     unsigned sends, most;      /* how often it was sent, and is */
     nanos begun;               /* when it was sent first, after the end of the program */
-    bool listens;              /* for the answer to a DREQ, or for the peer's */
+    bool listens;              /* waits for the answer to a DREQ, or for the peer's DREQ */
 };
 
 struct farewell {
     struct left *left;
     unsigned count;
     nanos now;                  /* since the end of the program */
-    struct udp_port *receiving; /* NULL: nothing can come any more */
-    struct {                    /* by the interface that they send through */
+    struct udp_port *receiving; /* NULL: no message can arrive any more */
+    struct {                    /* a port for each interface that is sent through */
         unsigned interface;
         struct udp_port *port;
     } ports[PORTS];

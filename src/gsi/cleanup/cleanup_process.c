@@ -18,7 +18,7 @@
 #include "gsi/cleanup/cleanup_goodbye.h"
 #include "gsi/cleanup/cleanup_layout.h"
 
-enum { LOOK_MILLISECONDS = 1000 }; /* whether there are sessions */
+enum { LOOK_MILLISECONDS = 1000 }; /* how often it looks whether there are sessions */
 
 static void close_from_directory(int first)
 {
@@ -52,7 +52,7 @@ static void become_a_daemon(void)
     sigprocmask(SIG_SETMASK, &all, NULL);
     close_all_from(CLEANUP_DESCRIPTORS);
     setsid();
-    if (chdir("/")) /* it stays where it is, and keeps a file system busy */
+    if (chdir("/")) /* if it fails, a file system stays busy */
         umask(077);
     prctl(PR_SET_NAME, "softverbs-clean");
     sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});

@@ -30,7 +30,7 @@ enum { STACK = 64 << 10, LIFTED = 16 /* descriptors from here on don't belong to
 struct start {
     char loader[PATH_MAX], library[PATH_MAX];
     char *arguments[3], *environment[2];
-    int descriptors[CLEANUP_DESCRIPTORS]; /* by the numbers that they get */
+    int descriptors[CLEANUP_DESCRIPTORS]; /* in the order of their future numbers */
     uint8_t *stacks;                      /* two */
     int error;
 };
@@ -123,7 +123,7 @@ static int find_obstacle(struct start *start, const char **why)
 
 /* --- the start: two steps, so that the process is not the program's child */
 
-/* Out of the way of the numbers that are to be theirs. There may be no pidfd. */
+/* Moves the descriptors away from their future numbers, then gives them these. There may be no pidfd. */
 static bool place(const struct start *start)
 {
     int lifted[CLEANUP_DESCRIPTORS];
@@ -187,7 +187,7 @@ static int with_stacks(struct start *start)
     return error;
 }
 
-/* The C library that the program found by this variable is the one that the library needs. */
+/* The library needs the C library that the program found by this variable. */
 static char *copy_library_path(void)
 {
     const char *path = secure_getenv("LD_LIBRARY_PATH");
