@@ -70,8 +70,8 @@ static bool requests_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
     return adverse->held;
 }
 
-/* Requests leave behind the answers that are owed. So that none is held by what only answers show, answers leave when a
- * request may. */
+/* Returns true if responses wait. Requests leave after the answers that are owed; so that answers never hold a
+ * request for ever, they leave when a request may. */
 static bool responses_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
 {
     const struct send_queue *queue = engine_queue(qp_engine(qp));

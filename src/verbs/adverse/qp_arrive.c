@@ -46,7 +46,7 @@ static bool keep_late(struct qp_adverse *adverse, uint32_t offset, const struct 
     return true;
 }
 
-/* Data that can't be kept lands now, behind the data that was. */
+/* Keeps a WRITE's data; data that can't be kept lands now, after the data that was. */
 static bool carry_write(struct qp_adverse *adverse, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     if (count == 1 && keep_late(adverse, offset, to))
@@ -66,8 +66,8 @@ static bool store_now(struct qp_adverse *adverse, uint32_t offset, const struct 
     return landing_scatter(&adverse->carried, offset, to, count, &adverse->source);
 }
 
-/* An unsignalled READ before another one that has been sent: its bytes need not be there before that one's completion,
- * and may be stored behind its bytes. */
+/* Returns true for an unsignalled READ before another one that has been sent: its bytes need not be stored before
+ * that one's completion, and may be stored after its bytes. */
 static bool may_wait_for_next(const struct qp_adverse *adverse)
 {
     struct qp *qp = adverse->qp;
@@ -116,7 +116,7 @@ static bool carry_response(struct qp_adverse *adverse, uint32_t offset, const st
 
 /* --- packets */
 
-/* As a payload's `pull`, of all that is stored of a packet. */
+/* The `pull` of a payload: takes all that is stored of a packet. */
 static bool carry(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct qp_adverse *adverse = payload->source;
@@ -137,7 +137,7 @@ static nanos up_to_a_timer(const struct qp *qp, nanos most)
     return qp->attr.timeout && part < most ? part : most;
 }
 
-/* A READ whose answer waits is overtaken by the WRITEs behind it. */
+/* Delays an answer: later WRITEs overtake a READ whose answer waits. */
 static void delay_response(struct qp *qp, struct qp_adverse *adverse, uint32_t flags)
 {
     bool answer = flags & (OP_READ | OP_ATOMIC);
@@ -193,7 +193,7 @@ const struct packet *qp_adverse_take(struct qp *qp, const struct packet *packet,
     if (is_bound(flags))
         qp_adverse_land(qp, NANOS_NEVER);
     if (flags & OP_RESPONSE && !packet->payload.length)
-        qp_adverse_land_responses(adverse); /* the completion of work by this packet is behind it */
+        qp_adverse_land_responses(adverse); /* the work that this packet completes is reported after it */
     delay_response(qp, adverse, flags);
     if (!may_be_carried(qp, packet, flags))
         return room->grh ? room : packet;

@@ -7,7 +7,7 @@
 #include "wire/foreign/foreign.h"
 #include "wire/guarded.h"
 
-/* All atomics of the process, as of one device: those of several queue pairs may be executed at once. */
+/* All atomics of the process take it, as on one device: several queue pairs may execute theirs at once. */
 LOCK_STATIC(executing, LOCK_INNERMOST);
 
 enum { WORD = 8, PAUSE = 400 };

@@ -50,7 +50,7 @@ const void *buffer_memory(const struct newer_buf *buffer)
 static int buffer_check_range(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     const struct newer_buf *buffer = attr->buf;
-    uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buffer->memory; /* huge when it lies before the buffer */
+    uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buffer->memory; /* huge when it is before the buffer */
     if (pd != buffer->pd)
         return refuse(EINVAL, REASON_BUFFER_PD, "the buffer at %p", (void *)buffer->memory);
     if (!(attr->comp_mask & NEWER_MR_ADDR) || attr->comp_mask & FROM_FILE)
@@ -69,7 +69,7 @@ static bool buffer_names_one_memory(uint64_t mask)
     return (mask & NEWER_MR_ADDR) && !(mask & NEWER_MR_FD_OFFSET);
 }
 
-/* A hint is for pages that an adapter reads where they lie: as with adapters, not for those that come on demand. */
+/* A hint is for pages that an adapter reads in place: as with adapters, not for pages on demand. */
 static int buffer_check_dmah(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     if (attr->dmah->context != pd->context)

@@ -11,8 +11,8 @@ void buffer_free(struct newer_buf *);
 const void *buffer_memory(const struct newer_buf *); /* its beginning */
 
 /* ibv_reg_mr_ex (ibv_reg_mr(3)): NULL and errno; EOPNOTSUPP for bits of comp_mask that don't exist, EINVAL when they
- * don't fit together. Reads of the attributes only what comp_mask names, which is all that programs of releases 59 to
- * 63 have. */
+ * don't fit together. Reads only the attributes that comp_mask names, as programs of releases 59 to 63 do not have
+ * all. */
 struct ibv_mr *buffer_register(struct ibv_pd *, const struct newer_mr_init_attr *);
 
 #endif

@@ -21,8 +21,8 @@
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 
-/* Vendor libraries (libmlx5, libefa) look for their own operations in the words behind a struct ibv_device: those
- * must be there, and zero. */
+/* Vendor libraries (libmlx5, libefa) look for their own operations in the words after a struct ibv_device: these
+ * words must exist, and be zero. */
 struct listed_device {
     struct ibv_device ibv;
     char zero[128];
@@ -149,7 +149,7 @@ struct context *context_open(struct ibv_device *ibv, const struct process_parts 
     return NULL;
 }
 
-/* The public device of an open context with the same file behind its cmd_fd; NULL: there is none in this process. */
+/* The public device of an open context whose cmd_fd is the same file; NULL: this process has no such context. */
 static struct ibv_device *find_relative(struct process *process, int cmd_fd)
 {
     struct context_identity wanted;
@@ -198,9 +198,9 @@ static void destroy_kinds(struct context *context, enum object_kind from, enum o
         destroy_list(&context->objects[kind], context->counts[kind]);
 }
 
-/* ibv_close_device(3) does not release what was allocated, and does not refuse either: the rest goes with the context,
- * as it does when the kernel closes the device. Objects that a context of the family may have imported go with the last
- * of them. */
+/* ibv_close_device(3) does not release the program's objects, and does not refuse either: they end with the context,
+ * as they do when the kernel closes the device. Objects that a context of the family may have imported end with the
+ * last context of the family. */
 static void destroy_rest(struct context *context)
 {
     domain_abandon(context);

@@ -6,16 +6,16 @@
 
 struct process_parts;
 
-/* A list that ends in NULL, and the number of devices; NULL and errno. The devices live as long as the process. */
+/* Returns a list that ends in NULL, and its length; NULL and errno. The devices live as long as the process. */
 struct ibv_device **context_device_list(int *count);
 __be64 context_device_guid(struct ibv_device *);
 
-/* Opens a device: everything but the operations, which abi fills in. NULL and errno: the log has the cause that kept
- * this process from joining its host. */
+/* Opens a device, without the operations, which abi fills in. NULL and errno: the log has the cause why this process
+ * can't join its host. */
 struct context *context_open(struct ibv_device *, const struct process_parts *);
-/* ibv_import_device(3): likewise. The descriptor is the context's then. */
+/* ibv_import_device(3): NULL and errno, too. The context takes the descriptor over. */
 struct context *context_import(int cmd_fd, const struct process_parts *);
-/* Destroys what remains in it, too. */
+/* Closes the context, and destroys its remaining objects. */
 void context_close(struct context *);
 
 #endif

@@ -60,7 +60,7 @@ static void look_at_ports(struct process *process, nanos now)
     }
 }
 
-/* The caller holds process->progress, which comes behind control. */
+/* The caller holds process->progress, which is taken after control. */
 static void ports_expired(struct timer *timer, nanos now)
 {
     struct process *process = (struct process *)((char *)timer - offsetof(struct process, helper.delayed.timer.timer));

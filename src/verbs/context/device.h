@@ -8,24 +8,24 @@
 enum { DEVICE_COMP_VECTORS = 4, DEVICE_CLOCK_KHZ = 1000000 };
 
 void device_query(const struct context *, struct ibv_device_attr *);
-/* Writes at most `size` bytes of *attr. EINVAL: input bits that mean nothing. */
+/* Writes at most `size` bytes of *attr. EINVAL: unknown input bits. */
 int device_query_ex(struct ibv_context *, const struct ibv_query_device_ex_input *, struct ibv_device_attr_ex *,
                     size_t size);
-/* Writes at most `size` bytes of *attr. EINVAL: no such port. */
+/* Writes at most `size` bytes of *attr. EINVAL: the port does not exist. */
 int device_query_port(struct ibv_context *, uint8_t port, struct ibv_port_attr *, size_t size);
 /* ibv_query_port_speed(3): in units of 100 Mb/s. */
 int device_query_port_speed(struct ibv_context *, uint32_t port, uint64_t *speed);
-/* -1 and errno EINVAL: no such port or index. An index without a GID gives zeros. */
+/* -1 and errno EINVAL: the port or index does not exist. An index without a GID gives zeros. */
 int device_query_gid(struct ibv_context *, uint8_t port, int index, union ibv_gid *);
 int device_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *);
 /* The index of a P_Key in the table of the port; -1 and errno EINVAL. */
 int device_find_pkey(struct ibv_context *, uint8_t port, __be16 pkey);
-/* Writes an ibv_gid_entry that a later release may have made longer, `size` bytes with it: fields that are not known
- * here are 0. ENODATA: no GID at the index; EINVAL: no such port or index, or `size` is less than ours. */
+/* Writes an ibv_gid_entry of `size` bytes, which a later release may have made longer: fields that are not known
+ * here are 0. ENODATA: the index has no GID; EINVAL: unknown port or index, or `size` is less than ours. */
 int device_query_gid_entry(struct ibv_context *, uint32_t port, uint32_t index, void *to, size_t size);
-/* Likewise, one entry each `size` bytes. How many were written; -EINVAL when there are more than `most`. */
+/* Writes all entries, `size` bytes each. Returns their number; -EINVAL when it is more than `most`. */
 ssize_t device_query_gid_table(struct ibv_context *, void *entries, size_t most, size_t size);
-/* The MAC of a neighbour by its GID: those of this host's devices follow from the GID. -1 and errno. */
+/* Writes the MAC of a neighbour by its GID: for this host's devices it follows from the GID. -1 and errno. */
 int device_resolve_mac(struct ibv_context *, struct ibv_ah_attr *, uint8_t mac[6], uint16_t *vid);
 int device_query_rt_values(struct ibv_context *, struct ibv_values_ex *);
 

@@ -61,7 +61,6 @@ int import_refuse(int fd)
                  : refuse(EINVAL, REASON_IMPORT_DESCRIPTOR, "fd %d", fd);
 }
 
-/* Under process->control. */
 static struct object *import_find(const struct context *context, enum object_kind kind, uint32_t handle)
 {
     struct context *each;

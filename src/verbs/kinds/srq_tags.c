@@ -24,8 +24,8 @@
 struct srq_tags {
     struct lock lock; /* inside qp->lock, outside receive_queue.lock */
     struct tags tags;
-    size_t size;         /* of the memory behind the list */
-    uint32_t operations; /* most of them whose completions were not polled */
+    size_t size;         /* of the memory of the list */
+    uint32_t operations; /* most operations whose completions were not polled */
     uint32_t completed;  /* completions of operations that were entered */
     _Atomic uint32_t polled;
 };
@@ -103,7 +103,7 @@ static void lost(struct srq *srq, enum ended ended)
         receive_queue_lost(&srq->queue);
 }
 
-/* Under the list's lock, so that completions lie in the queue in the order in which things happened to the list. */
+/* Called under the list's lock, so that completions are in the queue in the order of the list's changes. */
 static void complete(struct srq *srq, const struct tags_event *event, uint32_t qp_number, enum ended ended)
 {
     struct completion entry = {
@@ -233,7 +233,7 @@ static void srq_tags_received(struct engine_owner *owner, const struct recv_wqe 
     lock_release(&tags->lock);
 }
 
-/* The bytes of a message that was matched come later: the match is reported now, before that of any later message. */
+/* Reports the match of a message whose bytes arrive later now, before the match of any later message. */
 static void srq_tags_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);
@@ -274,7 +274,7 @@ static void srq_tags_sent(struct engine_owner *owner, const struct send_wqe *wor
 
 /* -- what a queue pair does for its rendezvous */
 
-/* The next place in the send queue, filled with work of a rendezvous; NULL: there is no place, or no work. */
+/* Fills the next place in the send queue with work of a rendezvous; NULL: no place is free, or no work waits. */
 static struct send_wqe *next_work(struct qp *qp)
 {
     struct srq_tags *tags = qp->uses.srq->tags;

@@ -1,5 +1,5 @@
-/* Shared receive queues with tag matching: ibv_create_srq_ex(3) with IBV_SRQT_TM, ibv_post_srq_ops(3). The rules are in
- * transport/tm/tags.h; here are memory, lock, completions, and what the queue pairs on such an SRQ do differently. */
+/* Shared receive queues with tag matching: ibv_create_srq_ex(3) with IBV_SRQT_TM, ibv_post_srq_ops(3). The rules are
+ * in transport/tm/tags.h; this has memory, lock, completions, and the particulars of queue pairs on such an SRQ. */
 #ifndef VERBS_KINDS_SRQ_TAGS_H
 #define VERBS_KINDS_SRQ_TAGS_H
 
@@ -20,8 +20,7 @@ enum {
 /* ibv_post_srq_ops(3). Thread-safe. */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
 
-/* Writes a shared receive queue as a JSON object: the caller's facts, and of one with tag matching those of its list.
- */
+/* Writes a shared receive queue as a JSON object: the caller's facts, and with tag matching its list's. */
 void srq_tags_report(FILE *, const struct srq *, struct facts_srq *);
 
 /* The oldest buffers on the list as JSON objects, with `separator` before the first; returns the one for the next. */

@@ -5,7 +5,7 @@
 #include <infiniband/verbs.h>
 
 enum {
-    /* attributes that transitions bring along, by the part of the queue pair that needs it */
+    /* attributes of transitions, by the part of the queue pair that needs them */
     DATAGRAM = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
     CONNECTED = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
     PATH = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
@@ -18,7 +18,7 @@ enum {
     RUNNING_DATAGRAM = IBV_QP_CUR_STATE | IBV_QP_QKEY,
     RUNNING = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE,
     RUNNING_RESPONDER = RUNNING | IBV_QP_MIN_RNR_TIMER,
-    /* and while its send queue is drained */
+    /* attributes that may change while its send queue is drained */
     DRAINED = IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE,
 };
 

@@ -82,8 +82,7 @@ int async_get(struct ibv_context *ibv, struct ibv_async_event *out)
     return -1;
 }
 
-/* In the child of a fork a thread may hold the lock that does not exist, and destroying waits for no acknowledgement.
- */
+/* Returns true in the child of a fork: a thread that does not exist may hold the lock, and destroying never waits. */
 static bool is_inherited(const struct object *object)
 {
     return object->context->process->inherited;

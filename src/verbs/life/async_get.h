@@ -6,7 +6,7 @@
 
 struct context;
 
-/* 0, or -1 and errno (EAGAIN when the descriptor is non-blocking and nothing waits). */
+/* Fetches an event. 0, or -1 and errno (EAGAIN when the descriptor is non-blocking and no event waits). */
 int async_get(struct ibv_context *, struct ibv_async_event *);
 void async_acknowledge(struct ibv_async_event *);
 

@@ -240,7 +240,7 @@ static void use_ring(struct cq *cq, const struct domain_block *memory, uint32_t 
     bool notable = cq_holds_notable(cq);
     cq_ring_move(&cq->ring, memory->memory, capacity);
     cq->notable_end = notable ? cq_ring_tail(&cq->ring) : 0;
-    cq->unreported = 0; /* an event too many may come, none too few */
+    cq->unreported = 0; /* an event too many may be raised, never too few */
     cq->memory = *memory;
     cq->ibv.cqe = shown_size(cq->object.context, capacity);
 }

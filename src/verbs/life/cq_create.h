@@ -6,9 +6,9 @@
 
 struct ibv_cq_ex *cq_create(struct ibv_context *, struct ibv_cq_init_attr_ex *); /* NULL and errno */
 int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */
-int cq_resize(struct ibv_cq *, int entries); /* keeps what is queued; EINVAL below that */
+int cq_resize(struct ibv_cq *, int entries); /* keeps the queued entries; EINVAL: fewer than these */
 
-/* Rules of a script have come that may be for the CQ. */
+/* Lets the CQ meet rules of a script that were added and may be for it. */
 void cq_watch(struct cq *);
 
 #endif

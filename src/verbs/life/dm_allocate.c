@@ -88,7 +88,6 @@ const struct object_class dm_class = {
     .destroy = dm_destroy_left,
 };
 
-/* Under process->control. */
 static int refuse_length(uint64_t length, uint64_t used, uint64_t limit)
 {
     return refuse(ENOMEM, REASON_DM_EXHAUSTED, "%llu bytes, %llu of %llu are in use", (unsigned long long)length,

@@ -4,12 +4,12 @@
 
 #include "verbs/memory/dm.h"
 
-/* NULL and errno: EINVAL what can't be, ENOMEM when max_dm_size is used up. */
+/* NULL and errno: EINVAL impossible attributes, ENOMEM when max_dm_size is used up. */
 struct ibv_dm *dm_allocate(struct ibv_context *, struct ibv_alloc_dm_attr *);
 /* EBUSY while a region is registered on it. */
 int dm_free(struct ibv_dm *);
 
-/* ibv_memcpy_to_dm(3) and ibv_memcpy_from_dm(3), as layers find them below. */
+/* Sets ibv_memcpy_to_dm(3) and ibv_memcpy_from_dm(3) as the layers' lowest calls. */
 void dm_bottom(struct calls *);
 
 #endif

@@ -41,7 +41,7 @@ static int memory_refuse(int error, enum reason reason, const void *address, siz
     return refuse_in(name_call(address, length, call), error, reason, "%s", words_access(access, words));
 }
 
-/* Of any region: 0, or the errno with which it is refused. */
+/* Checks the access of any region: 0, or the errno of the refusal. */
 static int check_access(const void *address, size_t length, unsigned access)
 {
     if ((access & ACCESS_NEEDS_LOCAL_WRITE) && !(access & IBV_ACCESS_LOCAL_WRITE))
@@ -49,15 +49,15 @@ static int check_access(const void *address, size_t length, unsigned access)
     return 0;
 }
 
-/* A region of no bytes touches the page around it, as in a kernel; at a page boundary there is none. */
+/* Returns true for a region without bytes at a page boundary; elsewhere it touches a page, as in a kernel. */
 static bool touches_no_page(const void *address, size_t length)
 {
     return !length && (uintptr_t)address % (uintptr_t)sysconf(_SC_PAGESIZE) == 0;
 }
 
-/* Likewise, of a region of the program's memory. One that pages on demand need not be there yet; the whole address
- * space can be registered so, but without the promise that its pages are huge. *foreign: what copies memory that the
- * processor can't reach; NULL: such memory is refused. */
+/* Checks a region of the program's memory: 0, or the errno of the refusal. Memory that pages on demand need not
+ * exist yet; the whole address space can be registered so, but not with huge pages. *foreign: copies memory that the
+ * processor can't reach; `foreign` NULL: such memory is refused. */
 static int check_memory(const void *address, size_t length, unsigned access, const struct foreign **foreign)
 {
     bool all = !address && length == SIZE_MAX, on_demand = access & IBV_ACCESS_ON_DEMAND;
@@ -114,8 +114,7 @@ const struct object_class mr_class = {
     .destroy = mr_destroy_left,
 };
 
-/* Its rkey is another index than its lkey where the process is adverse; the region is then found there, too, for
- * peers. */
+/* Enters the region under another rkey than its lkey if the process is adverse: peers find it there. */
 static int enter_remote(struct rkey_table *keys, struct mr *mr)
 {
     struct region *remote = &mr->remote;
@@ -158,7 +157,7 @@ static void keys_hide(struct rkey_table *keys, struct mr *mr)
         rkeys_hide(keys, &mr->remote);
 }
 
-/* As the region is now. */
+/* Shows the keys of the region as it is now. */
 static void keys_show(struct rkey_table *keys, struct mr *mr)
 {
     uint32_t key = mr->remote.key;
@@ -171,7 +170,6 @@ static void keys_show(struct rkey_table *keys, struct mr *mr)
     rkeys_show(keys, &mr->region);
 }
 
-/* Under process->control. */
 static int memory_enter(struct context *context, struct mr *mr)
 {
     lock_assert_held(&context->process->control);
@@ -220,7 +218,7 @@ struct ibv_mr *mr_register_from(struct ibv_pd *pd, const struct mr_source *sourc
     return refused_null(error);
 }
 
-/* For any access: a kernel compares the two before any driver sees the call. */
+/* Returns true if iova and address differ within a page: a kernel compares them before any driver sees the call. */
 static bool lies_elsewhere_in_its_page(const void *address, uint64_t base)
 {
     return ((uintptr_t)address ^ base) & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);

@@ -50,15 +50,15 @@ struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uin
     return mr_register_from(pd, &source);
 }
 
-/* Programs find out whether dma-bufs are supported at all with a descriptor that is none, -1 (UCX, NCCL; the latter
- * with length 0): any errno but EOPNOTSUPP means yes to them, and they then register a GPU's memory. So it is yes where
- * its driver can be asked to copy, EBADF. */
+/* Programs find out whether dma-bufs are supported with a wrong descriptor, -1 (UCX, NCCL; the latter with length
+ * 0): any errno except EOPNOTSUPP means yes to them, and they then register a GPU's memory. So they get EBADF if its
+ * driver can be asked to copy. */
 static bool is_descriptor(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The file must be long enough: memory behind its end can't be reached. Devices don't report their length. */
+/* The file must be long enough: memory beyond its end can't be reached. Devices don't report their length. */
 static bool is_long_enough(int fd, uint64_t offset, size_t length)
 {
     off_t size = lseek(fd, 0, SEEK_END);
@@ -72,7 +72,7 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
     size_t page = (size_t)sysconf(_SC_PAGESIZE), within = offset & (page - 1);
     source->mapped_length = length + within;
     source->mapped = mapping_make(source->mapped_length, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
-                          (off_t)(offset - within));
+                                  (off_t)(offset - within));
     if (source->mapped == MAP_FAILED)
         return errno == ENOMEM || errno == EAGAIN ? ENOMEM
                                                   : refuse(EOPNOTSUPP, REASON_FD_MAP, "fd %d: %s", fd, strerror(errno));
@@ -134,7 +134,7 @@ struct ibv_mr *mr_special_allocate_null(struct ibv_pd *pd)
     return mr;
 }
 
-/* Under process->control, so that the region stays. The errnos follow the manual page's list. */
+/* Finds a region, under process->control, so that it stays. The errnos follow the manual page's list. */
 static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge, char **memory)
 {
     const struct process *process = context_of(pd->context)->process;

@@ -1,5 +1,5 @@
-/* Memory regions that are not just a piece of the program's memory, and advice about those that are. Thread-safe. They
- * are deregistered by mr_deregister like all others. */
+/* Memory regions that are not just a piece of the program's memory, and advice about ordinary ones. Thread-safe.
+ * They are deregistered by mr_deregister like all others. */
 #ifndef VERBS_LIFE_MR_SPECIAL_H
 #define VERBS_LIFE_MR_SPECIAL_H
 

@@ -28,7 +28,7 @@
 enum {
     COMMON_MASK =
         IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS,
-    SPREAD_MASK = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH, /* its receives are those of work queues */
+    SPREAD_MASK = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH, /* its receives are in work queues */
 };
 
 static uint64_t send_ops(const struct ibv_qp_init_attr_ex *attr)
@@ -224,7 +224,7 @@ static int make_queues(struct qp *qp)
     return error;
 }
 
-/* The space of the SGEs holds inline data, too, as on adapters; programs that ask for none use it all the same. */
+/* The space of the SGEs holds inline data, too, as on adapters; programs that don't ask for that use it, too. */
 static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *limits)
 {
     uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
@@ -260,7 +260,7 @@ static const struct owner_operations *owner_of(const struct qp *qp)
     return srq && srq->kind->owner ? srq->kind->owner : qp->kind->owner;
 }
 
-/* Of an engine that only packets enter; those of raw packets are not recorded. */
+/* Begins the recording of an engine; engines of raw packets are not recorded. */
 static void begin_recording(struct qp *qp)
 {
     if (!recorder_is_on() || qp->kind->initialize_engine)
@@ -354,7 +354,7 @@ const struct object_class qp_class = {
     .quiesce = qp_quiesce_object,
 };
 
-/* With its handle in its context; one that is shared has other handles, which kind->hand_out makes. */
+/* Enters the queue pair with its handle into its context; a shared one gets other handles by kind->hand_out. */
 static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;

@@ -22,7 +22,7 @@
 
 enum { POSTPONED_WITH_FAULTS = 8 };
 
-/* Returns the known reason why no answer comes. */
+/* Returns the known reason why the peer does not answer. */
 static enum reason why_silent(const struct qp *qp)
 {
     if (qp->path.peer_ended)
@@ -30,9 +30,9 @@ static enum reason why_silent(const struct qp *qp)
     return qp->path.remote && atomic_load(&qp->path.remote->refused) ? REASON_NOT_SENT : REASON_NONE;
 }
 
-/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
- * so for too long. Where the user asked for faults, the frames that it has not taken may all be those of others, so the
- * timer must fire now and then. */
+/* Returns true for a peer that lives and has not yet taken what was sent: it is slow, nothing is lost, and no retry
+ * is spent, unless it lasts too long. If the user asked for faults, the frames that it has not taken may all be
+ * others', so the timer must fire now and then. */
 static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
 {
     struct peer *peer = qp->path.peer;
@@ -108,8 +108,8 @@ static bool is_refusal(const struct packet *packet)
     return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
 }
 
-/* Before the engine takes a refusal. Only where the other end of the link executes what it takes: over XRC that may be
- * a third process. */
+/* Looks whether references are lost, before the engine takes a refusal. Only if the other end of the link executes
+ * what it takes: over XRC that may be a third process. */
 static void look_at_references(struct qp *qp)
 {
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));
@@ -119,7 +119,7 @@ static void look_at_references(struct qp *qp)
     qp_door_configure(qp, &settings);
 }
 
-/* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
+/* Takes a packet, under qp->lock. True: it was expected. Inlined, so that `next` is called directly. */
 __attribute__((always_inline)) static inline bool take(struct qp *qp, const struct packet *packet,
                                                        const struct endpoint_arrival *arrival, take_packet *next)
 {
@@ -146,7 +146,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     }
     struct packet room;
     if (unlikely(qp_datapath(qp)->adverse != NULL)) {
-        qp_flow(qp)->now = clock_now(); /* that of the round is milliseconds off, and delays are shorter */
+        qp_flow(qp)->now = clock_now(); /* the round's time is milliseconds off, and delays are shorter */
         packet = qp_adverse_take(qp, packet, &room);
     }
     next(qp, packet, now);
@@ -179,7 +179,7 @@ static inline enum endpoint_output output_of(const struct qp *qp)
     return qp_is_reliable(qp) && engine_owes_late(qp_engine(qp)) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
 }
 
-/* With nothing that takes part but the two queue pairs. */
+/* Takes the packet if only the two queue pairs take part. */
 static inline enum endpoint_output receive_at_qp_fast(struct qp *qp, const struct endpoint_arrival *arrival)
 {
     qp_flow(qp)->now = arrival->now;
@@ -203,7 +203,7 @@ cold static enum endpoint_output receive_at_qp_slow(struct qp *qp, const struct 
     return output;
 }
 
-/* Flattened: a request or an ACK as usual goes through the engine without a call but for those of its owner. */
+/* Flattened: a usual request or ACK passes the engine without calls, except to its owner. */
 __attribute__((flatten)) static enum endpoint_output receive_at_qp(struct endpoint *endpoint,
                                                                    const struct endpoint_arrival *arrival)
 {
@@ -220,7 +220,7 @@ bool qp_endpoint_take(struct qp *qp, const struct endpoint_arrival *arrival, tak
     return !is_cut_off(qp) && take(qp, arrival->from.packet, arrival, next);
 }
 
-/* An ACK to another host may wait for one round: it costs a system call, unless it goes along. */
+/* An ACK to another host may wait for one round: it costs a system call, unless it is sent along. */
 bool qp_endpoint_flush(struct endpoint *endpoint, nanos now, bool ack_later)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
@@ -270,7 +270,7 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp_flow(qp)->lock = &qp->lock;
     qp_flow(qp)->device = device;
     qp_flow(qp)->attr = &qp->attr;
-    qp_flow(qp)->number = qp->number; /* a stand-in's; others get theirs later */
+    qp_flow(qp)->number = qp->number; /* a substitute's; others get their number later */
     traffic_begin(qp_flow(qp));
     qp_adverse_begin(qp);
     schedule_initialize_timer(&qp_endpoint(qp)->timer, qp_expired);

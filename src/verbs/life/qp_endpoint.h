@@ -1,4 +1,4 @@
-/* The loop's view of a queue pair: the endpoint that packets and deadlines come to. */
+/* The loop's view of a queue pair: the endpoint of its packets and deadlines. */
 #ifndef VERBS_LIFE_QP_ENDPOINT_H
 #define VERBS_LIFE_QP_ENDPOINT_H
 
@@ -8,15 +8,15 @@
 struct device;
 struct qp;
 
-/* Before anybody else knows the queue pair, or the one inside a work queue. */
+/* Called before other threads know the queue pair, or the one inside a work queue. */
 void qp_begin_endpoint(struct qp *, const struct device *);
 
 /* The functions of queue pairs that the loop calls, if their engine takes all packets. */
 extern const struct endpoint_operations qp_endpoint_operations;
 
-/* Its parts, for kinds with other operations. */
+/* Parts of these functions, for kinds with other operations. */
 typedef void take_packet(struct qp *, const struct packet *, nanos now);
-/* Gives a packet that may be for the queue pair to `next`. True: it was one that had to come. Under qp->lock. */
+/* Gives a packet that may be for the queue pair to `next`. True: the packet was expected. Under qp->lock. */
 bool qp_endpoint_take(struct qp *, const struct endpoint_arrival *, take_packet *next);
 bool qp_endpoint_flush(struct endpoint *, nanos now, bool ack_later);
 void qp_endpoint_fail_overrun(struct endpoint *);

@@ -56,7 +56,7 @@ static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
     return NULL;
 }
 
-/* With the first of the process the network's. Under progress. */
+/* Joins the group on the network with the process's first member. Under progress. */
 static int join_network(struct process *process, const union ibv_gid *gid)
 {
     lock_assert_held(&process->progress);

@@ -9,7 +9,7 @@ struct qp;
 int qp_attach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
 int qp_detach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
 
-/* All that it is attached to: its context is being closed. */
+/* Detaches the queue pair from all groups, as its context is being closed. */
 void qp_leave_groups(struct qp *);
 
 #endif

@@ -38,10 +38,10 @@
 #include "wire/psn.h"
 
 enum {
-    WINDOW = 1 << 16,       /* packets in flight: links of the host never lose and push back, so this is no brake */
-    XRC_WINDOW = 256,       /* the same over XRC: the process of the queue pair may have to keep them for another */
-    FAULTY_WINDOW = 128,    /* the same with faults: a lost or reordered packet is repeated with all that follow */
-    REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: the size of sockets' receive buffers */
+    WINDOW = 1 << 16, /* packets in flight: links of the host never lose and push back, so this does not slow it down */
+    XRC_WINDOW = 256, /* over XRC: the process of the queue pair may have to keep them for another */
+    FAULTY_WINDOW = 128,    /* with faults: a lost or reordered packet is repeated with all that follow */
+    REMOTE_BYTES = 1 << 20, /* on the network, in bytes: the size of sockets' receive buffers */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
 };
 
@@ -257,7 +257,7 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
     }
 }
 
-/* The address vector is another than that of the path. A peer of this host is found by its number. */
+/* Returns true if the address vector differs from the path's. A peer of this host is found by its number. */
 static bool is_moved(const struct qp *qp)
 {
     return !qp->path.local || !link_layer_is_local(qp->object.context->device, &qp->attr.ah_attr);
@@ -310,7 +310,7 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
     error = mask & IBV_QP_STATE && (from != to || to == IBV_QPS_RESET) ? enter_state(qp, from, to) : 0;
     if (error)
         return error;
-    if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; ERR only comes from the program here */
+    if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; only the program causes ERR here */
         qp_enter(qp, to);
         qp->ibv.state = to;
     }
@@ -328,7 +328,7 @@ static void withdraw_completions(struct qp *qp)
         receive_queue_settle(&qp->receives.own);
 }
 
-/* Before the queue pair is touched, and without its lock. The caller reports what the state or a value forbids. */
+/* Finds the way before the queue pair is touched, without its lock. The caller reports other errors of the call. */
 static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t *hop_limit)
 {
     char call[QP_REFUSE_CALL];
@@ -368,7 +368,7 @@ static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, ui
     return reason ? qp_refuse(qp, attr, mask, reason, before) : error;
 }
 
-/* What ends work gives memory back to the program, and the helper's copies into it end with the progress. */
+/* A change that ends work gives memory back to the program, and the helper's copies into it end with the progress. */
 static int change_settled(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
 {
     bool settles = mask & IBV_QP_STATE && restraints_leave_all(qp->process);

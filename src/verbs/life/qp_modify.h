@@ -11,13 +11,13 @@ struct qp;
 int qp_modify(struct ibv_qp *, struct ibv_qp_attr *, int mask);
 int qp_query(struct ibv_qp *, struct ibv_qp_attr *, int mask, struct ibv_qp_init_attr *);
 
-/* The way to the peer is given back; one on this host is looked for anew by the next packet. Under qp->lock, or where
- * no other thread knows the queue pair any more. */
+/* Gives back the way to the peer; the next packet looks for a peer on this host anew. Under qp->lock, or when no
+ * other thread knows the queue pair any more. */
 void qp_forget_peer(struct qp *);
 
-/* Rules for packets have come, which also what there is obeys: the queue pair of this endpoint sends payloads of new
- * work and ACKs in packets from now on, and has no more packets on their way than where faults are from the beginning.
- * `fresh`: they are the first. */
+/* Makes the queue pair of this endpoint obey rules for packets that were added: it sends payloads of new work and
+ * ACKs in packets from now on, and has no more packets on their way than with faults from the beginning. `fresh`:
+ * the rules are the first. */
 void qp_meet_rules(struct endpoint *, bool fresh);
 
 #endif

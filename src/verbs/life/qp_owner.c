@@ -55,7 +55,7 @@ static const uint8_t completion_opcodes[] = {
     [WORK_SCRIPTED | NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
 };
 
-/* In two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
+/* Clears the entry in two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
 static inline void clear_entry(struct completion *entry)
 {
     enum { PART = 64 };
@@ -78,7 +78,7 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
     return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
 }
 
-/* Of work that went without a packet there is no record. */
+/* Notes work that was sent; work without a packet has no record. */
 static inline void note_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status)
 {
     if (status != IBV_WC_SUCCESS || !qp_does_directly(qp, work->opcode))
@@ -132,7 +132,7 @@ cold static void note_missing(const struct qp *qp)
         srq_note_empty(qp->uses.srq, qp->number);
 }
 
-/* These are flattened: each is called for each packet, and makes no call then. */
+/* Flattened, as it is called for each packet: it makes no calls itself. */
 __attribute__((flatten)) const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner,
                                                                       const struct packet *packet, uint64_t least)
 {
@@ -152,8 +152,8 @@ void qp_owner_return_receive(struct engine_owner *owner, const struct recv_wqe *
     receive_queue_return(qp_of_owner(owner)->receives.queue, receive);
 }
 
-/* Of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which
- * the first byte of the 40 is unused). */
+/* Fills in the sender of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over
+ * IPv6 or IPv4 (whose first byte of the 40 is unused). */
 static void show_sender(struct completion *entry, const struct packet *packet)
 {
     enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };

@@ -1,5 +1,5 @@
 /* The functions of a queue pair that the transport calls: receives, memory, completions, events. All under qp->lock.
- * The inside of a work queue has another table, with these functions where they are the same. */
+ * The inside of a work queue has another table, which shares some of these functions. */
 #ifndef VERBS_LIFE_QP_OWNER_H
 #define VERBS_LIFE_QP_OWNER_H
 
@@ -17,14 +17,14 @@ enum reason qp_owner_remote_memory(struct engine_owner *, uint32_t rkey, uint64_
                                    unsigned access, struct iovec *);
 enum reason qp_owner_invalidate(struct engine_owner *, uint32_t rkey);
 enum ibv_wc_status qp_owner_local_operation(struct engine_owner *, const struct send_wqe *, enum reason *);
-/* The engine has ended by an error; `sqe`: it only sends nothing more. */
+/* The engine has ended by an error; `sqe`: only its send side. */
 void qp_owner_failed(struct engine_owner *, bool sqe);
 void qp_owner_event(struct engine_owner *, enum ibv_event_type);
 void qp_owner_dropped(struct engine_owner *, const struct packet *, enum reason);
 void qp_owner_note(struct engine_owner *, enum event, uint64_t a, uint64_t b);
 void qp_owner_watch(struct engine_owner *, nanos deadline);
 
-/* The story gets the end of a receive whose completion the caller makes. Under qp->lock. */
+/* Adds the end of a receive, whose completion the caller makes, to the story. Under qp->lock. */
 void qp_owner_note_received(struct qp *, const struct recv_wqe *, const struct recv_cqe *);
 
 /* The common entries of all tables. */
@@ -34,7 +34,7 @@ void qp_owner_note_received(struct qp *, const struct recv_wqe *, const struct r
     .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
     .note = qp_owner_note, .watch = qp_owner_watch
 
-/* The table for queue pairs whose receives are their own, or those of an SRQ of the basic type. */
+/* The table for queue pairs with their own receives, or with an SRQ of the basic type. */
 extern const struct owner_operations qp_owner_operations;
 
 #endif

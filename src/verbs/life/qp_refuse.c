@@ -40,7 +40,7 @@ static enum reason check_address(const struct context *context, const struct ibv
     return reason;
 }
 
-/* Timers and counters of retries, of which each has so many bits. */
+/* Timers and counters of retries, each with a number of bits. */
 static const struct counted {
     int bit;
     const char *name;
@@ -58,7 +58,7 @@ static uint8_t value_of(const struct counted *of, const struct ibv_qp_attr *attr
     return *((const uint8_t *)attr + of->offset);
 }
 
-/* The first whose value is too large; NULL: none. */
+/* The first whose value is too large; or NULL. */
 static const struct counted *find_excess(const struct ibv_qp_attr *attr, int mask)
 {
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
@@ -91,7 +91,7 @@ static enum reason check_values(const struct context *context, const struct ibv_
     return mask & NOT_OFFERED ? REASON_QP_ATTRIBUTE_UNSUPPORTED : REASON_NONE;
 }
 
-/* Begun work has PSNs, of which the peer may have taken some, so it can't be cut for a way of the other kind. */
+/* Begun work has PSNs, and the peer may have taken some, so it can't be cut for a way of the other kind. */
 static enum reason check_begun(const struct qp *qp, const struct ibv_qp_attr *attr)
 {
     const struct device *device = qp->object.context->device;

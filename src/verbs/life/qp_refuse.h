@@ -10,11 +10,11 @@ struct qp;
 
 enum { QP_REFUSE_CALL = 160 };
 
-/* REASON_NONE, or why the queue pair can't be changed so. Under qp->lock. */
+/* REASON_NONE, or why the queue pair can't be changed this way. Under qp->lock. */
 enum reason qp_refuse_check(const struct qp *, const struct ibv_qp_attr *, int mask);
 
-/* "qp 0x12: ibv_modify_qp INIT to RTR", which it returns. A program that ignores the result of ibv_modify_qp goes on
- * with the next: `before` is the reason of the call that it missed, or REASON_NONE. */
+/* Writes "qp 0x12: ibv_modify_qp INIT to RTR", and returns it. A program that ignores the result of ibv_modify_qp
+ * makes the next call: `before` is the reason of the call that it missed, or REASON_NONE. */
 const char *qp_refuse_name(const struct qp *, const struct ibv_qp_attr *, int mask, enum reason before,
                            char call[QP_REFUSE_CALL]);
 

@@ -243,8 +243,8 @@ static int set_limit(struct srq *srq, uint32_t limit)
     return too_large ? refuse_limit(limit, size) : 0;
 }
 
-/* Looked at before anything changes: "none of the attributes will be modified" if one is invalid (ibv_modify_srq(3)).
- * 0, or the errno of a refusal. */
+/* Checks all attributes before any changes: no attribute is modified if one is invalid (ibv_modify_srq(3)). 0, or
+ * the errno of a refusal. */
 static int check_change(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
     if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))

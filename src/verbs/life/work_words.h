@@ -1,5 +1,5 @@
-/* The objects that a work request or receive named that failed here, with its numbers, for the line of the log. All
- * under qp->lock. */
+/* The objects that a failed work request or receive named, with its numbers, for the line of the log. All under
+ * qp->lock. */
 #ifndef VERBS_LIFE_WORK_WORDS_H
 #define VERBS_LIFE_WORK_WORDS_H
 
@@ -14,8 +14,8 @@ struct send_wqe;
 
 enum { WORK_WORDS = 448 };
 
-/* Behind ", ": the element that was refused, with key, address, length and the region there; of a request that a peer
- * on another host refused, its own numbers; else empty. Return `to`. */
+/* Write, after ", ", the element that was refused, with key, address, length and its region; for a request that a
+ * peer on another host refused, its own numbers; else "". Return `to`. */
 const char *work_words_send(const struct qp *, const struct send_wqe *, enum reason, char to[WORK_WORDS]);
 const char *work_words_receive(const struct qp *, const struct recv_wqe *, const struct recv_cqe *,
                                char to[WORK_WORDS]);

@@ -7,7 +7,7 @@
 
 #include "base/static_lock.h"
 
-/* As the driver's interface has them. */
+/* Constants of the driver's interface. */
 enum {
     CUDA_SUCCESS = 0,
     CUDA_INVALID_VALUE = 1,
@@ -133,7 +133,7 @@ static bool is_device_memory(const void *at)
            type == CUDA_MEMORY_DEVICE;
 }
 
-/* It is asked only when a copy has failed, and may be known to the driver still when its context is gone. */
+/* Called only when a copy has failed; the driver may still know the memory when its context is gone. */
 static bool is_there(void *device, const void *at, size_t length)
 {
     struct cuda_device *of = whole(device);
@@ -144,7 +144,7 @@ static bool is_there(void *device, const void *at, size_t length)
 
 static const struct foreign_operations operations = {copy_out, copy_in, fence, is_there};
 
-/* The context in which the memory was allocated; memory that belongs to none is its device's. */
+/* The context in which the memory was allocated; memory without a context is its device's. */
 static void *context_of_memory(const void *at)
 {
     int ordinal = 0, number = 0;
@@ -160,8 +160,8 @@ static void *context_of_memory(const void *at)
     return driver.cuDevicePrimaryCtxRetain(&primary, number) == CUDA_SUCCESS ? primary : NULL;
 }
 
-/* In its context: the private stream, which doesn't wait for the program's, and the stage. Where there is no pinned
- * memory, other memory is slower and as right. */
+/* Makes the private stream, which doesn't wait for the program's, and the stage, in the device's context. Without
+ * pinned memory other memory is used, which is slower. */
 static bool device_fill(struct cuda_device *device)
 {
     void *stage = NULL;

@@ -1,4 +1,4 @@
-/* Memory of NVIDIA's GPUs, by the driver's library libcuda, where the program has loaded it: neither built nor linked
+/* Memory of NVIDIA's GPUs, by the driver's library libcuda, if the program has loaded it: neither built nor linked
  * against. Thread-safe. */
 #ifndef VERBS_MEMORY_CUDA_H
 #define VERBS_MEMORY_CUDA_H
@@ -7,12 +7,12 @@
 
 #include "wire/foreign/foreign.h"
 
-/* Returns true if the program has loaded libcuda, with all functions that are needed here. */
+/* Returns true if the program has loaded libcuda with all necessary functions. */
 bool cuda_is_loaded(void);
 
-/* Returns the memory if all of it is device memory of the program's; NULL: it is not, or the driver can't be used now.
- * The result lives as long as the process. Not in a host callback of a stream, without locks: it may begin to use a
- * device, which allocates pinned memory. */
+/* Returns the memory if all of it is device memory of the program's; NULL: it is not, or the driver can't be used
+ * now. The result lives as long as the process. Must not be called in a host callback of a stream, or under locks:
+ * it may begin to use a device, which allocates pinned memory. */
 const struct foreign *cuda_find(const void *address, size_t length);
 
 #endif

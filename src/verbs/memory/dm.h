@@ -1,4 +1,4 @@
-/* Device memory: ibv_alloc_dm(3) and its kin. The device's memory is this process's, of course. */
+/* Device memory: ibv_alloc_dm(3) and its kin. The device's memory is this process's. */
 #ifndef VERBS_MEMORY_DM_H
 #define VERBS_MEMORY_DM_H
 
@@ -18,6 +18,6 @@ static inline struct dm *dm_of(struct ibv_dm *ibv)
     return (struct dm *)((char *)object_origin(&((struct dm *)ibv)->object) - offsetof(struct dm, object));
 }
 
-enum { DM_ALIGNMENT = 4 }; /* of offset and length of a copy, as adapters have it */
+enum { DM_ALIGNMENT = 4 }; /* of offset and length of a copy, as on adapters */
 
 #endif

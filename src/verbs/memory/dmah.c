@@ -9,7 +9,7 @@
 #include "verbs/object/control.h"
 
 enum {
-    TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* the reading processor and the data's place: both or none */
+    TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* CPU and kind of memory: both or neither */
     PROCESSING_HINTS = 3,                                 /* two bits of PCI Express */
     MEMORY_TYPES = 2,                                     /* volatile, persistent */
 };

@@ -1,6 +1,6 @@
-/* The regions of memory that the processor can't reach (wire/foreign/foreign.h), by address. While there is one, only
- * the helper moves data: drivers must not be called from each place where a program calls verbs, as a host callback of
- * a stream. */
+/* The regions of memory that the processor can't reach (wire/foreign/foreign.h), by address. While one exists, only
+ * the helper moves data: drivers must not be called from each place where a program calls verbs, such as a host
+ * callback of a stream. */
 #ifndef VERBS_MEMORY_FOREIGN_REGIONS_H
 #define VERBS_MEMORY_FOREIGN_REGIONS_H
 
@@ -18,10 +18,10 @@ struct foreign_region {
     const struct foreign *foreign; /* NULL: in no list, as it is ordinary memory */
 };
 
-/* Enters the bytes; the region's memory and list fields are the list's until foreign_regions_remove. Under
+/* Enters a region of these bytes; its memory and fields belong to the list until foreign_regions_remove. Under
  * process->control, before peers know of the region. */
 void foreign_regions_enter(struct process *, struct foreign_region *, const void *start, size_t length);
-/* Under process->control, once no thread uses the region. Nothing for a region in no list. */
+/* Removes a region, under process->control, once no thread uses it. Does nothing for a region in no list. */
 void foreign_regions_remove(struct process *, struct foreign_region *);
 
 #endif

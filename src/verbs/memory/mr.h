@@ -13,16 +13,16 @@
 struct mr {
     struct ibv_mr ibv;
     struct object object;
-    struct object *parent; /* the object that it counts as a use of: its PD or parent domain */
+    struct object *parent; /* the object that it uses: its PD or parent domain */
     struct region region;
-    struct region remote;          /* the region of its rkey, where that is another; no key: region is */
-    struct dm *dm;                 /* of which it is a part; NULL: of none */
-    struct object *dmah;           /* the DMA handle that it was made with, and is a use of; NULL: none */
-    struct foreign_region foreign; /* where the processor can't reach it */
-    void *mapped;                  /* of a file, for this region; NULL: nothing */
+    struct region remote;          /* the region of its rkey, if that is another; without a key: `region` */
+    struct dm *dm;                 /* whose part it is; or NULL */
+    struct object *dmah;           /* the DMA handle that it uses; or NULL */
+    struct foreign_region foreign; /* if the processor can't reach it */
+    void *mapped;                  /* a file's memory, for this region; or NULL */
     size_t mapped_length;
-    struct mapping_avoided avoided; /* its memory, which the program may unmap before the region goes */
-    _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */
+    struct mapping_avoided avoided; /* its memory, which the program may unmap before the region ends */
+    _Atomic uint32_t windows;       /* bound to it; counted up under the qp->lock under which its key was found */
 };
 
 extern const struct object_class mr_class;
@@ -37,14 +37,14 @@ static inline bool mr_is_known(const struct ibv_mr *ibv)
     return object_is_known(&((const struct mr *)ibv)->object, ibv->handle);
 }
 
-/* Returns true if the bytes [address, address + length) lie in the region. */
+/* Returns true if the bytes [address, address + length) are in the region. */
 static inline bool region_covers(const struct region *region, uint64_t address, uint64_t length)
 {
     return address >= region->base && length <= region->length && address - region->base <= region->length - length;
 }
 
-/* Memory for a request of a peer, whose access the region's domain permits. REASON_NONE and *out, _REMOTE_RANGE or
- * _REMOTE_PERMISSION. */
+/* Finds memory for a request of a peer, whose access the region's domain permits. REASON_NONE and *out,
+ * _REMOTE_RANGE or _REMOTE_PERMISSION. */
 static inline enum reason region_reach(const struct region *region, uint64_t address, uint32_t length, unsigned access,
                                        struct iovec *out)
 {

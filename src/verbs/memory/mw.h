@@ -11,10 +11,10 @@
 struct mw {
     struct ibv_mw ibv;
     struct object object;
-    struct object *parent; /* the object that it counts as a use of: its PD or parent domain */
+    struct object *parent; /* the object that it uses: its PD or parent domain */
     struct lock lock;      /* all below: type 1 windows are used by many queue pairs */
     struct region region;  /* its pd never changes */
-    struct mr *mr;         /* bound to; NULL: not bound */
+    struct mr *mr;         /* the region that it is bound to; or NULL */
     struct qp *qp;         /* type 2: the queue pair that bound it, which alone may use it */
     LIST_ENTRY(mw) bound;  /* in qp->windows */
 };

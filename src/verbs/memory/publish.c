@@ -3,7 +3,7 @@
 #include "link/published.h"
 #include "process/process.h"
 
-/* Memory of a device, of a file that was mapped for it, and what comes only on demand are for the responder. */
+/* Returns false for memory of a device, of a file mapped for the region, and on demand: these are for the responder. */
 static bool is_plain(const struct mr *mr)
 {
     return mr->region.kind == REGION_MEMORY && !mr->dm && !mr->mapped && mr->region.length &&

@@ -5,10 +5,10 @@
 
 #include "verbs/memory/mr.h"
 
-/* The region is found by its key from now on; those that only the responder may judge are left out. */
+/* Publishes the region under its key; regions that only the responder may judge are left out. */
 void publish_region(struct process *, const struct mr *);
 
-/* It is not any more: when this returns, no peer uses it by itself. */
+/* Withdraws the region: when this returns, no peer uses it by itself. */
 void publish_no_region(struct process *, const struct mr *);
 
 #endif

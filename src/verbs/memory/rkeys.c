@@ -10,15 +10,15 @@ enum { CHUNK = 4096, INDICES = 1 << 24, CHUNKS = INDICES / CHUNK };
 
 struct key_slot {
     _Atomic(struct region *) region;
-    uint32_t next_free; /* index, 0: none */
+    uint32_t next_free; /* index, or 0 */
     uint8_t generation;
 };
 
 struct rkey_table {
     _Atomic(struct key_slot *) chunks[CHUNKS];
-    uint32_t first_free, last_free; /* a queue, so that an index rests as long as it can before its next use */
-    uint32_t used;                  /* indices ever used, and 0, which never is, because a key of 0 means none */
-    uint32_t start; /* of their order, random as their first generations are, so that keys can't be guessed */
+    uint32_t first_free, last_free; /* a queue, so that an index rests as long as possible before its next use */
+    uint32_t used;                  /* indices ever used, plus 0, which never is, because 0 is not a key */
+    uint32_t start; /* the first index, random like their first generations, so that keys can't be guessed */
 };
 
 struct rkey_table *rkeys_create(void)
@@ -61,7 +61,7 @@ static uint32_t take_fresh(struct rkey_table *table)
 
 static uint32_t take_index(struct rkey_table *table)
 {
-    enum { RESTING = 64 }; /* freed indices rest until so many fresh ones were used */
+    enum { RESTING = 64 }; /* freed indices rest until this many fresh ones were used */
     uint32_t index = table->first_free;
     if (!index || table->used < RESTING)
         return take_fresh(table);

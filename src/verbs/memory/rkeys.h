@@ -1,5 +1,5 @@
-/* Keys of memory regions and windows: an index above, eight bits below that change with each use of the index, so that
- * a stale key misses (IBA 10.6.3.2 leaves the low eight bits to the owner of the key, for a window the program). */
+/* Keys of memory regions and windows: an index in the upper bits, and eight low bits that change with each use of the
+ * index, so that a stale key misses (IBA 10.6.3.2 leaves these to a key's owner, for a window the program). */
 #ifndef VERBS_MEMORY_RKEYS_H
 #define VERBS_MEMORY_RKEYS_H
 
@@ -10,15 +10,15 @@
 struct rkey_table;
 struct pd;
 
-/* LOCAL and REMOTE: of one region whose lkey differs from its rkey (adverse/adverse.def, numbers). The kinds behind
- * NULL have no meaning in a list of elements. FOREIGN: memory that the processor can't reach
+/* LOCAL and REMOTE: the two keys of a region whose lkey differs from its rkey (adverse/adverse.def, numbers). The
+ * kinds after NULL have no meaning in a list of elements. FOREIGN: memory that the processor can't reach
  * (wire/foreign/foreign.h). */
 enum region_kind { REGION_MEMORY, REGION_LOCAL, REGION_FOREIGN, REGION_NULL, REGION_WINDOW, REGION_REMOTE };
 
-/* The memory behind a key: a memory region, or the bound range of a memory window. */
+/* The memory of a key: a memory region, or the bound range of a memory window. */
 struct region {
     struct pd *pd;
-    uint64_t base; /* the address that keys speak of: virtual address, iova, or 0 */
+    uint64_t base; /* the address that requests name: virtual address, iova, or 0 */
     uint64_t length;
     char *memory;
     unsigned access;
@@ -26,26 +26,26 @@ struct region {
     uint8_t kind;         /* enum region_kind */
 };
 
-/* Returns true if it is memory of the program's, as its lkey finds it. */
+/* Returns true if the region is memory of the program, found by its lkey. */
 static inline bool region_is_memory(const struct region *region)
 {
     return region->kind < REGION_NULL;
 }
 
-/* NULL: no memory. */
+/* Makes a table; NULL: no memory. */
 struct rkey_table *rkeys_create(void);
-void rkeys_destroy(struct rkey_table *); /* NULL: nothing */
+void rkeys_destroy(struct rkey_table *); /* may be NULL */
 
 /* Enters the region and writes its key; ENOMEM when all indices are taken. Under process->control. */
 int rkeys_enter(struct rkey_table *, struct region *);
-/* A lookup that runs may still return the region until every qp->lock was free once. Under process->control. */
+/* Removes the region; lookups may still return it until every qp->lock was free once. Under process->control. */
 void rkeys_remove(struct rkey_table *, struct region *);
-/* The same without giving the key up: no thread finds the region until it is shown again. Under process->control. */
+/* rkeys_hide removes the region and keeps its key: no thread finds it until rkeys_show. Under process->control. */
 void rkeys_hide(struct rkey_table *, struct region *);
 void rkeys_show(struct rkey_table *, struct region *);
-/* The region that has this key or one that differs from it in the low eight bits only; NULL. Lock-free. */
+/* The region that has this key, or one that differs only in the low eight bits; or NULL. Lock-free. */
 struct region *rkeys_at(const struct rkey_table *, uint32_t key);
-/* NULL when the key is unknown. Lock-free. */
+/* The region that has this key; or NULL. Lock-free. */
 struct region *rkeys_find(const struct rkey_table *, uint32_t key);
 
 #endif

@@ -50,7 +50,7 @@ static void a_hidden_region_is_not_found_and_keeps_its_key(void **state)
     rkeys_destroy(table);
 }
 
-/* IBA 10.6.3.2: a key that was given up must not be that of the next region at once. */
+/* IBA 10.6.3.2: a key that was given up must not be the next region's at once. */
 static void a_stale_key_misses_also_when_its_index_is_used_again(void **state)
 {
     struct rkey_table *table = rkeys_create();

@@ -15,7 +15,7 @@
 #include "link/guard.h"
 #include "wire/guarded.h"
 
-/* Of Linux 5.14 and 6.11; older headers don't have them. */
+/* Constants of Linux 5.14 and 6.11, which older headers don't have. */
 #ifndef MADV_POPULATE_READ
 enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
 #endif
@@ -30,7 +30,7 @@ struct map_query { /* the argument of ioctl(PROCMAP_QUERY) */
 enum { MAP_READABLE = 1, MAP_WRITABLE = 2 };
 #define MAP_QUERY _IOWR('f', 17, struct map_query)
 
-/* Where the mapping with this byte ends, of any protection for no flags; 0: there is none; 1: the kernel can't say. */
+/* The end of the mapping with this byte, of any protection if no flags are set; 0: not mapped; 1: not known. */
 static uintptr_t ask_where_it_ends(int maps, uintptr_t at, uint64_t flags)
 {
     struct map_query query = {.size = sizeof query, .flags = flags, .address = at};
@@ -51,8 +51,7 @@ static int ask_kernel(int maps, uintptr_t at, uintptr_t end, bool write)
     return 1;
 }
 
-/* Of a line of the list with this byte: where what is permitted from there on ends; 0: it begins with something else.
- */
+/* The end of what is permitted from this byte on, within its line of the list; 0: nothing is. */
 static uintptr_t end_of_permitted(uintptr_t at, uintptr_t to, bool permitted)
 {
     uintptr_t end = permitted ? to : guard_protected_end(at);
@@ -82,7 +81,7 @@ static int read_maps(int maps, uintptr_t at, uintptr_t end, bool write)
     return answer;
 }
 
-/* Without /proc: mapped or not is all that can be found out without touching. */
+/* Finds out, without /proc, whether the pages are mapped; no more can be found out without touching them. */
 static bool is_mapped(uintptr_t at, uintptr_t end)
 {
     enum { PAGES = 1024 };
@@ -142,7 +141,7 @@ int vma_fetch(const void *address, size_t length, enum vma_fetch fetch)
         return EFAULT;
     if (fetch == FETCH_NOTHING)
         return 0;
-    /* an old kernel knows no populating, and what can't be read ahead is read when it is used: both are no error */
+    /* an old kernel can't populate, and pages that it can't read ahead are read at their use: neither is an error */
     size_t span = ((uintptr_t)address + length - start + page - 1) & ~(page - 1);
     return madvise((void *)start, span, advice_of(fetch)) && errno == EFAULT ? EFAULT : 0;
 }
@@ -152,7 +151,7 @@ enum { SINK = 16 << 20 };
 
 static char *nothing_to_read, *nothing_to_write;
 
-/* One small file under every stretch of the range. */
+/* Maps one small file again and again over the whole range. */
 static char *map_sink(void)
 {
     int file = file_limit_forbids(SINK) ? -1 : memfd_create("softverbs null region", MFD_CLOEXEC);

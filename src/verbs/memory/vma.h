@@ -1,4 +1,4 @@
-/* Questions about this process's address space, and the memory behind special regions. Thread-safe. */
+/* Questions about this process's address space, and the memory of special regions. Thread-safe. */
 #ifndef VERBS_MEMORY_VMA_H
 #define VERBS_MEMORY_VMA_H
 
@@ -6,26 +6,26 @@
 #include <stddef.h>
 
 /* Returns true if all of [address, address + length) is mapped, and may be written (write) or read. Touches no page.
- * Hardware would find out by pinning them. */
+ * An adapter would find out by pinning the pages. */
 bool vma_permits(const void *address, size_t length, bool write);
 
-/* Returns true if the kernel can copy from the first and the last byte of [address, address + length). It can't where
+/* Returns true if the kernel can copy from the first and the last byte of [address, address + length). It can't if
  * only the processor reaches the memory (memfd_secret(2), a device's memory that its driver maps); nor could it pin
- * such pages. True as well where the program can't read them either, and where the system call is refused. Touches two
+ * such pages. True as well if the program can't read them either, and if the system call is refused. Touches two
  * pages at most. */
 bool vma_is_copyable(const void *address, size_t length);
 
 enum vma_fetch {
     FETCH_READ,    /* bring pages in for reading */
-    FETCH_WRITE,   /* and for writing */
+    FETCH_WRITE,   /* bring pages in for writing */
     FETCH_LATER,   /* ask the kernel to begin with it */
-    FETCH_NOTHING, /* only say whether they can be had */
+    FETCH_NOTHING, /* only check whether that is possible */
 };
 
-/* Brings pages in; 0 or EFAULT when part of the range is not mapped, or not so. */
+/* Brings pages in; 0, or EFAULT when part of the range is not mapped, or not with this access. */
 int vma_fetch(const void *address, size_t length, enum vma_fetch);
 
-/* The memory of the null region, for any address of an element: 4 GiB that read as zero, or 4 GiB where what is written
+/* The memory of the null region, for any address of an element: 4 GiB that read as zero, or 4 GiB where written data
  * is lost (it lands in the same few MiB). NULL when the address space is too small. */
 char *vma_of_nothing(bool write);
 

@@ -141,8 +141,8 @@ static const struct {
     {IBV_FLOW_SPEC_MPLS, ETHER_MPLS, sizeof(struct ibv_flow_spec_mpls), compile_mpls},
 };
 
-/* A header stands once in a rule, but for MPLS: its entries follow one another, and where they stand in the list is
- * where they stand in the frame. */
+/* A rule has each header once, except MPLS: its entries follow one another, with the same place in the list and in
+ * the frame. */
 static enum reason place_in_stack(const struct flow_rule *rule, struct flow_match *match)
 {
     for (unsigned i = 0; i < rule->count; i++)
@@ -229,7 +229,7 @@ static bool bits_match(const struct flow_match *match, const uint8_t *header)
     return true;
 }
 
-/* The key stands behind the checksum, if there is one (RFC 2890). */
+/* The key is after the checksum, if the header has one (RFC 2890). */
 static bool gre_key_matches(const struct flow_match *match, const uint8_t *header)
 {
     enum { CHECKSUM = 0x80, KEY = 0x20 };

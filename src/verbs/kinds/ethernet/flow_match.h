@@ -12,19 +12,19 @@
 
 enum { FLOW_COUNTERS_MAX = 8, FLOW_FILTER_MAX = 40 };
 
-/* One header that must be there, and the bits of it that matter: `value` and `mask` are laid out as the header's first
- * `size` bytes are on the wire. */
+/* A header that a frame must have, and its bits that matter: `value` and `mask` have the layout of the header's
+ * first `size` bytes on the wire. */
 struct flow_match {
     uint8_t kind; /* enum ether_kind */
     bool inner;
     bool tagged;              /* Ethernet: some bit of the VLAN tag matters */
     uint16_t tag, tag_mask;   /* Ethernet */
-    uint16_t type, type_mask; /* Ethernet: behind the last tag */
+    uint16_t type, type_mask; /* Ethernet: after the last tag */
     uint8_t below;            /* MPLS: the kind of the layer under the stack, ETHER_END: any */
     uint8_t depth;            /* MPLS: entries of the stack above this one */
     uint8_t size;
     uint8_t value[FLOW_FILTER_MAX], mask[FLOW_FILTER_MAX];
-    uint32_t key, key_mask; /* GRE, whose key may stand in two places */
+    uint32_t key, key_mask; /* GRE, whose key may be in two places */
 };
 
 struct flow_rule {
@@ -36,20 +36,20 @@ struct flow_rule {
     struct flow_match matches[];
 };
 
-/* Bytes of the rule that these attributes make, at most. */
+/* The most bytes of the rule that these attributes make. */
 static inline size_t flow_rule_size(const struct ibv_flow_attr *attr)
 {
     return sizeof(struct flow_rule) + attr->num_of_specs * sizeof(struct flow_match);
 }
 
-/* Reads the specifications behind the attributes, of any alignment and no more of them than their sizes say, into a
- * rule of flow_rule_size. REASON_FLOW_SPEC, REASON_FLOW_ACTION, or REASON_NONE. */
+/* Reads the specifications after the attributes, of any alignment and no more than their sizes say, into a rule of
+ * flow_rule_size. REASON_FLOW_SPEC, REASON_FLOW_ACTION, or REASON_NONE. */
 enum reason flow_compile(struct flow_rule *, const struct ibv_flow_attr *);
 
 /* Returns true if the frame has all headers that the rule names, with these bits. */
 bool flow_matches(const struct flow_rule *, const struct ether *);
 
-/* The destination that every frame of this rule has; NULL: there may be several. */
+/* The destination that every frame of this rule has; NULL: they may have several. */
 const uint8_t *flow_destination(const struct flow_rule *);
 
 #endif

@@ -377,10 +377,10 @@ static void a_destination_is_known_when_all_its_bits_are(void **state)
     free(rule);
 }
 
-/* Frames are sorted by the address outside of a tunnel: that of the inner frame says nothing about it. */
+/* Frames are sorted by the address outside of a tunnel, never by the inner frame's. */
 static void the_address_within_a_tunnel_is_no_destination(void **state)
 {
-    for (unsigned outer = 0; outer < 3; outer++) { /* 0: none; 1: in front of the inner one; 2: behind it */
+    for (unsigned outer = 0; outer < 3; outer++) { /* 0: absent; 1: before the inner one; 2: after it */
         struct specs specs = {0};
         struct flow_rule *rule;
         for (unsigned place = 1; place <= 2; place++) {

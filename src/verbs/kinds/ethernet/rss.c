@@ -24,7 +24,7 @@ enum reason rss_configure(struct rss_hash *hash, const struct ibv_rx_hash_conf *
     return REASON_NONE;
 }
 
-/* For each bit of the input that is set, the 32 bits of the key that begin at that bit's number. */
+/* Each bit of the input that is set adds the 32 bits of the key that begin at that bit's number. */
 uint32_t rss_toeplitz(const uint8_t key[RSS_KEY], const uint8_t *bytes, uint32_t length)
 {
     uint32_t hash = 0, window = bytes_get32(key);

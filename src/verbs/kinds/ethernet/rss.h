@@ -1,4 +1,4 @@
-/* Receive-side scaling: which fields of a frame are hashed, and how. Pure. */
+/* Receive-side scaling: the hash over fields of a frame. Pure. */
 #ifndef VERBS_KINDS_ETHERNET_RSS_H
 #define VERBS_KINDS_ETHERNET_RSS_H
 
@@ -9,7 +9,7 @@
 #include "wire/ether.h"
 
 enum {
-    RSS_KEY = 40, /* bytes: 36 of addresses and ports of IPv6, and 32 bits beyond the last */
+    RSS_KEY = 40, /* bytes: 36 of addresses and ports of IPv6, and 32 bits after the last */
     RSS_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
                  IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP |
                  IBV_RX_HASH_DST_PORT_UDP | IBV_RX_HASH_IPSEC_SPI,
@@ -26,8 +26,8 @@ enum reason rss_configure(struct rss_hash *, const struct ibv_rx_hash_conf *);
 /* The Toeplitz hash of the bytes, at most RSS_KEY - 4 of them. */
 uint32_t rss_toeplitz(const uint8_t key[RSS_KEY], const uint8_t *bytes, uint32_t length);
 
-/* The hash of those fields that the frame has, in the order of source address, destination address, source port,
- * destination port, SPI; a frame that has none hashes to 0. */
+/* The hash of those configured fields that the frame has, in the order of source address, destination address,
+ * source port, destination port, SPI; a frame without any hashes to 0. */
 uint32_t rss_of(const struct rss_hash *, const struct ether *);
 
 #endif

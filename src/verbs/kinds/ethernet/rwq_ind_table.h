@@ -17,7 +17,7 @@ struct ind_table {
     struct wq *entries[];
 };
 
-/* The part of a queue pair that stands for its queues. */
+/* The part of a queue pair that chooses among its queues. */
 struct spread {
     struct ind_table *table;
     struct rss_hash hash;
@@ -26,7 +26,7 @@ struct spread {
 struct ibv_rwq_ind_table *rwq_ind_table_create(struct ibv_context *, struct ibv_rwq_ind_table_init_attr *);
 int rwq_ind_table_destroy(struct ibv_rwq_ind_table *);
 
-/* The queue pair inside the work queue that this frame belongs to. */
+/* The queue pair inside the work queue for this frame. */
 struct qp *wq_choose(const struct spread *, const struct ether *);
 
 #endif

@@ -23,7 +23,7 @@ struct steering {
     struct lock lock;         /* egress; innermost but for logs */
     struct flow_list egress;
     _Atomic uint32_t egress_count;
-    uint8_t frame[RAW_FRAME_MAX]; /* the sender could change what lies in the ring while rules look at it */
+    uint8_t frame[RAW_FRAME_MAX]; /* a copy, as the sender could change the ring while rules look at it */
 };
 
 void steering_destroy(struct steering *steering)
@@ -57,7 +57,7 @@ static bool comes_before(const struct flow *a, const struct flow *b)
     return a->rule.drops && !b->rule.drops;
 }
 
-/* From the end, because programs that make many rules make them alike. */
+/* Inserts from the end, because programs that make many rules make them alike. */
 static void insert(struct flow_list *list, struct flow *flow)
 {
     struct flow *before = TAILQ_LAST(list, flow_list);

@@ -10,11 +10,11 @@ struct ibv_wq *wq_create(struct ibv_context *, struct ibv_wq_init_attr *);
 int wq_modify(struct ibv_wq *, struct ibv_wq_attr *);
 int wq_destroy(struct ibv_wq *);
 
-/* ibv_post_wq_recv(3), as layers find it below them. */
+/* Sets ibv_post_wq_recv(3) as the layers' lowest call. */
 void wq_bottom(struct calls *);
 
-/* To the error state by an error that the engine didn't see: flushed, and IBV_EVENT_WQ_FATAL raised. Under the lock of
- * its queue pair. */
+/* Moves the queue to the error state for an error that the engine didn't see: flushes it and raises
+ * IBV_EVENT_WQ_FATAL. Under the lock of its queue pair. */
 void wq_fail(struct wq *);
 
 #endif

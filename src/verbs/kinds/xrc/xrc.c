@@ -19,8 +19,8 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
-/* Under qp->lock. An SRQ that is found here is not freed as long as that is held: xrc_remove_srq takes it out of the
- * table first and then looks for its users, under the lock of each queue pair. */
+/* Selects the SRQ, which is not freed as long as qp->lock is held: xrc_remove_srq takes it out of the table first
+ * and then looks for its users, under the lock of each queue pair. */
 enum reason xrc_select_srq(struct engine_owner *owner, uint32_t number)
 {
     struct qp *qp = qp_of_owner(owner);
@@ -81,7 +81,7 @@ void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, co
         receive_queue_lost(&srq->queue);
 }
 
-/* It gets its number. */
+/* Enters the SRQ under a new number. */
 static int xrc_enter_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);

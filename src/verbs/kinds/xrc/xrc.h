@@ -1,6 +1,6 @@
-/* Receiving over XRC (IBA annex A14): packets name the SRQ, whose PD, receives and CQ then hold.
+/* Receiving over XRC (IBA annex A14): packets name the SRQ, whose PD, receives and CQ are used.
  *
- * SRQ and queue pair must be of one XRC domain; where the SRQ is another process's, that process executes the packet
+ * SRQ and queue pair must be of one XRC domain; if the SRQ is another process's, that process executes the packet
  * (verbs/kinds/xrc/xrc_front.h). */
 #ifndef VERBS_KINDS_XRC_XRC_H
 #define VERBS_KINDS_XRC_XRC_H

@@ -27,7 +27,7 @@ static void take_back(struct qp *qp)
         qp_door_reclaim(qp);
 }
 
-/* The process that has the SRQ, held; NULL: this one, or none. */
+/* The process that has the SRQ, held; NULL: this process or no one has it. */
 static struct peer *find_owner(struct qp *qp, uint32_t srq)
 {
     struct node *node = qp->process->node;
@@ -102,7 +102,8 @@ static bool send_position(struct qp *qp, struct peer *to)
     return xrc_control_send(qp, to, &lend);
 }
 
-/* The packet is for an SRQ of that process, whose reference goes to the front. False: it must wait. */
+/* Lends the position to the process whose SRQ the packet names; the front takes its reference. False: the packet
+ * waits. */
 static bool lend(struct qp *qp, struct peer *owner, const struct packet *packet, nanos now)
 {
     struct xrc_front *front = qp->xrc.front;
@@ -129,7 +130,7 @@ static bool recall(struct qp *qp)
     return false;
 }
 
-/* The process that has the SRQ sends its response again. False: there is no room. */
+/* Lets the process that has the SRQ send its response again. False: the link has no room. */
 static bool retransmit(struct qp *qp, const struct packet *packet, nanos now)
 {
     struct peer *owner = find_owner(qp, packet->srq);
@@ -227,7 +228,7 @@ static void take_control(struct qp *qp, const struct peer *from, const struct xr
     }
 }
 
-/* Any stand-in may fail: it may be giving a response again. */
+/* Returns true for a message of the present turn. Any substitute may fail: it may be repeating a response. */
 static bool is_current(const struct xrc_front *front, const struct peer *from, const struct xrc_control *message)
 {
     return message->kind == XRC_FAILED ? (int32_t)(message->turn - front->since) > 0
@@ -296,8 +297,8 @@ void xrc_front_flush(struct qp *qp, nanos now)
         qp_transmit_guarded(qp, now);
 }
 
-/* Another thread may find at any moment that a process has gone, and its notification comes here again. So the place of
- * the process that has the position stays until the position has been taken back: its reference is the holder's. */
+/* Another thread may find at any moment that a process has gone, and notify this again. So the place of the process
+ * that has the position stays until the position has been taken back: it owns the holder's reference. */
 void xrc_front_departed(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);

@@ -94,7 +94,7 @@ struct xrc_control xrc_front_message(const struct qp *qp, enum xrc_control_kind 
     return (struct xrc_control){.kind = kind, .number = qp->number, .turn = qp->xrc.front->turn};
 }
 
-/* Where the control message finds no room, the stand-in stays until the queue pair's process has ended. */
+/* If the control message finds no room, the substitute stays until the queue pair's process has ended. */
 void xrc_front_end(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

@@ -36,7 +36,6 @@ static void release_handle(struct qp *handle)
     object_free(&handle->object, handle);
 }
 
-/* Under process->control. */
 static int attach(struct qp *handle, struct qp *real)
 {
     lock_assert_held(&context_of(handle->ibv.context)->process->control);
@@ -125,7 +124,7 @@ struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *a
     return refused_null(found ? error : refuse(EINVAL, REASON_XRC_QP_OPEN, "qp_num is 0x%x", attr->qp_num));
 }
 
-/* Under process->control. True: it was the last, and the queue pair has ended. */
+/* Removes a handle. True: it was the last, and the queue pair has ended. */
 static bool detach(struct qp *handle)
 {
     lock_assert_held(&handle->process->control);

@@ -68,7 +68,7 @@ static void fail_by_engine(struct engine_owner *owner, bool sqe)
     struct qp *qp = qp_of_owner(owner);
     qp_enter(qp, IBV_QPS_ERR);
     standin_of(qp)->refused = true;
-    qp_story_keep(qp); /* before the peer learns of it: the stand-in ends soon, with its queue pair */
+    qp_story_keep(qp); /* before the peer learns of it: the substitute ends soon, with its queue pair */
 }
 
 static const struct owner_operations owner_operations = {
@@ -91,7 +91,7 @@ static const struct owner_operations owner_operations = {
 
 /* -- as the loop sees it */
 
-/* Returns the message that is due to the queue pair, once its engine has answered all; 0: none. */
+/* Returns the message that is due to the queue pair, once its engine has answered all; or 0. */
 static enum xrc_control_kind due(const struct standin *standin)
 {
     if (standin->datapath.qp.state == IBV_QPS_ERR)
@@ -136,7 +136,7 @@ static bool standin_flush(struct endpoint *endpoint, nanos now, bool ack_later)
     return true;
 }
 
-/* The device that a stand-in for this queue pair is on; NULL: the message is not to be trusted. */
+/* The device of a substitute for this queue pair; NULL: the message is wrong. */
 static const struct device *find_device(const struct xrc_control *message)
 {
     unsigned count;
@@ -149,7 +149,6 @@ static const struct device *find_device(const struct xrc_control *message)
     return sound ? device : NULL;
 }
 
-/* Under its lock. */
 static void standin_configure(struct standin *standin, const struct xrc_control *message)
 {
     struct qp *qp = &standin->datapath.qp;
@@ -184,7 +183,6 @@ static void take_over(struct standin *standin, const struct xrc_control *message
     lock_release(&standin->datapath.qp.lock);
 }
 
-/* Under its lock. */
 static void standin_take(struct standin *standin, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = &standin->datapath.qp;
@@ -246,7 +244,7 @@ static void standin_initialize(struct standin *standin, struct process *process,
                       qp->sends.saved);
 }
 
-/* So many that a peer must be at fault. */
+/* Returns true if there are more than any correct peer would ask for. */
 static bool is_crowded(const struct process *process)
 {
     enum { MOST = 4096 };

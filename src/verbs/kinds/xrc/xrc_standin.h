@@ -1,6 +1,6 @@
-/* The stand-in, which executes in this process the requests to another process's XRC_RECV queue pair that name an SRQ
- * of ours (xrc_front.h): a queue pair that the program does not know, with the number of that other one. It receives
- * the requests that the other passes on and sends its responses there. All under process->progress. */
+/* The substitute, which executes in this process the requests to another process's XRC_RECV queue pair that name an
+ * SRQ of ours (xrc_front.h): a queue pair that the program does not know, with the other one's number. It receives
+ * the requests that the other forwards and sends its responses there. All under process->progress. */
 #ifndef VERBS_KINDS_XRC_XRC_STANDIN_H
 #define VERBS_KINDS_XRC_XRC_STANDIN_H
 
@@ -8,16 +8,16 @@
 
 struct process;
 
-/* Control messages of other processes (xrc_control.h) are taken from now on. */
+/* Takes control messages of other processes (xrc_control.h) from now on. */
 void xrc_standins_begin(struct process *);
 
-/* The process ends; takes process->progress. */
+/* Ends all substitutes, with the process; takes process->progress. */
 void xrc_standins_end(struct process *);
 
-/* Some process has gone: its queue pairs' stand-ins end here, and what its stand-ins had of ours is taken back. */
+/* Ends the substitutes for queue pairs of a process that has left, and takes back positions that it was lent. */
 void xrc_standins_departed(struct process *, nanos now);
 
-/* After a fork, in the child. */
+/* Called in the child of a fork. */
 void xrc_standins_inherit(struct process *);
 
 #endif

@@ -19,7 +19,7 @@ struct xrc_domain {
     dev_t volume;
     ino_t inode;
     uint32_t opens;
-    int lock; /* file in which a byte that stands for the inode is locked while the domain exists here; -1 */
+    int lock; /* file in which a byte for the inode is locked while the domain exists here; or -1 */
 };
 
 /* FNV-1a, to 62 bits: an offset that fits an off_t. */
