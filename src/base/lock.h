@@ -134,9 +134,9 @@ static inline void lock_release(struct lock *lock)
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
 }
 
-/* For a thread that holds the lock for long and takes it again at once: without a pause, a waiter that looks every 50
- * or 100 us whether the lock is free may have to do so for seconds. True: a thread waits, so call lock_let_others_in
- * when no lock is held. */
+/* lock_release for a thread that holds the lock for long and takes it again at once: without a pause, a waiter that
+ * looks every 50 or 100 us whether the lock is free may have to do so for seconds. True: a thread waits, so call
+ * lock_let_others_in when no lock is held. */
 static inline bool lock_release_wanted(struct lock *lock)
 {
     bool wanted = atomic_load_explicit(&lock->taken, memory_order_relaxed) == LOCK_WANTED;

@@ -40,8 +40,8 @@ struct text_part {
 
 bool text_part_is(struct text_part, const char *word);
 
-/* The next part of a list, which has one of the letters of `separators` between its parts; `list` moves after it.
- * Parts can be empty; the list "" has none. False: the list has ended. */
+/* Takes the next part of a list, which has one of the letters of `separators` between its parts; `list` moves after it.
+ * Parts can be empty; the list "" has no parts. False: the list has ended. */
 bool text_next(const char **list, const char *separators, struct text_part *part);
 
 /* Returns the text without the blanks around it, whose end is cut off. */

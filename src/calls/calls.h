@@ -62,7 +62,7 @@ struct calls_layer {
     int place;          /* the higher, the nearer to the program, whenever it was put around. Unique */
     struct calls calls; /* NULL: the layer does not want to see this call */
 
-    /* For calls.c. */
+    /* calls.c alone uses the rest. */
     struct calls below;
     SLIST_ENTRY(calls_layer) next; /* the layer above */
     bool around;
@@ -105,7 +105,7 @@ void calls_enter(struct calls_holder *, void (*change)(struct calls_holder *, co
 /* Makes the struct follow no longer; nothing happens for one that never entered. Thread-safe; locks as calls_enter. */
 void calls_leave(struct calls_holder *);
 
-/* For the function `change` of a holder: the member holds `own`, or the layers' function for the call `name`. Programs
+/* A holder's function `change` uses it: the member holds `own`, or the layers' function for the call `name`. Programs
  * read it plainly meanwhile, and get the old or the new one, as it is an aligned word; ThreadSanitizer would call that
  * a race. */
 #define CALLS_CHANGER __attribute__((no_sanitize("thread")))

@@ -1,4 +1,4 @@
-/* One command of librdmacm, as layers (calls.h) and the functions that serve it see it. */
+/* A command of librdmacm, as layers (calls.h) and the functions that serve it see it. */
 #ifndef CALLS_COMMAND_H
 #define CALLS_COMMAND_H
 
@@ -17,7 +17,7 @@ struct ucma_call {
     size_t out;      /* bytes of room for the answer */
     uint32_t object; /* the number of the identifier that it names; 0: it names no identifier */
 
-    /* For the function that serves it. */
+    /* The serving function's own. */
     nanos now;
 };
 

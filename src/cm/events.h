@@ -52,7 +52,7 @@ struct cm_event {
     int status;
     bool datagram;                   /* `parameters` are a datagram service's, with `route` if it has a peer */
     uint64_t argument;               /* CM_USER, CM_INTERNAL */
-    struct cm_parameters parameters; /* length 0 and zeros: there are none */
+    struct cm_parameters parameters; /* length 0 and zeros without parameters */
     struct cm_ece ece;
     struct cm_route route; /* CM_UNREACHABLE: the route of the requests, also without has_route */
     bool has_route;

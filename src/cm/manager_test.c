@@ -29,7 +29,7 @@ static void a_host_is_known_while_a_session_is_there(void **state)
     assert_false(dispatch_knows(&rig->a.manager, rig->b.port.gid));
 }
 
-/* Both ends find it by its GUID and its number, so that a REQ from it after its restart finds the old connection. */
+/* The ends find it by its GUID and its number, so that a REQ from it after its restart finds the old connection. */
 static void the_queue_pair_of_a_peer_is_known_once_it_is_named(void **state)
 {
     struct rig *rig = *state;

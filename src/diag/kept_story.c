@@ -16,7 +16,7 @@
 /* Written before the process has a queue pair, and by the child of a fork before it makes one. */
 static char path[PATH_MAX / 16];
 static char directory[PATH_MAX / 16];
-static char asked[PATH_MAX]; /* the user's file (SOFTVERBS_STORY); empty: none */
+static char asked[PATH_MAX]; /* the user's file (SOFTVERBS_STORY); "": no file */
 static atomic_uint count;
 
 /* A file of this name is an earlier process's, unless this one was here before. */

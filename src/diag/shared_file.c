@@ -26,7 +26,7 @@ static int open_to_keep(struct output *file, const char *path)
     return output_open(file, path, O_RDWR | O_APPEND | O_CREAT);
 }
 
-/* Under the lock of the file. */
+/* Called under the lock of the file. */
 static int begin_or_go_on(const struct output *file, const void *head, size_t length)
 {
     uint8_t found[SHARED_FILE_LOOK * 8];
@@ -44,7 +44,7 @@ static int begin_or_go_on(const struct output *file, const void *head, size_t le
     return error;
 }
 
-/* One process at a time looks whether the file has begun. */
+/* Processes look one after the other whether the file has begun. */
 static int begin_locked(const struct output *file, const void *head, size_t length)
 {
     int error = file_lock_byte(file->descriptor, F_WRLCK, 0);

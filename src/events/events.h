@@ -72,7 +72,7 @@ static inline bool event_has_reason(enum event event)
     return event >= EVENTS_BEFORE_REASONS && event < EVENTS_BEFORE_REFUSALS;
 }
 
-/* Both are constants for a constant event. */
+/* event_sum and event_level are constants for a constant event. */
 static inline enum event_sum event_sum(enum event event)
 {
     static const uint8_t sums[] = {

@@ -307,7 +307,7 @@ static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *req
     cm->early[cm->early_count++].until = clock_now() + listener_patience;
 }
 
-/* From now on the session of the message leads to that process. */
+/* Makes the session of the message lead to that process. */
 static void note_neighbor(struct cm *cm, const struct cm_message *message, struct peer *peer)
 {
     struct session *session = manager_find_local(&cm->manager, message->local_id);

@@ -47,7 +47,7 @@ void cm_leave(struct cm *);
 void cm_lock(struct process *);
 void cm_unlock(struct process *);
 
-/* In the child of a fork: forgets the cleanup process, which is the parent's. */
+/* Forgets the cleanup process, which is the parent's, in the child of a fork. */
 void cm_inherit(struct process *);
 
 /* The program ends without closing its channels: destroys all identifiers, so that peers are notified. */

@@ -1,5 +1,5 @@
-/* This process on its host: which process owns which queue pair number, links to the processes, wake-ups, and which
- * processes have died.
+/* The node of a process on its host: which process owns which queue pair number, links to the processes, wake-ups, and
+ * which processes have died.
  *
  * Processes meet in a directory: the processes of one user, network namespace and user namespace (0700), or of the
  * users that a named directory lets in (docs/how-to/containers.md). It has one table file of fixed size (reserved with
@@ -67,7 +67,7 @@ void node_withdraw(struct node *);
  * Thread-safe. */
 bool node_is_lost(const struct node *);
 
-/* In the child of a fork: closes descriptors and unmaps, without a message, and does not disturb the parent's node.
+/* Closes descriptors and unmaps in the child of a fork, without a message, and does not disturb the parent's node.
  * Links and peers that are still referenced stay as memory; sends to them are dropped. */
 void node_abandon(struct node *);
 
@@ -190,7 +190,7 @@ void node_wake(struct node *);
  * each) for the others. For a thread that waits for one of them without a deadline. Under progress, like receiving. */
 void node_check_peers(struct node *, nanos now);
 
-/* For tools: calls `visit` for each live process of the directory. Returns 0, or errno and a sentence. */
+/* Calls `visit`, for tools, for each live process of the directory. Returns 0, or errno and a sentence. */
 struct node_entry {
     unsigned slot;
     pid_t pid;
@@ -200,7 +200,7 @@ struct node_entry {
 int node_list(const char *directory, void (*visit)(const struct node_entry *, void *context), void *context, char *why,
               size_t why_size);
 
-/* For tools: sends the process in this slot the request, of at most NODE_REQUEST_MAX bytes, and copies the answer to
+/* Sends, for tools, the process in this slot the request, of at most NODE_REQUEST_MAX bytes, and copies the answer to
  * `out_fd`; "" asks for its report. Returns 0, or an errno: ETIMEDOUT: no answer within the milliseconds; EPROTO: the
  * answer is not a file; EFBIG: it has more than 512 MiB; others. */
 enum { NODE_REQUEST_MAX = 1023 };

@@ -102,7 +102,7 @@ struct table {
 int table_open(struct table **, const char *directory, bool create, char *why, size_t why_size);
 void table_close(struct table *);
 
-/* In a fork's child: closes the file and puts a private, empty table in its place. */
+/* Closes the file in a fork's child, and puts a private, empty table in its place. */
 void table_abandon(struct table *);
 
 /* Keeps other processes from joining and sweeping. EBUSY: a process holds the lock for too long; ESTALE: the table has

@@ -174,8 +174,8 @@ static int keep(struct table **result, const char *directory, int descriptor)
         free(table);
         return errno;
     }
-    /* As an ordinary user, a program may lock 8 MiB of memory, and this file would take a quarter. A process reads a
-     * few of its pages, as it has the claims of the whole host, and it is memory of the host anyway. */
+    /* An ordinary user's program may lock 8 MiB of memory, and this file would take a quarter. A process reads a few of
+     * its pages, as it has the claims of the whole host, and it is memory of the host anyway. */
     munlock(table->file, sizeof *table->file);
     table->region = (struct guard_region){table->file, sizeof *table->file, lose};
     guard_region_add(&table->region); /* where too many are open, one that is truncated ends the process */

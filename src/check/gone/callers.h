@@ -23,7 +23,7 @@ struct caller {
 
 extern _Thread_local struct caller *caller_own __attribute__((tls_model("initial-exec")));
 
-/* Before the program runs. */
+/* Sees the ends of threads and forks from now on. Before the program runs. */
 void callers_begin(void);
 
 /* Makes the record of a thread that has none; NULL: no memory. Takes the shadow's lock. */

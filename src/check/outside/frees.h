@@ -3,7 +3,7 @@
 #ifndef CHECK_OUTSIDE_FREES_H
 #define CHECK_OUTSIDE_FREES_H
 
-/* Before the program runs. */
+/* Sees these calls from now on. Before the program runs. */
 void frees_begin(void);
 
 #endif

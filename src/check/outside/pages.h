@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Before the program runs. */
+/* Makes faults of accesses open protected pages. Before the program runs. */
 void pages_begin(void);
 
 /* Protects the whole pages of this memory, for the work of this number, which is not 0. False: there are no whole

@@ -5,11 +5,11 @@
 
 #include <stddef.h>
 
-/* Before the program runs. */
+/* Sees these calls from now on. Before the program runs. */
 void remaps_begin(void);
 
-/* For calls that frees.h sees: before this memory is unmapped. If another thread has the checker's lock nothing is
- * opened, as this thread itself may hold it. */
+/* Opens protected pages for a call that frees.h sees, before it unmaps this memory. If another thread has the checker's
+ * lock nothing is opened, as this thread itself may hold it. */
 void remaps_forget(const void *memory, size_t length);
 
 #endif

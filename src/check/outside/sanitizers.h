@@ -17,12 +17,12 @@ extern bool sanitizers_are_here;
  * poisoned. */
 bool sanitizers_poison(void);
 
-/* Between the two calls AddressSanitizer reports each access of the program. */
+/* AddressSanitizer reports each access of the program between the two calls. */
 void sanitizers_hide(const void *, size_t);
 void sanitizers_show(const void *, size_t);
 
-/* For ThreadSanitizer: a thread that calls sanitizers_follow has seen everything that others did before
- * sanitizers_precede with that number. Some numbers are the same to it, which may hide a race. */
+/* A thread that calls sanitizers_follow has seen everything that others did before sanitizers_precede with that number,
+ * for ThreadSanitizer. Some numbers are the same to it, which may hide a race. */
 void sanitizers_precede(uint64_t number);
 void sanitizers_follow(uint64_t number);
 

@@ -1,5 +1,5 @@
-/* For the fuzzers of this directory: a directory with a table, in which neighbours live, and a process that joins it
- * for each input. The next input removes what an input left in the table. */
+/* A directory for the fuzzers here, with a table in which neighbours live, and a process that joins it for each input.
+ * The next input removes what an input left in the table. */
 #ifndef IPC_TESTING_FUZZ_HOST_H
 #define IPC_TESTING_FUZZ_HOST_H
 

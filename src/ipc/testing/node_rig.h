@@ -1,4 +1,4 @@
-/* For the tests of this directory: processes that join a private directory and talk. */
+/* Processes that join a private directory and talk, for the tests here. */
 #ifndef IPC_TESTING_NODE_RIG_H
 #define IPC_TESTING_NODE_RIG_H
 
