@@ -142,7 +142,7 @@ static void add_if_known(struct writer *writer, struct part before, struct part 
 static void add_field(struct writer *writer, struct part field)
 {
     const void *value;
-    struct part before, one;
+    struct part before, one = {"", 0};
     if (split(&field, '|', &before)) {
         add(writer, writer->known->ended ? field : before);
     } else if (split(&field, '?', &before)) {
