@@ -7,9 +7,9 @@
 #include "diag/log.h"
 #include "verbs/object/words.h"
 
-/* Of the thread that began to wait last. */
+/* The object of the thread that began to wait last. */
 static struct {
-    const char *_Atomic object; /* NULL: none waits */
+    const char *_Atomic object; /* NULL: no thread waits */
     _Atomic uint32_t handle;
     _Atomic int32_t events;
 } missing;

@@ -1,4 +1,4 @@
-/* Objects go once the program has acknowledged all events of theirs that it has fetched: ibv_destroy_cq(3),
+/* Objects are destroyed once the program has acknowledged all their events that it has fetched: ibv_destroy_cq(3),
  * ibv_ack_async_event(3). */
 #ifndef VERBS_OBJECT_ACKNOWLEDGEMENTS_H
 #define VERBS_OBJECT_ACKNOWLEDGEMENTS_H
@@ -7,16 +7,16 @@
 
 #include "verbs/object/object.h"
 
-/* Waits until *acknowledged, which `mutex` guards and `cond` signals, has come to `fetched`. A wait of more than a
+/* Waits until *acknowledged, which `mutex` guards and `cond` signals, has reached `fetched`. A wait of more than a
  * second is logged, as a program that forgets to acknowledge waits for ever. */
 void acknowledgements_wait(const struct object *, pthread_mutex_t *mutex, pthread_cond_t *cond,
                            const uint32_t *acknowledged, uint32_t fetched);
 
-/* The object of this process that waits so at this moment, of several one; false: none does. Thread-safe. */
+/* Returns an object of this process that waits at this moment; false: no object does. Thread-safe. */
 struct acknowledgements_missing {
     const char *object; /* "completion queue" */
     uint32_t handle;
-    int32_t events; /* below 0: so many more were acknowledged than fetched */
+    int32_t events; /* below 0: more were acknowledged than fetched */
 };
 bool acknowledgements_missing(struct acknowledgements_missing *);
 

@@ -1,4 +1,4 @@
-/* Asynchronous events of a context, raised; the program fetches them by life/async_get.h. Thread-safe. */
+/* Raises the asynchronous events of a context; the program fetches them by life/async_get.h. Thread-safe. */
 #ifndef VERBS_OBJECT_ASYNC_H
 #define VERBS_OBJECT_ASYNC_H
 
@@ -25,8 +25,8 @@ struct async {
 int async_initialize(struct async *); /* 0 or errno; makes the descriptor */
 void async_destroy(struct async *);
 
-/* Raises an event for the program. Lost, with a log entry, only when memory is exhausted. May be called under any lock.
- */
+/* Raises an event for the program. It is lost, with a log entry, only when memory is exhausted. May be called under any
+ * lock. */
 void async_raise(struct context *, struct ibv_async_event);
 
 #endif

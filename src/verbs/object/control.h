@@ -1,4 +1,4 @@
-/* The lock under which objects come and go: process->control, for the objects of a context. */
+/* The lock under which objects are made and destroyed: process->control, for the objects of a context. */
 #ifndef VERBS_OBJECT_CONTROL_H
 #define VERBS_OBJECT_CONTROL_H
 
@@ -6,8 +6,8 @@
 #include "process/process.h"
 #include "verbs/object/object.h"
 
-/* No thread is cancelled between the two. A closed context whose objects the program still names has no process and no
- * lock: object_leave refuses them. */
+/* No thread is cancelled between lock and unlock. A closed context whose objects the program still names has no process
+ * and no lock: object_leave refuses them. */
 static inline void control_lock(struct context *context)
 {
     if (!context->process)

@@ -10,11 +10,11 @@ int counters_destroy(struct ibv_counters *); /* EBUSY while a flow counts with t
 int counters_attach(struct ibv_counters *, struct ibv_counter_attach_attr *, struct ibv_flow *);
 int counters_read(struct ibv_counters *, uint64_t *values, uint32_t count, uint32_t flags);
 
-/* A flow begins or ends to count with them. Under process->control. */
+/* Called when a flow begins or ends to count with them. Under process->control. */
 void counters_bind(struct ibv_counters *);
 void counters_release(struct ibv_counters *);
 
-/* A frame of so many bytes matched. Any thread, while bound. */
+/* Counts a frame of this many bytes that matched. Any thread, while bound. */
 void counters_count(struct ibv_counters *, uint32_t bytes);
 
 #endif

@@ -90,7 +90,7 @@ static const struct object_class domain_class = {
     .destroy = domain_destroy_left,
 };
 
-/* The public handle is that of the protection domain, which it stands for when it is imported. */
+/* The public handle is the protection domain's, which is the object when the handle is imported. */
 static void domain_enter(struct parent_domain *domain, struct context *context)
 {
     struct object *object = &domain->pd.object, *protection = &domain->protection->object;

@@ -1,9 +1,8 @@
 /* Thread domains and parent domains: ibv_alloc_td(3), ibv_alloc_parent_domain(3). Thread-safe.
  *
- * A parent domain is the protection domain it was made with, by another name (pd_of), that adds two
- * things. A thread domain: completion queues made with it are polled without a lock, like SINGLE_THREADED ones; all
- * other locks remain, since the helper thread takes them, too. And allocators: the queues made with it lie in the
- * program's memory. */
+ * A parent domain is another name (pd_of) of the protection domain that it was made with, and adds two things. A thread
+ * domain: completion queues made with it are polled without a lock, like SINGLE_THREADED ones; all other locks remain,
+ * since the helper thread takes them, too. And allocators: the queues made with it are in the program's memory. */
 #ifndef VERBS_OBJECT_DOMAIN_H
 #define VERBS_OBJECT_DOMAIN_H
 
@@ -14,7 +13,7 @@
 struct pd {
     struct ibv_pd ibv;
     struct object object;
-    struct parent_domain *parent; /* NULL: a protection domain */
+    struct parent_domain *parent; /* NULL: it is a protection domain */
 };
 
 extern const struct object_class pd_class;
@@ -27,25 +26,25 @@ struct td {
 struct parent_domain {
     struct pd pd;
     struct pd *protection;
-    struct td *td;                                                        /* NULL: none */
+    struct td *td;                                                        /* may be NULL */
     void *(*allocate)(struct ibv_pd *, void *, size_t, size_t, uint64_t); /* NULL: no allocators */
     void (*release)(struct ibv_pd *, void *, void *, uint64_t);
     void *context;
-    _Atomic uint32_t blocks; /* that the program's allocator gave and that are in use */
+    _Atomic uint32_t blocks; /* in use, of the program's allocator */
     bool abandoned;          /* its context is being closed: the program is not called back any more */
 };
 
-/* Memory of a queue; domain.h. */
+/* Memory of a queue. */
 struct domain_block {
     void *memory;
-    struct parent_domain *owner; /* whose allocator gave it; NULL: base/mapping.h */
+    struct parent_domain *owner; /* whose allocator it is from; NULL: base/mapping.h */
     union {
-        uint64_t resource; /* with an owner: what release is called with */
-        size_t size;       /* without one */
+        uint64_t resource; /* with an owner: argument of `release` */
+        size_t size;       /* without an owner */
     };
 };
 
-/* The protection domain that any of its names stands for: an imported one, or a parent domain around it. */
+/* The protection domain of any of its names: an imported one, or a parent domain around it. */
 static inline struct pd *pd_of(struct ibv_pd *ibv)
 {
     if (((struct pd *)ibv)->parent)
@@ -53,8 +52,7 @@ static inline struct pd *pd_of(struct ibv_pd *ibv)
     return (struct pd *)((char *)object_origin(&((struct pd *)ibv)->object) - offsetof(struct pd, object));
 }
 
-/* The object that an object made with this domain counts as a use of: the parent domain itself, or the protection
- * domain. */
+/* The object that an object made with this domain uses: the parent domain itself, or the protection domain. */
 static inline struct object *pd_object(struct ibv_pd *ibv)
 {
     return ((struct pd *)ibv)->parent ? &((struct pd *)ibv)->object : &pd_of(ibv)->object;
@@ -73,33 +71,33 @@ enum domain_resource {
     DOMAIN_SRQ = 4,           /* entries of a shared receive queue */
 };
 
-enum { DOMAIN_ALIGNMENT = 64 }; /* a cache line; asked of the program's allocators, and of ours but for small blocks */
+enum { DOMAIN_ALIGNMENT = 64 }; /* a cache line; for the program's allocators, and ours except for small blocks */
 
-/* NULL and errno: EINVAL for comp_mask, ENOMEM. */
+/* Allocates a thread domain. NULL and errno: EINVAL for comp_mask, ENOMEM. */
 struct ibv_td *domain_allocate_td(struct ibv_context *, struct ibv_td_init_attr *);
 int domain_deallocate_td(struct ibv_td *); /* EBUSY while a parent domain has it */
 
-/* NULL and errno: EINVAL without a PD, with a PD or thread domain of another context, with one allocator only, with
- * unknown bits; ENOMEM. A parent domain of a parent domain is one of the same protection domain. */
+/* Allocates a parent domain. NULL and errno: EINVAL without a PD, with a PD or thread domain of another context, with
+ * one allocator only, with unknown bits; ENOMEM. A parent domain of a parent domain has the same protection domain. */
 struct ibv_pd *domain_allocate(struct ibv_context *, struct ibv_parent_domain_init_attr *);
 
-/* ibv_dealloc_pd(3) of a parent domain: EBUSY while something was made with it. */
+/* ibv_dealloc_pd(3) of a parent domain: EBUSY while objects use it. */
 int domain_deallocate(struct ibv_pd *);
 
-/* The parent domain that this is, or NULL. */
+/* The parent domain, or NULL. */
 static inline struct parent_domain *domain_of(struct ibv_pd *pd)
 {
     return pd ? ((struct pd *)pd)->parent : NULL;
 }
 
-/* Memory that is not zeroed, from the parent domain's allocators if it is one and they want to. 0, ENOMEM, or EINVAL
- * when they gave memory that isn't aligned. The program is called back: no lock may be held. */
+/* Takes memory that is not zeroed, from the parent domain's allocators, unless it is NULL or they refuse. 0, ENOMEM, or
+ * EINVAL when their memory isn't aligned. The program is called back: no lock may be held. */
 int domain_take(struct parent_domain *, enum domain_resource, size_t size, struct domain_block *);
-/* Back to where it came from; nothing for a block of zeroes. No lock may be held. */
+/* Gives a block back to its allocator; does nothing for a block of zeroes. No lock may be held. */
 void domain_give_back(struct domain_block *);
 
-/* The context is being closed, and what the program left will be destroyed: its allocators are not called for that,
- * because it may have released the state that they need. Memory that came from it stays the program's. */
+/* Stops calls of the program's allocators for the objects that it left in a context that is being closed: it may have
+ * released the state that they need. Memory from its allocators stays the program's. */
 void domain_abandon(struct context *);
 
 #endif

@@ -21,7 +21,7 @@ static int error_of_profile(const struct profile *profile, enum object_kind kind
     return (int)profile->values[keys[kind] ? keys[kind] : PROFILE_errno_count];
 }
 
-/* The limit is that of a profile, or one that the user set beside it. */
+/* Refuses an object beyond a limit, which is a profile's, or one that the user set besides. */
 static int refuse_number(const struct object_class *class, uint32_t number, uint32_t limit)
 {
     const struct profile *profile = setting_profile();
@@ -130,7 +130,7 @@ void object_free(struct object *object, void *memory)
     free_within(object->class ? object->context : NULL, object, memory);
 }
 
-/* The context of a destroyed object may have been closed before that of its last name. */
+/* The context of a destroyed object may have been closed before the context of its last name. */
 void object_release(struct object *name)
 {
     struct context *context = name->context;

@@ -2,10 +2,10 @@
  *
  * An object embeds its public struct as its first member, so a public pointer is the object's address. Ownership is a
  * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel; an object made through a parent domain
- * counts as a use of that, which is a use of its pd. Destroying an object in use is EBUSY. All under process->control.
+ * uses that, which uses its pd. Destroying an object in use fails with EBUSY. All under process->control.
  *
- * An object that the progress may be using is destroyed in two phases: out of its table, then its users' locks taken
- * and released once (progress_quiesce), then free. In the child of a fork see inherit.h. */
+ * An object that the progress may be using is taken out of its table, then its users' locks are taken and released once
+ * (progress_quiesce), then it is freed. For the child of a fork see inherit.h. */
 #ifndef VERBS_OBJECT_OBJECT_H
 #define VERBS_OBJECT_OBJECT_H
 
@@ -24,7 +24,7 @@
 #define OBJECT_KIND(kind, ...) OBJECT_##kind,
 enum object_kind {
     CALLS_OBJECTS(OBJECT_KIND, OBJECT_KIND) OBJECT_KINDS,
-    OBJECT_FIRST_SHARED = OBJECT_MR, /* from here on: objects that a context of the family may go on using */
+    OBJECT_FIRST_SHARED = OBJECT_MR, /* from here on: objects that a context of the family may continue to use */
 };
 #undef OBJECT_KIND
 
@@ -33,27 +33,27 @@ struct device;
 struct object;
 struct process;
 
-/* All that is done to objects of every kind by a loop. Each kind's module has one constant. */
+/* The functions that loops call for objects of every kind. Each kind's module has one constant. */
 struct object_class {
     enum object_kind kind;
     const char *name; /* "queue pair", for lines of the log */
-    size_t offset;    /* of struct object in the struct that embeds it, whose address the program has */
-    bool shared;      /* lives on in the context's family, which may have imported it */
+    size_t offset;    /* of struct object in the struct that embeds it, which the program knows */
+    bool shared;      /* stays in the context's family, which may have imported it */
     void (*destroy)(
-        struct object *); /* objects that the program left, even if it overwrote the handle or acknowledged no event */
-    void (*inherit)(struct object *); /* in the child of a fork: gives the object's locks back; NULL: it has none */
-    void (*quiesce)(struct object *); /* takes and gives back the lock under which it uses memory; NULL: uses none */
+        struct object *); /* of one that the program left, even with an overwritten handle or unacknowledged events */
+    void (*inherit)(struct object *); /* in the child of a fork: gives the object's locks back; or NULL */
+    void (*quiesce)(struct object *); /* takes and gives back the lock under which it uses memory; or NULL */
 };
 
-/* The part of every object behind its public one. Guarded by process->control. */
+/* The private part of every object. Guarded by process->control. */
 struct object {
     const struct object_class *class;
-    uint32_t handle; /* as handed out; the public copy may have been overwritten by the program */
+    uint32_t handle; /* as handed out; the program may have overwritten the public copy */
     uint32_t uses;   /* objects that depend on this one */
     struct context *context;
-    /* this is only an imported name of that object; NULL: it is one itself. See import.h */
+    /* the object that this is only an imported name of; or NULL. See import.h */
     struct object *origin;
-    uint32_t names;              /* imported */
+    uint32_t names;              /* imported names */
     bool gone;                   /* destroyed; its memory stays while it has names */
     bool nameless;               /* the name that it was made with is not used any more */
     LIST_ENTRY(object) siblings; /* in context->objects[class->kind], or context->imports */
@@ -61,7 +61,7 @@ struct object {
 
 LIST_HEAD(object_list, object);
 
-/* The identity of the file behind a context's cmd_fd. */
+/* The identity of the file of a context's cmd_fd. */
 struct context_identity {
     dev_t device;
     ino_t inode;
@@ -69,15 +69,15 @@ struct context_identity {
 
 struct context {
     struct verbs_context ibv;
-    struct context_identity identity; /* the same for all that were imported from each other */
+    struct context_identity identity; /* the same for all contexts that were imported from each other */
     struct process *process;
     const struct device *device;
     struct async async;
     struct object_list objects[OBJECT_KINDS];
     uint32_t counts[OBJECT_KINDS];
     struct object_list imports; /* names of objects of the family */
-    bool closing;               /* what goes now was left by the program, which may still name it */
-    struct object_list left;    /* it, destroyed; its memory lives as long as that of the context */
+    bool closing;               /* objects that end now were left by the program, which may still name them */
+    struct object_list left;    /* these objects, destroyed; their memory lives as long as the context's */
     LIST_ENTRY(context) siblings;
     struct calls_holder calls; /* of its operations */
 };
@@ -92,13 +92,13 @@ static inline bool context_is_family(const struct context *one, const struct con
     return one->identity.device == other->identity.device && one->identity.inode == other->identity.inode;
 }
 
-/* Returns the object behind an imported name; an object itself. */
+/* Returns the object of an imported name; or the object itself. */
 static inline struct object *object_origin(struct object *name)
 {
     return name->origin ? name->origin : name;
 }
 
-/* Which all objects in one list share; NULL: the list is empty. */
+/* The class of all objects in the list; NULL: the list is empty. */
 static inline const struct object_class *object_class_of(const struct object_list *list)
 {
     return LIST_EMPTY(list) ? NULL : LIST_FIRST(list)->class;
@@ -111,44 +111,43 @@ static inline void *object_whole(struct object *object)
 }
 
 /* Enters an object into its context under a new handle, which it returns; 0 when the limit is reached: then errno is
- * ENOMEM, or what the profile's device answers, for the caller to pass on. Counts a use of `parent` unless NULL. Under
+ * ENOMEM, or the answer of the profile's device, for the caller's result. Counts a use of `parent` unless NULL. Under
  * process->control. */
 uint32_t object_enter(struct context *, struct object *, const struct object_class *, uint32_t limit,
                       struct object *parent);
-/* The same, which takes process->control. */
+/* Enters an object like object_enter, and takes process->control for that. */
 uint32_t object_add(struct context *, struct object *, const struct object_class *, uint32_t limit,
                     struct object *parent);
 
-/* Returns true if this is the handle that the program was given for the object, or for its name. A program that
- * overwrites the public copy has an object that no call of control knows: calls that make an object with it, or change,
- * query or destroy it, return ENOENT. */
+/* Returns true if the program got this handle for the object, or for its name. If a program overwrites the public copy,
+ * no call of control knows the object: calls that make an object with it, or change, query or destroy it, return
+ * ENOENT. */
 bool object_is_known(const struct object *name, uint32_t handle);
 
-/* Returns true if a handle of this context names the object. False where the object is another context's, unless one of
- * the two was imported from the other: the kernel looks for it where the call is made. ENOENT likewise. */
+/* Returns true if a handle of this context names the object. False if it is another context's object, unless one of the
+ * two was imported from the other: the kernel looks for it in the call's context. Such calls return ENOENT, too. */
 bool object_is_here(const struct object *name, const struct context *);
 
-/* These reasons were logged with the object's name by the two above: a caller that passes them on need not log them
+/* Returns true for reasons that the two functions above have logged with the object's name: a caller need not log them
  * again. */
 static inline bool object_has_told(enum reason reason)
 {
     return reason == REASON_HANDLE || reason == REASON_OTHER_CONTEXT;
 }
 
-/* Takes an object out, by any of its names (of which none ends yet: object_release). `handle` is that of the public
- * struct: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise
- * 0, and the use of `parent` is given back. */
+/* Takes an object out, by any of its names (object_release ends these). `handle` is the public struct's: ENOENT when
+ * the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0, and the use of
+ * `parent` is given back. */
 int object_leave(struct object *, uint32_t handle, struct object *parent);
-/* The same, which takes process->control. */
+/* Takes an object out like object_leave, and takes process->control for that. */
 int object_remove(struct object *, uint32_t handle, struct object *parent);
 
-/* One name of an object that may be imported ends: the object's memory is freed when it was destroyed and has no other
+/* Ends a name of an object that may be imported: the object's memory is freed when it was destroyed and has no other
  * name. Under process->control. */
 void object_release(struct object *name);
 
-/* Frees the memory of an object that has left its context, or has never been entered. While the context is being
- * closed, the memory is kept in context->left: the program may destroy the object afterwards, and is refused then
- * (ENOENT). */
+/* Frees the memory of an object that has left its context, or was never entered. While the context is being closed, the
+ * memory is kept in context->left: the program may destroy the object afterwards, and is refused then (ENOENT). */
 void object_free(struct object *, void *memory);
 
 #endif

@@ -147,7 +147,6 @@ static int check_attachment(const struct qp *qp, const struct comp_cntr *counter
     return 0;
 }
 
-/* Under process->control and qp->lock. */
 static void attach(struct qp *qp, struct comp_cntr *counter, uint32_t operations)
 {
     lock_assert_held(&qp->lock);

@@ -1,5 +1,5 @@
 /* The differences of the types of queue pairs. Each type has one constant, in a file or folder of kinds/, and one line
- * in the list kinds/kinds.c. All other files ask the constant, and none asks for the type itself. */
+ * in the list kinds/kinds.c. All other files ask the constant, and never for the type itself. */
 #ifndef VERBS_QP_KIND_H
 #define VERBS_QP_KIND_H
 
@@ -19,28 +19,27 @@ struct send_queue;
 enum { QP_STATES = IBV_QPS_ERR + 1 };
 
 enum qp_traits {
-    QP_RELIABLE = 1 << 0,   /* its engine repeats what was lost */
-    QP_END_TO_END = 1 << 1, /* reliable, and the two ends execute all that they send each other: the short ways hold */
+    QP_RELIABLE = 1 << 0,   /* its engine repeats lost packets */
+    QP_END_TO_END = 1 << 1, /* reliable, and the two ends execute all that they send each other: for the short ways */
     QP_DATAGRAM = 1 << 2,   /* each work request names an address handle; it may join multicast groups */
     QP_SENDS = 1 << 3,      /* programs post sends */
     QP_RECEIVES = 1 << 4,   /* it has receives: its own or an SRQ's */
     QP_RESPONDS = 1 << 5,   /* it takes requests from the network, not only responses */
-    QP_NAMES_SRQ = 1 << 6,  /* each work request names an SRQ, which may be of a third process */
+    QP_NAMES_SRQ = 1 << 6,  /* each work request names an SRQ, which may be a third process's */
     QP_SHARED = 1 << 7,     /* it has neither PD nor queues, and programs have handles of it */
-    QP_ETHERNET = 1 << 8,   /* its packets are frames of Ethernet, which InfiniBand devices do not have */
-    QP_INSIDE_WQ = 1 << 9,  /* of one queue pair, not of a kind: it is the inside of a work queue (wq.h) */
+    QP_ETHERNET = 1 << 8,   /* its packets are Ethernet frames, which InfiniBand devices do not have */
+    QP_INSIDE_WQ = 1 << 9,  /* of a queue pair, not of a kind: it is the inside of a work queue (wq.h) */
 };
 
-enum { QP_KIND_OF_DRIVERS = 0xff }; /* the one enum ibv_qp_type that no kind has */
+enum { QP_KIND_OF_DRIVERS = 0xff }; /* the enum ibv_qp_type that no kind has */
 
-/* One transition of one type. `required` and `optional` are masks of enum ibv_qp_attr_mask; a bit in neither is
- * refused. */
+/* A transition of a type. `required` and `optional` are masks of enum ibv_qp_attr_mask; a bit in neither is refused. */
 struct qp_transition {
     bool allowed;
     int required, optional;
 };
 
-/* Hooks are NULL where a type has nothing to add. */
+/* A type of queue pairs. Hooks are NULL if the type has nothing to add. */
 struct qp_kind {
     enum ibv_qp_type type;
     const char *name;      /* "RC", for logs and JSON */
@@ -51,39 +50,39 @@ struct qp_kind {
     uint64_t builders;     /* enum ibv_qp_create_send_ops_flags */
     uint32_t create_flags; /* enum ibv_qp_create_flags */
     uint32_t init_mask;    /* enum ibv_qp_init_attr_mask: attributes that only this type may have */
-    int ignored;           /* enum ibv_qp_attr_mask: programs give it, and only the other half of a connection has it */
+    int ignored;           /* enum ibv_qp_attr_mask: programs set it, but only the other half of a connection has it */
 
-    /* By the states from and to. IBV_QP_STATE itself, and the transitions to RESET and ERR, are alike everywhere and
-     * not in the table. */
+    /* The transitions, by the states from and to. IBV_QP_STATE itself, and the transitions to RESET and ERR, are the
+     * same for all types and not in the table. */
     const struct qp_transition (*transitions)[QP_STATES];
 
     const struct owner_operations *owner;       /* the functions that its engine calls */
     const struct endpoint_operations *endpoint; /* the functions that the loop calls */
 
-    /* 0, or the errno with which such a queue pair is refused (events/refusal.h). */
+    /* Checks the attributes: 0, or the errno of a refusal (events/refusal.h). */
     int (*refuse)(const struct context *, const struct ibv_qp_init_attr_ex *);
-    /* Takes over what only this type is made with. 0 or ENOMEM. */
+    /* Takes over attributes that only this type has. 0 or ENOMEM. */
     int (*fill)(struct qp *, const struct ibv_qp_init_attr_ex *);
-    /* Instead of engine_initialize. */
+    /* Replaces engine_initialize. */
     void (*initialize_engine)(struct qp *, const struct send_queue *);
-    /* The handle that the program gets of a new QP_SHARED queue pair. NULL and errno; then the queue pair is gone. */
+    /* Makes the program's handle of a new QP_SHARED queue pair. NULL and errno; then the queue pair is gone. */
     struct ibv_qp *(*hand_out)(struct qp *, const struct ibv_qp_init_attr_ex *);
-    /* ibv_destroy_qp(3) of such a handle. 0 or an errno. */
+    /* Destroys such a handle (ibv_destroy_qp(3)). 0 or an errno. */
     int (*close)(struct qp *);
-    /* Frees what `fill` has made, and what the hooks below have. */
+    /* Frees what `fill` and the hooks below have made. */
     void (*release)(struct qp *);
 
-    /* Below: under qp->lock. */
+    /* The hooks below are called under qp->lock. */
 
-    /* Sends what the engine has, as long as there is room; qp_transmit_guarded sends itself what is QP_RELIABLE. */
+    /* Sends the engine's output as long as the link has room; qp_transmit_guarded itself does that for QP_RELIABLE. */
     void (*transmit)(struct qp *, nanos now);
-    /* The queue pair is in error: instead of flushing its receives. */
+    /* Replaces the flush of receives when the queue pair is in error. */
     void (*flush_receives)(struct qp *);
-    /* It will be reset or destroyed: forgets what came with messages that do not end. */
+    /* Forgets the parts of unfinished messages before the queue pair is reset or destroyed. */
     void (*clear)(struct qp *);
 };
 
-/* All kinds; the last is NULL. kinds_begin (verbs/kinds/kinds.h) sets the list, which has no kind before. */
+/* All kinds; the last is NULL. kinds_begin (verbs/kinds/kinds.h) sets the list, which is empty before. */
 extern const struct qp_kind *const *qp_kinds;
 
 /* The kind of this type; NULL: the type is not offered. */

@@ -35,85 +35,85 @@ enum { QP_COUNTED = 5 }; /* operations with a separate completion counter, up to
 
 /* READs and WRITEs without packets (qp_direct.c). Under qp->lock. */
 struct qp_direct {
-    bool published;        /* it is, or was and no thread has waited for its peer since */
-    uint32_t publications; /* how often it was */
+    bool published;        /* it is published, or was and no thread has waited for its peer since */
+    uint32_t publications; /* how often it was published */
 };
 
-/* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */
+/* The way of a connected queue pair (qp_path.c, transmit.c). Under qp->lock. */
 struct qp_path {
     struct peer *peer; /* receiver of its packets; NULL: unknown */
     uint32_t port;     /* bit of its device in process->ports_down; never changes */
-    bool taken;        /* the peer that we had took all that was sent, up to taken_psn, before it ended */
+    bool taken;        /* the former peer took all that was sent, up to taken_psn, before it ended */
     uint32_t taken_psn;
-    pid_t parted_from;   /* the process of the peer that was let go as it had ended; 0: there was none */
+    pid_t parted_from;   /* the process of the former peer, which has ended; or 0 */
     struct link *remote; /* the way to another host; NULL: the peer is on this one */
     nanos notified_at;   /* when congestion was last reported to it */
     bool local;          /* the address vector leads to this host */
-    uint8_t sl;          /* InfiniBand: of the peer, for completions of receives, as its LID `lid` */
+    uint8_t sl;          /* InfiniBand: the peer's, for completions of receives, like its LID `lid` */
     uint16_t lid;
-    bool peer_claimed;    /* its number was a process's of this host when the path was set */
-    bool peer_ended;      /* the process that it sent to has ended, and no process has its number since */
+    bool peer_claimed;    /* a process of this host had the peer's number when the path was set */
+    bool peer_ended;      /* the peer's process has ended, and no process has its number since */
     uint16_t parted_slot; /* of `parted_from` */
     struct qp_direct direct;
 };
 
 /* Queue pairs of type XRC_RECV and their handles (verbs/kinds/xrc/xrc_recv.h). */
 struct qp_xrc {
-    struct qp *shared;       /* this is only a handle of that queue pair */
+    struct qp *shared;       /* the queue pair that this is only a handle of */
     LIST_HEAD(, qp) handles; /* its handles; under lock */
-    LIST_ENTRY(qp) handle;   /* among them */
+    LIST_ENTRY(qp) handle;   /* its place among them */
     struct xrc_domain *domain;
-    struct xrc_front *front;        /* its part towards other processes (xrc_front.h); NULL: none yet */
-    struct srq *selected, *serving; /* the SRQ that the packet names; that of the receive in hand */
-    bool stands_in;                 /* for another process's queue pair of its number (xrc_standin.h) */
+    struct xrc_front *front;        /* its part towards other processes (xrc_front.h); or NULL */
+    struct srq *selected, *serving; /* the SRQ that the packet names; the SRQ of the receive in hand */
+    bool stands_in; /* it is a substitute for another process's queue pair of its number (xrc_standin.h) */
 };
 
-/* Work requests that were posted. Under qp->lock, but for `retired`. */
+/* Work requests that were posted. Under qp->lock, except `retired`. */
 struct qp_sends {
-    uint32_t posted;          /* ever */
-    _Atomic uint32_t retired; /* of them, those whose completion was polled, or that a later completion covers */
+    uint32_t posted;          /* in all */
+    _Atomic uint32_t retired; /* posted ones whose completion was polled, or that a later completion covers */
     uint32_t unsignalled;     /* ended since the last completion entry */
     bool signal_all;
     uint32_t resets;                  /* how often the queue pair was reset */
     struct responder_resource *saved; /* of the responder */
 };
 
-/* Posting of sends: from ibv_wr_start to ibv_wr_complete the program's; qp_ex.h. */
+/* The posting of sends, which a program's thread owns from ibv_wr_start to ibv_wr_complete; qp_ex.h. */
 struct qp_batch {
     struct lock lock;
-    _Atomic(uintptr_t) owner;  /* the thread between the two; 0: none */
-    struct send_queue queue;   /* where its work goes meanwhile: places of the send queue that no other thread uses */
-    struct send_wqe *work;     /* being filled, not entered there yet */
-    uint32_t posted;           /* as that of qp_sends will be */
-    uint32_t resets;           /* as they were when it began */
-    nanos begun;               /* when it began */
-    enum reason reason;        /* the first thing that went wrong */
-    bool exists;               /* the queue pair has builders */
-    struct calls_holder calls; /* of those */
+    _Atomic(uintptr_t) owner; /* the thread between the two; or 0 */
+    struct send_queue queue;  /* the places of its work meanwhile: in the send queue, where no other thread uses them */
+    struct send_wqe *work;    /* being filled, not in `queue` yet */
+    uint32_t posted;          /* qp_sends.posted after the batch */
+    uint32_t resets;          /* qp_sends.resets when it began */
+    nanos begun;              /* when it began */
+    enum reason reason;       /* the first thing that went wrong */
+    bool exists;              /* the queue pair has builders */
+    struct calls_holder calls; /* of the builders */
 };
 
-/* Limits that hold sends back. Under qp->lock. All times but `paced` count only where that is true. */
+/* Limits that hold sends back. Under qp->lock. The times count only if `paced`. */
 struct qp_rate_limit {
-    uint32_t rate; /* kbps; 0: none */
-    bool paced;    /* there is a rate, or the process is adverse (adverse/qp_adverse.h) */
-    nanos ahead;   /* so long before its time may a packet go */
+    uint32_t rate; /* kbps; 0: unlimited */
+    bool paced;    /* it has a rate, or the process is adverse (adverse/qp_adverse.h) */
+    nanos ahead;   /* how long before its time a packet may leave */
     nanos until;   /* when all that was sent would have passed at this rate */
-    nanos wake;    /* when waiting output may go; NANOS_NEVER: none waits */
-    nanos lands;   /* when data that has arrived gets into memory, of an adverse process; NANOS_NEVER: it is there */
+    nanos wake;    /* when waiting output may leave; or NANOS_NEVER */
+    nanos lands;   /* of an adverse process: when arrived data is stored; NANOS_NEVER: it is stored */
 };
 
 /* Multicast (multicast.c). */
 struct qp_groups {
     LIST_HEAD(, group) joined; /* under process->progress */
-    nanos since;               /* a datagram waits for room in the links of members; 0: none does; under qp->lock */
-    nanos wake;                /* when it goes without them; NANOS_NEVER; likewise */
+    nanos since;               /* since when a datagram waits for room in the links of members; or 0; under qp->lock */
+    nanos wake;                /* when it leaves without them; or NANOS_NEVER; under qp->lock */
 };
 
 /* Raw packets (kinds/ethernet/). */
 struct qp_ethernet {
     uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
-    uint64_t last_frame;     /* number of the last one that was steered here; under process->progress */
-    struct spread *spread;   /* the work queues that stand for the receive queue (wq.h), or NULL */
+    uint64_t last_frame;     /* number of the last frame that was steered here; under process->progress */
+    struct spread *spread;   /* the work queues that replace the receive queue (wq.h), or NULL */
 };
 
 /* Completion counters (comp_cntr.h). */
@@ -122,14 +122,14 @@ struct qp_counting {
     struct comp_cntr *counters[QP_COUNTED]; /* by bit */
 };
 
-/* The state of the loop for it (qp_endpoint.c). */
+/* The loop's state of the queue pair (qp_endpoint.c). */
 struct qp_progress {
-    bool waited;        /* to be flushed for a round already, with an ACK that waits for a request; under progress */
-    bool refused;       /* the packet in hand was not one that had to come; under qp->lock */
-    uint32_t postponed; /* deadlines, while links are faulty; likewise */
+    bool waited;        /* it has waited for a round to be flushed, with an ACK for a request to come; under progress */
+    bool refused;       /* the packet in hand was not expected; under qp->lock */
+    uint32_t postponed; /* deadlines that were postponed while links are faulty; under qp->lock */
 };
 
-/* The objects that it counts as a use of, or whose use counts for it. */
+/* The objects that the queue pair uses. */
 struct qp_uses {
     struct object *parent; /* its PD or parent domain, or its XRC domain */
     struct cq *send_cq, *receive_cq;
@@ -137,10 +137,10 @@ struct qp_uses {
     struct object *table; /* of work queues (qp_raw.c) */
 };
 
-/* Whose memory it touches. */
+/* The memory that the queue pair may access. */
 struct qp_memory {
-    struct pd *pd;           /* for packets; XRC_RECV: that of the SRQ which they name */
-    struct pd *receive_pd;   /* for receives: the SRQ's, if there is one */
+    struct pd *pd;           /* for packets; XRC_RECV: the PD of the SRQ which they name */
+    struct pd *receive_pd;   /* for receives: the SRQ's, if it has one */
     LIST_HEAD(, mw) windows; /* of type 2, bound to it; under lock */
 };
 
@@ -152,27 +152,27 @@ struct qp_receives {
 
 /* The reports to the program. */
 struct qp_told {
-    uint16_t first_error;       /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
+    uint16_t first_error;       /* enum reason: why it left RTS; 0: it did not, or the program asked for it */
     _Atomic uint16_t unchanged; /* enum reason: why the last ibv_modify_qp was refused; 0: it was not */
     uint32_t async_fetched;     /* under async.lock */
-    char *words;                /* of first_error, as the log says it; NULL: none are kept; under lock */
-    struct qp_inquiry *inquiry; /* to the peer about an error (ask/qp_inquiry.h); NULL: none; under lock */
-    const char *known;          /* its result; NULL: none; under lock */
+    char *words;                /* the log's words for first_error; or NULL; under lock */
+    struct qp_inquiry *inquiry; /* to the peer about an error (ask/qp_inquiry.h); or NULL; under lock */
+    const char *known;          /* the inquiry's result; or NULL; under lock */
 };
 
-/* Its working parts, the engine above all, follow it: struct qp_datapath (qp_datapath.h). */
+/* A queue pair. Its working parts, the engine above all, follow it: struct qp_datapath (qp_datapath.h). */
 struct qp {
     union {
         struct ibv_qp ibv;
         struct ibv_qp_ex extended;
-        char newest[NEWER_QP_EX_BYTES]; /* as programs of the newest release may look at it */
+        char newest[NEWER_QP_EX_BYTES]; /* as programs of the newest release may read it */
     };
     struct object object;
     const struct qp_kind *kind;
     struct process *process;
     struct lock lock;
-    uint32_t number;       /* 0: has none yet */
-    uint32_t traits;       /* of its kind */
+    uint32_t number;       /* 0: it has no number yet */
+    uint32_t traits;       /* its kind's */
     _Atomic uint8_t state; /* enum ibv_qp_state; written under lock, read by posting receives without */
     uint32_t create_flags; /* enum ibv_qp_create_flags */
     struct ibv_qp_cap cap;
@@ -192,7 +192,7 @@ struct qp {
     struct qp_counting counting;
 };
 
-/* The queue pair behind a handle. */
+/* The queue pair of a handle. */
 static inline struct qp *qp_real(struct qp *qp)
 {
     return qp->xrc.shared ? qp->xrc.shared : qp;
@@ -203,14 +203,14 @@ static inline bool qp_is_known(const struct ibv_qp *ibv)
     return object_is_known(&((const struct qp *)ibv)->object, ibv->handle);
 }
 
-enum { QP_REFERENCE_FROM = 65536 }; /* from here on one process_vm_readv costs less than two copies through the ring */
+enum { QP_REFERENCE_FROM = 65536 }; /* from here on process_vm_readv is faster than two copies through the ring */
 
 static inline struct qp *qp_of(struct ibv_qp *ibv)
 {
     return (struct qp *)ibv;
 }
 
-/* Before anybody else knows it. */
+/* Sets the kind, before other threads know the queue pair. */
 static inline void qp_set_kind(struct qp *qp, const struct qp_kind *kind)
 {
     qp->kind = kind;
@@ -224,7 +224,7 @@ static inline bool qp_is_reliable(const struct qp *qp)
 
 extern const struct object_class qp_class; /* of queue pairs that programs see */
 
-/* Returns true if it has a receive queue itself, or work queues that have one. */
+/* Returns true if it has a receive queue, or work queues with one. */
 static inline bool qp_has_receives(const struct qp *qp)
 {
     return !qp->uses.srq && qp->traits & QP_RECEIVES;

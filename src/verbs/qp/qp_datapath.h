@@ -1,5 +1,5 @@
-/* The data path of a queue pair: its engine, and the parts that carry packets between that and the links. It lies
- * around struct qp, whose header (qp.h) thus doesn't need these headers. */
+/* The data path of a queue pair: its engine, and the parts that carry packets between that and the links. It contains
+ * struct qp, whose header (qp.h) thus doesn't need these headers. */
 #ifndef VERBS_QP_QP_DATAPATH_H
 #define VERBS_QP_QP_DATAPATH_H
 
@@ -19,11 +19,11 @@
 /* SRQs with tag matching (srq_tags.c). */
 struct qp_tags {
     struct tags_port port; /* messages and rendezvous under way */
-    uint32_t working;      /* places of the send queue that rendezvous have */
-    uint32_t read;         /* by rendezvous, in parts of 64 KiB */
+    uint32_t working;      /* places of the send queue that rendezvous use */
+    uint32_t read;         /* read by rendezvous, in parts of 64 KiB */
 };
 
-/* Whether packets are faster than what a queue pair does by itself. */
+/* Measures whether packets are faster than what a queue pair does by itself. */
 struct qp_ways {
     struct polled work, rendezvous;
 };
@@ -31,7 +31,7 @@ struct qp_ways {
 struct qp_adverse;
 struct recorded;
 
-/* Each queue pair is the beginning of one. Under qp->lock, but for the endpoint's lists. */
+/* Each queue pair is the beginning of a data path. Under qp->lock, except the endpoint's lists. */
 struct qp_datapath {
     struct qp qp;
     struct engine_owner owner; /* the functions that the engine calls; see life/qp_owner.h */
@@ -39,15 +39,15 @@ struct qp_datapath {
     struct traffic_flow flow;
     struct engine engine;
     struct qp_tags tags;
-    struct stream writes;       /* that it does by itself (qp_direct.c); */
-    struct qp_ways *ways;       /* and the faster ways; NULL until there is such work */
+    struct stream writes;       /* WRITEs that it does by itself (qp_direct.c) */
+    struct qp_ways *ways;       /* the faster ways of such work; NULL until it has some */
     struct domain_block memory; /* of the send queue and of `staged` */
-    struct send_queue staged;   /* for batches, where the engine itself posts work; or no memory */
+    struct send_queue staged;   /* for batches, if the engine itself posts work; else without memory */
     struct qp_adverse *adverse; /* adverse/qp_adverse.h; NULL: the process is not adverse */
     struct recorded *recorded;  /* record/recorded.h; NULL: the process is not recorded */
 };
 
-/* A queue pair with its data path, all zeroes; NULL: there is no memory. The caller frees the queue pair by free(3). */
+/* Allocates a queue pair with its data path, all zeroes; NULL: no memory. The caller frees it by free(3). */
 static inline struct qp *qp_allocate(void)
 {
     _Static_assert(offsetof(struct qp_datapath, qp) == 0, "one address for both");
@@ -55,7 +55,7 @@ static inline struct qp *qp_allocate(void)
     return datapath ? &datapath->qp : NULL;
 }
 
-/* That of a queue pair, const if the queue pair is. */
+/* The data path of a queue pair, const if the queue pair is. */
 #define qp_datapath(of)                                                                                                \
     _Generic((of), struct qp * : (struct qp_datapath *)(of), const struct qp * : (const struct qp_datapath *)(of))
 
@@ -65,7 +65,7 @@ static inline struct qp *qp_allocate(void)
 #define qp_engine(qp) (&qp_datapath(qp)->engine)
 #define qp_tags(qp) (&qp_datapath(qp)->tags)
 
-/* Returns true if such work is done without a packet just now, where it can be. It is counted then and has no record in
+/* Returns true if such work is done without a packet at present, when possible. Then it is counted and has no record in
  * the story. */
 static inline bool qp_does_directly(const struct qp *qp, unsigned opcode)
 {
@@ -73,7 +73,7 @@ static inline bool qp_does_directly(const struct qp *qp, unsigned opcode)
            (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ);
 }
 
-/* Returns true if all its work must go the long ways. Then it counts as paced at all times. */
+/* Returns true if all its work must take the long ways. Then it always counts as paced. */
 static inline bool qp_is_watched(const struct qp *qp)
 {
     return qp_datapath(qp)->adverse || qp_datapath(qp)->recorded;

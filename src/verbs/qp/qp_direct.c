@@ -13,15 +13,15 @@
 
 _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
 
-/* As many as in RTR at the most (transport/settings.h, max_dest_rd_atomic). */
+/* The READs that results are kept for, at most as many as in RTR (transport/settings.h, max_dest_rd_atomic). */
 static uint32_t reads_kept(const struct qp *qp)
 {
     uint32_t most = qp_is_reliable(qp) ? engine_responses_kept(qp_engine(qp)) : 0;
     return qp->attr.max_dest_rd_atomic < most ? qp->attr.max_dest_rd_atomic : most;
 }
 
-/* In RTR the first packet raises an event, and may do so only once it has come. READs need a place where their results
- * are kept. */
+/* The access to publish. In RTR only after the first packet, which raises an event, has arrived. READs need a place
+ * where their results are kept. */
 static unsigned published_access(const struct qp *qp)
 {
     bool established = qp->state == IBV_QPS_RTR && engine_is_established(qp_engine(qp));
@@ -57,8 +57,8 @@ void qp_unpublish_failed(struct qp *qp)
         published_withdraw_queue_pair(node_published(qp->process->node), qp->number);
 }
 
-/* After a failure no thread has waited yet. While it stands as published, no thread publishes it again; another thread
- * of the program may have waited for the same in the meantime, and published it anew. */
+/* No thread has waited yet after a failure. While the queue pair counts as published, no thread publishes it again;
+ * another thread of the program may have waited for the same in the meantime, and published it anew. */
 void qp_unpublish(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -130,7 +130,7 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 
 enum { SHORT_MAX = 1024 }; /* longer ones cost two copies in the ring */
 
-/* Not in the queue pair, as few of many have such work. NULL: there is no memory, and nothing goes as packets. */
+/* Not in the queue pair, as few queue pairs have such work. NULL: no memory, and no work is sent as packets. */
 static inline struct qp_ways *find_ways(struct qp *qp)
 {
     struct qp_datapath *datapath = qp_datapath(qp);
@@ -139,7 +139,7 @@ static inline struct qp_ways *find_ways(struct qp *qp)
     return datapath->ways;
 }
 
-/* The longest works that go as packets, as the peer polls and takes them at once; 0: none. */
+/* The length up to which works are sent as packets, as the peer polls and takes them at once; or 0. */
 static inline uint32_t direct_above(struct qp *qp, struct link *link, const struct send_wqe *next)
 {
     struct qp_ways *ways = find_ways(qp);

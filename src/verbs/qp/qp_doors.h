@@ -1,7 +1,7 @@
-/* The doors of a queue pair's engine (transport/engine/engine.h) by which anything but the usual enters: each is the
- * engine_ function of the same name, and through the recording where the process is recorded (record/recorded.h). A
- * queue pair that is recorded never goes the short ways, whose doors are called directly: its packets are paced, and
- * its process has taps. All under qp->lock. */
+/* The doors of a queue pair's engine (transport/engine/engine.h) by which everything enters except on the short ways:
+ * each is the engine_ function of the same name, through the recording if the process is recorded (record/recorded.h).
+ * A recorded queue pair never takes the short ways, whose doors are called directly: its packets are paced, and its
+ * process has taps. All under qp->lock. */
 #ifndef VERBS_QP_QP_DOORS_H
 #define VERBS_QP_QP_DOORS_H
 
@@ -37,7 +37,7 @@ QP_DOOR(void, take_over, (struct qp * qp, const struct engine_position *position
 QP_DOOR(void, reclaim, (struct qp * qp))
 #undef QP_DOOR
 
-/* engine_posted, which does nothing, and is not recorded, while the engine works. */
+/* The door engine_posted, which does nothing, and is not recorded, while the engine works. */
 void qp_door_posted_slow(struct qp *);
 
 static inline void qp_door_posted(struct qp *qp)
@@ -46,7 +46,7 @@ static inline void qp_door_posted(struct qp *qp)
         qp_door_posted_slow(qp);
 }
 
-/* engine_acknowledge_late of a reliable engine, likewise where nothing is owed. */
+/* The door engine_acknowledge_late of a reliable engine, which does nothing, unrecorded, if nothing is owed. */
 void qp_door_acknowledge_late_slow(struct qp *);
 
 static inline void qp_door_acknowledge_late(struct qp *qp)
@@ -55,7 +55,7 @@ static inline void qp_door_acknowledge_late(struct qp *qp)
         qp_door_acknowledge_late_slow(qp);
 }
 
-/* engine_transmit_reliable, likewise. */
+/* The door engine_transmit_reliable. */
 __attribute__((always_inline)) static inline bool qp_door_transmit_reliable(struct qp *qp, struct packet *out,
                                                                             struct iovec *pieces, nanos now)
 {
@@ -64,7 +64,7 @@ __attribute__((always_inline)) static inline bool qp_door_transmit_reliable(stru
                                       : engine_transmit_reliable(qp_engine(qp), out, pieces, now);
 }
 
-/* `count` entries. */
+/* The door engine_keep_responses, for `count` entries. */
 static inline void qp_door_keep_responses(struct qp *qp, struct responder_resource *saved, uint32_t count)
 {
     struct recorded *recorded = qp_datapath(qp)->recorded;

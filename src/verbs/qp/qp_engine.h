@@ -7,13 +7,13 @@
 
 void qp_receive(struct qp *, const struct packet *, nanos now);
 bool qp_has_output(const struct qp *);
-/* The same at once, and true more often: also for output that may not leave yet. */
+/* A faster form of qp_has_output that is true more often: also for output that may not leave yet. */
 static inline bool qp_may_have_output(const struct qp *qp)
 {
     return engine_may_have_output(qp_engine(qp)) || tags_have_work(&qp_tags(qp)->port);
 }
 
-/* A deadline of the queue pair: it is looked after at this time at the latest. Under qp->lock. */
+/* Sets a deadline of the queue pair: its timer expires at this time at the latest. Under qp->lock. */
 static inline void qp_expire_by(struct qp *qp, nanos at)
 {
     schedule_by(&qp->process->schedule, &qp_endpoint(qp)->timer, at);
@@ -21,15 +21,15 @@ static inline void qp_expire_by(struct qp *qp, nanos at)
 
 nanos qp_engine_deadline(const struct qp *);
 
-/* That of the engine, or when the rate of the queue pair or the members of a multicast group let it go on, whichever is
- * sooner. */
+/* The engine's deadline, or when the queue pair's rate or the members of a multicast group let it continue, whichever
+ * is sooner. */
 nanos qp_deadline(const struct qp *);
 
-/* The same as qp_deadline, for the helper, which looks again by then: from now on it is woken for deadlines that become
+/* Returns qp_deadline for the helper, which looks again by then: from now on it is woken for deadlines that become
  * sooner. */
 nanos qp_watch(struct qp *);
 
-/* Before the engine is reset or goes: the receive of a message that has begun and will not end is free again, or a
+/* Frees the receive of a message that has begun and will not end, before the engine is reset or destroyed; otherwise a
  * shared queue would lose its place for ever. */
 void qp_give_back_receive(struct qp *);
 

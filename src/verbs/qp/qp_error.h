@@ -4,15 +4,15 @@
 
 #include "verbs/qp/qp.h"
 
-/* To the error state, as the program asked for: the engine's work and the receives are flushed. */
+/* Moves to the error state as the program asked: the engine's work and the receives are flushed. */
 void qp_flush(struct qp *);
 
-/* To the error state by an error that the engine did not see: the whole queue pair is flushed and `event` raised. A
- * refusal that was kept comes first: qp_inquiry_settle (ask/qp_inquiry.h). */
+/* Moves to the error state for an error that the engine did not see: the whole queue pair is flushed and `event`
+ * raised. A refusal that was kept is reported first: qp_inquiry_settle (ask/qp_inquiry.h). */
 void qp_fail(struct qp *, enum ibv_event_type event);
 
-/* Peers that may be reading memory of this queue pair by reference are asked to forget it. After the return the program
- * may have its memory back. */
+/* Asks peers that may be reading memory of this queue pair by reference to forget it. After the return the program may
+ * have its memory back. */
 void qp_withdraw_references(struct qp *);
 
 /* Flushes the receive queue; on an SRQ raises LAST_WQE_REACHED once. The state is ERR already. */
@@ -20,9 +20,9 @@ void qp_flush_receives(struct qp *);
 
 /* Raises an asynchronous event of the queue pair, or of all its handles. */
 void qp_raise(struct qp *, enum ibv_event_type);
-void qp_raise_now(struct qp *, enum ibv_event_type); /* without regard to qp_raise_later */
+void qp_raise_now(struct qp *, enum ibv_event_type); /* without asking qp_raise_later */
 
-/* Of an adverse process: true: the event comes later, by qp_raise_now. NULL elsewhere. */
+/* Set in an adverse process, else NULL. True: the event is raised later, by qp_raise_now. */
 extern bool (*_Atomic qp_raise_later)(struct qp *, enum ibv_event_type);
 
 #endif

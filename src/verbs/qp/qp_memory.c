@@ -31,7 +31,7 @@ const struct region *mr_find(const struct qp *qp, uint32_t key)
     return rkeys_find(qp->process->keys, key);
 }
 
-/* Both are flattened: to find a key makes no call. */
+/* Flattened, as mr_remote is: to find a key makes no call. */
 __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
                                               unsigned access, struct iovec *out)
 {

@@ -1,4 +1,4 @@
-/* The path of a queue pair, as packets that arrive are held against it. */
+/* The path of a queue pair, with which packets that arrive are compared. */
 #ifndef VERBS_QP_QP_PATH_H
 #define VERBS_QP_QP_PATH_H
 
@@ -10,17 +10,17 @@
 #include "verbs/qp/qp.h"
 #include "wire/packet.h"
 
-/* Checks whether this packet may be for the queue pair (IBA 9.6.1): REASON_NONE, or why not. `interface` is where it
- * came from a network, directly or by way of another process; 0: it is of this host.
+/* Checks whether this packet may be for the queue pair (IBA 9.6.1): REASON_NONE, or why not. `interface`: the one over
+ * which it arrived from a network, directly or by way of another process; 0: it is of this host.
  *
- * A packet from a network must have come over the interface of the queue pair's device and to one of its addresses:
- * every process of the host is handed what another receives for it, so a device would else be reached from all networks
- * on which the user has one, or from a network although it serves the host only. (To which of its addresses is left
- * open, so that programs which answer from another one go on working.) A connection's packets must come over the way
- * that its address vector names; those of the host have no GRH. Under qp->lock. */
+ * A packet from a network must have arrived over the interface of the queue pair's device, at one of its addresses:
+ * processes of the host forward packets to each other, so a device could otherwise be reached from all networks on
+ * which the user has one, or from a network although it serves the host only. (Any of its addresses is accepted, so
+ * that programs which answer from another one work.) A connection's packets must arrive by the way that its address
+ * vector names; packets of the host have no GRH. Under qp->lock. */
 static inline enum reason qp_path_refusal(const struct qp *, const struct packet *, unsigned interface);
 
-/* A router marked a packet for this queue pair: notifies the sender, not too often (RoCEv2 annex, A17.9.3). Under
+/* Notifies the sender that a router marked a packet for this queue pair, not too often (RoCEv2 annex, A17.9.3). Under
  * qp->lock. */
 void qp_path_notify(struct qp *, nanos now);
 
@@ -28,7 +28,7 @@ void qp_path_notify(struct qp *, nanos now);
 
 enum reason qp_path_refusal_of_network(const struct qp *, const struct packet *, unsigned interface);
 
-/* For each packet of the host, so it is inlined. */
+/* Inlined, as it is called for each packet of the host. */
 static inline enum reason qp_path_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
 {
     lock_assert_held(&qp->lock);
@@ -37,8 +37,8 @@ static inline enum reason qp_path_refusal(const struct qp *qp, const struct pack
     return !(qp->traits & QP_DATAGRAM) && (packet->grh || qp->path.remote) ? REASON_PACKET_SOURCE : REASON_NONE;
 }
 
-/* Payload bytes of a packet by a way of this kind. Inside the host the link's segment replaces the path MTU, which only
- * programs see. */
+/* The payload bytes of a packet on a way of this kind. Inside the host the link's segment replaces the path MTU, which
+ * only programs see. */
 static inline uint32_t qp_path_segment(const struct qp *qp, bool remote)
 {
     return remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;

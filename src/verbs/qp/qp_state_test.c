@@ -180,7 +180,7 @@ static void every_bit_of_every_transition_is_judged_as_the_specification_says(vo
             }
 }
 
-/* The way that every program goes, in the words of ibv_modify_qp(3). */
+/* The transitions of every program, in the words of ibv_modify_qp(3). */
 static void the_masks_of_the_manual_page_lead_to_rts(void **unused)
 {
     static const struct {

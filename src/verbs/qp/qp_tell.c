@@ -28,8 +28,8 @@ static bool is_of_receive(const struct qp *qp, enum reason reason)
     return blamed && !qp->uses.srq && engine_open_receive(qp_engine(qp));
 }
 
-/* A receive that was forgotten and a rq_psn that is not the peer's sq_psn are the program's. Losses may put the first
- * packet that arrives some way ahead, but never behind. */
+/* A forgotten receive and a rq_psn that differs from the peer's sq_psn are the program's faults. After losses the first
+ * packet that arrives may have a later PSN, but never an earlier one. */
 static enum log_level level_of(const struct qp *qp, const struct packet *packet, enum reason reason)
 {
     if (reason == REASON_PACKET_FIRST_PSN) {
@@ -55,7 +55,7 @@ static void forget_words(struct qp *qp, enum reason reason)
     qp->told.words = NULL;
 }
 
-/* Adds the numbers behind the packet, by the reason. */
+/* Adds numbers after the packet, by the reason. */
 static void add_numbers(const struct qp *qp, const struct packet *packet, enum reason reason, char *to, size_t size)
 {
     char words[WORDS_SIZE];

@@ -1,12 +1,11 @@
-/* Finds the faster way for many small WRITEs. Each that the requester does by itself is a system call, half a
- * microsecond of one processor. Through the ring one after the other costs less, if the other side has a processor to
- * take them and so many are on their way that no thread waits. That can't be known, so it is tried: when many were done
- * directly with hardly anything between them, which is looked at each sixteenth, the next go through the ring: some
- * thousands, for the other side has to
- * wake up first, and the program may come to wait for its completions now and then. If that was faster, so do the next
- * thousands; otherwise none for a while, each time for longer. A WRITE that comes alone, with an answer waited for, is
- * always done directly. The measure is the time that the thread had of a processor, waiting for places in the ring
- * included, so that others' work on a busy machine counts for neither. Pure; under the owner's lock. */
+/* Finds the faster way for many small WRITEs. Each WRITE that the requester does by itself is a system call, half a
+ * microsecond of one processor. Through the ring a WRITE costs less, if the other side has a processor to take it and
+ * enough are on their way that no thread waits. That can't be known, so it is tried: after many direct WRITEs with
+ * hardly a pause, which is checked at each sixteenth, some thousands are sent through the ring, for the other side has
+ * to wake up first, and the program may wait for completions now and then. If that was faster, the next thousands are
+ * sent so, too; otherwise all are direct for a while, each time for longer. A single WRITE whose answer the program
+ * waits for is always done directly. The measure is the processor time of the thread, with waits for places in the
+ * ring, so that others' work on a busy machine does not count. Pure; under the owner's lock. */
 #ifndef VERBS_QP_STREAM_H
 #define VERBS_QP_STREAM_H
 
@@ -18,43 +17,43 @@
 
 enum {
     STREAM_LENGTH_MAX = 1024,    /* longer ones cost a copy more in the ring */
-    STREAM_WINDOW = 16,          /* so many between two looks at the clock, which costs a fiftieth of a short access; */
-    STREAM_MEASURED = 16,        /* from here on the direct way is measured, once so many came without a pause; */
-    STREAM_BEGINS = 64,          /* so many are a stream */
-    STREAM_PAYS_FROM = 32,       /* fewer in the ring say nothing of its speed */
+    STREAM_WINDOW = 16,          /* WRITEs between two looks at the clock, which costs a fiftieth of a short access */
+    STREAM_MEASURED = 16,        /* after this many without a pause the direct way is measured */
+    STREAM_BEGINS = 64,          /* this many are a stream */
+    STREAM_PAYS_FROM = 32,       /* fewer in the ring do not show its speed */
     STREAM_ENOUGH = 4096,        /* packets of a trial */
-    STREAM_AGAIN = 8192,         /* so many go directly after the ring was slower, and twice as many the next time, */
+    STREAM_AGAIN = 8192,         /* direct ones after the ring was slower, and twice as many the next time, */
     STREAM_AGAIN_MOST = 1 << 20, /* up to this */
-    STREAM_TRIALS = 256,         /* that paid, after which the direct way is measured anew */
+    STREAM_TRIALS = 256,         /* trials that paid, after which the direct way is measured anew */
 };
 
-static const nanos stream_longest = 20 * NANOS_MILLISECOND; /* a trial */
-/* for the wake-up of the other side: then at least a quarter as fast */
+static const nanos stream_longest = 20 * NANOS_MILLISECOND; /* the longest trial */
+/* the time for the wake-up of the other side: then at least a quarter as fast */
 static const nanos stream_grace = NANOS_MILLISECOND;
 
 struct stream {
-    nanos begun;   /* the last that was timed; 0: none, so no time passed before the next */
-    nanos busy;    /* the thread's time when measuring began, of the stream or the trial */
-    nanos look_at; /* of a trial: not judged before */
-    uint32_t took; /* the same, nanoseconds of one WRITE */
-    uint32_t each; /* of the stream, likewise */
+    nanos begun;   /* when the last timed one began; 0: the next follows without a pause */
+    nanos busy;    /* the thread's processor time when the stream or trial began */
+    nanos look_at; /* a trial is not judged before */
+    uint32_t took; /* nanoseconds of one WRITE of the trial */
+    uint32_t each; /* nanoseconds of one WRITE of the stream */
     uint32_t psn;  /* with which the trial began */
-    int32_t count; /* without a pause; below 0: so many until the ring is tried again; */
-    int32_t next;  /* the count from which on the next is timed, STREAM_WINDOW above that when `begun` was */
+    int32_t count; /* WRITEs without a pause; below 0: this many until the ring is tried again */
+    int32_t next;  /* the count at which the next is timed, STREAM_WINDOW after `begun` */
     int32_t first; /* the count when measuring began; 0: not yet */
-    int32_t again; /* how many that are, the next time; 0: STREAM_AGAIN */
+    int32_t again; /* direct ones after the next slower trial; 0: STREAM_AGAIN */
     uint16_t paid; /* trials in a row */
     bool trial;    /* the ring is tried */
-    bool timing;   /* the next that is done directly is timed */
+    bool timing;   /* the next direct one is timed */
 };
 
-/* There is a WRITE of this length, and nothing on its way: returns true if it shall go through the ring, as the packet
- * of this PSN. One longer than STREAM_LENGTH_MAX never does, at any time. `clock` (clock_now) and `busy` (clock_busy)
- * are asked now and then. */
+/* Returns true if the next WRITE, of this length, should be sent through the ring, as the packet of this PSN; nothing
+ * is on its way. False for one longer than STREAM_LENGTH_MAX. `clock` (clock_now) and `busy` (clock_busy) are asked now
+ * and then. */
 bool stream_takes_ring(struct stream *, uint32_t length, uint32_t psn, nanos (*clock)(void), nanos (*busy)(void));
 
-/* It did not, and has been done with those behind it, `count` altogether. Not for longer ones, nor for READs: time that
- * passes with those is a pause. */
+/* Notes that it was done directly with later ones, `count` altogether. Not for longer ones, nor for READs: their time
+ * is a pause. */
 void stream_went(struct stream *, uint32_t count, nanos (*clock)(void));
 
 #endif

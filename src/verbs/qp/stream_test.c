@@ -24,7 +24,7 @@ static nanos busy(void)
     return now - idle;
 }
 
-/* One WRITE after this pause; true: it goes through the ring. */
+/* Does a WRITE after this pause; true: through the ring. */
 static bool write_after(struct stream *stream, nanos pause, uint32_t psn)
 {
     now += pause;
@@ -59,7 +59,7 @@ static void the_clock_is_seldom_read(void **state)
     assert_in_range(asked, WRITES / STREAM_WINDOW, 2 * WRITES / STREAM_WINDOW + 2);
 }
 
-/* As many at once as the least that are looked at, or more; the answer takes as long as they do. */
+/* Bursts of the least number that is looked at, or more; the answer takes as long as they do. */
 static void bursts_that_are_answered_stay_direct(void **state)
 {
     for (unsigned together = 1; together < 4 * STREAM_BEGINS; together = together * 2 + 1) {
@@ -79,7 +79,7 @@ static void a_stream_tries_the_ring(void **state)
 static void a_faster_ring_is_kept_and_a_slower_one_is_not(void **state)
 {
     struct stream stream = {0};
-    uint32_t psn = 0xfffff0; /* it goes around */
+    uint32_t psn = 0xfffff0; /* it wraps around */
     while (!write_after(&stream, PAUSE, psn))
         ;
     for (int i = 0; i < 10 * STREAM_ENOUGH / 100; i++) {
@@ -140,7 +140,7 @@ static void a_ring_that_carried_few_says_nothing(void **state)
     assert_false(write_after(&stream, stream_longest, 6));
 }
 
-/* Between its packets the thread waits for others' work on its processor. */
+/* The thread waits for others' work on its processor between its packets. */
 static void what_others_do_meanwhile_does_not_count(void **state)
 {
     struct stream stream = {0};

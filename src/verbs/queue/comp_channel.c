@@ -98,8 +98,8 @@ static struct cq *take_first(struct comp_channel *channel)
     return cq;
 }
 
-/* It was counted as fetched, so that the queue is not destroyed meanwhile. A child of a fork does not take a lock of
- * its parent's objects. */
+/* Notes a fetched event, which was counted before, so that the queue is not destroyed meanwhile. A child of a fork does
+ * not take a lock of its parent's objects. */
 static void note_fetched(struct cq *cq)
 {
     if (cq->process->inherited)
@@ -125,8 +125,7 @@ int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
     return -1;
 }
 
-/* In the child of a fork a thread may hold the lock that does not exist, and destroying waits for no acknowledgement.
- */
+/* Does not count in the child of a fork: a thread that does not exist may hold the lock, and destroying never waits. */
 void comp_channel_acknowledge(struct ibv_cq *cq, unsigned count)
 {
     if (((struct cq *)cq)->process->inherited)

@@ -30,20 +30,20 @@ struct cq {
 
     _Alignas(64) struct completion current; /* the entry that the batch shows */
     struct lock consumer;
-    _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: none */
+    _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; or 0 */
     atomic_bool taking;             /* the holder of `consumer` looks at entries at this moment */
 
     _Alignas(64) struct lock lock;
     atomic_bool stopped;        /* no thread may look at entries; under lock */
-    _Atomic uint32_t delivered; /* the newest round that put a receive in; before it is put */
+    _Atomic uint32_t delivered; /* the newest round that put a receive in; set before that */
     uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
     uint8_t armed;              /* enum cq_armed */
-    uint32_t notable_end;       /* the position behind the newest notable entry */
-    uint32_t unreported;        /* the position behind the entry that raised the last event */
+    uint32_t notable_end;       /* the position after the newest notable entry */
+    uint32_t unreported;        /* the position after the entry that raised the last event */
     struct {
-        uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
+        uint16_t count, period; /* `period` in microseconds; if one is 0, no event is held back */
         uint32_t held;          /* entries that would have raised the event since the CQ was armed */
-        nanos deadline;         /* when it is raised at the latest */
+        nanos deadline;         /* when the event is raised at the latest */
         struct schedule_timer timer;
         struct cq_held *scripted; /* entries and events that a script holds back; NULL: no rule is for the CQ */
     } moderation;
@@ -51,14 +51,14 @@ struct cq {
     struct cq_ring ring;
 
     struct comp_channel *channel;
-    TAILQ_ENTRY(cq) ready;   /* under channel->lock, as the two below */
+    TAILQ_ENTRY(cq) ready;   /* under channel->lock, like the two below */
     uint32_t events_waiting; /* not fetched yet */
     uint32_t events_fetched;
     uint32_t async_fetched; /* under async.lock */
 
     struct {
         uint32_t asked, raised, lost; /* how often an event was asked for, raised, lost by a script */
-        bool lost_last;               /* the last event that was due was lost, or is held back by a script */
+        bool lost_last;               /* a script lost the last event that was due, or holds it back */
         bool overrun;
         struct last_events *events;
     } told; /* under `lock` */

@@ -20,9 +20,8 @@ void cq_consumer_wait(struct cq *cq)
     lock_take(&cq->consumer);
 }
 
-/* Returns when no thread looks at entries. The kernel may begin to refuse fences (a sandbox that came later): a thread
- * that is just between its two steps has become visible long before a millisecond is over, and one that comes later
- * sees `stopped`. */
+/* Returns when no thread looks at entries. The kernel may begin to refuse fences (by a later sandbox): a thread that is
+ * just between its two steps has become visible long before a millisecond is over, and later threads see `stopped`. */
 static void stop_takers(struct cq *cq)
 {
     atomic_store(&cq->stopped, true);

@@ -1,4 +1,4 @@
-/* The entries of a completion queue, for the two ways in which they are taken out: cq_poll.c and cq_ex.c. */
+/* The entries of a completion queue, for the two files that take them out: cq_poll.c and cq_ex.c. */
 #ifndef VERBS_QUEUE_CQ_ENTRIES_H
 #define VERBS_QUEUE_CQ_ENTRIES_H
 
@@ -21,15 +21,14 @@ static inline void cq_consumer_unlock(struct cq *cq)
 }
 
 /* clang-format off */
-/* A thread that takes entries out keeps those out that put some in and drop the oldest for it (IGNORE_OVERRUN), or that
- * change what lies there (cq_stop): with cq->lock where that is needed often (`guarded`), else by saying so in
- * cq->taking. The batch of a program may last, a look at the entries never does: nothing in between waits.
+/* A thread that takes entries out keeps away threads that put entries in and drop the oldest for that (IGNORE_OVERRUN),
+ * or change the entries (cq_stop): with cq->lock if that is needed often (`guarded`), else by cq->taking. The batch of
+ * a program may last long, a look at the entries never does: it does not wait.
  *
  *     taker:    taking = true;   fence;                 looks at `stopped`
- *     cq_stop:  stopped = true;  fence of all threads;  looks at `taking` until it is false
- */
+ *     cq_stop:  stopped = true;  fence of all threads;  looks at `taking` until it is false */
 /* clang-format on */
-bool cq_wait_to_take(struct cq *); /* `stopped`: now under cq->lock; answers true */
+bool cq_wait_to_take(struct cq *); /* for `stopped`: takes cq->lock and returns true */
 
 static inline bool cq_begin_taking_freely(struct cq *cq)
 {
@@ -43,7 +42,7 @@ static inline void cq_end_taking_freely(struct cq *cq)
     atomic_store_explicit(&cq->taking, false, memory_order_release);
 }
 
-/* Returns whether it is under cq->lock, which cq_end_taking needs. */
+/* Returns whether it has taken cq->lock, for cq_end_taking. */
 static inline bool cq_begin_taking(struct cq *cq)
 {
     return unlikely(cq->guarded || !cq_begin_taking_freely(cq)) && cq_wait_to_take(cq);
@@ -57,9 +56,9 @@ static inline void cq_end_taking(struct cq *cq, bool locked)
         cq_end_taking_freely(cq);
 }
 
-/* From cq_stop to cq_resume no thread adds entries or looks at them, though a program may be in the middle of a batch
- * of them: waits for no program. cq->lock is held meanwhile. Not within process->forked copies, whose takers are
- * gone. */
+/* cq_stop keeps all threads from adding entries or looking at them until cq_resume, though a program may be in the
+ * middle of a batch: it never waits for a program. cq->lock is held meanwhile. Not within process->forked copies, whose
+ * takers are gone. */
 void cq_stop(struct cq *);
 void cq_resume(struct cq *);
 

@@ -27,7 +27,7 @@ static void start_timer(struct cq *cq, nanos deadline)
     schedule_by(&cq->process->schedule, &cq->moderation.timer, deadline);
 }
 
-/* So many entries more would raise the event. True: it is held back for now. */
+/* Adds entries that would raise the event. True: it is held back for now. */
 static bool holds(struct cq *cq, uint32_t entries)
 {
     bool first = !cq->moderation.held;
@@ -72,7 +72,7 @@ void cq_event_notify(struct cq *cq, bool notable)
     raise_event(cq);
 }
 
-/* Entries that would have raised the event, had the CQ been armed when they came, and have raised none. */
+/* The number of entries that would have raised the event if the CQ had been armed, and did not raise one. */
 static uint32_t waiting(const struct cq *cq)
 {
     uint32_t first = cq_unreported(cq), tail = cq_ring_tail(&cq->ring);

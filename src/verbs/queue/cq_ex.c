@@ -25,7 +25,7 @@ static inline void show(struct cq *cq, const struct completion *entry)
     cq_retire(entry);
 }
 
-/* For CQs and entries that show_next leaves to us. */
+/* Shows the next entry, for CQs and entries that show_next does not handle. */
 cold static int show_next_slow(struct cq *cq)
 {
     bool locked = cq_begin_taking(cq);
@@ -56,7 +56,7 @@ static inline bool take_next(struct cq *cq)
     return true;
 }
 
-/* Under the consumer lock. False: there is none, or it needs show_next_slow. */
+/* Shows the next entry, under the consumer lock. False: the queue is empty, or it needs show_next_slow. */
 static inline bool show_next(struct cq *cq)
 {
     if (cq->shows_slowly)
@@ -118,8 +118,8 @@ static int next_poll(struct ibv_cq_ex *ibv)
     return likely(show_next(cq)) ? 0 : look_again(cq);
 }
 
-/* Any thread may end the batch, as on adapters, for which that is giving back a spin lock: programs may hand a batch on
- * to another thread. A thread that has none and ends another's can't be distinguished. */
+/* Any thread may end the batch, as on adapters, which give back a spin lock then: programs may hand a batch over to
+ * another thread. A thread that ends another's batch by mistake can't be distinguished. */
 static void end_poll(struct ibv_cq_ex *ibv)
 {
     uintptr_t owner = owner_of_batch(cq_of(ibv));
@@ -176,7 +176,7 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
     info->priv = cq_of(cq)->current.tag_private;
 }
 
-/* For CQs that lack the flag. */
+/* Readers for CQs that lack the flag. */
 #define READER(type, name, flag, parameters, arguments)                                                                \
     static type name##_unasked parameters                                                                              \
     {                                                                                                                  \

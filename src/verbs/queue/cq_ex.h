@@ -7,7 +7,7 @@
 /* Fills the iterator's functions of a new CQ. */
 void cq_extend(struct cq *);
 
-/* The iterator's functions, as layers find them below. */
+/* Sets the iterator's functions as the layers' lowest calls. */
 void cq_bottom(struct calls *);
 
 enum {

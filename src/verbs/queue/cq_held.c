@@ -26,9 +26,9 @@ struct cq_held {
     const struct cq_held_operations *operations;
     struct schedule *schedule;
     struct schedule_timer timer;
-    struct held_list entries; /* in their order, which is that of `due`, too */
+    struct held_list entries; /* in their order, which is also the order of `due` */
     unsigned late;            /* events that are late */
-    nanos late_due;           /* when the last of them comes */
+    nanos late_due;           /* when the last of them is raised */
     struct adverse_source source;
 };
 
@@ -123,7 +123,7 @@ static uint32_t draw_any(struct cq_held *held)
     return (uint32_t)adverse_draw(&held->source, UINT32_MAX);
 }
 
-/* Sets the fields that an error leaves undefined to those of a completion that could have been. */
+/* Sets the fields that an error leaves undefined to values of a possible completion. */
 static void spoil_error(struct cq_held *held, struct completion *entry)
 {
     static const uint8_t opcodes[] = {IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ,
@@ -143,7 +143,7 @@ static bool tells_length(const struct completion *entry)
     return entry->opcode != IBV_WC_SEND && entry->opcode != IBV_WC_RDMA_WRITE;
 }
 
-/* Of datagrams alone is the source known. */
+/* Sets undefined fields of a success; only datagrams have a source. */
 static void spoil_unsaid(struct cq_held *held, struct completion *entry)
 {
     if (!(entry->flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)))
@@ -195,7 +195,7 @@ static void come_late(struct cq_held *held, unsigned events, nanos due)
     watch(held, due);
 }
 
-/* As the adverse adapter has it: late, or once more when the program has most likely polled the entry. */
+/* Decides like an adverse adapter: late, or once more when the program has most likely polled the entry. */
 static bool adverse_lets(struct cq_held *held)
 {
     nanos late = adverse_delay(&held->source, ADVERSE_EVENTS, event_late);

@@ -1,4 +1,4 @@
-/* The last events of a completion queue, for `softverbs why`: those that were asked for, raised, fetched and lost. */
+/* The last events of a completion queue, for `softverbs why`: events asked for, raised, fetched and lost. */
 #ifndef VERBS_QUEUE_CQ_NOTE_H
 #define VERBS_QUEUE_CQ_NOTE_H
 

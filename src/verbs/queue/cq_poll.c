@@ -61,7 +61,7 @@ void cq_wait_for_round(const struct cq *cq, uint32_t round)
     }
 }
 
-/* Between start_poll and end_poll a thread holds the consumer lock; polling then must not take it again. */
+/* Returns true if this thread is between start_poll and end_poll: it holds the consumer lock already. */
 static bool in_own_batch(const struct cq *cq)
 {
     return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
@@ -97,7 +97,7 @@ void cq_withdraw(struct cq *cq, uint32_t number)
     cq_held_withdraw(cq, number);
     if (notable)
         cq->notable_end = cq_ring_tail(&cq->ring);
-    cq->unreported = cq_ring_head(&cq->ring); /* an event too many may come, none too few */
+    cq->unreported = cq_ring_head(&cq->ring); /* an event too many may be raised, never too few */
     cq_resume(cq);
 }
 

@@ -1,4 +1,4 @@
-/* Taking entries out: ibv_poll_cq(3), and removing those that no program shall see. */
+/* Taking entries out: ibv_poll_cq(3), and removing entries that no program shall see. */
 #ifndef VERBS_QUEUE_CQ_POLL_H
 #define VERBS_QUEUE_CQ_POLL_H
 
@@ -8,19 +8,19 @@
 
 int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
 
-/* Arms, once: the next entry raises the event, or one that lies there already (cq_event.h). */
+/* Arms once: the next entry raises the event, or one that is already in the queue (cq_event.h). */
 int cq_arm(struct ibv_cq *, int solicited_only);
 
 /* Withdraws all entries of the queue pair of this number: no program will see them. Returns when no poller uses one of
  * them any more. */
 void cq_withdraw(struct cq *, uint32_t number);
 
-/* Entries stay, but polling them no longer counts here. */
+/* Keeps entries, but polling them no longer increments *retired. */
 void cq_forget(struct cq *, const _Atomic uint32_t *retired);
 
-/* After an entry was taken out and before the program has it: its message has been acknowledged, if that goes to this
- * host, so that the program may end at once. On adapters, too, the acknowledgement leaves first. Waits for the end of
- * another thread's round, some microseconds at most. */
+/* Waits until the message of an entry that was taken out has been acknowledged, if its sender is on this host, before
+ * the program gets the entry and may end at once. On adapters, too, the acknowledgement leaves first. The wait is the
+ * end of another thread's round, some microseconds at most. */
 void cq_wait_for_round(const struct cq *, uint32_t round);
 
 static inline void cq_wait_for_responses(const struct cq *cq)

@@ -49,8 +49,8 @@ void cq_overrun(struct cq *cq)
     node_wake(cq->process->node);
 }
 
-/* With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest
- * stands. */
+/* Makes room in a full queue. With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)),
+ * which is the place of the oldest. */
 struct completion *cq_make_room(struct cq *cq)
 {
     lock_assert_held(&cq->lock);

@@ -11,7 +11,7 @@
  * pairs. */
 bool cq_push(struct cq *, const struct completion *, bool notable);
 
-/* Before a receive is put in: the round that brings it may not have answered yet. */
+/* Notes, before a receive is put in, the round that brings it, which may not have answered yet. */
 static inline void cq_note_round(struct cq *cq)
 {
     uint32_t round = atomic_load_explicit(&cq->process->loop.delivering, memory_order_relaxed);
@@ -22,15 +22,15 @@ struct completion *cq_make_room(struct cq *);
 /* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
  * take their locks. Under cq->lock. */
 void cq_overrun(struct cq *);
-/* The entry, in its place, is there to be polled, and raises the event. Under cq->lock. */
+/* Lets the entry in its place be polled, and raise the event. Under cq->lock. */
 void cq_put(struct cq *, struct completion *, bool notable);
-/* One that was held back, which has no place yet; without room the CQ overruns. Under cq->lock, which may be given back
- * meanwhile. */
+/* Puts in an entry that was held back, and has no place yet; without room the CQ overruns. Under cq->lock, which may be
+ * given back meanwhile. */
 void cq_put_late(struct cq *, const struct completion *, bool notable);
 void cq_end_push_slow(struct cq *, struct completion *, bool notable);
 
-/* The same for a caller that fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must
- * follow at once. Holds cq->lock from the one to the other. */
+/* Begins to put in an entry, which the caller fills in its place, completely: NULL when it is lost, else cq_end_push
+ * must follow at once. Holds cq->lock until then. */
 static inline struct completion *cq_begin_push(struct cq *cq)
 {
     lock_take(&cq->lock);

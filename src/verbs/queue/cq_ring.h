@@ -1,6 +1,6 @@
 /* The entries of a completion queue, from the oldest (`head`) to the newest (`tail`). One thread at a time puts entries
  * in, one at a time takes them out, and these two need not wait for each other. Functions that move or change entries
- * (those of cq_ring.c) need both kept away; cq.h says how. */
+ * (in cq_ring.c) need both kept away; cq_entries.h says how. */
 #ifndef VERBS_QUEUE_CQ_RING_H
 #define VERBS_QUEUE_CQ_RING_H
 
@@ -11,11 +11,11 @@
 
 #include "base/likely.h"
 
-/* One completion as it lies in the ring. */
+/* A completion as it is in the ring. */
 struct completion {
     uint64_t id;
-    _Atomic uint32_t *retired; /* the count that polling the entry increments; NULL: none */
-    uint32_t retires;          /* by so many; 0: by one, and it is shared by several CQs, or `retired` is NULL */
+    _Atomic uint32_t *retired; /* the count that polling the entry increments; or NULL */
+    uint32_t retires;          /* how much; 0: by one, and several CQs share it, or `retired` is NULL */
     uint32_t qp_number;
     uint8_t status, opcode, sl, path_bits;
     uint16_t reason, slid;
@@ -24,7 +24,7 @@ struct completion {
     uint32_t source;
     uint16_t flags, pkey_index;
     uint16_t cvlan;
-    /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and reports on its list */
+    /* it stays when its queue pair is reset or destroyed, as it reports on the list of a tag-matching SRQ */
     bool lasting;
     uint32_t flow_tag;
     uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
@@ -39,16 +39,16 @@ struct cq_ring {
     _Alignas(64) _Atomic uint32_t tail;
 };
 
-/* The receive of a queue that several CQs share (an SRQ), or nothing. */
+/* Retires the receive of a queue that several CQs share (an SRQ), or nothing. */
 static inline void cq_retire_shared(const struct completion *entry)
 {
     if (!entry->retires && entry->retired)
         atomic_fetch_add_explicit(entry->retired, 1, memory_order_release);
 }
 
-/* The program has seen that this work ended: its place in the queue is free, and in a send queue those of the
- * unsignalled work before it. One writer at a time, since all of a queue pair's send completions go to one CQ, and so
- * do those of its receives. */
+/* Notes that the program has seen the end of this work: its place in the queue is free, and in a send queue also the
+ * places of the unsignalled work before it. One writer at a time, since all of a queue pair's send completions are in
+ * one CQ, and so are its receives'. */
 static inline void cq_retire(const struct completion *entry)
 {
     if (unlikely(!entry->retires))
@@ -57,13 +57,13 @@ static inline void cq_retire(const struct completion *entry)
     atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
 }
 
-/* Head and tail count on for ever; the place is their remainder by the capacity. */
+/* Head and tail count up for ever; the place is their remainder by the capacity. */
 static inline struct completion *cq_ring_at(const struct cq_ring *ring, uint32_t position)
 {
     return &ring->entries[position & (ring->capacity - 1)];
 }
 
-/* For the thread that takes out: the entries before `tail` are whole. */
+/* The tail, for the thread that takes out: the entries before it are whole. */
 static inline uint32_t cq_ring_tail(const struct cq_ring *ring)
 {
     return atomic_load_explicit(&ring->tail, memory_order_acquire);
@@ -74,7 +74,7 @@ static inline uint32_t cq_ring_head(const struct cq_ring *ring)
     return atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
-/* All before `head` have been read: their places are the other's. */
+/* Notes that all entries before `head` have been read: their places are free. */
 static inline void cq_ring_taken(struct cq_ring *ring, uint32_t head)
 {
     atomic_store_explicit(&ring->head, head, memory_order_release);
@@ -85,13 +85,13 @@ static inline bool cq_ring_is_empty(const struct cq_ring *ring)
     return cq_ring_head(ring) == cq_ring_tail(ring);
 }
 
-/* How many entries there are; exact only for a thread that keeps others away. */
+/* The number of entries; exact only for a thread that keeps others away. */
 static inline uint32_t cq_ring_count(const struct cq_ring *ring)
 {
     return cq_ring_tail(ring) - cq_ring_head(ring);
 }
 
-/* For the thread that puts in: the place of the next entry, NULL when there is none. No other thread sees it until
+/* The place of the next entry, for the thread that puts in; NULL: the ring is full. No other thread sees it until
  * cq_ring_put. */
 static inline struct completion *cq_ring_room(const struct cq_ring *ring)
 {
@@ -107,28 +107,28 @@ static inline void cq_ring_put(struct cq_ring *ring)
     atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
 }
 
-/* The capacity for so many entries. */
+/* The capacity for this many entries. */
 uint32_t cq_ring_capacity(uint32_t entries);
 
-/* The oldest goes without having been seen, in favour of one that comes. Its work has ended nevertheless: the places in
- * its queue are free. */
+/* Drops the oldest entry, which no program has seen, for a new one. Its work has ended nevertheless: the places in its
+ * queue are free. */
 void cq_ring_drop_oldest(struct cq_ring *);
 
-/* Returns true if an entry of the queue pair lies there. The caller keeps those away that put in. */
+/* Returns true if the ring has an entry of the queue pair. The caller keeps threads away that put in. */
 bool cq_ring_holds(const struct cq_ring *, uint32_t qp_number);
 
-/* Writes the numbers of the queue pairs whose entries lie there, at most so many: each once, that of the oldest entry
- * first. Returns how many. Likewise. */
+/* Writes the numbers of the queue pairs whose entries are in the ring, at most `most`: each once, the oldest entry's
+ * first. Returns how many. The caller keeps threads away that put in. */
 unsigned cq_ring_users(const struct cq_ring *, uint32_t *numbers, unsigned most);
 
-/* The entries of a queue pair go, but for those that are lasting; the places of their receives in an SRQ are free.
- * Those that stay move up, so that a CQ is as full as there are completions to be polled. */
+/* Removes the entries of a queue pair, except lasting ones; the places of their receives in an SRQ are free. The
+ * remaining entries move up, so that only completions to be polled fill a CQ. */
 void cq_ring_withdraw(struct cq_ring *, uint32_t qp_number);
 
-/* Entries stay, but polling them no longer counts up *retired. */
+/* Keeps entries, but polling them no longer increments *retired. */
 void cq_ring_forget(struct cq_ring *, const _Atomic uint32_t *retired);
 
-/* From now on they lie in `entries`, of which there are `capacity`, at least cq_ring_count. */
+/* Moves the entries to `entries`, with room for `capacity`, at least cq_ring_count. */
 void cq_ring_move(struct cq_ring *, struct completion *entries, uint32_t capacity);
 
 #endif

@@ -125,7 +125,7 @@ static void entries_of_a_queue_pair_are_withdrawn_and_the_rest_stays_in_order(vo
     begin(&fixture);
     put_many(&fixture, 0, CAPACITY); /* 0 and 2 are QP's */
     cq_ring_at(&fixture.ring, cq_ring_head(&fixture.ring) + 2)->lasting = true;
-    cq_ring_withdraw(&fixture.ring, QP + 9); /* that has none */
+    cq_ring_withdraw(&fixture.ring, QP + 9); /* that has no entry */
     assert_int_equal(cq_ring_count(&fixture.ring), CAPACITY);
     cq_ring_withdraw(&fixture.ring, QP);
     assert_int_equal(cq_ring_count(&fixture.ring), 3);
@@ -191,7 +191,7 @@ static void one_thread_puts_while_another_takes(void **state)
     pthread_join(thread, NULL);
 }
 
-/* Of an SRQ, whose receives complete in several CQs. */
+/* The shared queue is an SRQ's, whose receives complete in several CQs. */
 static void an_entry_that_goes_frees_the_place_in_a_shared_queue(void **state)
 {
     struct fixture fixture;

@@ -17,7 +17,7 @@ void srq_note_limit(struct srq *srq, uint32_t limit)
     note_with_count(srq, EVENT_SRQ_LIMIT, limit);
 }
 
-/* A peer repeats it for as long as there is none: one record for all in a row. */
+/* A peer repeats the message until it finds a receive: one record for all repeats in a row. */
 void srq_note_empty(struct srq *srq, uint32_t qp_number)
 {
     lock_take(&srq->queue.lock);

@@ -12,34 +12,34 @@ struct owner_operations;
 struct srq;
 
 /* The differences of the types of SRQs. Each type has one constant in kinds/, and one line in the list kinds/kinds.c.
- * Hooks are NULL where a type has nothing to add. */
+ * Hooks are NULL if a type has nothing to add. */
 struct srq_kind {
     enum ibv_srq_type type;
-    uint32_t needs;                       /* enum ibv_srq_init_attr_mask: needed to make it, besides the PD */
-    enum reason incomplete;               /* with which it is refused without that */
-    uint32_t work_places, work_room;      /* in the send queue of each of its queue pairs, besides the program's: so
-                                             many places, each of so many bytes */
+    uint32_t needs;                  /* enum ibv_srq_init_attr_mask: required, besides the PD */
+    enum reason incomplete;          /* why it is refused without these */
+    uint32_t work_places, work_room; /* number and bytes of its places in the send queue of each of its queue pairs,
+                                        besides the program's */
     const struct owner_operations *owner; /* of the engines of its queue pairs, instead of their kind's */
 
     /* Returns REASON_NONE if it can serve queue pairs of this kind, or the reason why not. */
     enum reason (*refuse)(const struct qp_kind *);
-    /* Before anybody else knows it. 0, or the errno of a refusal (events/refusal.h). */
+    /* Makes its parts, before other threads know it. 0, or the errno of a refusal (events/refusal.h). */
     int (*make)(struct srq *, struct ibv_srq_init_attr_ex *);
-    /* It comes and goes, under process->control. 0 or an errno. */
+    /* Enter and remove it, under process->control. 0 or an errno. */
     int (*enter)(struct srq *);
     void (*remove)(struct srq *);
     /* Frees what `make` has made. */
     void (*release)(struct srq *);
     void (*inherit)(struct srq *); /* see inherit.h */
 
-    /* Further work of a queue pair on it, under qp->lock: before it sends (true: send now, and call this once more);
-     * when it is in error; before it is reset or destroyed. */
+    /* Further work of a queue pair on it, under qp->lock. `post`: before it sends (true: send now, and call this once
+     * more); `flush`: when it is in error; `abandon`: before it is reset or destroyed. */
     bool (*post)(struct qp *);
     void (*flush)(struct qp *);
     void (*abandon)(struct qp *);
 };
 
-/* All kinds; the last is NULL. kinds_begin (verbs/kinds/kinds.h) sets the list, which has no kind before. */
+/* All kinds; the last is NULL. kinds_begin (verbs/kinds/kinds.h) sets the list, which is empty before. */
 extern const struct srq_kind *const *srq_kinds;
 
 struct srq {
@@ -47,11 +47,11 @@ struct srq {
     struct object object;
     const struct srq_kind *kind;
     struct receive_queue queue;
-    struct cq *cq;         /* where all receives of its queue pairs complete; NULL: in theirs */
-    struct object *domain; /* that it is a use of, besides its PD; NULL: none */
-    struct xrcd *xrcd;     /* IBV_SRQT_XRC: where queue pairs find it by its number; NULL otherwise */
-    uint32_t number;       /* likewise */
-    struct srq_tags *tags; /* IBV_SRQT_TM: srq_tags.c; NULL otherwise */
+    struct cq *cq;         /* of all receives of its queue pairs; NULL: they complete in the queue pairs' own */
+    struct object *domain; /* that it uses, besides its PD; or NULL */
+    struct xrcd *xrcd;     /* IBV_SRQT_XRC: the domain where queue pairs find it by its number; otherwise NULL */
+    uint32_t number;       /* IBV_SRQT_XRC */
+    struct srq_tags *tags; /* IBV_SRQT_TM: srq_tags.c; otherwise NULL */
     uint32_t async_fetched;
     struct last_events *told; /* under queue.lock */
 };
@@ -61,11 +61,11 @@ static inline bool srq_is_known(const struct ibv_srq *ibv)
     return object_is_known(&((const struct srq *)ibv)->object, ibv->handle);
 }
 
-/* Raises an asynchronous event of the SRQ. May be called under any lock but queue.lock. */
+/* Raises an asynchronous event of the SRQ. May be called under any lock except queue.lock. */
 void srq_raise(struct srq *, enum ibv_event_type);
 
-/* The last events of the SRQ, for `softverbs why`: the program asked for an event at this limit; a message of this
- * queue pair found no receive. The first under queue.lock, the second not. */
+/* Keep the last events of the SRQ, for `softverbs why`. srq_note_limit: the program asked for an event at this limit;
+ * under queue.lock. srq_note_empty: a message of this queue pair found no receive; not under queue.lock. */
 void srq_note_limit(struct srq *, uint32_t limit);
 void srq_note_empty(struct srq *, uint32_t qp_number);
 

@@ -27,7 +27,7 @@ enum reason ah_check(const struct context *context, const struct ibv_ah_attr *at
     return attr->port_num != 1 ? REASON_PORT : link_layer_check(context->device, attr);
 }
 
-/* The numbers behind the reason. */
+/* Describes the address by the numbers of the reason. */
 static void describe_address(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason,
                              char text[AH_TEXT])
 {

@@ -8,24 +8,24 @@ struct ah {
     struct ibv_ah ibv;
     struct object object;
     struct ibv_ah_attr attr;
-    uint8_t grh[40]; /* as the receiver sees it, but for the lengths, which are filled in at sending */
-    bool infiniband; /* its datagrams have an LRH, and a GRH only if the attributes say so */
+    uint8_t grh[40]; /* as the receiver sees it, without the lengths, which are filled in when it is sent */
+    bool infiniband; /* its datagrams have an LRH, and a GRH only if the attributes want it */
     bool multicast;
     bool local;          /* leads to this host */
-    struct link *remote; /* leads to others; NULL: it doesn't */
+    struct link *remote; /* leads to another host; or NULL */
 };
 
 struct ibv_ah *ah_create(struct ibv_pd *, struct ibv_ah_attr *); /* NULL and errno */
 int ah_destroy(struct ibv_ah *);
 
-/* REASON_NONE, or why the call answers EINVAL: the port does not exist, or see link_layer_check. */
+/* REASON_NONE, or why the call returns EINVAL: the port does not exist, or see link_layer_check. */
 enum reason ah_check(const struct context *, const struct ibv_ah_attr *);
 
 /* Writes the line of a call that is refused for a reason of ah_check (events/refusal.h); it begins with `call`. Returns
  * EINVAL. */
 int ah_refuse(const struct context *, const struct ibv_ah_attr *, enum reason, const char *call);
 
-/* The attributes that lead back to the sender of a datagram. 0 or -1 and errno. */
+/* Fills in the attributes that lead back to the sender of a datagram. 0 or -1 and errno. */
 int ah_from_wc(struct ibv_context *, uint8_t port, struct ibv_wc *, struct ibv_grh *, struct ibv_ah_attr *);
 
 #endif

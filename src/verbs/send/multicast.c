@@ -114,7 +114,7 @@ static bool is_blocked(const struct qp *qp, const struct packet *packet, const u
            device_state_find(device_now(qp_flow(qp)->device), source) >= 0;
 }
 
-/* To each queue pair here that is attached to the group. */
+/* Delivers a datagram to each queue pair here that is attached to the group. */
 static enum endpoint_output receive_multicast(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct process *process = container_of(endpoint, struct process, multicast);

@@ -1,11 +1,11 @@
-/* Multicast within the host: a datagram goes into the link of every process that has joined its group.
+/* Multicast within the host: a datagram is put into the link of every process that has joined its group.
  *
- * Like any datagram it waits in its send queue until those links have room, for as long as their receivers take what
- * lies in them. A process that takes nothing (stopped, or far behind) is waited for once, for a moment; from then on it
- * misses what it has no room for, which is counted, until it has room again. No thread waits.
+ * Like any datagram it waits in its send queue until those links have room, while their receivers take frames. A
+ * process that takes nothing (stopped, or much too slow) is waited for once, for a moment; after that it misses
+ * datagrams without room, which are counted, until it has room again. No thread waits.
  *
  * A queue pair that was made with IBV_QP_CREATE_BLOCK_SELF_MCAST_LB gets no copy of its datagrams; all other members
- * do, also those of its process. */
+ * do, also in its process. */
 #ifndef VERBS_SEND_MULTICAST_H
 #define VERBS_SEND_MULTICAST_H
 
@@ -24,17 +24,17 @@ struct group {
     union ibv_gid gid;
 };
 
-/* Before the process receives: makes its endpoint for datagrams to groups. */
+/* Makes the process's endpoint for datagrams to groups, before it receives. */
 void multicast_begin(struct process *);
 
-/* Returns true if the next datagram may go to this group now. False: the queue pair waits for room, and looks again in
- * time. Under qp->lock, as below. */
+/* Returns true if the next datagram may be sent to this group now. False: the queue pair waits for room, and looks
+ * again in time. Under qp->lock, as below. */
 bool multicast_has_room(struct qp *, const uint8_t group[16]);
 
-/* Sends it; members without room miss it, and that is counted. False: the memory of its payload is gone. */
+/* Sends a datagram; members without room miss it, which is counted. False: the memory of its payload is gone. */
 bool multicast_send(struct qp *, const uint8_t group[16], const struct frame *);
 
-/* Nothing waits for members any more. */
+/* Stops waiting for members. */
 void multicast_forget(struct qp *);
 
 #endif

@@ -34,7 +34,7 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
     return reason;
 }
 
-/* Makes the checks of the header; that of release 33 leaves them to the provider. 0 or the errno. */
+/* Makes the checks of newer headers; release 33's leaves them to the provider. 0 or the errno. */
 static int error_of_header(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
     static const char call[] = "ibv_bind_mw";

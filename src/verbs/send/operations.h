@@ -1,4 +1,4 @@
-/* Sets of the operations that ibv_post_send and the builders of ibv_qp_ex take, by the service that has them. */
+/* Sets of the operations that ibv_post_send and the builders of ibv_qp_ex take, by service. */
 #ifndef VERBS_SEND_OPERATIONS_H
 #define VERBS_SEND_OPERATIONS_H
 

@@ -99,7 +99,7 @@ static inline enum reason post_refuse(const struct qp *qp, const struct ibv_send
     return has_too_many_sges(qp, wr) ? REASON_TOO_MANY_SGES : REASON_NONE;
 }
 
-/* Behind the `work->length` bytes that are there. */
+/* Copies an element after the `work->length` bytes that are already copied. */
 static inline enum reason copy_inline_sge(const struct qp *qp, struct send_wqe *work, const struct ibv_sge *sge)
 {
     if (sge->length > qp->cap.max_inline_data - work->length)
@@ -308,7 +308,7 @@ static unsigned long long length_of(const struct ibv_send_wr *wr)
     return length;
 }
 
-/* With what the work request says of the reason. NULL: there was none, and the state refuses even that. */
+/* Refuses work, with the work request's part of the reason. `wr` may be NULL: the state refuses even an empty list. */
 cold static int refuse_work(const struct qp *qp, const struct ibv_send_wr *wr, enum reason reason)
 {
     char text[POST_TEXT] = "";
@@ -393,8 +393,8 @@ int scripted_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct script
     return refuse_work(qp, wr, reason);
 }
 
-/* Flattened, which brings the way into the link in here: work that is done directly returns only once behind its system
- * call (shm_direct), and a SEND saves the call. */
+/* Flattened, which inlines the way into the link: work that is done directly returns only once after its system call
+ * (shm_direct), and a SEND saves the call. */
 __attribute__((flatten)) int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct qp *qp = qp_of(ibv);

@@ -9,7 +9,7 @@
 /* ibv_post_send(3). Thread-safe. */
 int qp_post_send(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **bad);
 
-/* Around all posting of sends, before any other lock: waits for the batches of other threads, on this queue pair only.
+/* Called around all posting of sends, before any other lock: waits for other threads' batches on this queue pair.
  * False: this thread is in a batch itself, and would wait for ever. */
 bool post_enter_batch(struct qp *);
 
@@ -31,31 +31,32 @@ bool post_takes_inline(unsigned opcode);
 /* The enum ibv_send_flags that its work requests can have. */
 unsigned post_flags(const struct qp *);
 
-/* IBV_WR_BIND_MW: checks that work requests bind this window (its type). */
+/* IBV_WR_BIND_MW: checks that work requests may bind this window (its type). */
 enum reason post_check_window(const struct ibv_mw *);
 
-/* IBV_WR_TSO: may the header be that long, and the segments; and into the slot (false: the header can't be read). */
+/* IBV_WR_TSO: post_check_tso checks the lengths of header and segments; post_set_tso fills the slot (false: it
+ * can't). */
 enum reason post_check_tso(const struct qp *, uint32_t header, uint32_t mss);
 bool post_set_tso(const struct qp *, struct send_wqe *, const void *header, uint16_t length, uint16_t mss);
 
 /* Returns true if work is accepted in the queue pair's state. */
 bool post_is_open(const struct qp *);
 
-/* Returns true if the completion of all posted sends was polled. Thread-safe, while none is posted. */
+/* Returns true if the completions of all posted sends were polled. Thread-safe, while no send is posted. */
 bool post_all_retired(const struct ibv_qp *);
 
-/* A free slot of `queue`, when so much has been posted; or NULL: the program has not polled enough completions yet. */
+/* A free slot of `queue`, after `posted` works; or NULL: the program has not polled enough completions yet. */
 struct send_wqe *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
 
-/* One of the send queue. post_commit enters it when it is filled. */
+/* post_reserve returns a free slot of the send queue, or NULL; post_commit enters it when it is filled. */
 struct send_wqe *post_reserve(struct qp *);
 void post_commit(struct qp *);
 
-/* Hands what was committed to the engine and the link. Between guard_begin and guard_end. */
+/* Passes committed work to the engine and the link. Between guard_begin and guard_end. */
 void post_start(struct qp *, nanos now);
 
-/* Writes the line of a refused call (events/refusal.h), whose name and work request are given, with what the queue pair
- * has to say of the reason and `text`. Sets errno and returns it. */
+/* Writes the line of a refused call (events/refusal.h), whose name and work request are given, with the queue pair's
+ * state for the reason and `text`. Sets errno and returns it. */
 cold int post_refused(const struct qp *, const char *call, uint64_t id, enum reason, const char *text);
 
 #endif

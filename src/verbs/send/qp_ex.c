@@ -37,7 +37,7 @@ static void finish_work(struct qp *qp)
     qp->batch.work = NULL;
 }
 
-/* Under qp->lock. No other thread posts before the batch is over: the places behind the tail are its own. */
+/* Begins a batch. No other thread posts before it has ended: it owns the places after the tail. */
 static void begin_batch(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -98,7 +98,7 @@ static void note_time(const struct send_queue *queue, nanos now)
         send_queue_at(queue, at)->posted = send_queue_when(now);
 }
 
-/* Under qp->lock. A reset took what was begun with it. */
+/* Enters the batch, unless a reset has dropped it. */
 static enum reason enter_batch(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

@@ -1,8 +1,8 @@
 /* The builders of extended queue pairs: ibv_wr_post(3), ibv_qp_to_qp_ex(3). A batch is posted whole or not at all.
  *
- * From wr_start to wr_complete or wr_abort it holds qp->batch.lock, for which only posting on this queue pair waits,
- * and fills places behind the tail of the send queue, which no other thread touches; under qp->lock it is only entered
- * at the end. Where the engine itself posts work (tag matching), the batch is filled in memory beside the queue. */
+ * From wr_start to wr_complete or wr_abort a batch holds qp->batch.lock, for which only posting on this queue pair
+ * waits, and fills places after the tail of the send queue, which no other thread touches; it is only entered under
+ * qp->lock, at the end. If the engine itself posts work (tag matching), the batch is filled in separate memory. */
 #ifndef VERBS_SEND_QP_EX_H
 #define VERBS_SEND_QP_EX_H
 
@@ -14,10 +14,10 @@ bool qp_ex_offers(const struct qp_kind *, uint64_t send_ops_flags);
 /* Fills the builders of a new queue pair. */
 void qp_ex_fill(struct qp *, uint64_t send_ops_flags);
 
-/* The builders, as layers find them below. */
+/* Sets the builders as the layers' lowest calls. */
 void qp_ex_bottom(struct calls *);
 
-/* NULL unless it was made with send_ops_flags. */
+/* The extended queue pair; NULL unless it was made with send_ops_flags. */
 struct ibv_qp_ex *qp_ex_of(struct ibv_qp *);
 
 #endif

@@ -7,11 +7,11 @@
 struct link;
 struct qp;
 
-/* Returns true if this link has room for a frame. If not, the queue pair transmits again when it has. Under qp->lock,
- * between the link's begin and end. */
+/* Returns true if this link has room for a frame. If not, the queue pair transmits again when the link has room. Under
+ * qp->lock, between the link's begin and end. */
 bool qp_has_room(struct qp *, struct link *);
 
-/* The queue pair transmits in the helper's next round. Under qp->lock. */
+/* Lets the queue pair transmit in the helper's next round. Under qp->lock. */
 void qp_leave_to_helper(struct qp *);
 
 #endif

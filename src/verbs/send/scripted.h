@@ -1,5 +1,5 @@
-/* Work that a script lets end as it likes (docs/reference/scripts.md): it is never done. Sends keep their place in the
- * queue and the order; a receive takes its message, which then finds no memory, so the peer is notified, too. */
+/* Work whose end a script decides (docs/reference/scripts.md): it is never done. Sends keep their place in the queue
+ * and the order; a receive takes its message, which then finds no memory, so the peer is notified, too. */
 #ifndef VERBS_SEND_SCRIPTED_H
 #define VERBS_SEND_SCRIPTED_H
 
@@ -7,7 +7,7 @@
 
 #include "transport/send_queue.h"
 
-/* How it ends, for the program. */
+/* The end of such work, for the program. */
 struct scripted_end {
     enum ibv_wc_status status;
     uint16_t vendor; /* vendor_err */
@@ -30,13 +30,13 @@ static inline struct scripted_end scripted_end_of(const struct send_wqe *work)
     return scripted_end(work->owner_value);
 }
 
-/* ibv_post_send(3) of one work request, which then ends so. Thread-safe. */
+/* ibv_post_send(3) of one work request with this end. Thread-safe. */
 int scripted_post_send(struct ibv_qp *, struct ibv_send_wr *, struct scripted_end, struct ibv_send_wr **bad);
 
-/* The work request that this thread's batch has just begun ends so. */
+/* Gives the work request that this thread's batch has just begun this end. */
 void scripted_build(struct ibv_qp_ex *, struct scripted_end);
 
-/* Returns the entry that a receive has instead of its list, to end so. */
+/* Returns the element that a receive with this end has instead of its list. */
 static inline struct ibv_sge scripted_receive(struct scripted_end end)
 {
     return (struct ibv_sge){.addr = scripted_word(end), .length = INT32_MAX, .lkey = SCRIPTED_KEY};

@@ -1,7 +1,7 @@
 #include "verbs/send/transmit.h"
 #include "verbs/adverse/qp_adverse.h"
 
-/* From the engines into the links. */
+/* Moves packets from the engines into the links. */
 #include <string.h>
 
 #include "base/likely.h"
@@ -26,8 +26,8 @@
 #include "wire/psn.h"
 #include "wire/wire.h"
 
-/* Of a peer that is gone. Faults lose frames before they come into its ring, and a ring that broke loses those in it.
- */
+/* Returns true if a peer that is gone had taken all frames. Faults lose frames before its ring, and a broken ring loses
+ * its frames. */
 static bool has_taken_all(struct qp *qp)
 {
     struct link *link = qp->path.peer->link;
@@ -43,7 +43,7 @@ bool qp_was_taken(struct qp *qp)
                 : qp->path.taken && qp->path.taken_psn == engine_sent_psn(qp_engine(qp));
 }
 
-/* Keeps how much the peer had taken, for qp_was_taken, and who it was: a NAK that it sent may come later. */
+/* Keeps how much the peer had taken, for qp_was_taken, and its process: a NAK that it sent may arrive later. */
 static void part_from_peer(struct qp *qp)
 {
     qp->path.parted_from = qp->path.peer->pid;
@@ -54,7 +54,7 @@ static void part_from_peer(struct qp *qp)
     node_put(qp->process->node, qp->path.peer);
 }
 
-/* The peer of a connected queue pair, looked up again when there was none or it has gone. */
+/* Looks up the peer of a connected queue pair again, when it was unknown or has ended. */
 cold static struct peer *find_peer_anew(struct qp *qp)
 {
     qp->path.peer_ended |= qp->path.peer || qp->path.peer_claimed;
@@ -71,7 +71,7 @@ static inline struct peer *find_peer(struct qp *qp)
     return likely(peer && !peer->gone) ? peer : find_peer_anew(qp);
 }
 
-/* The way to the peer of a connected queue pair; NULL: there is none, and packets are lost. */
+/* The way to the peer of a connected queue pair; NULL: packets are lost. */
 static inline struct link *find_link(struct qp *qp)
 {
     if (qp_port_is_down(qp))
@@ -125,8 +125,8 @@ static inline bool is_held_rc(struct qp *qp)
     return unlikely(qp->rate_limit.paced) && is_held_paced(qp, engine_owes_responses(qp_engine(qp)));
 }
 
-/* engine_transmit returns whether there is output; a caller that does not call it, as there is no room or the rate does
- * not permit it, must know before whether to wait. `ready` is known of the link. */
+/* engine_transmit returns whether it has output; a caller that does not call it, as the link has no room or the rate
+ * does not permit it, must know before whether to wait. `ready`: the link is known to be ready. */
 static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
     if (!engine_may_have_output(qp_engine(qp)))
@@ -136,7 +136,7 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
     return engine_has_output(qp_engine(qp)) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
 
-/* Without a link, packets go nowhere and timers do the rest. */
+/* Loses packets without a link; timers do the rest. */
 cold static void transmit_rc_nowhere(struct qp *qp, nanos now)
 {
     struct packet packet;
@@ -191,8 +191,7 @@ cold __attribute__((flatten)) static bool transmit_with_ack(struct qp *qp, struc
     return transmit_single_as(qp, link, true, now);
 }
 
-/* A request that is sent for the first time and is a whole message; never a reference. False: there is none that goes
- * this way. */
+/* Transmits a new request that is a whole message, and not a reference. False: the next output is not one. */
 static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
 {
     return unlikely(engine_owes_late(qp_engine(qp))) ? transmit_with_ack(qp, link, now)
@@ -288,8 +287,8 @@ static void write_headers(const struct ah *ah, const struct packet *packet, stru
     frame->headers_length = (uint16_t)(GRH_LENGTH + length);
 }
 
-/* Pulls the next datagram out of the engine and puts it into the link, if there is one; a multicast also goes to the
- * members on this host. */
+/* Puts the next datagram of the engine into the link, if it has one; a multicast is also sent to the members on this
+ * host. */
 static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, struct link *link, nanos now)
 {
     struct packet packet;
@@ -379,8 +378,8 @@ __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
     return room;
 }
 
-/* Where only the helper transmits, no message that begins now goes by reference: the peer could not copy what only a
- * driver copies. False: this thread may not transmit. */
+/* Sends no new message by reference while only the helper transmits: the peer could not copy memory that only a driver
+ * copies. False: this thread may not transmit. */
 cold static bool transmit_restrained(struct qp *qp)
 {
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));

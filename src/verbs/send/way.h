@@ -8,16 +8,16 @@
 #include "verbs/object/object.h"
 
 struct way {
-    enum reason reason; /* why there is none */
+    enum reason reason; /* why no way was found */
     struct reach reach;
 };
 
-/* Of an address that was checked (ah_check). 0, or the errno with which the call is refused: ENETUNREACH, EHOSTUNREACH,
- * EACCES, ETIMEDOUT. A group needs no way; the LIDs of InfiniBand are for its subnet manager to judge. Blocks for up to
- * a second where a neighbour must be asked for: under no lock. */
+/* Finds the way to an address that was checked (ah_check). 0, or the errno with which the call is refused: ENETUNREACH,
+ * EHOSTUNREACH, EACCES, ETIMEDOUT. A group needs no way; the subnet manager judges InfiniBand's LIDs. Blocks for up to
+ * a second if a neighbour must be asked for: call it under no lock. */
 int way_find(const struct context *, const struct ibv_ah_attr *, struct way *);
 
-/* Writes the line of a call that is refused as there is none (events/refusal.h); it begins with `call`. Returns
+/* Writes the line of a call that is refused without a way (events/refusal.h); it begins with `call`. Returns
  * `error`. */
 int way_refuse(const struct context *, const struct ibv_ah_attr *, const struct way *, const char *call, int error);
 

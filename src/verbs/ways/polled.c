@@ -14,7 +14,7 @@ static uint32_t polled_bounded(uint64_t works)
     return works < POLLED_FIRST ? POLLED_FIRST : works < POLLED_MOST ? (uint32_t)works : POLLED_MOST;
 }
 
-/* As many works go without a packet as take ten times what was lost since the window began. */
+/* The number of works without a packet that last ten times the time lost since the window began. */
 static uint32_t polled_repay(const struct polled *polled, uint32_t work, nanos now)
 {
     nanos expected = (nanos)(work - polled->first) * polled->direct, spent = nanos_since(polled->begun, now);
@@ -40,7 +40,7 @@ static uint32_t polled_clip(const struct polled *polled, uint32_t each)
     return each < most ? each : (uint32_t)most;
 }
 
-/* As many windows lie above the usual as below it. Of the first the mean learns nothing: the program has just begun. */
+/* Updates the median and the mean. The mean ignores the first window: the program has just begun. */
 static void polled_learn(struct polled *polled, uint32_t each)
 {
     uint32_t usual = polled->usual, mean = polled->direct;

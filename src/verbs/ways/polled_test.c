@@ -18,11 +18,11 @@ static nanos clock(void)
     return now;
 }
 
-/* One peer, and the program whose works go to it. */
+/* A peer, and the program that sends works to it. */
 struct rig {
     struct polled polled;
     uint32_t work, attention;
-    nanos ring; /* a work through the ring takes so long */
+    nanos ring; /* the time of a work through the ring */
 };
 
 static struct rig awake_peer(void)
@@ -30,7 +30,7 @@ static struct rig awake_peer(void)
     return (struct rig){.work = UINT32_MAX - 100, .attention = 6, .ring = RING};
 }
 
-/* The next work; true: it goes through the ring. */
+/* Does the next work; true: through the ring. */
 static bool one_work(struct rig *rig)
 {
     bool ring = polled_takes_ring(&rig->polled, rig->work++, rig->attention, clock);
@@ -46,7 +46,7 @@ static uint32_t through_ring(struct rig *rig, uint32_t works)
     return count;
 }
 
-/* Works without a packet before the next one goes through the ring. */
+/* The works without a packet before the next one through the ring. */
 static uint32_t direct_before_ring(struct rig *rig, uint32_t most)
 {
     uint32_t count = 0;
@@ -77,7 +77,7 @@ static void a_peer_that_sleeps_gets_none(void **state)
     assert_int_equal(asked, 0);
 }
 
-/* As its helper does, which looks on for a moment after each work. */
+/* The peer sleeps like its helper, which looks on for a moment after each work. */
 static void a_peer_that_sleeps_now_and_then_gets_none(void **state)
 {
     struct rig rig = awake_peer();
@@ -85,7 +85,7 @@ static void a_peer_that_sleeps_now_and_then_gets_none(void **state)
         assert_int_equal(through_ring(&rig, POLLED_FIRST - 1), 0);
 }
 
-/* When the peer is seen to have slept, the next work goes without a packet at once. */
+/* When the peer is seen to have slept, the next work is done without a packet at once. */
 static void one_work_is_late_when_a_poller_stops(void **state)
 {
     struct rig rig = awake_peer();
@@ -99,8 +99,7 @@ static void one_work_is_late_when_a_poller_stops(void **state)
     assert_false(one_work(&rig));
 }
 
-/* So many works are late that a program which alternates is a tenth slower at the most, at any number of works between
- * two sleeps. */
+/* Late works slow a program that alternates by at most a tenth, at any number of works between two sleeps. */
 static void a_program_that_alternates_loses_little(void **state)
 {
     enum { WORKS = 4000000 };
@@ -162,7 +161,7 @@ static void a_ring_that_is_slower_is_left(void **state)
     }
 }
 
-/* In one window of three, whichever the way; once the ring was left for it the pauses of both ways are known. */
+/* The program pauses in one window of three, on either way; once it left the ring for that, both pauses are known. */
 static void pauses_of_the_program_do_not_count_against_the_ring(void **state)
 {
     enum { TIMES = 10000 };
