@@ -31,6 +31,7 @@ import page
 from clients import BUILD
 import main as families
 from row import FAILED, OK, OWN, SKIPPED
+from wrapped import write_page
 
 PAGE = os.path.join(HERE, "../../docs/evidence/adverse.md")
 MEMORY = os.environ.get("ADVERSE_MEMORY", os.path.join(BUILD, "adverse.json"))
@@ -344,7 +345,7 @@ def _known_lines():
 
 def write(_words):
     known = recall()
-    with open(PAGE, "w", encoding="utf-8") as file:
+    with write_page(PAGE) as file:
         file.write(INTRODUCTION + f"\nLast run: {datetime.date.today()}, Linux {platform.release()}.\n" + "".join(_litmus_lines(known)) + "".join(_seed_lines(known)) + "".join(_row_lines(known)) + "".join(_known_lines()))
     return False
 

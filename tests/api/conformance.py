@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "har
 import declared  # pylint: disable=wrong-import-position
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
 from patience import patience  # pylint: disable=wrong-import-position
+from wrapped import wrapped  # pylint: disable=wrong-import-position
 
 LINKS = ("none", "self") # where the recorded calls of both ends are of one process
 TOO_MANY = ("error_matrix", "fuzz", "dead_peer") # cases, or threads
@@ -130,7 +131,7 @@ def page(interface, tests):
     there = [name for name in interface.private if name not in interface.missing]
     text += f"\n## For providers\n\nOf the {len(interface.private)} symbols for providers, {len(there)} do something: "
     text += ", ".join(f"`{name}`" for name in sorted(there)) + ".\nThe others are there so that what is linked with them loads, "
-    return text + "and are refused; `softverbs missing --provider` lists them.\n"
+    return wrapped(text + "and are refused; `softverbs missing --provider` lists them.\n")
 
 
 def named(text):

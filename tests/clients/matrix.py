@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from clients import BUILD
+from wrapped import write_page
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "../../docs/evidence/matrix.md")
@@ -86,7 +87,7 @@ def main():
     for script in wanted:
         run(script, sys.argv[2:])
     if all(results(script) for script in SCRIPTS) and not sys.argv[2:]:
-        with open(PAGE, "w", encoding="utf-8") as file:
+        with write_page(PAGE) as file:
             file.write("".join(lines()))
     failed = [name for script in wanted for name, (outcome, _, _) in results(script).items() if outcome == "failed"]
     print(f"{sum(len(results(script)) for script in wanted)} cases, {len(failed)} failed" + "".join(f"\n{name}" for name in failed))

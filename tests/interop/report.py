@@ -7,6 +7,7 @@ import subprocess
 from guest import HERE
 
 from clients import Failure
+from wrapped import write_page
 
 PAGE = os.path.join(HERE, "../../docs/evidence/interop.md")
 END = "<!-- the end of the last runs -->\n"
@@ -45,5 +46,5 @@ def write_section(setting, rows, packets, kernel):
         raise Failure(f"{PAGE} has no place for the table")
     old = re.search(re.escape(heading) + r".*?(?=### |" + re.escape(END) + ")", text, re.DOTALL)
     start, stop = old.span() if old else (text.index(END),) * 2
-    with open(PAGE, "w", encoding="utf-8") as page:
+    with write_page(PAGE) as page:
         page.write(text[:start] + "".join(section(heading, rows, packets, kernel)) + text[stop:])

@@ -14,6 +14,7 @@ TOP = os.path.abspath(f"{HERE}/../..")
 sys.path[:0] = [HERE, f"{TOP}/tests/tool"]
 import cases  # pylint: disable=wrong-import-position
 from browser import BINARY, Browser  # pylint: disable=wrong-import-position
+from wrapped import write_page  # pylint: disable=wrong-import-position
 
 PICTURES = f"{cases.BUILD}/look"
 PACKETS = 100000
@@ -190,7 +191,7 @@ CASES = (many_packets_stay_fluid, a_capture_with_losses_shows_them, captures_of_
 
 def write_evidence(lines):
     version = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    with open(f"{TOP}/docs/evidence/look.md", "w", encoding="utf-8") as file:
+    with write_page(f"{TOP}/docs/evidence/look.md") as file:
         file.write("# Pages in a browser\n\n`make look` opens pages of [`softverbs draw`](../how-to/draw.md) in headless Chromium, clicks, filters and searches as a reader does, and\n"
                    "measures a pan of 200 frames. A page that asks for anything but itself fails, as does one with a complaint in its console.\n\n"
                    f"Last run: {datetime.date.today()}, {version}, without a GPU, {os.cpu_count()} processors, load {os.getloadavg()[0]:.0f}.\n\n"

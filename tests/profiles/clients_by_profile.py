@@ -17,6 +17,7 @@ sys.path[:0] = [os.path.join(HERE, "../clients"), os.path.join(HERE, "../clients
 from clients import BUILD, Failure, Skip, free_port, need, serve
 from rdmacm import Host, choose_port, exchange
 from patience import until
+from wrapped import write_page
 
 PAGE = os.path.join(HERE, "../../docs/evidence/profiles.md")
 PROFILES = os.path.join(HERE, "../../profiles")
@@ -166,7 +167,7 @@ def write(results, when, commit):
             cells.append(said)
         lines.append(f"| `{row}` | " + " | ".join(cells) + " |")
     lines += ["", "## Notes", ""] + [f"{number}. {note}" for number, note in enumerate(notes, 1)]
-    with open(PAGE, "w", encoding="utf-8") as page:
+    with write_page(PAGE) as page:
         page.write("\n".join(lines) + "\n")
 
 

@@ -6,6 +6,9 @@ import glob
 import os
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
+from wrapped import write_page  # pylint: disable=wrong-import-position
+
 DEBIAN = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "sid"}
 Result = collections.namedtuple("Result", "library clients rows reasons")
 
@@ -86,7 +89,7 @@ def main():
         with open(sys.argv[2], encoding="utf-8") as file:
             why = file.read().partition("\n## Why they")[2]
     text = "".join(page(results, packages))
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
+    with write_page(sys.argv[2]) as file:
         file.write(text + ("\n## Why they" + why if why else ""))
     print(text)
 

@@ -28,6 +28,7 @@ sys.path[:0] = [os.path.join(HERE, "../tool"), os.path.join(HERE, "../clients")]
 import cases
 from cases import BUILD, SOFTVERBS
 from patience import patience
+from wrapped import write_page
 
 PAGE = os.path.join(HERE, "../../docs/evidence/rules.md")
 MEMORY = os.path.join(BUILD, "rules.json")
@@ -212,7 +213,7 @@ def write():
     known = recall()
     states = [state for kinds in known.values() for state in kinds.values()]
     commits = ", ".join(sorted({commit for state in states for commit in state["commits"]}))
-    with open(PAGE, "w", encoding="utf-8") as file:
+    with write_page(PAGE) as file:
         file.write(f"{INTRODUCTION}\nLast run: {datetime.date.today()}, Linux {platform.release()}, builds {commits}: {sum(state['runs'] for state in states)} runs, "
                    f"{sum(state['rules'] for state in states)} rules, {sum(state['messages'] for state in states)} messages (those of tags are not counted), "
                    f"{sum(len(state['bad']) for state in states)} runs that were not good.\n\n| good runs, beside rules for | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}\n")

@@ -7,11 +7,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(f"{HERE}/../..")
+sys.path.append(f"{TOP}/tests/clients")
+from wrapped import write_page  # pylint: disable=wrong-import-position
+
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", f"{TOP}/build"))
 HELLO = """#include <mpi.h>
 #include <stdio.h>
@@ -137,7 +141,7 @@ def main():
     rates, core = shares()
     total = sum(rates.values())
     costs = list(growth())
-    with open(f"{TOP}/docs/evidence/lab.md", "w", encoding="utf-8") as page:
+    with write_page(f"{TOP}/docs/evidence/lab.md") as page:
         page.write(f"""# On hosts of a lab
 
 Written by `tests/tool/lab_evidence.py` (`make lab`) on {datetime.date.today()}, at {commit}, on {os.cpu_count()} processors: unmodified programs of

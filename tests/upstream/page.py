@@ -1,11 +1,13 @@
 """The page docs/evidence/upstream.md, from the entries and their results."""
 import collections
 
+from wrapped import wrapped
+
 INTRODUCTION = """# The test suites of other projects
 
 Written by `make upstream CHECKOUTS=DIRECTORY`: the suites that others have written for their RDMA programs and libraries, run over softverbs. DIRECTORY holds a
 checkout of each project; nothing is fetched. `ONLY=NAME` runs one of the entries of `tests/upstream/entries`, each of which says how its project is built with Debian's
-packages, how its suite runs and how it is counted. A run that was stopped goes on where it was.
+packages, how its suite runs and how it is counted. A run that was stopped continues where it was.
 
 A failed test has its cause below: *theirs*, where the test fails on every device or the project's code shows why; *ours*, then with the test of softverbs that shows it;
 *environment*, where this machine lacks something. A test that skips itself counts as skipped, with the reason that it gives.
@@ -88,4 +90,4 @@ def text(entries, results):
     if missing:
         lines.append("\n## Not run\n\n| entry | why |\n|---|---|\n")
         lines += [f"| {entry.name} ({entry.origin}) | {cell(entry.not_run or entry.waits)} |\n" for entry in missing]
-    return "".join(lines)
+    return wrapped("".join(lines))

@@ -4,7 +4,8 @@
 Usage: links.py TREE. Of each Markdown file links to files of the tree, and to headings in them (as GitHub names those); others are not
 asked for. README.md, SECURITY.md, ARCHITECTURE.md, docs and examples are installed (meson.build) and link to nothing else, so that the installed
 copies have no dead link. No page links to a product of the build, which the tree lacks: neither a file below build/, nor a
-heading of a list that the build puts into a page (made_pages.py). The pages with their lists are held to the same."""
+heading of a list that the build puts into a page (made_pages.py). The pages with their lists are held to the same. A line of a page has
+at most 120 characters: tables and code can't be broken."""
 import os
 import re
 import sys
@@ -16,6 +17,8 @@ from tree import report
 LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 INSTALLED = re.compile(r"docs/|examples/|(?:README|CHANGELOG|SECURITY|ARCHITECTURE)\.md$")
+WIDTH = 120
+WIDE = ("ARCHITECTURE.md",)
 PLACES = ("docs", "packaging", "tests", "examples", ".")
 
 
@@ -68,16 +71,26 @@ def dead(tree, page, made=False):
             yield f"{page}: {target} is not installed beside it ({link})"
 
 
+def long_lines(tree, page):
+    """A sentence for each line that is too long and could be broken: no row of a table, no code, no single word."""
+    text = FENCE.sub(lambda code: "\n" * code[0].count("\n"), made_pages.read(tree, page))
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > WIDTH and " " in line.strip()[:WIDTH] and not line.startswith("    ") and not line.lstrip().startswith("|"):
+            yield f"{page}:{number}: {len(line)} characters"
+
+
 def main():
     tree = sys.argv[1]
     texts = list(dict.fromkeys(pages(tree)))
     listed = [page for page in made_pages.PAGES if page in texts]
     dead_links = [sentence for page in texts for sentence in dead(tree, page)] + [sentence for page in listed for sentence in dead(tree, page, made=True)]
     lists = list(made_pages.judge(tree, texts))
-    print("1..2")
+    wide = [sentence for page in texts if page not in WIDE for sentence in long_lines(tree, page)]
+    print("1..3")
     report(1, "links of the pages lead somewhere", dict.fromkeys(dead_links))
     report(2, "each list that the build makes has its place in a page", lists)
-    return 1 if dead_links or lists else 0
+    report(3, f"lines of pages have at most {WIDTH} characters", wide)
+    return 1 if dead_links or lists or wide else 0
 
 
 if __name__ == "__main__":

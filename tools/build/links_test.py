@@ -24,6 +24,12 @@ CASES = {
                             "docs/reference/checker.md has the heading early only once the build has put its lists in"),
     "a link of a list": ({**FINE, "src/check/rules.def": RULES.replace("bites", "[page](lost.md)")}, 1, "docs/reference/checker.md: there is no docs/reference/lost.md"),
     "a link of a list to another entry": ({**FINE, "src/check/rules.def": RULES.replace("bites", "[rule](#early)")}, 0, "ok 1"),
+    "a line of 121 characters": ({**FINE, "docs/evidence/x.md": "\n" + "word " * 24 + "x\n"}, 1, "# docs/evidence/x.md:2: 121 characters"),
+    "a line of 120": ({**FINE, "docs/evidence/x.md": "word " * 23 + "words\n"}, 0, "ok 3"),
+    "a long item of a list": ({**FINE, "docs/evidence/x.md": "- " + "word " * 24}, 1, "not ok 3"),
+    "long rows and code": ({**FINE, "docs/evidence/x.md": f"| {'word ' * 24} |\n\n    {'word ' * 24}\n\n```\n{'word ' * 30}\n```\n"}, 0, "ok 3"),
+    "a line after code keeps its number": ({**FINE, "docs/evidence/x.md": f"```\na\n```\n{'word ' * 25}\n"}, 1, "x.md:4: 125 characters"),
+    "a long word": ({**FINE, "docs/evidence/x.md": f"`{'x' * 150}`\n"}, 0, "ok 3"),
     "a list without a place": ({**FINE, "src/facts/facts.def": "    KIND(cq, Queue, cq)\n"}, 1, "# no page has <!-- list: facts Queue -->"),
     "a place of no list": ({**FINE, "docs/user/two.md": "## Two\n## Two\n<!-- list: odd -->"}, 1, "not ok 2"),
 }

@@ -18,6 +18,7 @@ import page
 from row import FAILED, HERE, OK, OWN, SKIPPED
 
 from clients import BUILD
+from wrapped import write_page
 
 PAGE = os.path.join(HERE, "../../../docs/evidence/clients-checked.md")
 MEMORY = os.path.join(BUILD, "clients-checked.json")
@@ -134,7 +135,7 @@ def lines(rows, results):
 
 
 def write(rows):
-    with open(PAGE, "w", encoding="utf-8") as file:
+    with write_page(PAGE) as file:
         file.write("".join(lines(rows, recall())))
 
 

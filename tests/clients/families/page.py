@@ -9,6 +9,7 @@ import subprocess
 from row import FAILED, HERE, OK, OWN, SKIPPED, version_of
 
 from clients import BUILD
+from wrapped import write_page
 
 PAGE = os.path.join(HERE, "../../../docs/evidence/clients.md")
 MEMORY = os.path.join(BUILD, "clients.json")
@@ -78,5 +79,5 @@ def write(rows):
     if any(row.name not in known for row in rows):
         return
     commits = sorted({known[row.name][2] for row in rows})
-    with open(PAGE, "w", encoding="utf-8") as file:
+    with write_page(PAGE) as file:
         file.write("".join(lines([(row, *known[row.name][:2]) for row in rows], commits)))
