@@ -14,7 +14,7 @@ def _is_text(line):
 
 
 def _filled(words, first, rest):
-    """A line that would begin with the mark of a list or heading gets a word of the line before it."""
+    """Where a line would begin with the mark of a list or heading, the word before the mark moves to that line, too."""
     lines = [first + words[0]]
     for word in words[1:]:
         if len(lines[-1]) + 1 + len(word) <= WIDTH:

@@ -111,6 +111,8 @@ def what_make_installs_has_a_manual_and_can_be_removed():
     pages = os.path.dirname(os.path.dirname(command)) + "/share/doc/softverbs"
     for page in ("README.md", "docs/how-to/debugging.md", "examples/first_connection.c"):
         assert os.path.exists(f"{pages}/{page}"), page
+    with open(f"{pages}/docs/reference/reasons.md", encoding="utf-8") as file:
+        assert "\n### 216 RECEIVER_NOT_READY\n" in file.read()
     links = _command([sys.executable, f"{TREE}/tools/build/links.py", pages])
     assert links.returncode == 0, links.stdout
     version = _command([command, "version"])

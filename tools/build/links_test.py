@@ -31,6 +31,8 @@ CASES = {
     "a line after code keeps its number": ({**FINE, "docs/evidence/x.md": f"```\na\n```\n{'word ' * 25}\n"}, 1, "x.md:4: 125 characters"),
     "a long word": ({**FINE, "docs/evidence/x.md": f"`{'x' * 150}`\n"}, 0, "ok 3"),
     "a list without a place": ({**FINE, "src/facts/facts.def": "    KIND(cq, Queue, cq)\n"}, 1, "# no page has <!-- list: facts Queue -->"),
+    "pages as they are installed": ({"docs/x.md": "# X\n"}, 0, "ok 2"),
+    "a place of a list there": ({"docs/x.md": "# X\n\n<!-- list: rules -->\n"}, 1, "docs/x.md: the list \"rules\" was not put in"),
     "a place of no list": ({**FINE, "docs/user/two.md": "## Two\n## Two\n<!-- list: odd -->"}, 1, "not ok 2"),
 }
 

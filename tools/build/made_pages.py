@@ -35,15 +35,26 @@ def lists(top):
     return found | {f"facts {chapter}": functools.partial(facts.part, chapter=chapter) for chapter in facts.chapters(top).values()}
 
 
+def installed(top):
+    """The pages that have their lists already, in a tree without sources."""
+    return () if os.path.isdir(os.path.join(top, "src")) else PAGES
+
+
 def whole(top, page):
     """The page with its lists. KeyError: it names one that nothing makes."""
     text = read(top, page)
-    known = lists(top) if MARK.search(text) else {}
+    if installed(top) or not MARK.search(text):
+        return text
+    known = lists(top)
     return MARK.sub(lambda found: known[found[1]](top).strip("\n"), text)
 
 
 def judge(top, pages):
-    """A sentence for each mark of another page or of no list, and for each list without a mark."""
+    """A sentence for each mark of another page or of no list, and for each list without a mark. Without sources: for each mark, as these
+    pages are installed."""
+    if installed(top):
+        yield from (f"{page}: the list \"{name}\" was not put in" for page in pages for name in MARK.findall(read(top, page)))
+        return
     known, marked = lists(top), []
     for page in pages:
         names = MARK.findall(read(top, page))
