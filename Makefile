@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look site model replays mutants install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look site model replays mutants new-fact install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -106,6 +106,12 @@ replays:
 	@tools/build/replays.sh
 
 # In headless Chromium: the pages of softverbs draw.
+# A minute: in a copy of the build.
+new-fact:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/tool/new_fact.py build
+
 look:
 	@tools/build/setup.sh build look
 	@tools/build/build.sh --again build -Dtests=true
