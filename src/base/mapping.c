@@ -93,9 +93,9 @@ void *mapping_make(size_t length, int protection, int flags, int descriptor, off
 /* --- blocks */
 
 #ifdef __SANITIZE_ADDRESS__
-static const size_t large = SIZE_MAX; /* its allocator knows what is beyond a block, and finds pointers in it */
+static const size_t large = SIZE_MAX; /* its allocator checks the end of a block, and finds pointers in it */
 #else
-static const size_t large = 128 << 10; /* malloc maps from there on, where its user has not said otherwise */
+static const size_t large = 128 << 10; /* malloc maps blocks of this size on, unless its user has changed that */
 #endif
 
 void *mapping_allocate(size_t alignment, size_t size)

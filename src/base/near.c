@@ -66,7 +66,7 @@ void near_try(struct near *near, const char *candidate)
 {
     if (!*near->name || !*candidate)
         return;
-    size_t rest = difference(strlen(near->name), strlen(candidate)); /* the distance is not less */
+    size_t rest = difference(strlen(near->name), strlen(candidate)); /* the distance is at least this */
     size_t distance = rest < near->least ? near_distance(near->name, candidate) : rest;
     if (distance < near->least) {
         near->meant = candidate;

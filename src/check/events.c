@@ -91,7 +91,7 @@ static void ack_cq_events(struct ibv_cq *cq, unsigned number)
     layer_below(ibv_ack_cq_events)(cq, number);
 }
 
-/* Destroying waits for the acknowledgement of events of these only. */
+/* Counts an event of these objects only, whose destruction waits for its acknowledgement. */
 static void count_async(const struct ibv_async_event *event, unsigned fetched, unsigned acknowledged)
 {
     switch (event->event_type) {

@@ -5,7 +5,7 @@
 
 #include "check/memory.h"
 
-enum { FLIGHT_MOST = 1 << 16 }; /* beyond that the completions go where they are not seen */
+enum { FLIGHT_MOST = 1 << 16 }; /* more work is forgotten: its completions are somewhere unseen */
 
 struct wqe_queue *flight_receives(struct shadow *owner)
 {

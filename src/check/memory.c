@@ -254,7 +254,7 @@ static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t f
     return NULL;
 }
 
-/* How much of a send queue is before the last fence that this send waits for: its own, or one of earlier work. */
+/* How many sends are before the last fence that this send waits for: its own, or one of earlier work. */
 static uint32_t count_fenced(const struct wqe_queue *sends, const struct wqe *send)
 {
     uint32_t count = sends->count;

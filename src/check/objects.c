@@ -12,7 +12,7 @@
 
 /* -- making */
 
-/* Most begin with it. */
+/* The context of an object; most structs begin with it. */
 #define CONTEXT_OF(object)                                                                                             \
     _Generic((object), struct ibv_context *                                                                            \
              : (const struct ibv_context *)(const void *)(object), struct ibv_flow *                                   \

@@ -235,8 +235,7 @@ void shadow_end_work(struct shadow *qp)
     wqe_clear(&qp->qp.receives);
 }
 
-/* References to objects that the program has destroyed are not to be followed: the place of a queue's CQ would be
- * another's. */
+/* Clears references to a destroyed object: its place may become another object's. */
 static void forget_uses(struct shadow *shadow)
 {
     lock_assert_held(&all);
@@ -268,7 +267,7 @@ void shadow_remove(struct shadow *shadow, const struct place *destroyed)
     if (shadow->kind == SHADOW_SRQ)
         wqe_clear(&shadow->srq.receives);
     if (shadow->kind == SHADOW_QP) {
-        if (shadow->qp.srq) { /* completions of its receives that were not polled go with the queue pair */
+        if (shadow->qp.srq) { /* completions of its receives that were not polled are dropped with the queue pair */
             wqe_clear(&shadow->qp.srq->srq.receives);
             shadow->qp.srq->srq.users--;
         }

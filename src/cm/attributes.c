@@ -20,7 +20,7 @@ static struct ibv_ah_attr make_way(const struct identifier *identifier)
     return way;
 }
 
-/* Where no connection says more. */
+/* Writes the attributes of an identifier without a connection. */
 static int describe_alone(const struct identifier *identifier, struct ibv_qp_attr *attr, int *mask)
 {
     bool datagram = qp_type_find(identifier->qp_type)->datagram;

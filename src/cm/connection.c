@@ -113,7 +113,7 @@ static void agree(struct connection *connection, const struct cm_parameters *par
     connection->initiator_depth = parameters->initiator_depth;
 }
 
-/* An answer takes as long as the peer may need for it, and the way there and back. */
+/* The wait for an answer is the time that the peer may need, and the time there and back. */
 void connection_request(struct connection *connection, const struct cm_req *req, const struct cm_parameters *parameters,
                         nanos now)
 {
@@ -199,7 +199,7 @@ int connection_reject(struct connection *connection, uint16_t reason, const void
         memcpy(connection->parameters.private_data, private_data, length);
     connection->pending |= PENDING_REJ;
     if (sent)
-        enter_timewait(connection, now); /* the peer may have got the REP and send */
+        enter_timewait(connection, now); /* the peer may have got the REP, and may send packets */
     else
         connection_enter(connection, CONNECTION_IDLE, now);
     return 0;
@@ -237,8 +237,8 @@ void connection_abandon(struct connection *connection, nanos now)
     connection->pending |= pending & PENDING_DREQ;
 }
 
-/* Found out with a copy, which reports to no owner. A DREQ that has left already may be lost, and a DREP as well: no
- * process would repeat it. */
+/* Acts on a copy, which reports to no owner. A sent DREQ may be lost, and a DREP as well: no process would repeat it.
+ */
 bool connection_goodbye(const struct connection *connection, struct cm_message *message)
 {
     static const struct connection_operations silent = {NULL, NULL, NULL};
@@ -302,7 +302,7 @@ static void receive_mra(struct connection *connection, const struct cm_message *
     connection->deadline = now + connection_wait(mra->mra.service_timeout) + connection_wait(connection->ack_timeout);
 }
 
-/* A REP again: the RTU was lost, or the program still thinks. */
+/* A REP again: the RTU was lost, or the program has not confirmed yet. */
 static void receive_rep_again(struct connection *connection, const struct cm_message *message)
 {
     if (!connection->active || !is_from_peer(connection, message))
@@ -407,7 +407,7 @@ static void receive_drep(struct connection *connection, const struct cm_message 
         report(connection, CONNECTION_DISCONNECTED, 0, message);
 }
 
-/* A REQ again: the program still thinks, or the REP was lost, which its own timer repeats. */
+/* A REQ again: the program has not answered yet, or the REP was lost, which its own timer repeats. */
 static void receive_req_again(struct connection *connection, const struct cm_message *message)
 {
     if (connection->state == CONNECTION_REQ_RCVD && !connection->active)

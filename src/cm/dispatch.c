@@ -17,7 +17,7 @@ static bool answer(const struct dispatch_datagram *to, struct dispatch_datagram 
     return true;
 }
 
-/* Kept for the program, which may ask for it when it waits. */
+/* Notes a message among the identifier's last events, which a waiting user may ask for. */
 static void note_message(struct identifier *identifier, enum event event, const struct cm_message *message)
 {
     identifier_note(identifier, event, (uintptr_t)cm_name(message->attribute),
@@ -84,7 +84,7 @@ static bool takes(const struct identifier *listener, uint8_t qp_type)
     return !listener->qp_type || listener->qp_type == qp_type;
 }
 
-/* NULL, and the reason to refuse the request with. */
+/* Finds the listener of a request; NULL: refuse the request with `*reason`. */
 static struct identifier *find_listener(const struct manager *manager, const struct dispatch_datagram *request,
                                         uint64_t service, uint8_t qp_type, const struct cm_ip *ip, uint16_t *reason)
 {

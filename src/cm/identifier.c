@@ -43,7 +43,7 @@ static const uint64_t membership_key = 1ull << 32;
     va_end(values);                                                                                                    \
     return error
 
-/* Where no identifier is named. */
+/* Refuses a command that names no identifier. */
 __attribute__((format(printf, 4, 5))) static int refuse(struct manager *manager, int error, enum reason reason,
                                                         const char *format, ...)
 {

@@ -13,7 +13,7 @@
 #include "config/complaint.h"
 #include "config/gid.h"
 
-enum { LOWER_UP = 1 << 16 }; /* IFF_LOWER_UP of <linux/if.h>, which is not to be had beside <net/if.h> */
+enum { LOWER_UP = 1 << 16 }; /* IFF_LOWER_UP of <linux/if.h>, which can't be included beside <net/if.h> */
 
 /* False: the kernel could not be asked. */
 static bool read_hardware(struct interface *interface, const char *name)

@@ -54,7 +54,7 @@ bool limits_are_possible(const struct limits *limits)
     return true;
 }
 
-/* Not what a limit of 0 would make useless, as drivers leave 0 where they do not count. */
+/* Ignores a 0 that would make the device useless: drivers leave 0 for values that they do not count. */
 void limits_imitate(struct limits *limits, const struct profile *profile)
 {
     static const struct {

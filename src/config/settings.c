@@ -89,7 +89,7 @@ bool setting_check(enum setting setting, const char *text, char *why, size_t siz
     return false;
 }
 
-/* `name` is the word for it where the user wrote it. */
+/* Sets a value; `name` is the setting's name in the user's text. */
 static void set_value(enum setting setting, const char *name, const char *text, unsigned line)
 {
     char why[160];
@@ -197,7 +197,7 @@ static void read_limits(const char *list)
     free(copy);
 }
 
-/* Nothing of a file that has a mistake counts. */
+/* Reads the profile. If its file has a mistake, nothing of it counts. */
 static void read_profile(void)
 {
     const char *path = setting_environment(SETTING_PROFILE);

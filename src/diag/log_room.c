@@ -14,7 +14,7 @@ enum { ROOM = 64 << 10 };
 
 static alone within;
 static atomic_bool waits;
-static atomic_uint lost; /* lines, since a line said so */
+static atomic_uint lost; /* lines since the last line that said so */
 
 /* Kept lines; the first may have been written in part. */
 static struct {

@@ -54,7 +54,7 @@ void output_close(struct output *output)
     output->descriptor = -1;
 }
 
-/* Another writer may take the room before we write; so little is written that a terminal takes it mostly. */
+/* Writes few bytes, which a terminal mostly takes even if another writer has taken the room meanwhile. */
 static ssize_t write_a_little(int descriptor, const void *data, size_t length)
 {
     enum { LITTLE = 256 };
@@ -66,7 +66,7 @@ static ssize_t write_a_little(int descriptor, const void *data, size_t length)
     return write(descriptor, data, length < LITTLE ? length : LITTLE);
 }
 
-/* A terminal, which knows no other way not to wait than a file description of our own. */
+/* Opens a terminal anew: only a file description of our own does not wait. */
 static ssize_t write_opened_anew(int descriptor, const void *data, size_t length)
 {
     char path[32];
@@ -100,7 +100,7 @@ static bool pipe_has_room(int descriptor, size_t length)
     int unread = 0, size = fcntl(descriptor, F_GETPIPE_SZ);
     if (length <= PIPE_BUF || size < 0 || ioctl(descriptor, FIONREAD, &unread))
         return true;                                    /* it takes all or nothing by itself, or says why */
-    size_t needed = (size_t)unread + length + PIPE_BUF; /* the last page that was written to is full for others */
+    size_t needed = (size_t)unread + length + PIPE_BUF; /* other writers can't use the rest of the last page */
     return needed <= (size_t)size || needed > INT_MAX || fcntl(descriptor, F_SETPIPE_SZ, (int)needed) >= (int)needed;
 }
 

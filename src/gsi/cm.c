@@ -426,7 +426,7 @@ bool cm_wait(struct process *process, const struct udp_arrival *arrival, const s
     if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
         return false;
     cm_begin(cm);
-    nanos partner = time_scaled(partner_patience); /* less than its sender waits for all its answers */
+    nanos partner = time_scaled(partner_patience); /* less than the time that the sender waits for answers */
     bool long_known = partner > listener_patience && dispatch_knows(&cm->manager, datagram.route.gid);
     nanos until = clock_now() + (long_known ? partner : listener_patience);
     bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, until);
@@ -466,7 +466,7 @@ enum cm_taken cm_receive_remote(struct process *process, const struct packet *pa
     return answers ? CM_ANSWER : known ? CM_TAKEN : CM_UNKNOWN;
 }
 
-/* Everything that has to be seen to by now, as dispatch, neighbors and waiting requests have it. */
+/* Does everything that is due in neighbors, dispatch and waiting requests. */
 static void expired(struct timer *timer, nanos now)
 {
     struct cm *cm = container_of(timer, struct cm, timer.timer);

@@ -123,8 +123,8 @@ bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *port)
     return false;
 }
 
-/* Addresses of the host that no device has as its own are served by the first that is not on a network, under its
- * loopback address; where all are on networks by the first of them. */
+/* Finds a port for addresses of the host that no device has: the first device without a network, under its loopback
+ * address; if all have networks, the first device. */
 static int serve_host(struct cm_port *port)
 {
     unsigned count;

@@ -63,7 +63,7 @@ static void keep_identifier(const struct cm *cm, const struct identifier *identi
     free(text);
 }
 
-/* Returns true if this end's action is why the other one failed. */
+/* Returns true if this end's action made the other end fail. */
 static bool explains_peer(enum event event, uint64_t b)
 {
     return event == EVENT_CM_ABANDONED || (event == EVENT_CM_SENT && b); /* a REJ */

@@ -52,7 +52,7 @@ int cm_refusal_of_address(int error, const struct cm_address *address)
     return refuse_offer(error, REASON_SYSTEM_CALL, "%s: %s", text, strerror(error));
 }
 
-/* A port that was asked for is taken by the very address, or by the wildcard. */
+/* The reason of a port's error; a port that the program named conflicts with its very address, or a wildcard. */
 static enum reason reason_of(int error, uint16_t port)
 {
     if (error == EADDRINUSE || (error == EADDRNOTAVAIL && port))

@@ -6,7 +6,7 @@
 #include "imitate/layer.h"
 #include "verbs/qp/kind.h"
 
-/* A number of the program's, and the most that the device has of it. */
+/* Checks a number of the program's against the most of the device. */
 static int check_most(enum profile_key number, enum reason reason, const char *name, uint32_t value, uint32_t most)
 {
     if (value <= most)

@@ -100,8 +100,8 @@ static void on_message(struct node *node, const struct control_message *message,
     }
 }
 
-/* A message whose descriptor found no place in this process has been taken in vain. Its sender sends it again: then
- * there is a place, if no other thread is faster. */
+/* Takes a message. If its descriptor found no place in this process, the message is lost, and its sender sends it
+ * again: the spare descriptor's place is free then, unless another thread takes it. */
 static bool take_message(struct node *node, struct control_message *message, int *descriptor, int *published)
 {
     if (node->cramped)
@@ -115,7 +115,7 @@ bool control_receive(struct node *node)
     int descriptor, published;
     bool rang = false, attached = false;
     struct control_inbox *box = &node->entry->letters;
-    atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading: late is once too often */
+    atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading, or one could be missed */
     control_inbox_begin(box);
     for (unsigned i = 0; i < LETTERS_A_ROUND; i++) {
         if (!take_message(node, &message, &descriptor, &published)) {

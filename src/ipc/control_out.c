@@ -1,6 +1,6 @@
-/* Trying again what could not be sent: when a timer says so, as a message is refused for many reasons (our own buffer,
- * descriptors in flight, memory), and some are taken in vain; and sooner when the receiver's queue was full and has
- * room again. */
+/* Sending again what could not be sent: after a timer, as a message is refused for many reasons (our own buffer,
+ * descriptors in flight, memory) or may be lost by its receiver; sooner if the receiver's queue was full and has room
+ * again. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>

@@ -80,7 +80,7 @@ bool directory_is_open(const char *directory)
     return !lstat(directory, &status) && is_open(&status, directory);
 }
 
-/* Why the directory of another user does not serve. */
+/* Explains why another user's directory can't be used. */
 static void explain_owner(const struct stat *status, const char *directory, char *why, size_t why_size)
 {
     if (user_has_own_number(status->st_uid))

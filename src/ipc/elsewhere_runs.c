@@ -14,10 +14,9 @@
 enum {
     THREADS_MOST = 64,
     MICROSECOND = 1000,
-    LOOKS =
-        20000 * MICROSECOND, /* many short windows, as the other threads may wake up and sleep again all the time; */
+    LOOKS = 20000 * MICROSECOND, /* for many short windows, as other threads may wake up and sleep all the time; */
     SHORT = 40 * MICROSECOND,
-    NAP = 20000 * MICROSECOND, /* then a long one, as a thread that runs may need this processor */
+    NAP = 20000 * MICROSECOND, /* then a long window, as a running thread may need this processor */
 };
 
 struct watched {

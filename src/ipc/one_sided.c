@@ -14,11 +14,11 @@
 enum {
     UNDER_WAY_FEW = 64,
     NAP = 200000,   /* ns */
-    YIELDS = 100,   /* before the first nap; */
-    FORBIDS = 110,  /* then no call that begins later writes, and it is looked where the threads are, */
-    COMPUTES = 600, /* then it is looked whether a thread that runs is in user mode, */
+    YIELDS = 100,   /* steps until the first nap; */
+    FORBIDS = 110,  /* until calls that begin later are forbidden to write, and we look where the threads are; */
+    COMPUTES = 600, /* until we look whether running threads are in user mode; */
     COMPUTES_EACH = 100,
-    TELLS = 5000, /* and the log says so */
+    TELLS = 5000, /* until the log reports the wait */
 };
 
 /* A peer that was announced when we looked. */
@@ -118,8 +118,8 @@ static bool one_sided_is_over(struct node *node, const struct under_way *under_w
     return !waited_for || (forbidden && is_elsewhere(under_way, gone, patience));
 }
 
-/* Mostly it is over within a microsecond, so first we yield. One whose requester is stopped before its call begins can
- * be forbidden, so it is waited for no longer than until that is seen. */
+/* Waits until an access is over. Most end within a microsecond, so first we yield. An access whose requester is stopped
+ * before its call begins can be forbidden, so we wait only until that is seen. */
 static void one_sided_wait(struct node *node, struct under_way *under_way)
 {
     for (unsigned i = 0; !one_sided_is_over(node, under_way, i); i++) {
@@ -133,7 +133,7 @@ static void one_sided_wait(struct node *node, struct under_way *under_way)
     record_release(under_way->record);
 }
 
-/* Waits for those that are found; returns how many there were. */
+/* Waits for the accesses that are found; returns how many there were. */
 static unsigned one_sided_wait_for(struct node *node, struct under_way *found, unsigned room)
 {
     unsigned count = one_sided_look(node, found, room);
@@ -142,8 +142,8 @@ static unsigned one_sided_wait_for(struct node *node, struct under_way *found, u
     return count;
 }
 
-/* All accesses under way must be found at once: processes in front that write again and again would hide the others.
- * Without memory for that they are waited for in parts. */
+/* Finds all accesses under way at once: first processes that write again and again would hide the others. Without
+ * memory for that it waits for parts of them. */
 void node_quiesce(struct node *node)
 {
     struct under_way few[UNDER_WAY_FEW], *many = NULL;

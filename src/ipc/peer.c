@@ -84,7 +84,7 @@ bool node_alive(struct node *node, struct peer *peer)
     return false;
 }
 
-static const nanos ask_each = NANOS_SECOND; /* whether it is stopped: must be less than the patience */
+static const nanos ask_each = NANOS_SECOND; /* how often we ask whether it is stopped; less than the patience */
 
 static enum node_presence insist(struct record *record, nanos now)
 {

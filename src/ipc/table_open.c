@@ -104,7 +104,7 @@ static void tell_version(const char *directory, int descriptor, char *why, size_
             directory, TABLE_LAYOUT);
 }
 
-/* Locks all of a table: 0 or errno. A process that is just replacing it holds it for a moment only. */
+/* Locks all of a table. Returns 0 or errno. A process that is replacing it holds it for a moment only. */
 static int lock_all(const char *directory, int descriptor)
 {
     int error = EAGAIN;

@@ -66,7 +66,7 @@ int node_sweep(const char *directory)
     return count;
 }
 
-/* A report is memory, which has seals. No file has them that could keep its reader waiting, or has no end. */
+/* Checks that a report is memory, which has seals. No file with seals can keep its reader waiting, or has no end. */
 static int check_report(int report, off_t *size)
 {
     enum { REPORT_MOST = 1 << 29 };
@@ -134,7 +134,7 @@ static int ask(const char *directory, unsigned slot, uint32_t generation, const 
         close(ends[0]);
     }
     close(letters);
-    return error == EAGAIN ? ETIMEDOUT : error; /* a queue that is full: it hasn't looked for long */
+    return error == EAGAIN ? ETIMEDOUT : error; /* its queue is full: it has not looked for long */
 }
 
 int node_ask(const char *directory, unsigned slot, const char *request, int out_fd, int milliseconds)

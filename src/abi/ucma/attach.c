@@ -30,7 +30,7 @@ static _Atomic(imports_function *) originals[IMPORTS];
 
 #define ORIGINAL(which, type) ((type)atomic_load(&originals[which]))
 
-/* A thread that were cancelled within opening or closing would keep locks and references (base/uncancelled.h). */
+/* A thread that is cancelled within opening or closing would keep locks and references (base/uncancelled.h). */
 static int open_either(unsigned which, const char *path, int flags, mode_t mode)
 {
     if (strcmp(path, DEVICE))
@@ -151,7 +151,7 @@ static void look_up(void)
     dlerror(); /* forgets errors of names that this C library lacks */
 }
 
-/* Not yet bound: the entry leads back into the object, to what would look the symbol up and overwrite it. */
+/* The original of an entry. One that is not bound yet leads into the object itself, which would overwrite the entry. */
 static imports_function *behind(const struct imports_object *object, unsigned which, imports_function *entry)
 {
     return imports_is_inside(object, entry) ? atomic_load(&meant[which]) : entry;

@@ -1,4 +1,4 @@
-/* Commands that make and unmake identifiers, and that say where they are and lead to. */
+/* Commands that create and destroy identifiers, and that set their addresses, routes and groups. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -209,8 +209,8 @@ int ucma_join_ip(struct ucma_call *call)
     return error ? error : ucma_id_join(call, identifier, in->uid, in->response, &group);
 }
 
-/* A program that only sends joins nothing on the network: attaching the queue pair does that, which such a program
- * leaves out. */
+/* A program that only sends joins no group on the network: attaching the queue pair does that, and such a program does
+ * not attach it. */
 int ucma_join(struct ucma_call *call)
 {
     const struct ucma_join *in = call->in;

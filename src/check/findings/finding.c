@@ -99,7 +99,7 @@ static void tell_first(struct finding *finding)
     finding_file_add(finding, &places);
 }
 
-/* True: it was reported now, for the first time. */
+/* Reports a finding. True: it was shown, for the first time. */
 static bool tell_one(struct finding *finding)
 {
     int before = uncancelled_begin();
@@ -133,7 +133,7 @@ static struct finding *reverse(struct finding *list)
     return reversed;
 }
 
-/* True: one was shown. */
+/* Reports all pending findings of this thread. True: at least one was shown. */
 static bool tell_all(void)
 {
     struct place here;

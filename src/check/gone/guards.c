@@ -89,7 +89,7 @@ static void enter(const struct named *named, const char *call)
         return result;                                                                                                 \
     }
 
-/* Destroying calls wait for these, which acknowledge events. */
+/* Calls that acknowledge events are made even if they name a destroyed object: destroying calls wait for them. */
 #define GUARD_nothing(name, parameters, arguments)                                                                     \
     static void guard_##name parameters                                                                                \
     {                                                                                                                  \

@@ -34,7 +34,7 @@ static struct {
 
 /* -- making */
 
-/* A synchronous one has no channel of the program's. */
+/* Notes an identifier; a synchronous one has no channel of the program's. */
 static void note_id(const struct rdma_cm_id *id, const void *channel, int port_space)
 {
     struct place here;
@@ -315,8 +315,8 @@ static const struct imports_entry entries[] = {
 #undef SEEN
 };
 
-/* Older ones lack some of the functions, which programs don't import then. Asked of the library itself, since what a
- * program at a fixed address has of a function may be a stub (outside/loaded.h), which leads here. */
+/* Older libraries lack some of the functions, which programs don't import then. The library itself is asked: in a
+ * program at a fixed address a function may be a stub (outside/loaded.h), which would lead here. */
 void connections_begin(void)
 {
     void *library = dlopen("librdmacm.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -327,7 +327,7 @@ void connections_begin(void)
 #define SEEN(type, name, parameters) own.name = (type(*) parameters)dlsym(library, "rdma_" #name);
     SEEN_ALL
 #undef SEEN
-    dlclose(library); /* the program has it all the time */
+    dlclose(library); /* the program keeps it loaded */
     dlerror();
     if (!own.get_cm_event)
         return;

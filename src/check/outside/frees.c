@@ -31,7 +31,7 @@ static bool is_of_one_object(const void *one, const void *other)
     return dladdr(one, &info) && dladdr(other, &beside) && info.dli_fbase == beside.dli_fbase;
 }
 
-/* Not where the lock is taken: this may be a handler of a fork, in a thread that holds it. */
+/* Notes memory that is freed, unless the lock is taken: this may run in a fork's handler, in a thread that holds it. */
 static void note_freed(const char *memory, size_t length)
 {
     struct shadow *owner;
@@ -55,7 +55,7 @@ static void seen_free(void *memory)
     really.free(memory);
 }
 
-/* Memory that has moved was freed where it was, and its address is only compared. */
+/* If the memory has moved, it was freed at the old address, which is only compared. */
 static void *seen_realloc(void *memory, size_t size)
 {
     bool watched = memory && !inside_checker && shadow_may_hold(memory);

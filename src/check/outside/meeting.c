@@ -11,7 +11,7 @@
 #include "base/user.h"
 #include "ipc/node.h"
 
-/* The number says which of those that share a place it is. */
+/* A place of the file, which queue pairs share; the number says whose it is. */
 struct entry {
     uint32_t number;
     struct shadow_connection connection;
@@ -59,7 +59,7 @@ static bool is_valid(const struct entry *entry)
     return entry->connection.mtu >= IBV_MTU_256 && entry->connection.mtu <= IBV_MTU_4096;
 }
 
-/* Twice, since another process may be writing. */
+/* Reads the entry twice, since another process may be writing. */
 static bool read_entry(int file, uint32_t number, struct entry *entry)
 {
     struct entry again;

@@ -18,7 +18,7 @@ static struct slot {
     bool is_used;
 } slots[SLOTS];
 
-static unsigned used; /* slots from there on never were */
+static unsigned used; /* slots from here on were never used */
 
 /* The pages that were released last: a thread may have faulted there just before. */
 static struct {
@@ -31,7 +31,7 @@ static bool is_between(uintptr_t at, uintptr_t begin, uintptr_t end)
     return begin && at >= begin && at < end;
 }
 
-/* Other pages there than ours, which a program mapped without a call that is seen, can mostly be read. */
+/* True: the page is ours. Other pages that a program mapped there without a call that is seen can mostly be read. */
 static bool is_closed(uintptr_t at)
 {
     char byte;

@@ -45,7 +45,7 @@ static int seen_mprotect(void *at, size_t length, int protection)
     return really.mprotect(at, length, protection);
 }
 
-/* The fourth argument means the fifth. */
+/* The fourth argument says whether there is a fifth. */
 static void *seen_mremap(void *from, size_t length, size_t wanted, int flags, ...)
 {
     void *to = NULL;

@@ -29,7 +29,7 @@ static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, ch
     return true;
 }
 
-/* The region that the element does not fit to; NULL: it does, or nothing is known of it. */
+/* The region that the element does not fit; NULL: it fits, or nothing is known of the region. */
 static const struct shadow *find_wrong(const struct shadow *owner, const struct ibv_sge *sge, char *why)
 {
     const struct shadow *mr = shadow_find_number(SHADOW_MR, sge->lkey);

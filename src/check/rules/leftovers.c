@@ -65,7 +65,7 @@ static void tell_unpolled(struct shadow *shadow)
         report_entries(shadow);
 }
 
-/* A context takes its objects along before it is reported. */
+/* A closed context's objects are destroyed before it is reported. */
 static void report_unpolled(const struct ibv_context *context)
 {
     struct shadow *shadow;

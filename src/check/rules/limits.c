@@ -7,7 +7,7 @@
 #include "check/findings/finding.h"
 #include "check/hooks.h"
 
-/* The limit is not for those who may lock all memory. */
+/* Returns true if the process has a limit: one that may lock all memory has none. */
 static bool is_limited(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -42,7 +42,7 @@ static void report_use(const struct shadow *mr, const struct shadow *owner, cons
                 (unsigned long long)wqe->wr_id);
 }
 
-/* Not before: the library may refuse it. */
+/* Reports work after the library has deregistered the region, which it may refuse. */
 static void destroyed(struct shadow *mr, uint64_t began)
 {
     const struct shadow *owner;

@@ -24,7 +24,7 @@ enum { SENDS = sizeof sends_at / sizeof *sends_at, DREP_SENDS = 3 /* two may be 
 struct left {
     const struct cleanup_record *record;
     struct cm_message message; /* the message that is sent */
-    unsigned sends, most;      /* how often it was sent, and is */
+    unsigned sends, most;      /* how often it was sent; the most */
     nanos begun;               /* when it was sent first, after the end of the program */
     bool listens;              /* waits for the answer to a DREQ, or for the peer's DREQ */
 };

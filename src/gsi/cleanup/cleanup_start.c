@@ -60,7 +60,7 @@ static bool find_file(uintptr_t address, char path[PATH_MAX])
     return found && !access(path, R_OK);
 }
 
-/* Where the kernel started the loader itself (`ld.so PROGRAM`), it says of no other address. */
+/* Finds the loader's file. If the kernel has started the loader itself (`ld.so PROGRAM`), AT_BASE is 0. */
 static bool find_loader(char path[PATH_MAX])
 {
     uintptr_t base = getauxval(AT_BASE);

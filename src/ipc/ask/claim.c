@@ -21,7 +21,7 @@ static const char mark[] = "softverbs-4791 ";
 static void write_key(char to[64], const char *directory, unsigned index)
 {
     struct stat place = {0};
-    if (stat(directory, &place)) /* one that is still to be made */
+    if (stat(directory, &place)) /* it does not exist yet */
         memset(&place, 0, sizeof place);
     snprintf(to, 64, "%u %ju:%ju ", index, (uintmax_t)place.st_dev, (uintmax_t)place.st_ino);
 }

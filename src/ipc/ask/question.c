@@ -62,7 +62,7 @@ int question_ask(struct node *node, const struct peer *peer, const char *request
     return error;
 }
 
-/* Memory has seals, which no file has that could keep its reader waiting. */
+/* Only memory has seals; no file with seals could keep its reader waiting. */
 static int read_memory(int memory, void *to, size_t size)
 {
     struct stat status;
