@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look site model replays mutants new-fact install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look pictures site model replays mutants new-fact install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -99,6 +99,14 @@ site:
 	@tools/build/setup.sh build site
 	@tools/build/build.sh build -Dtests=false
 	@tools/site/site_pages.py build build/site
+
+# Of the layers and of what `softverbs demo` prints, for README and pages; a test compares them.
+pictures:
+	@tools/build/setup.sh build demo
+	@tools/build/build.sh --quick --target command build -Dtests=false
+	@tools/site/pictures.py layers docs/explanation/layers.svg
+	@tools/site/pictures.py transcript docs/explanation/demo.svg build/softverbs demo
+	@tools/site/pictures.py transcript docs/explanation/tour.svg build/softverbs demo --all
 
 # Recordings of a build of gcc, run again in builds of clang and with sanitizers.
 replays:
