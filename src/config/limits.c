@@ -44,16 +44,6 @@ void limits_set(struct limits *limits, const char *name, const char *value)
         *(uint32_t *)((char *)limits + names[which].offset) = (uint32_t)number;
 }
 
-bool limits_are_possible(const struct limits *limits)
-{
-    for (unsigned i = 0; i < NAMES; i++) {
-        uint32_t value = *(const uint32_t *)((const char *)limits + names[i].offset);
-        if (value < names[i].least || value > names[i].most)
-            return false;
-    }
-    return true;
-}
-
 /* Ignores a 0 that would make the device useless: drivers leave 0 for values that they do not count. */
 void limits_imitate(struct limits *limits, const struct profile *profile)
 {

@@ -24,7 +24,4 @@ void limits_set(struct limits *, const char *name, const char *value);
  * the others are softverbs' own. */
 void limits_imitate(struct limits *, const struct profile *);
 
-/* Returns true if limits_set would accept each limit. */
-bool limits_are_possible(const struct limits *);
-
 #endif

@@ -37,7 +37,8 @@ int output_open(struct output *output, const char *path, int flags)
     return 0;
 }
 
-bool output_is_open(const struct output *output)
+/* A program that closes all descriptors opens other files under their numbers. Changes errno. */
+static bool output_is_open(const struct output *output)
 {
     struct stat status;
     if (!output->known)

@@ -25,10 +25,6 @@ int output_open(struct output *, const char *path, int flags);
 /* Closes the output; no call may use it afterwards. */
 void output_close(struct output *);
 
-/* Returns true if the descriptor is still the opened file. A program that closes all descriptors opens other files
- * under their numbers. Changes errno. */
-bool output_is_open(const struct output *);
-
 /* Writes all of the data, as write(2) does; returns how many bytes were written, with errno set if that is less.
  * Nothing is written to a file that the program has opened under the same number (EBADF). A pipe without a reader
  * (EPIPE) and a file that would get longer than RLIMIT_FSIZE (EFBIG) raise no signal. No call waits for a reader, even

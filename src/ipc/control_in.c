@@ -106,7 +106,7 @@ static bool take_message(struct node *node, struct control_message *message, int
 {
     if (node->cramped)
         spare_give_up(&node->spare);
-    return control_take_both(node->socket, message, descriptor, published);
+    return control_take(node->socket, message, descriptor, published);
 }
 
 bool control_receive(struct node *node)

@@ -392,7 +392,7 @@ static int answer_with(const char *directory, void *context)
     if (answer < 0 || (*what != '/' && ftruncate(answer, 1ll << 40)))
         return 1;
     for (;;) {
-        if (!control_take(node->socket, &message, &descriptor))
+        if (!control_take(node->socket, &message, &descriptor, NULL))
             usleep(1000);
         else if (message.kind == CONTROL_REPORT)
             return control_send_descriptor(descriptor, answer) ? 2 : 0;

@@ -220,7 +220,7 @@ static int answer_with(int socket, const char *path)
     struct control_message message;
     int descriptor = -1, file = open(path, O_RDONLY | O_CLOEXEC);
     for (int i = 0; i < PATIENCE && descriptor < 0; i++) {
-        control_take(socket, &message, &descriptor);
+        control_take(socket, &message, &descriptor, NULL);
         usleep(descriptor < 0 ? 1000 : 0);
     }
     return descriptor < 0 || control_send_descriptor(descriptor, file);

@@ -60,7 +60,8 @@ bool cma_remote(const struct cma_proof *proof, const struct payload *payload, ui
     return got >= 0 && (size_t)got == length + sizeof value && value == proof->value;
 }
 
-bool cma_is_off(void)
+/* Returns true if SOFTVERBS_NO_PULL is set: no process touches another's memory. */
+static bool cma_is_off(void)
 {
     const char *value = setting_environment(SETTING_NO_PULL);
     return value && !strcmp(value, "1");

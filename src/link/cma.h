@@ -15,9 +15,6 @@ struct cma_proof {
     uint64_t address, value;
 };
 
-/* Returns true if SOFTVERBS_NO_PULL is set: no process touches another's memory. */
-bool cma_is_off(void);
-
 /* Returns true if neither SOFTVERBS_NO_PULL nor SOFTVERBS_DIRECT=0 is set: peers access memory here (link/direct.h). */
 bool cma_is_direct(void);
 

@@ -192,15 +192,7 @@ static void close_second(int second)
         close(second);
 }
 
-bool control_take(int socket, struct control_message *message, int *descriptor)
-{
-    int second;
-    bool taken = control_take_both(socket, message, descriptor, &second);
-    close_second(second);
-    return taken;
-}
-
-bool control_take_both(int socket, struct control_message *message, int *descriptor, int *second)
+bool control_take(int socket, struct control_message *message, int *descriptor, int *second)
 {
     struct enclosed enclosed;
     ssize_t length = take_control(socket, message, sizeof *message, &enclosed);
@@ -209,7 +201,10 @@ bool control_take_both(int socket, struct control_message *message, int *descrip
     message->pid = enclosed.sender.pid;
     message->uid = enclosed.sender.uid;
     *descriptor = enclosed.descriptor;
-    *second = enclosed.second;
+    if (second)
+        *second = enclosed.second;
+    else
+        close_second(enclosed.second);
     return length >= 0;
 }
 

@@ -63,7 +63,7 @@ static unsigned count_messages(int socket)
     struct control_message message;
     int descriptor;
     unsigned count = 0;
-    while (control_take(socket, &message, &descriptor))
+    while (control_take(socket, &message, &descriptor, NULL))
         count++;
     return count;
 }

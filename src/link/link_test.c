@@ -105,7 +105,7 @@ static void sleep_until_rung(int socket, struct attention *attention, struct rin
         assert_int_equal(poll(&wait, 1, 20000), 1); /* else a wake-up was lost */
     }
     attention_wake(attention);
-    while (control_take(socket, &message, &descriptor))
+    while (control_take(socket, &message, &descriptor, NULL))
         ;
 }
 
@@ -333,7 +333,7 @@ static void connect_processes(struct process *process, const char *directory, un
     process->link = shm_open_link(&process->host, &bell, &process->shared->letters[!number]);
     assert_true(send_bytes(process->link, &byte, 1, false));
     do
-        while (!control_take(process->station.socket, &message, &memory))
+        while (!control_take(process->station.socket, &message, &memory, NULL))
             usleep(100);
     while (message.kind != CONTROL_ATTACH);
     struct cma_proof proof = {message.pid, message.proof_address, message.proof_value};
@@ -530,7 +530,7 @@ static int fill_and_wait_for_room(struct process *process)
                 return 2;
             struct control_message message;
             int descriptor;
-            while (control_take(process->station.socket, &message, &descriptor))
+            while (control_take(process->station.socket, &message, &descriptor, NULL))
                 ;
         }
     return 0;

@@ -34,11 +34,6 @@ const struct profile_line profile_lines[PROFILE_KEYS] = {
 #include "profile/profile.def"
 };
 
-const char *profile_key_name(enum profile_key key)
-{
-    return profile_lines[key].key;
-}
-
 /* --- calls */
 
 /* 1 if a call that answers in this way (calls/verbs.def) can be refused. */

@@ -62,9 +62,6 @@ bool profile_read(const char *path, struct profile *, char *why, size_t size);
 /* The name of this call in files; NULL: a device can't lack it. */
 const char *profile_call_name(enum profile_call);
 
-/* The name of the key in files. */
-const char *profile_key_name(enum profile_key);
-
 /* The value, or `standard` where the profile does not name it. */
 static inline uint64_t profile_value(const struct profile *profile, enum profile_key key, uint64_t standard)
 {

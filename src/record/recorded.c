@@ -327,7 +327,7 @@ void recorded_end(struct recorded *recorded)
     free(recorded);
 }
 
-struct engine_owner *recorded_owner(struct recorded *recorded)
+static struct engine_owner *recorded_owner(struct recorded *recorded)
 {
     recorded->owner.operations = recorded->real->operations->select_srq ? &operations_of_xrc : &operations;
     return &recorded->owner;

@@ -1,6 +1,6 @@
 /* An engine whose doors are recorded. Each function here does what the engine_ function of the same name does
  * (transport/engine/engine.h), under the same lock, and appends to the recording the inputs, the owner's answers and
- * the engine's actions. The engine's owner is recorded_owner(), which forwards all calls. */
+ * the engine's actions. The engine gets an owner that forwards all calls. */
 #ifndef RECORD_RECORDED_H
 #define RECORD_RECORDED_H
 
@@ -14,7 +14,6 @@ struct recorded;
 struct recorded *recorded_begin(struct engine *, struct engine_owner *, const uint32_t *number);
 /* Ends the recording of a queue pair that is destroyed. */
 void recorded_end(struct recorded *);
-struct engine_owner *recorded_owner(struct recorded *);
 
 /* Most programs record nothing, so these are not inlined. */
 cold void recorded_create(struct recorded *, enum service, const struct send_queue *);

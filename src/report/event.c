@@ -16,15 +16,6 @@
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
 
-const char *event_name(unsigned n)
-{
-    const struct script_raised *raised;
-    for (size_t i = 0; (raised = script_raised(i)); i++)
-        if (!*raised->of && !n--)
-            return raised->name;
-    return NULL;
-}
-
 static void fail_on_port(void *object, void *context)
 {
     struct qp *qp = qp_of_endpoint(object);

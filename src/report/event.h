@@ -8,9 +8,6 @@
 #include "process/process.h"
 #include "script/raised.h"
 
-/* The name of the n-th event; NULL behind the last. */
-const char *event_name(unsigned n);
-
 /* Executes the request "event NAME DEVICE", a line of a script, and writes a JSON object: the number of contexts that
  * got it in "contexts", or "busy": true when the process must be asked again. Under process->progress; blocks on
  * nothing. */

@@ -9,6 +9,13 @@
 
 const char *(*trace_layer_change)(const char *calls);
 
+static void end_trace(void)
+{
+    if (trace_layer_change)
+        trace_layer_change(NULL);
+    trace_ring_close();
+}
+
 const char *trace_begin(const char *path, const char *calls)
 {
     if (!trace_layer_change)
@@ -19,15 +26,8 @@ const char *trace_begin(const char *path, const char *calls)
         return wrong;
     wrong = trace_layer_change(calls);
     if (wrong)
-        trace_end();
+        end_trace();
     return wrong;
-}
-
-void trace_end(void)
-{
-    if (trace_layer_change)
-        trace_layer_change(NULL);
-    trace_ring_close();
 }
 
 static const char *answer_begin(const char *request)
@@ -44,7 +44,7 @@ void trace_answer(const char *request, FILE *out)
     const char *wrong = NULL;
     bool ends = !strcmp(request, "end");
     if (ends)
-        trace_end();
+        end_trace();
     else
         wrong = answer_begin(request);
     fprintf(out, "{\"traced\":%s", ends || wrong ? "false" : "true");

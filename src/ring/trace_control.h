@@ -12,7 +12,6 @@ extern const char *(*trace_layer_change)(const char *calls);
 /* Writes lines of calls to the ring in the file from now on; `calls` as above, "": all. It replaces a trace that
  * runs. Returns NULL, or why not, in static storage. One thread at a time. */
 const char *trace_begin(const char *path, const char *calls);
-void trace_end(void);
 
 /* Answers "begin PATH CALLS" or "end" with a JSON object: {"traced": true or false}, or "wrong", a sentence. One
  * thread. */

@@ -11,7 +11,8 @@ uint64_t scatter_room(const struct recv_wqe *receive)
     return room;
 }
 
-cold enum reason scatter_reason(enum reason reason)
+/* The responder's reason for a result of local_memory or gather_list on a receive. */
+static cold enum reason scatter_reason(enum reason reason)
 {
     switch (reason) {
     case REASON_LOCAL_LENGTH:

@@ -13,7 +13,4 @@ uint64_t scatter_room(const struct recv_wqe *);
  * nothing or an undefined part was stored. */
 enum reason scatter(struct engine_owner *, const struct recv_wqe *, uint32_t offset, const struct payload *);
 
-/* The responder's reason for a result of local_memory or gather_list on a receive. */
-enum reason scatter_reason(enum reason);
-
 #endif

@@ -92,22 +92,6 @@ static uint32_t get_icrc(const uint8_t *from)
     return __builtin_bswap32(bytes_get32(from));
 }
 
-unsigned datagram_trailer(const struct datagram_route *route, const struct iovec *headers,
-                          const struct payload *payload, uint8_t *to)
-{
-    if (payload->pull)
-        return 0;
-    uint32_t pad = -payload->length & 3;
-    memset(to, 0, pad);
-    size_t udp_length = UDP_LENGTH + headers->iov_len + payload->length + pad + DATAGRAM_ICRC;
-    uint32_t crc = icrc_of_headers(route, headers->iov_base, udp_length);
-    struct iovec rest = {(uint8_t *)headers->iov_base + BTH_LENGTH, headers->iov_len - BTH_LENGTH};
-    crc = icrc_of_pieces(crc, &rest, 1);
-    crc = icrc_of_pieces(crc, payload->pieces, payload->count);
-    put_icrc(to + pad, icrc_of_pieces(crc, &(struct iovec){to, pad}, 1));
-    return pad + DATAGRAM_ICRC;
-}
-
 size_t datagram_encode(const struct datagram_route *route, const struct packet *packet, uint8_t *to, size_t room)
 {
     size_t headers = op_table[packet->opcode].headers, payload = packet->payload.length, pad = -payload & 3;

@@ -34,12 +34,6 @@ struct datagram_route {
  * the wire it follows them in little-endian order. */
 uint32_t wire_icrc(const struct datagram_route *, const struct iovec *pieces, uint32_t count);
 
-/* Writes the part after the payload, pad and ICRC, to `to`, which has room for DATAGRAM_TRAILER_MAX, and returns the
- * number of bytes, for headers, payload and trailer that are sent as pieces. wire_encode wrote `headers`. 0 when the
- * payload is not plain memory. */
-unsigned datagram_trailer(const struct datagram_route *, const struct iovec *headers, const struct payload *,
-                          uint8_t *to);
-
 /* Writes the whole UDP payload in one block; returns its length, or 0 when `room` is too small or the payload could
  * not be read. The packet's opcode must exist. */
 size_t datagram_encode(const struct datagram_route *, const struct packet *, uint8_t *to, size_t room);

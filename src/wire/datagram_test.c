@@ -56,25 +56,6 @@ static void random_packets_survive_as_datagrams(void **state)
     }
 }
 
-static void a_trailer_makes_pieces_the_same_datagram(void **state)
-{
-    static uint8_t whole[ROOM], trailer[DATAGRAM_TRAILER_MAX];
-    for (unsigned i = 0; i < 20000; i++) {
-        struct iovec piece, halves[2];
-        struct packet packet = draw_full_packet(&piece);
-        size_t length = datagram_encode(&ipv4, &packet, whole, sizeof(whole)), first = draw() % (piece.iov_len + 1);
-        halves[0] = (struct iovec){first ? content : NULL, first};
-        halves[1] = (struct iovec){content + first, piece.iov_len - first};
-        struct payload payload = {.length = packet.payload.length, .count = 2, .pieces = halves};
-        uint8_t headers[WIRE_HEADERS_MAX];
-        struct iovec encoded = {headers, wire_encode(&packet, headers)};
-        unsigned end = datagram_trailer(&ipv4, &encoded, &payload, trailer);
-        assert_int_equal(encoded.iov_len + piece.iov_len + end, length);
-        assert_memory_equal(headers, whole, encoded.iov_len);
-        assert_memory_equal(trailer, whole + length - end, end);
-    }
-}
-
 static bool pull_nothing(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     return false;
@@ -82,14 +63,13 @@ static bool pull_nothing(const struct payload *payload, uint32_t offset, const s
 
 static void what_does_not_fit_or_cannot_be_had_is_not_encoded(void **state)
 {
-    uint8_t bytes[64], trailer[DATAGRAM_TRAILER_MAX];
-    struct iovec piece = {(void *)"12345", 5}, headers = {bytes, 12};
+    uint8_t bytes[64];
+    struct iovec piece = {(void *)"12345", 5};
     struct packet packet = {.opcode = 0x04, .payload = {.length = 5, .count = 1, .pieces = &piece}};
     assert_int_equal(datagram_encode(&ipv4, &packet, bytes, 12 + 8 + 4), 24);
     assert_int_equal(datagram_encode(&ipv4, &packet, bytes, 12 + 8 + 3), 0);
     packet.payload.pull = pull_nothing;
     assert_int_equal(datagram_encode(&ipv4, &packet, bytes, sizeof(bytes)), 0);
-    assert_int_equal(datagram_trailer(&ipv4, &headers, &packet.payload, trailer), 0);
 }
 
 /* Gives a datagram of any bytes the right ICRC. */
@@ -259,7 +239,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_packets_survive_as_datagrams),
-        cmocka_unit_test(a_trailer_makes_pieces_the_same_datagram),
         cmocka_unit_test(what_does_not_fit_or_cannot_be_had_is_not_encoded),
         cmocka_unit_test(c9_6_1_every_fault_has_its_name),
         cmocka_unit_test(the_longest_datagram_is_looked_at),

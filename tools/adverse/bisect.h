@@ -32,8 +32,8 @@ struct bisect {
 /* Says on standard error what goes on. */
 void bisect_run(struct bisect *, void (*progress)(const char *));
 
-/* The name of a behaviour, and its sentence. */
-const char *bisect_word(enum adverse), *bisect_meaning(enum adverse), *bisect_shows(enum adverse);
+/* The name of a behaviour. */
+const char *bisect_word(enum adverse);
 
 void bisect_print(const struct bisect *);
 void bisect_print_json(const struct bisect *);

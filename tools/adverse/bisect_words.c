@@ -21,12 +21,12 @@ const char *bisect_word(enum adverse behaviour)
     return behaviours[behaviour].word;
 }
 
-const char *bisect_meaning(enum adverse behaviour)
+static const char *bisect_meaning(enum adverse behaviour)
 {
     return behaviours[behaviour].meaning;
 }
 
-const char *bisect_shows(enum adverse behaviour)
+static const char *bisect_shows(enum adverse behaviour)
 {
     return behaviours[behaviour].shows;
 }

@@ -121,14 +121,6 @@ int rtnetlink_add_bridge(int netlink, const char *name)
     return ask(netlink, &request);
 }
 
-int rtnetlink_delete(int netlink, const char *name)
-{
-    struct request request;
-    int error = begin_change(&request, name, 0, 0);
-    request.header.nlmsg_type = RTM_DELLINK;
-    return error ? error : ask(netlink, &request);
-}
-
 int rtnetlink_set_up(int netlink, const char *name, bool up)
 {
     struct request request;

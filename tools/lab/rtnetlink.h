@@ -18,7 +18,6 @@ int rtnetlink_add_veth(int netlink, const char *name, const char *peer, pid_t wh
 /* A bridge that forwards from the first moment, multicast to all. */
 int rtnetlink_add_bridge(int netlink, const char *name);
 
-int rtnetlink_delete(int netlink, const char *name);
 int rtnetlink_set_up(int netlink, const char *name, bool up);
 int rtnetlink_set_mtu(int netlink, const char *name, uint32_t mtu);
 

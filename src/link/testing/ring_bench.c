@@ -145,7 +145,7 @@ static void connect_sides(struct side *side, const char *directory)
         ;
     side->link = shm_open_link(&host, &bell, &side->shared->letters[!side->number]);
     send_frame(side);
-    while (!control_take(bell.socket, &message, &memory))
+    while (!control_take(bell.socket, &message, &memory, NULL))
         ;
     struct cma_proof proof = {message.pid, message.proof_address, message.proof_value};
     if (shm_attached(side->link, memory, &proof))

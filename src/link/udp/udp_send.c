@@ -75,7 +75,8 @@ static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv
     return false;
 }
 
-bool udp_flow_open(struct udp_port *port, bool ipv6, unsigned index)
+/* Makes the socket of the flow where it is missing. False: that is not possible. */
+static bool udp_flow_open(struct udp_port *port, bool ipv6, unsigned index)
 {
     struct udp_flow *flow = &port->flows[ipv6][index];
     lock_take(&port->lock);

@@ -140,8 +140,6 @@ void udp_prefer_steady(struct udp_port *, const struct datagram_route *);
 struct udp_buffers *udp_buffers_create(void);
 void udp_buffers_destroy(struct udp_buffers *);
 
-/* udp_send.c: makes the flow's socket unless it exists; false: it can't be made. */
-bool udp_flow_open(struct udp_port *, bool ipv6, unsigned index);
 /* udp_send.c: some socket has room again. */
 void udp_flush_stuck(struct udp_port *);
 

@@ -93,9 +93,30 @@ void wq_bottom(struct calls *calls)
     calls->ibv_post_wq_recv = post;
 }
 
+static void set_state(struct wq *wq, enum ibv_wq_state state)
+{
+    static const uint8_t states[] = {
+        [IBV_WQS_RESET] = IBV_QPS_RESET, [IBV_WQS_RDY] = IBV_QPS_RTR, [IBV_WQS_ERR] = IBV_QPS_ERR};
+    wq->queue->state = states[state];
+    wq->ibv.state = state;
+}
+
+static void to_error(struct wq *wq)
+{
+    set_state(wq, IBV_WQS_ERR);
+    engine_flush(qp_engine(wq->queue));
+    qp_flush_receives(wq->queue);
+}
+
+/* By an error that the engine did not see. Under the lock of the queue pair. */
 static void failed(struct engine_owner *owner, bool sqe)
 {
-    wq_fail(&container_of(qp_of_owner(owner), struct wq_block, datapath.qp)->wq);
+    struct wq *wq = &container_of(qp_of_owner(owner), struct wq_block, datapath.qp)->wq;
+    if (wq->ibv.state == IBV_WQS_RESET)
+        return;
+    to_error(wq);
+    async_raise(wq->queue->object.context,
+                (struct ibv_async_event){.element.wq = &wq->ibv, .event_type = IBV_EVENT_WQ_FATAL});
 }
 
 static const struct owner_operations wq_operations = {
@@ -207,30 +228,6 @@ struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
         return &wq->ibv;
     wq_release(wq);
     return refused_null(error);
-}
-
-static void set_state(struct wq *wq, enum ibv_wq_state state)
-{
-    static const uint8_t states[] = {
-        [IBV_WQS_RESET] = IBV_QPS_RESET, [IBV_WQS_RDY] = IBV_QPS_RTR, [IBV_WQS_ERR] = IBV_QPS_ERR};
-    wq->queue->state = states[state];
-    wq->ibv.state = state;
-}
-
-static void to_error(struct wq *wq)
-{
-    set_state(wq, IBV_WQS_ERR);
-    engine_flush(qp_engine(wq->queue));
-    qp_flush_receives(wq->queue);
-}
-
-void wq_fail(struct wq *wq)
-{
-    if (wq->ibv.state == IBV_WQS_RESET)
-        return;
-    to_error(wq);
-    async_raise(wq->queue->object.context,
-                (struct ibv_async_event){.element.wq = &wq->ibv, .event_type = IBV_EVENT_WQ_FATAL});
 }
 
 static void reset(struct wq *wq)

@@ -13,8 +13,4 @@ int wq_destroy(struct ibv_wq *);
 /* Sets ibv_post_wq_recv(3) as the layers' lowest call. */
 void wq_bottom(struct calls *);
 
-/* Moves the queue to the error state for an error that the engine didn't see: flushes it and raises
- * IBV_EVENT_WQ_FATAL. Under the lock of its queue pair. */
-void wq_fail(struct wq *);
-
 #endif
