@@ -1,32 +1,50 @@
 /* The frame of every wrapper of the interface around the call: it names the call for the line of a refusal
- * (events/refusal.h) and keeps errno in step (base/result.h). Each way in which verbs.def lets a verb report failure
- * has its macro AROUND_. */
+ * (events/refusal.h) and keeps errno in step. AROUND_ has a macro for each word of base/result.h.
+ *
+ * A wrapped function is not a cancellation point (base/uncancelled.h), in any system call, unless it waits for
+ * events. */
 #ifndef ABI_AROUND_H
 #define ABI_AROUND_H
 
 #include "base/result.h"
+#include "base/uncancelled.h"
 #include "events/refusal.h"
 
-/* `failed` is applied to `result`, the call's answer. */
-#define AROUND(name, call, failed)                                                                                     \
+#define AROUND(answer, name, call)                                                                                     \
     __extension__({                                                                                                    \
         const struct refusal before_it = refusal_begin(name);                                                          \
+        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
         __typeof__(call) result = (call);                                                                              \
-        refusal_end(&before_it, (failed) ? errno : 0);                                                                 \
+        uncancelled_end(cancellable);                                                                                  \
+        const bool failed = RESULT_FAILED_##answer(result);                                                            \
+        errno = failed ? RESULT_ERROR_##answer(result) : errno_before;                                                 \
+        refusal_end(&before_it, failed ? errno : 0);                                                                   \
         result;                                                                                                        \
     })
 
-#define AROUND_code(name, call) AROUND(name, RESULT_code(call), result != 0)
-#define AROUND_minus(name, call) AROUND(name, RESULT_minus(call), result < 0)
-#define AROUND_negative(name, call) AROUND(name, RESULT_negative(call), result < 0)
-#define AROUND_pointer(name, call) AROUND(name, RESULT_pointer(call), !result)
-#define AROUND_event(name, call) AROUND(name, RESULT_event(call), false) /* EAGAIN and EINTR are answers */
-#define AROUND_plain(name, call) RESULT_plain(call)
+#define AROUND_code(name, call) AROUND(code, name, call)
+#define AROUND_minus(name, call) AROUND(minus, name, call)
+#define AROUND_negative(name, call) AROUND(negative, name, call)
+#define AROUND_pointer(name, call) AROUND(pointer, name, call)
+#define AROUND_plain(name, call) (call)
+
+/* EAGAIN and EINTR are answers, not refusals. */
+#define AROUND_event(name, call)                                                                                       \
+    __extension__({                                                                                                    \
+        const struct refusal before_it = refusal_begin(name);                                                          \
+        const int errno_before = errno, result = (call);                                                               \
+        errno = result < 0 ? errno : errno_before;                                                                     \
+        refusal_end(&before_it, 0);                                                                                    \
+        result;                                                                                                        \
+    })
 
 #define AROUND_nothing(name, call)                                                                                     \
     __extension__({                                                                                                    \
         const struct refusal before_it = refusal_begin(name);                                                          \
-        RESULT_nothing(call);                                                                                          \
+        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
+        (call);                                                                                                        \
+        uncancelled_end(cancellable);                                                                                  \
+        errno = errno_before;                                                                                          \
         refusal_end(&before_it, 0);                                                                                    \
     })
 

@@ -27,7 +27,7 @@ struct ibv_qp *export_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 void bottom_of_operations(struct calls *calls)
 {
 #define MEMBER(table, answer, type, member, name, work, parameters, arguments) calls->name = bottom_##name;
-#define FAST(table, type, name, work, parameters, arguments) calls->ibv_##name = work;
+#define FAST(table, answer, type, name, work, parameters, arguments) calls->ibv_##name = work;
 #include "calls/verbs.def"
 }
 
@@ -50,7 +50,8 @@ CALLS_CHANGER static void change_fast(struct calls_holder *holder, const struct 
 {
     struct verbs_context *verbs_context = &container_of(holder, struct context, calls)->ibv;
     struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
-#define FAST(table, type, name, work, parameters, arguments) CALLS_CHANGE(change, table->name, ibv_##name, work);
+#define FAST(table, answer, type, name, work, parameters, arguments)                                                   \
+    CALLS_CHANGE(change, table->name, ibv_##name, work);
 #include "calls/verbs.def"
 }
 
@@ -59,7 +60,7 @@ void operations_fill(struct context *context)
     struct verbs_context *verbs_context = &context->ibv;
     struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
 #define MEMBER(table, answer, type, member, name, work, parameters, arguments) table->member = table##_##member;
-#define FAST(table, type, name, work, parameters, arguments) table->name = work;
+#define FAST(table, answer, type, name, work, parameters, arguments) table->name = work;
 #include "calls/verbs.def"
 
     unsupported_fill_context(verbs_context);

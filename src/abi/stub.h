@@ -5,13 +5,13 @@
 #ifndef ABI_STUB_H
 #define ABI_STUB_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "abi/export.h"
 #include "abi/unsupported.h"
+#include "base/result.h"
 
 typedef void stub_function(void);
 
@@ -22,18 +22,13 @@ typedef void stub_function(void);
 #define STUB_TYPE_pointer void *
 #define STUB_TYPE_nothing void
 
-#define STUB_RETURN_code(refused) return refused
-#define STUB_RETURN_minus(refused) return (void)(refused), -1
-#define STUB_RETURN_negative(refused) return -(refused)
-#define STUB_RETURN_number(refused) return (void)(refused), 0
-#define STUB_RETURN_pointer(refused) return (void)(refused), NULL
-#define STUB_RETURN_nothing(refused) (void)(refused)
+#define RESULT_REFUSE_number(error) return errno = (error), 0
 
 /* Defines stub_ID, which refuses in the name of `what`. */
 #define STUB(answer, id, what)                                                                                         \
     __attribute__((unused)) static STUB_TYPE_##answer stub_##id(void)                                                  \
     {                                                                                                                  \
-        STUB_RETURN_##answer(unsupported(what));                                                                       \
+        RESULT_REFUSE_##answer(unsupported(what));                                                                     \
     }
 
 /* Exports a stub under its name, unless another file of the library defines that function. */

@@ -1,78 +1,44 @@
 /* The result of a function of the interface and errno agree: a call that fails sets errno, also where its manual page
  * has only a return value, and a call that succeeds leaves it. Programs print strerror(errno) for every call, and some
- * pass on -errno. The word after RESULT_ is how the function reports failure, as in abi/versions/symbols.list. In abi/
- * one of these wraps each function that programs call. The functions of the data path, which programs call without a
- * wrapper, leave with result_failure when they fail.
+ * pass on -errno. A word says how the function reports failure, as in abi/versions/symbols.list and calls/verbs.def:
  *
- * A wrapped function is not a cancellation point (base/uncancelled.h), in any system call, unless it waits for events:
- * RESULT_event. */
+ *   code      an error number instead of 0
+ *   minus     a number below 0, and errno
+ *   event     the same of a call that waits for events: it is a cancellation point
+ *   negative  an error number below 0 instead of a count
+ *   pointer   NULL, and errno
+ *   nothing   it returns nothing, and does not fail
+ *   plain     it does not fail, and makes no system call */
 #ifndef BASE_RESULT_H
 #define BASE_RESULT_H
 
 #include <errno.h>
 
-#include "base/uncancelled.h"
+/* Whether this result is a failure. */
+#define RESULT_FAILED_code(result) ((result) != 0)
+#define RESULT_FAILED_minus(result) ((result) < 0)
+#define RESULT_FAILED_event(result) ((result) < 0)
+#define RESULT_FAILED_negative(result) ((result) < 0)
+#define RESULT_FAILED_pointer(result) (!(result))
+#define RESULT_FAILED_plain(result) false
 
-/* The function returns 0 or an error number. */
-#define RESULT_code(call)                                                                                              \
-    __extension__({                                                                                                    \
-        const int errno_before = errno, cancellable = uncancelled_begin(), answer = (call);                            \
-        uncancelled_end(cancellable);                                                                                  \
-        errno = answer ? answer : errno_before;                                                                        \
-        answer;                                                                                                        \
-    })
+/* The error number of a result that is a failure. */
+#define RESULT_ERROR_code(result) (result)
+#define RESULT_ERROR_minus(result) errno
+#define RESULT_ERROR_negative(result) (-(int)(result))
+#define RESULT_ERROR_pointer(result) errno
 
-/* The function returns a number below 0 and has set errno when it fails. */
-#define RESULT_event(call)                                                                                             \
-    __extension__({                                                                                                    \
-        const int errno_before = errno, answer = (call);                                                               \
-        if (answer >= 0)                                                                                               \
-            errno = errno_before;                                                                                      \
-        answer;                                                                                                        \
-    })
+/* Returns from the function with this error number, unless the function does not fail. */
+#define RESULT_REFUSE_code(error) return errno = (error)
+#define RESULT_REFUSE_minus(error) return errno = (error), -1
+#define RESULT_REFUSE_event(error) return errno = (error), -1
+#define RESULT_REFUSE_negative(error) return -(errno = (error))
+#define RESULT_REFUSE_pointer(error) return errno = (error), NULL
+#define RESULT_REFUSE_nothing(error) return (void)(error)
+#define RESULT_REFUSE_plain(error) (void)(error)
 
-#define RESULT_minus(call)                                                                                             \
-    __extension__({                                                                                                    \
-        const int cancellable = uncancelled_begin(), minus = RESULT_event(call);                                       \
-        uncancelled_end(cancellable);                                                                                  \
-        minus;                                                                                                         \
-    })
-
-/* The function returns a count, or an error number below 0. */
-#define RESULT_negative(call)                                                                                          \
-    __extension__({                                                                                                    \
-        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
-        const long answer = (call);                                                                                    \
-        uncancelled_end(cancellable);                                                                                  \
-        errno = answer < 0 ? -(int)answer : errno_before;                                                              \
-        answer;                                                                                                        \
-    })
-
-/* The function returns NULL and has set errno when it fails. */
-#define RESULT_pointer(call)                                                                                           \
-    __extension__({                                                                                                    \
-        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
-        __typeof__(call) answer = (call);                                                                              \
-        uncancelled_end(cancellable);                                                                                  \
-        if (answer)                                                                                                    \
-            errno = errno_before;                                                                                      \
-        answer;                                                                                                        \
-    })
-
-/* The function does not fail, and returns nothing. */
-#define RESULT_nothing(call)                                                                                           \
-    __extension__({                                                                                                    \
-        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
-        (call);                                                                                                        \
-        uncancelled_end(cancellable);                                                                                  \
-        errno = errno_before;                                                                                          \
-        (void)0;                                                                                                       \
-    })
-
-/* The function neither fails nor makes a system call. */
-#define RESULT_plain(call) (call)
-
-/* Sets errno and returns it; `error` is not 0. */
+/* Only when `error` is one; answers it. The functions of the data path, which programs reach without a wrapper
+ * (abi/around.h), leave with it when they fail. */
 static inline int result_failure(int error)
 {
     return errno = error;

@@ -41,8 +41,7 @@ typedef void function(void);
 typedef function *_Atomic slot __attribute__((may_alias));
 
 enum {
-#define CALL(type, name, title, parameters, arguments) SLOW_##name,
-#define HELD(type, name, title, parameters, arguments)
+#define CALL(answer, type, name, title, parameters, arguments) SLOW_##name,
 #include "calls/each.def"
     SLOW,
     ALL = sizeof(struct calls) / sizeof(slot)

@@ -37,11 +37,9 @@ struct ucma_call; /* calls/command.h */
 /* A function for each call. calls.c relies on the order: first CALL, then HELD. Read a table that others can see by
  * calls_get. */
 struct calls {
-#define CALL(type, name, title, parameters, arguments) type(*name) parameters;
-#define HELD(type, name, title, parameters, arguments)
+#define CALL(answer, type, name, title, parameters, arguments) type(*name) parameters;
 #include "calls/each.def"
-#define CALL(type, name, title, parameters, arguments)
-#define HELD(type, name, title, parameters, arguments) type(*name) parameters;
+#define HELD(answer, type, name, title, parameters, arguments) type(*name) parameters;
 #include "calls/each.def"
 };
 
@@ -50,7 +48,7 @@ struct calls {
 #define VERB(answer, type, name, work, parameters, arguments) type work parameters;
 #define NEWER_VERB(answer, type, name, work, parameters, arguments) type work parameters;
 #define MEMBER(table, answer, type, member, name, work, parameters, arguments) type work parameters;
-#define FAST(table, type, name, work, parameters, arguments) type work parameters;
+#define FAST(table, answer, type, name, work, parameters, arguments) type work parameters;
 #include "calls/verbs.def"
 
 /* The function for this call, to be called: calls_get(&layer->below, ibv_reg_mr)(pd, ...). Read it by this, as it is

@@ -1,5 +1,4 @@
-#include <errno.h>
-
+#include "base/result.h"
 #include "events/refusal.h"
 #include "imitate/layer.h"
 
@@ -16,33 +15,19 @@ static int refuse_call(enum profile_call call)
     return refuse(imitated->without[call], REASON_PROFILE_CALL, "profile %s", imitated->name);
 }
 
-/* How each kind of call refuses; a call that can't fail is in no profile. */
-#define REFUSE_code(call, below) return refuse_call(call)
-#define REFUSE_minus(call, below) return refused_minus(refuse_call(call))
-#define REFUSE_negative(call, below) return -refuse_call(call)
-#define REFUSE_pointer(call, below) return refused_null(refuse_call(call))
-#define REFUSE_event(call, below) return below
-#define REFUSE_plain(call, below) return below
-#define REFUSE_nothing(call, below) below
-
-#define WITHOUT(answer, type, name, parameters, arguments)                                                             \
+/* A call that can't fail is in no profile. */
+#define CALL_VERB(answer, type, name, title, parameters, arguments)                                                    \
     static type without_##name parameters                                                                              \
     {                                                                                                                  \
-        REFUSE_##answer(PROFILE_CALL_##name, calls_get(&imitate_layer.below, name) arguments);                         \
+        RESULT_REFUSE_##answer(refuse_call(PROFILE_CALL_##name));                                                      \
+        return calls_get(&imitate_layer.below, name) arguments;                                                        \
     }
-#define VERB(answer, type, name, work, parameters, arguments) WITHOUT(answer, type, name, parameters, arguments)
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) WITHOUT(answer, type, name, parameters, arguments)
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
-    WITHOUT(answer, type, name, parameters, arguments)
-#include "calls/verbs.def"
+#include "calls/each.def"
 
 void imitate_take_away(struct calls *calls)
 {
-#define TAKE_AWAY(name)                                                                                                \
+#define CALL_VERB(answer, type, name, ...)                                                                             \
     if (imitated->without[PROFILE_CALL_##name])                                                                        \
         calls->name = without_##name;
-#define VERB(answer, type, name, work, parameters, arguments) TAKE_AWAY(name)
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) TAKE_AWAY(name)
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments) TAKE_AWAY(name)
-#include "calls/verbs.def"
+#include "calls/each.def"
 }

@@ -36,82 +36,35 @@ static int meet(struct script_event event)
     return meet_call(&event).error;
 }
 
-/* --- all calls, in one form for each way to fail */
+/* --- all calls; script/parse.c lets no rule refuse those that do not fail */
 
-#define REFUSE_code return result_failure(error)
-#define REFUSE_minus                                                                                                   \
-    do {                                                                                                               \
-        errno = error;                                                                                                 \
-        return -1;                                                                                                     \
-    } while (0)
-#define REFUSE_event REFUSE_minus
-#define REFUSE_negative                                                                                                \
-    do {                                                                                                               \
-        errno = error;                                                                                                 \
-        return -error;                                                                                                 \
-    } while (0)
-#define REFUSE_pointer                                                                                                 \
-    do {                                                                                                               \
-        errno = error;                                                                                                 \
-        return NULL;                                                                                                   \
-    } while (0)
-/* script/parse.c lets no rule refuse these. */
-#define REFUSE_nothing (void)0
-#define REFUSE_plain (void)0
-#define REFUSE_void REFUSE_nothing
-#define REFUSE_int REFUSE_code
-#define REFUSE_bind_mw REFUSE_code
-#define REFUSE_poll_cq REFUSE_negative
-#define REFUSE_req_notify_cq REFUSE_code
-#define REFUSE_post_srq_recv REFUSE_code
-#define REFUSE_post_srq_ops REFUSE_code
-#define REFUSE_post_send REFUSE_code
-#define REFUSE_post_recv REFUSE_code
-
-#define AROUND(type, name, parameters, arguments, refuse)                                                              \
+#define CALL(answer, type, name, title, parameters, arguments)                                                         \
     static type around_##name parameters                                                                               \
     {                                                                                                                  \
         int error = meet((struct script_event){.call = SCRIPT_##name, .subject = CALLS_SUBJECT arguments});            \
         if (error)                                                                                                     \
-            refuse;                                                                                                    \
+            RESULT_REFUSE_##answer(error);                                                                             \
         return calls_get(&layer.below, name) arguments;                                                                \
     }
+#define HELD CALL
 
 static void build_work(enum script_call, struct ibv_qp_ex *);
 
 /* A builder that answers, which wr_complete alone does, is replaced below. */
-#define BUILD_int(name, parameters, arguments) AROUND(int, ibv_##name, parameters, arguments, REFUSE_code)
-#define BUILD_void(name, parameters, arguments)                                                                        \
-    static void around_ibv_##name parameters                                                                           \
+#define BUILT_code CALL
+#define BUILT_nothing(answer, type, name, title, parameters, arguments)                                                \
+    static void around_##name parameters                                                                               \
     {                                                                                                                  \
-        meet((struct script_event){.call = SCRIPT_ibv_##name, .subject = CALLS_SUBJECT arguments});                    \
-        calls_get(&layer.below, ibv_##name) arguments;                                                                 \
-        build_work(SCRIPT_ibv_##name, qp);                                                                             \
+        meet((struct script_event){.call = SCRIPT_##name, .subject = CALLS_SUBJECT arguments});                        \
+        calls_get(&layer.below, name) arguments;                                                                       \
+        build_work(SCRIPT_##name, qp);                                                                                 \
     }
-
-#define VERB(answer, type, name, work, parameters, arguments) AROUND(type, name, parameters, arguments, REFUSE_##answer)
-#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
-    AROUND(type, name, parameters, arguments, REFUSE_##answer)
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
-    AROUND(type, name, parameters, arguments, REFUSE_##answer)
-#define FAST(table, type, name, work, parameters, arguments)                                                           \
-    AROUND(type, ibv_##name, parameters, arguments, REFUSE_##name)
-#define ON_OBJECT(object, type, member, name, parameters, arguments)                                                   \
-    AROUND(type, name, parameters, arguments, REFUSE_##type)
-#define BUILDER(type, name, parameters, arguments) BUILD_##type(name, parameters, arguments)
-#define NEWER_BUILDER(type, name, parameters, arguments) BUILD_##type(name, parameters, arguments)
-#define ITERATOR(type, name, parameters, arguments) AROUND(type, ibv_##name, parameters, arguments, REFUSE_##type)
-#define FIRST_READER(type, name, parameters, arguments) AROUND(type, ibv_wc_##name, parameters, arguments, REFUSE_plain)
-#define READER(type, name, flag, parameters, arguments) AROUND(type, ibv_wc_##name, parameters, arguments, REFUSE_plain)
-#include "calls/verbs.def"
-
-#define COMMAND(number, page, how, serve, layout, least, answer, object)                                               \
-    AROUND(int, serve, (struct ucma_call * call), (call), REFUSE_code)
-#include "calls/ucma.def"
+#define HELD_BUILDER(answer, ...) BUILT_##answer(answer, __VA_ARGS__)
+#include "calls/each.def"
 
 /* --- questions, whose answers rules may change */
 
-#define ASKED(name, type, parameters, arguments, position, refuse, failed, where, size)                                \
+#define ASKED(name, type, parameters, arguments, position, way, failed, where, size)                                   \
     static type asked_##name parameters                                                                                \
     {                                                                                                                  \
         struct script_event event = {.call = SCRIPT_##name,                                                            \
@@ -121,32 +74,32 @@ static void build_work(enum script_call, struct ibv_qp_ex *);
         struct script_verdict verdict = meet_call(&event);                                                             \
         int error = verdict.error;                                                                                     \
         if (error)                                                                                                     \
-            refuse;                                                                                                    \
+            RESULT_REFUSE_##way(error);                                                                                \
         type answer = calls_get(&layer.below, name) arguments;                                                         \
         for (unsigned i = 0; i < verdict.changing && !(failed); i++)                                                   \
             field_change(&verdict.changes[i], SCRIPT_##name, where, size);                                             \
         return answer;                                                                                                 \
     }
 
-ASKED(ibv_query_device, int, (struct ibv_context * context, struct ibv_device_attr *attr), (context, attr), -1,
-      REFUSE_code, answer, attr, sizeof *attr)
+ASKED(ibv_query_device, int, (struct ibv_context * context, struct ibv_device_attr *attr), (context, attr), -1, code,
+      answer, attr, sizeof *attr)
 ASKED(ibv_query_device_ex, int,
       (struct ibv_context * context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
        size_t size),
-      (context, input, attr, size), -1, REFUSE_code, answer, attr, size)
+      (context, input, attr, size), -1, code, answer, attr, size)
 ASKED(ibv_query_port, int, (struct ibv_context * context, uint8_t port, struct ibv_port_attr *attr, size_t size),
-      (context, port, attr, size), -1, REFUSE_code, answer, attr, size)
+      (context, port, attr, size), -1, code, answer, attr, size)
 ASKED(ibv_query_gid, int, (struct ibv_context * context, uint8_t port, int index, union ibv_gid *gid),
-      (context, port, index, gid), index, REFUSE_minus, answer, gid, sizeof *gid)
+      (context, port, index, gid), index, minus, answer, gid, sizeof *gid)
 ASKED(_ibv_query_gid_ex, int,
       (struct ibv_context * context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry, uint32_t flags,
        size_t size),
-      (context, port, index, entry, flags, size), (int)index, REFUSE_code, answer, entry, size)
+      (context, port, index, entry, flags, size), (int)index, code, answer, entry, size)
 ASKED(ibv_query_pkey, int, (struct ibv_context * context, uint8_t port, int index, __be16 *pkey),
-      (context, port, index, pkey), index, REFUSE_minus, answer, pkey, sizeof *pkey)
+      (context, port, index, pkey), index, minus, answer, pkey, sizeof *pkey)
 ASKED(ibv_query_qp, int, (struct ibv_qp * qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init),
-      (qp, attr, mask, init), -1, REFUSE_code, answer, attr, sizeof *attr)
-ASKED(ibv_query_srq, int, (struct ibv_srq * srq, struct ibv_srq_attr *attr), (srq, attr), -1, REFUSE_code, answer, attr,
+      (qp, attr, mask, init), -1, code, answer, attr, sizeof *attr)
+ASKED(ibv_query_srq, int, (struct ibv_srq * srq, struct ibv_srq_attr *attr), (srq, attr), -1, code, answer, attr,
       sizeof *attr)
 
 /* The list ends in NULL. */
@@ -156,7 +109,7 @@ static struct ibv_device **list_devices(int *count)
     struct script_verdict verdict = meet_call(&event);
     int error = verdict.error, kept = 0;
     if (error)
-        REFUSE_pointer;
+        RESULT_REFUSE_pointer(error);
     struct ibv_device **list = calls_get(&layer.below, ibv_get_device_list)(count);
     if (!list || !*verdict.hidden)
         return list;
@@ -176,7 +129,7 @@ static struct ibv_context *open_device(struct ibv_device *device)
     struct script_verdict verdict = meet_call(&event);
     int error = verdict.error;
     if (error)
-        REFUSE_pointer;
+        RESULT_REFUSE_pointer(error);
     struct ibv_context *context = calls_get(&layer.below, ibv_open_device)(device);
     if (!context)
         return NULL;
@@ -196,8 +149,8 @@ static struct ibv_context *open_device(struct ibv_device *device)
 static struct calls_layer layer = {.name = "script", .place = 50};
 
 static const struct calls around = {
-#define CALL(type, name, title, parameters, arguments) .name = around_##name,
-#define HELD(type, name, title, parameters, arguments) .name = around_##name,
+#define CALL(answer, type, name, ...) .name = around_##name,
+#define HELD CALL
 #include "calls/each.def"
 };
 
@@ -341,10 +294,10 @@ void call_layer_change(void)
 #define ASKED(name) calls.name = asked_##name;
     EACH_ASKED(ASKED)
 #undef ASKED
-#define CALL(type, name, title, parameters, arguments)                                                                 \
+#define CALL(answer, type, name, title, parameters, arguments)                                                         \
     if (!is_wanted(SCRIPT_##name))                                                                                     \
         calls.name = NULL;
-#define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
+#define HELD CALL
 #include "calls/each.def"
     layer.calls = calls;
     calls_put_around(&layer);

@@ -127,14 +127,14 @@ static nanos time_of_memory(size_t length, unsigned access)
     return some_call + (nanos)(gibibytes * (double)of_gibibyte);
 }
 
-#define CALL(type, name, title, parameters, arguments)                                                                 \
+#define CALL(answer, type, name, title, parameters, arguments)                                                         \
     static type around_##name parameters                                                                               \
     {                                                                                                                  \
         VARY_AFTER_CALL;                                                                                               \
         before_call((struct calls_subject)CALLS_SUBJECT arguments, is_slow(title) ? some_call : 0);                    \
         return calls_get(&layer.below, name) arguments;                                                                \
     }
-#define HELD(type, name, title, parameters, arguments)                                                                 \
+#define HELD(answer, type, name, title, parameters, arguments)                                                         \
     static type around_##name parameters                                                                               \
     {                                                                                                                  \
         VARY_AFTER_CALL;                                                                                               \
@@ -166,18 +166,18 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 
 static const struct calls around = {
-#define CALL(type, name, title, parameters, arguments) .name = around_##name,
-#define HELD(type, name, title, parameters, arguments) .name = around_##name,
+#define CALL(answer, type, name, ...) .name = around_##name,
+#define HELD CALL
 #include "calls/each.def"
 };
 
 /* Takes the layer's functions away from all calls but slow ones. */
 static void want_slow_ones(struct calls *calls)
 {
-#define CALL(type, name, title, parameters, arguments)                                                                 \
+#define CALL(answer, type, name, title, parameters, arguments)                                                         \
     if (!is_slow(title))                                                                                               \
         calls->name = NULL;
-#define HELD(type, name, title, parameters, arguments) calls->name = NULL;
+#define HELD(answer, type, name, title, parameters, arguments) calls->name = NULL;
 #include "calls/each.def"
 }
 

@@ -51,12 +51,10 @@ const char *profile_call_name(enum profile_call call)
         const char *name;
         bool fails;
     } calls[] = {
-#define VERB(answer, type, name, work, parameters, arguments) {#name, ANSWER_##answer},
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) {#name, ANSWER_##answer},
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments) {#name, ANSWER_##answer},
-#include "calls/verbs.def"
+#define CALL_VERB(answer, type, name, title, ...) {title, ANSWER_##answer},
+#include "calls/each.def"
     };
-    return calls[call].fails ? calls[call].name + (*calls[call].name == '_') : NULL;
+    return calls[call].fails ? calls[call].name : NULL;
 }
 
 /* --- what devices and ports say */

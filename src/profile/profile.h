@@ -26,10 +26,8 @@ enum profile_key {
 
 /* The calls that a device may lack: all that can fail, except the data path's. */
 enum profile_call {
-#define VERB(answer, type, name, work, parameters, arguments) PROFILE_CALL_##name,
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) PROFILE_CALL_##name,
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments) PROFILE_CALL_##name,
-#include "calls/verbs.def"
+#define CALL_VERB(answer, type, name, ...) PROFILE_CALL_##name,
+#include "calls/each.def"
     PROFILE_CALLS
 };
 

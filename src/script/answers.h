@@ -4,8 +4,8 @@
 #define SCRIPT_ANSWERS_H
 
 enum script_call {
-#define CALL(type, name, title, parameters, arguments) SCRIPT_##name,
-#define HELD(type, name, title, parameters, arguments) SCRIPT_##name,
+#define CALL(answer, type, name, title, parameters, arguments) SCRIPT_##name,
+#define HELD(answer, type, name, title, parameters, arguments) SCRIPT_##name,
 #include "calls/each.def"
     SCRIPT_CALLS,
     SCRIPT_BEFORE_HAPPENINGS = SCRIPT_CALLS - 1,
@@ -26,8 +26,7 @@ enum script_kind {
     SCRIPT_KIND_ANYTHING = (1 << SCRIPT_KINDS) - 1,
 };
 
-/* How calls fail (base/result.h): an error number; -1 and errno; an error number below 0; NULL and errno; -1 and
- * errno of a call that waits; calls that do not fail. */
+/* The words of base/result.h; those that do not fail are the last. */
 enum script_answer {
     SCRIPT_ANSWER_code,
     SCRIPT_ANSWER_minus,
@@ -39,7 +38,7 @@ enum script_answer {
 };
 
 struct script_name {
-    const char *title; /* the manual page's, some after a _; several calls may share it */
+    const char *title; /* of the manual page; several calls may share it */
     enum script_answer answer;
     unsigned kind; /* enum script_kind */
 };
@@ -49,18 +48,7 @@ extern const struct script_name script_names[SCRIPT_EVENTS];
 /* The name of the call: "ibv_reg_mr" */
 static inline const char *script_title(enum script_call call)
 {
-    return script_names[call].title + (*script_names[call].title == '_');
+    return script_names[call].title;
 }
-
-/* How calls answer that verbs.def lists without a word for that. */
-#define SCRIPT_FAST_bind_mw SCRIPT_ANSWER_code
-#define SCRIPT_FAST_poll_cq SCRIPT_ANSWER_negative
-#define SCRIPT_FAST_req_notify_cq SCRIPT_ANSWER_code
-#define SCRIPT_FAST_post_srq_recv SCRIPT_ANSWER_code
-#define SCRIPT_FAST_post_srq_ops SCRIPT_ANSWER_code
-#define SCRIPT_FAST_post_send SCRIPT_ANSWER_code
-#define SCRIPT_FAST_post_recv SCRIPT_ANSWER_code
-#define SCRIPT_TYPE_void SCRIPT_ANSWER_nothing
-#define SCRIPT_TYPE_int SCRIPT_ANSWER_code
 
 #endif

@@ -6,8 +6,10 @@
 #include <time.h>
 
 #include "base/nanos.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "calls/calls.h"
+#include "script/answers.h"
 #include "trace/command.h"
 #include "trace/value.h"
 #include "verbs/object/words.h"
@@ -169,14 +171,6 @@ static bool begins_line(void)
     return trace_ring_has_room();
 }
 
-/* True if the call has filled the memory that its arguments point to. */
-#define SUCCEEDED_code !result
-#define SUCCEEDED_minus result >= 0
-#define SUCCEEDED_negative result >= 0
-#define SUCCEEDED_event result >= 0
-#define SUCCEEDED_plain true
-#define SUCCEEDED_pointer result != NULL
-
 /* --- all calls */
 
 /* Returns true if the call answers in the memory that its arguments point to. Then they are shown as they are after
@@ -194,13 +188,6 @@ static void show_wait(struct trace_line *line)
     trace_ring_write(line);
 }
 
-#define BEFORE_code(line)
-#define BEFORE_minus(line)
-#define BEFORE_negative(line)
-#define BEFORE_plain(line)
-#define BEFORE_pointer(line)
-#define BEFORE_event(line) show_wait(line);
-
 #define TRACED(answer, type, name, title, parameters, arguments)                                                       \
     static type traced_##name parameters                                                                               \
     {                                                                                                                  \
@@ -212,9 +199,11 @@ static void show_wait(struct trace_line *line)
         if (!late) {                                                                                                   \
             WITH_LINE arguments;                                                                                       \
         }                                                                                                              \
-        BEFORE_##answer(&line) type result = calls_get(&layer.below, name) arguments;                                  \
+        if (SCRIPT_ANSWER_##answer == SCRIPT_ANSWER_event)                                                             \
+            show_wait(&line);                                                                                          \
+        type result = calls_get(&layer.below, name) arguments;                                                         \
         if (late) {                                                                                                    \
-            line.shallow = !(SUCCEEDED_##answer);                                                                      \
+            line.shallow = RESULT_FAILED_##answer(result);                                                             \
             WITH_LINE arguments;                                                                                       \
         }                                                                                                              \
         begin_result(&line);                                                                                           \
@@ -222,7 +211,7 @@ static void show_wait(struct trace_line *line)
         end_line(&line);                                                                                               \
         return result;                                                                                                 \
     }
-#define TRACED_NOTHING(name, title, parameters, arguments)                                                             \
+#define TRACED_nothing(answer, type, name, title, parameters, arguments)                                               \
     static void traced_##name parameters                                                                               \
     {                                                                                                                  \
         struct trace_line line;                                                                                        \
@@ -237,42 +226,17 @@ static void show_wait(struct trace_line *line)
     }
 #define WITH_LINE(...) VALUE_ARGUMENTS(&line, __VA_ARGS__)
 
-#define VERB_nothing(type, name, title, parameters, arguments) TRACED_NOTHING(name, title, parameters, arguments)
-#define VERB_code(type, name, title, parameters, arguments) TRACED(code, type, name, title, parameters, arguments)
-#define VERB_minus(type, name, title, parameters, arguments) TRACED(minus, type, name, title, parameters, arguments)
-#define VERB_negative(type, name, title, parameters, arguments)                                                        \
-    TRACED(negative, type, name, title, parameters, arguments)
-#define VERB_pointer(type, name, title, parameters, arguments) TRACED(pointer, type, name, title, parameters, arguments)
-#define VERB_event(type, name, title, parameters, arguments) TRACED(event, type, name, title, parameters, arguments)
-#define VERB_plain(type, name, title, parameters, arguments) TRACED(plain, type, name, title, parameters, arguments)
-#define OF_int(name, title, parameters, arguments) TRACED(code, int, name, title, parameters, arguments)
-#define OF_void(name, title, parameters, arguments) TRACED_NOTHING(name, title, parameters, arguments)
-#define TITLE(name) (&#name[#name[0] == '_'])
-/* The macros for polls and sends are below. */
-#define FAST_poll_cq(...)
-#define FAST_bind_mw(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
-#define FAST_req_notify_cq(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
-#define FAST_post_srq_recv(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
-#define FAST_post_srq_ops(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
-#define FAST_post_send(...)
-#define FAST_post_recv(name, title, parameters, arguments) OF_int(name, title, parameters, arguments)
-#define ITERATOR_start_poll(...)
-#define ITERATOR_next_poll(...)
-#define ITERATOR_end_poll(name, title, parameters, arguments) OF_void(name, title, parameters, arguments)
-
-#define VERB(answer, type, name, work, parameters, arguments)                                                          \
-    VERB_##answer(type, name, TITLE(name), parameters, arguments)
-#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
-    VERB_##answer(type, name, TITLE(name), parameters, arguments)
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
-    VERB_##answer(type, name, #name, parameters, arguments)
-#define FAST(table, type, name, work, parameters, arguments)                                                           \
-    FAST_##name(ibv_##name, "ibv_" #name, parameters, arguments)
-#define ON_OBJECT(object, type, member, name, parameters, arguments) OF_##type(name, #name, parameters, arguments)
-#define BUILDER(type, name, parameters, arguments) OF_##type(ibv_##name, "ibv_" #name, parameters, arguments)
-#define NEWER_BUILDER(type, name, parameters, arguments) OF_##type(ibv_##name, "ibv_" #name, parameters, arguments)
-#define ITERATOR(type, name, parameters, arguments) ITERATOR_##name(ibv_##name, "ibv_" #name, parameters, arguments)
-#include "calls/verbs.def"
+#define TRACED_code TRACED
+#define TRACED_minus TRACED
+#define TRACED_negative TRACED
+#define TRACED_pointer TRACED
+#define TRACED_event TRACED
+#define TRACED_plain TRACED
+#define CALL(answer, ...) TRACED_##answer(answer, __VA_ARGS__)
+#define CALL_COMMAND(...)
+#define HELD CALL
+#define HELD_READER(...)
+#include "calls/each.def"
 
 /* A command of librdmacm. One that takes an event waits. */
 #define BEFORE_told(line)
@@ -324,7 +288,7 @@ static bool begin_found_behind(struct trace_line *line, const char *call, const 
     return true;
 }
 
-static int traced_ibv_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
+static int traced_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {
     static const char call[] = "ibv_poll_cq";
     if (!trace_ring_now())
@@ -354,7 +318,7 @@ static void add_entry(struct trace_line *line, const struct ibv_cq_ex *cq)
     text_add_character(line, '}');
 }
 
-static int traced_ibv_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+static int traced_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
     static const char call[] = "ibv_start_poll";
     if (!trace_ring_now())
@@ -375,7 +339,7 @@ static int traced_ibv_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *
     return result;
 }
 
-static int traced_ibv_next_poll(struct ibv_cq_ex *cq)
+static int traced_next_poll(struct ibv_cq_ex *cq)
 {
     if (!begins_line())
         return calls_get(&layer.below, ibv_next_poll)(cq);
@@ -392,7 +356,7 @@ static int traced_ibv_next_poll(struct ibv_cq_ex *cq)
 }
 
 /* The text is made before the call: in it another thread may get the completion, and free the request. */
-static int traced_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+static int traced_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     if (!begins_line())
         return calls_get(&layer.below, ibv_post_send)(qp, wr, bad);
@@ -471,17 +435,10 @@ static struct calls_layer layer = {.name = "trace", .place = PLACE};
 
 /* But the readers of an iterator: start_poll and next_poll show the completion. */
 static const struct calls all = {
-#define VERB(answer, type, name, work, parameters, arguments) .name = traced_##name,
-#define NEWER_VERB VERB
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments) .name = traced_##name,
-#define FAST(table, type, name, work, parameters, arguments) .ibv_##name = traced_ibv_##name,
-#define ON_OBJECT(object, type, member, name, parameters, arguments) .name = traced_##name,
-#define BUILDER(type, name, parameters, arguments) .ibv_##name = traced_ibv_##name,
-#define NEWER_BUILDER BUILDER
-#define ITERATOR BUILDER
-#include "calls/verbs.def"
-#define COMMAND(number, page, how, serve, layout, least, answer, object) .serve = traced_##serve,
-#include "calls/ucma.def"
+#define CALL(answer, type, name, ...) .name = traced_##name,
+#define HELD CALL
+#define HELD_READER(...)
+#include "calls/each.def"
 };
 
 /* Returns true if the name is the call's, with or without its "ibv_" or "rdma_". */
@@ -503,8 +460,8 @@ static bool is_listed(const char *title, const char *calls)
 static struct text_part find_unknown(const char *calls)
 {
     static const char *const titles[] = {
-#define CALL(type, name, title, parameters, arguments) title,
-#define HELD(type, name, title, parameters, arguments) title,
+#define CALL(answer, type, name, title, ...) title,
+#define HELD CALL
 #include "calls/each.def"
     };
     for (struct text_part name; text_next(&calls, ",", &name);) {
@@ -530,13 +487,17 @@ const char *call_layer_trace(const char *calls)
         return why;
     }
     struct calls wanted = all;
+    wanted.ibv_poll_cq = traced_poll_cq;
+    wanted.ibv_start_poll = traced_start_poll;
+    wanted.ibv_next_poll = traced_next_poll;
+    wanted.ibv_post_send = traced_post_send;
     wanted.ibv_modify_qp = traced_modify_qp;
     wanted.ibv_query_qp = traced_query_qp;
     wanted.ibv_get_cq_event = traced_get_cq_event;
-#define CALL(type, name, title, parameters, arguments)                                                                 \
+#define CALL(answer, type, name, title, parameters, arguments)                                                         \
     if (!is_listed(title, calls))                                                                                      \
         wanted.name = NULL;
-#define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
+#define HELD CALL
 #include "calls/each.def"
     layer.calls = wanted;
     calls_put_around(&layer);

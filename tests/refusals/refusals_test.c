@@ -177,7 +177,7 @@ static bool each_verb_has_a_row(void)
 #define VERB(answer, type, name, work, parameters, arguments) #name,
 #define NEWER_VERB(answer, type, name, work, parameters, arguments) #name,
 #define MEMBER(table, answer, type, member, name, work, parameters, arguments) #name,
-#define FAST(table, type, name, work, parameters, arguments) "ibv_" #name,
+#define FAST(table, answer, type, name, work, parameters, arguments) "ibv_" #name,
 #define ON_OBJECT(object, type, member, name, parameters, arguments) #name,
 #define BUILDER(type, name, parameters, arguments) "ibv_" #name,
 #define NEWER_BUILDER(type, name, parameters, arguments) "ibv_" #name,

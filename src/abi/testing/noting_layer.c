@@ -4,13 +4,13 @@
 #define TEXT(word) TEXT_OF(word)
 #define TEXT_OF(word) #word
 
-#define CALL(type, name, title, parameters, arguments)                                                                 \
+#define CALL(answer, type, name, title, parameters, arguments)                                                         \
     static type note_##name parameters                                                                                 \
     {                                                                                                                  \
         notes_add(&LAYER, title, CALLS_SUBJECT arguments);                                                             \
         return calls_get(&LAYER.below, name) arguments;                                                                \
     }
-#define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
+#define HELD CALL
 #include "calls/each.def"
 
 struct calls_layer LAYER = {
@@ -18,8 +18,8 @@ struct calls_layer LAYER = {
     .place = PLACE,
     .calls =
         {
-#define CALL(type, name, title, parameters, arguments) .name = note_##name,
-#define HELD(type, name, title, parameters, arguments) .name = note_##name,
+#define CALL(answer, type, name, ...) .name = note_##name,
+#define HELD CALL
 #include "calls/each.def"
         },
 };

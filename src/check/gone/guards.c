@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/result.h"
 #include "calls/calls.h"
 #include "calls/command.h"
 #include "check/gone/callers.h"
@@ -70,48 +71,34 @@ static void enter(const struct named *named, const char *call)
     callers_enter(call, first[0], first[1]);
 }
 
-#define REFUSED_code return errno = EINVAL
-#define REFUSED_int REFUSED_code
-#define REFUSED_minus return errno = EINVAL, -1
-#define REFUSED_event REFUSED_minus
-#define REFUSED_negative return errno = EINVAL, -EINVAL
-#define REFUSED_pointer return errno = EINVAL, NULL
-
 #define GUARD(answer, type, name, parameters, arguments)                                                               \
     static type guard_##name parameters                                                                                \
     {                                                                                                                  \
         const struct named named[NAMED] = {NAMES arguments};                                                           \
         if (names_lost(named, #name))                                                                                  \
-            REFUSED_##answer;                                                                                          \
+            RESULT_REFUSE_##answer(EINVAL);                                                                            \
         enter(named, #name);                                                                                           \
         type result = calls_get(&layer.below, name) arguments;                                                         \
         callers_leave();                                                                                               \
         return result;                                                                                                 \
     }
-
-/* Calls that acknowledge events are made even if they name a destroyed object: destroying calls wait for them. */
-#define GUARD_nothing(name, parameters, arguments)                                                                     \
+#define GUARD_code GUARD
+#define GUARD_minus GUARD
+#define GUARD_event GUARD
+#define GUARD_negative GUARD
+#define GUARD_pointer GUARD
+#define GUARD_plain(...)
+/* These acknowledge events, for which destroying calls wait. */
+#define GUARD_nothing(answer, type, name, parameters, arguments)                                                       \
     static void guard_##name parameters                                                                                \
     {                                                                                                                  \
         const struct named named[NAMED] = {NAMES arguments};                                                           \
         if (!names_lost(named, #name))                                                                                 \
             calls_get(&layer.below, name) arguments;                                                                   \
     }
-#define GUARD_FOR_nothing(type, name, parameters, arguments) GUARD_nothing(name, parameters, arguments)
-#define GUARD_FOR_plain(type, name, parameters, arguments)
-#define GUARD_FOR_code(type, name, parameters, arguments) GUARD(code, type, name, parameters, arguments)
-#define GUARD_FOR_minus(type, name, parameters, arguments) GUARD(minus, type, name, parameters, arguments)
-#define GUARD_FOR_event(type, name, parameters, arguments) GUARD(event, type, name, parameters, arguments)
-#define GUARD_FOR_negative(type, name, parameters, arguments) GUARD(negative, type, name, parameters, arguments)
-#define GUARD_FOR_pointer(type, name, parameters, arguments) GUARD(pointer, type, name, parameters, arguments)
-
-#define VERB(answer, type, name, work, parameters, arguments) GUARD_FOR_##answer(type, name, parameters, arguments)
-#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
-    GUARD_FOR_##answer(type, name, parameters, arguments)
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
-    GUARD_FOR_##answer(type, name, parameters, arguments)
-#define ON_OBJECT(object, type, member, name, parameters, arguments) GUARD(code, type, name, parameters, arguments)
-#include "calls/verbs.def"
+#define CALL(answer, type, name, title, parameters, arguments) GUARD_##answer(answer, type, name, parameters, arguments)
+#define CALL_COMMAND(...)
+#include "calls/each.def"
 
 /* Calls of the data path that are rare. */
 #define SELDOM                                                                                                         \
@@ -127,18 +114,16 @@ SELDOM
 void guards_begin(void)
 {
 #define FILL(name) layer.calls.name = guard_##name;
-#define FILL_nothing(name) FILL(name)
+#define FILL_code FILL
+#define FILL_minus FILL
+#define FILL_event FILL
+#define FILL_negative FILL
+#define FILL_pointer FILL
+#define FILL_nothing FILL
 #define FILL_plain(name)
-#define FILL_code(name) FILL(name)
-#define FILL_minus(name) FILL(name)
-#define FILL_event(name) FILL(name)
-#define FILL_negative(name) FILL(name)
-#define FILL_pointer(name) FILL(name)
-#define VERB(answer, type, name, work, parameters, arguments) FILL_##answer(name)
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) FILL_##answer(name)
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments) FILL_##answer(name)
-#define ON_OBJECT(object, type, member, name, parameters, arguments) FILL(name)
-#include "calls/verbs.def"
+#define CALL(answer, type, name, ...) FILL_##answer(name)
+#define CALL_COMMAND(...)
+#include "calls/each.def"
 #define SELDOM_CALL(name, parameters, arguments) FILL(name)
     SELDOM
 #undef SELDOM_CALL

@@ -79,7 +79,7 @@ def listed_members(path):
         text = file.read()
     rows = re.findall(r"^(?:MEMBER\((\w+), \w+|ON_OBJECT\((\w+)), [^,]+, (\w+), (\w+),", text, re.M)
     found = {(member or on_object, name): called for member, on_object, name, called in rows}
-    found.update({(table, name): f"ibv_{name}" for table, name in re.findall(r"^FAST\((\w+), [^,]+, (\w+),", text, re.M)})
+    found.update({(table, name): f"ibv_{name}" for table, name in re.findall(r"^FAST\((\w+), \w+, [^,]+, (\w+),", text, re.M)})
     found.update({("ibv_qp_ex", name): f"ibv_{name}" for name in re.findall(r"^(?:NEWER_)?BUILDER\([^,]+, (\w+),", text, re.M)})
     found.update({("ibv_cq_ex", name): f"ibv_{name}" for name in re.findall(r"^ITERATOR\([^,]+, (\w+),", text, re.M)})
     return {**found, **{("ibv_cq_ex", name): f"ibv_wc_{name}" for name in re.findall(r"^(?:FIRST_)?READER\([^,]+, (\w+),", text, re.M)}}
