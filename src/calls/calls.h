@@ -55,9 +55,14 @@ struct calls {
  * replaced at any time. */
 #define calls_get(calls, name) __atomic_load_n(&(calls)->name, __ATOMIC_ACQUIRE)
 
+enum calls_place {
+#define CALLS_LAYER(NAME, name) CALLS_PLACE_##NAME,
+#include "calls/layers.def"
+};
+
 struct calls_layer {
     const char *name;
-    int place;          /* the higher, the nearer to the program, whenever it was put around. Unique */
+    int place; /* enum calls_place: the higher, the nearer to the program, whenever it was put around. Unique */
     struct calls calls; /* NULL: the layer does not want to see this call */
 
     /* calls.c alone uses the rest. */

@@ -1,5 +1,3 @@
 #include "check/layer.h"
 
-enum { PLACE = 100 };
-
-struct calls_layer layer_check = {.name = "check", .place = PLACE};
+struct calls_layer layer_check = {.name = "check", .place = CALLS_PLACE_CHECK};

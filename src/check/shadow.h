@@ -11,29 +11,16 @@
 #include <sys/types.h>
 
 #include "base/hash.h"
+#include "calls/objects.def"
 #include "check/findings/place.h"
 #include "check/wqe.h"
 
 /* The kinds of objects, and their names in calls/subject.h. */
+#define SHADOW_OBJECT(KIND, type, name, number) SHADOW_KIND(KIND, name)
+#define SHADOW_ALIKE(KIND)
 #define SHADOW_KINDS                                                                                                   \
-    SHADOW_KIND(CONTEXT, "context")                                                                                    \
-    SHADOW_KIND(PD, "pd")                                                                                              \
-    SHADOW_KIND(TD, "td")                                                                                              \
-    SHADOW_KIND(XRCD, "xrcd")                                                                                          \
-    SHADOW_KIND(MR, "mr")                                                                                              \
-    SHADOW_KIND(MW, "mw")                                                                                              \
-    SHADOW_KIND(DM, "dm")                                                                                              \
-    SHADOW_KIND(CHANNEL, "channel")                                                                                    \
-    SHADOW_KIND(CQ, "cq")                                                                                              \
-    SHADOW_KIND(SRQ, "srq")                                                                                            \
-    SHADOW_KIND(QP, "qp")                                                                                              \
-    SHADOW_KIND(AH, "ah")                                                                                              \
-    SHADOW_KIND(WQ, "wq")                                                                                              \
-    SHADOW_KIND(IND_TABLE, "ind_table")                                                                                \
-    SHADOW_KIND(FLOW, "flow")                                                                                          \
-    SHADOW_KIND(COUNTERS, "counters")                                                                                  \
-    SHADOW_KIND(CM_CHANNEL, "cm_channel")                                                                              \
-    SHADOW_KIND(CM_ID, "cm_id")
+    CALLS_OBJECTS(SHADOW_OBJECT, SHADOW_ALIKE)                                                                         \
+    SHADOW_KIND(CONTEXT, "context") SHADOW_KIND(CM_CHANNEL, "cm_channel") SHADOW_KIND(CM_ID, "cm_id")
 
 enum shadow_kind {
 #define SHADOW_KIND(KIND, name) SHADOW_##KIND,

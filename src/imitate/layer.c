@@ -4,9 +4,7 @@
 
 #include "config/device.h"
 
-enum { PLACE = 10 };
-
-struct calls_layer imitate_layer = {.name = "profile", .place = PLACE};
+struct calls_layer imitate_layer = {.name = "profile", .place = CALLS_PLACE_PROFILE};
 const struct profile *imitated;
 
 const struct limits *imitate_limits(struct ibv_context *context)

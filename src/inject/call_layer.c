@@ -146,7 +146,7 @@ static struct ibv_context *open_device(struct ibv_device *device)
     asked(ibv_query_device) asked(ibv_query_device_ex) asked(ibv_query_port) asked(ibv_query_gid)                      \
         asked(_ibv_query_gid_ex) asked(ibv_query_pkey) asked(ibv_query_qp) asked(ibv_query_srq)
 
-static struct calls_layer layer = {.name = "script", .place = 50};
+static struct calls_layer layer = {.name = "script", .place = CALLS_PLACE_SCRIPT};
 
 static const struct calls around = {
 #define CALL(answer, type, name, ...) .name = around_##name,

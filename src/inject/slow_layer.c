@@ -16,7 +16,7 @@
 static const nanos some_call = NANOS_MILLISECOND, to_receive = 50 * NANOS_MILLISECOND,
                    of_gibibyte = 100 * NANOS_MILLISECOND;
 
-static struct calls_layer layer = {.name = "slow", .place = 60};
+static struct calls_layer layer = {.name = "slow", .place = CALLS_PLACE_SLOW};
 
 static struct {
     bool on;

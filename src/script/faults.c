@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "events/events.h"
-
 enum form { SHARE, TIME };
 
 /* The words of SOFTVERBS_FAULT. */
@@ -17,15 +15,13 @@ static const struct {
 #include "events/events.def"
 };
 
-static const struct {
-    unsigned fate;
-    bool messages; /* of the connection manager meet it, too */
-} meanings[FAULT_KINDS] = {
-    [FAULT_DROP] = {SCRIPT_DROP, true},
-    [FAULT_DUPLICATE] = {SCRIPT_DUPLICATE, true},
-    [FAULT_REORDER] = {SCRIPT_REORDER, false},
-    [FAULT_CORRUPT] = {SCRIPT_CORRUPT, true},
-};
+const unsigned fault_fates[FAULT_KINDS] = {[FAULT_DROP] = SCRIPT_DROP,
+                                           [FAULT_DUPLICATE] = SCRIPT_DUPLICATE,
+                                           [FAULT_REORDER] = SCRIPT_REORDER,
+                                           [FAULT_CORRUPT] = SCRIPT_CORRUPT};
+
+/* Messages of the connection manager meet these, too. */
+enum { OF_MESSAGES = 1 << FAULT_DROP | 1 << FAULT_DUPLICATE | 1 << FAULT_CORRUPT };
 
 static const char stops[] = ",;#";
 static const nanos longest = 10 * NANOS_SECOND;
@@ -76,8 +72,8 @@ static bool read_kind(struct reader *reader, enum fault_kind kind)
 {
     struct script_rule *rule = reader->rule;
     rule->calls[SCRIPT_packet] = true;
-    rule->calls[SCRIPT_message] = meanings[kind].messages;
-    rule->fates = meanings[kind].fate;
+    rule->calls[SCRIPT_message] = OF_MESSAGES >> kind & 1;
+    rule->fates = fault_fates[kind];
     rule->draw.fault = (uint8_t)(kind + 1);
     return kinds[kind].form == TIME ? read_times(reader) : reader_share(reader, stops, &rule->draw.share);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "script/faults.h"
 #include "script/field.h"
 #include "wire/op.h"
 #include "wire/psn.h"
@@ -10,16 +11,9 @@
 
 void scripted_add(const struct script_verdict *verdict, struct fault *fault)
 {
-    static const struct {
-        unsigned fate;
-        enum fault_kind kind;
-    } both[] = {{SCRIPT_DROP, FAULT_DROP},
-                {SCRIPT_DUPLICATE, FAULT_DUPLICATE},
-                {SCRIPT_REORDER, FAULT_REORDER},
-                {SCRIPT_CORRUPT, FAULT_CORRUPT}};
     unsigned kinds = verdict->faults;
-    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
-        kinds |= (unsigned)verdict_has(verdict, both[i].fate) << both[i].kind;
+    for (enum fault_kind kind = 0; kind < FAULT_KINDS; kind++)
+        kinds |= (unsigned)verdict_has(verdict, fault_fates[kind]) << kind;
     fault_add(fault, kinds, verdict->delay + verdict_has(verdict, SCRIPT_HOLD));
 }
 

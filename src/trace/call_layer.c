@@ -15,10 +15,7 @@
 #include "verbs/object/words.h"
 #include "verbs/qp/kind.h"
 
-enum {
-    ROOM_OF_RESULT = 160,
-    PLACE = 120 /* nearer to the program than the checker and scripts, to show the results that it gets */
-};
+enum { ROOM_OF_RESULT = 160 };
 
 static struct calls_layer layer;
 
@@ -431,7 +428,7 @@ static int traced_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 
 /* --- which calls */
 
-static struct calls_layer layer = {.name = "trace", .place = PLACE};
+static struct calls_layer layer = {.name = "trace", .place = CALLS_PLACE_TRACE};
 
 /* But the readers of an iterator: start_poll and next_poll show the completion. */
 static const struct calls all = {

@@ -13,9 +13,7 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-enum { PLACE = 110 }; /* nearer to the program than the checker's */
-
-static struct calls_layer layer = {.name = "gone", .place = PLACE};
+static struct calls_layer layer = {.name = "gone", .place = CALLS_PLACE_GONE};
 
 struct named {
     int kind; /* enum shadow_kind; -1: no object */
@@ -25,25 +23,10 @@ struct named {
 enum { NAMED = 5 };
 
 /* The kinds of five arguments, as far as they are objects. */
+#define OBJECT(KIND, type, word, number) struct type * : SHADOW_##KIND,
+#define ALIKE(KIND)
 #define KIND_OF(argument)                                                                                              \
-    _Generic((argument), struct ibv_context *                                                                          \
-             : SHADOW_CONTEXT, struct ibv_pd *                                                                         \
-             : SHADOW_PD, struct ibv_td *                                                                              \
-             : SHADOW_TD, struct ibv_xrcd *                                                                            \
-             : SHADOW_XRCD, struct ibv_mr *                                                                            \
-             : SHADOW_MR, struct ibv_mw *                                                                              \
-             : SHADOW_MW, struct ibv_dm *                                                                              \
-             : SHADOW_DM, struct ibv_comp_channel *                                                                    \
-             : SHADOW_CHANNEL, struct ibv_cq *                                                                         \
-             : SHADOW_CQ, struct ibv_srq *                                                                             \
-             : SHADOW_SRQ, struct ibv_qp *                                                                             \
-             : SHADOW_QP, struct ibv_ah *                                                                              \
-             : SHADOW_AH, struct ibv_wq *                                                                              \
-             : SHADOW_WQ, struct ibv_rwq_ind_table *                                                                   \
-             : SHADOW_IND_TABLE, struct ibv_flow *                                                                     \
-             : SHADOW_FLOW, struct ibv_counters *                                                                      \
-             : SHADOW_COUNTERS, default                                                                                \
-             : -1)
+    _Generic((argument), struct ibv_context * : SHADOW_CONTEXT, CALLS_OBJECTS(OBJECT, ALIKE) default : -1)
 #define NAMES(...) NAMES_OF(__VA_ARGS__, 0, 0, 0, 0, 0)
 #define NAMES_OF(one, two, three, four, five, ...) NAME(one), NAME(two), NAME(three), NAME(four), NAME(five)
 #define NAME(argument)                                                                                                 \
