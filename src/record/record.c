@@ -2,11 +2,12 @@
 
 #include <string.h>
 
-#define COUNT_OF(...) (sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+#define COUNT_OF(name) (sizeof((struct record){0}.name) / sizeof(uint64_t))
+#define NAMES_OF(...) #__VA_ARGS__
 
 const struct record_line record_lines[RECORD_KINDS] = {
 #define RECORD(name, class, words, ...)                                                                                \
-    [RECORD_##name] = {#name, RECORD_CLASS_##class, words, COUNT_OF(__VA_ARGS__), {__VA_ARGS__}},
+    [RECORD_##name] = {#name, RECORD_CLASS_##class, words, COUNT_OF(name), NAMES_OF(__VA_ARGS__)},
 #include "record/record.def"
 };
 

@@ -45,18 +45,35 @@ struct record_line {
     const char *name; /* as record.def spells it */
     enum record_class class;
     const char *words;
-    unsigned count;                     /* of numbers */
-    const char *fields[RECORD_NUMBERS]; /* their names */
+    unsigned count;     /* of numbers */
+    const char *fields; /* their names, with ", " between them */
 };
 extern const struct record_line record_lines[RECORD_KINDS];
 
 struct record {
     enum record_kind kind;
     uint32_t process, queue;
-    uint64_t numbers[RECORD_NUMBERS]; /* as many as its line says; the others are 0 */
+    union {
+        uint64_t numbers[RECORD_NUMBERS]; /* as many as its line says; the others are 0 */
+#define RECORD(name, class, words, ...)                                                                                \
+    struct {                                                                                                           \
+        uint64_t __VA_ARGS__;                                                                                          \
+    } name;
+#include "record/record.def"
+    };
     const uint8_t *bytes;
     uint32_t length; /* of the bytes */
 };
+
+/* The settings in a CONFIGURE record. */
+static inline struct engine_settings record_settings(const struct record *record)
+{
+    struct engine_settings settings;
+#define SETTINGS_GET(field) settings.field = (__typeof__(settings.field))record->CONFIGURE.field;
+    SETTINGS_FIELDS(SETTINGS_GET)
+#undef SETTINGS_GET
+    return settings;
+}
 
 /* The size of a record of this kind with this many bytes after its numbers. */
 size_t record_size(enum record_kind, size_t bytes);

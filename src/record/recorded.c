@@ -55,37 +55,34 @@ static uint8_t *reserve(struct recorded *recorded, size_t bytes)
     return buffer + recorded->used;
 }
 
-cold static void put_record(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers,
-                            const void *bytes, size_t length)
+cold static void put_record(struct recorded *recorded, struct record *record)
 {
-    struct record record = {.kind = kind,
-                            .process = recorded->process,
-                            .queue = recorded->queue,
-                            .bytes = bytes,
-                            .length = (uint32_t)length};
-    memcpy(record.numbers, numbers, record_lines[kind].count * sizeof *numbers);
-    uint8_t *to = reserve(recorded, record_size(kind, length));
+    record->process = recorded->process;
+    record->queue = recorded->queue;
+    uint8_t *to = reserve(recorded, record_size(record->kind, record->length));
     if (to)
-        recorded->used += record_write(&record, to);
+        recorded->used += record_write(record, to);
 }
 
 /* Each door's records start with a TIME record. */
-cold static void add_bytes(struct recorded *recorded, enum record_kind kind, const uint64_t *numbers, const void *bytes,
-                           size_t length)
+cold static void add_record(struct recorded *recorded, struct record *record)
 {
     if (!recorded->used) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        put_record(recorded, RECORD_TIME, &(uint64_t){(uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec},
-                   NULL, 0);
+        put_record(recorded, &(struct record){.kind = RECORD_TIME,
+                                              .TIME.now = (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec});
     }
-    put_record(recorded, kind, numbers, bytes, length);
+    put_record(recorded, record);
 }
 
 /* ADD(recorded, KIND, its numbers...) */
-#define ADD_BYTES(recorded, kind, bytes, length, ...)                                                                  \
-    add_bytes(recorded, RECORD_##kind, (const uint64_t[RECORD_NUMBERS]){__VA_ARGS__}, bytes, length)
-#define ADD(recorded, kind, ...) ADD_BYTES(recorded, kind, NULL, 0, __VA_ARGS__)
+#define ADD_BYTES(recorded, what, data, size, ...)                                                                     \
+    add_record(recorded, &(struct record){.kind = RECORD_##what,                                                       \
+                                          .what = {__VA_ARGS__},                                                       \
+                                          .bytes = (const void *)(data),                                               \
+                                          .length = (uint32_t)(size)})
+#define ADD(recorded, what, ...) ADD_BYTES(recorded, what, NULL, 0, __VA_ARGS__)
 
 static void add_post(struct recorded *recorded, uint32_t position)
 {
@@ -94,10 +91,12 @@ static void add_post(struct recorded *recorded, uint32_t position)
     const void *bytes = inlined ? (const void *)work->inline_data : work->sge;
     size_t length = inlined ? work->length : work->sge_count * sizeof *work->sge;
     bool to = recorded->datagram;
-    ADD_BYTES(recorded, POST, bytes, length, position, work->id, work->opcode, work->flags, work->sge_count,
-              work->length, work->immediate, work->rkey, work->remote_address, work->compare_or_add, work->swap,
-              to && work->address, to ? work->remote_qp : 0, to ? work->remote_qkey : 0, work->remote_srq,
-              work->owner_value);
+    ADD_BYTES(recorded, POST, bytes, length, .position = position, .id = work->id, .opcode = work->opcode,
+              .flags = work->flags, .sges = work->sge_count, .length = work->length, .immediate = work->immediate,
+              .rkey = work->rkey, .remote_address = work->remote_address, .compare_or_add = work->compare_or_add,
+              .swap = work->swap, .has_address = to && work->address, .remote_qp = to ? work->remote_qp : 0,
+              .remote_qkey = to ? work->remote_qkey : 0, .remote_srq = work->remote_srq,
+              .owner_value = work->owner_value);
 }
 
 /* Posting is seen at the next door: a program's batch enters the send queue without one. */
@@ -136,8 +135,13 @@ static void add_packet(struct recorded *recorded, enum record_kind kind, const s
     bool plain = packet->payload.count != PAYLOAD_STORES; /* otherwise the bytes go where only the engine knows */
     if (plain && kept && payload_copy(&packet->payload, 0, &(struct iovec){bytes + used, kept}, 1))
         used += kept;
-    const uint64_t numbers[RECORD_NUMBERS] = {now, packet->payload.length, packet->payload.by_reference, outer};
-    add_bytes(recorded, kind, numbers, bytes, used);
+    add_record(recorded, &(struct record){.kind = kind,
+                                          .RECEIVE = {.now = now,
+                                                      .payload = packet->payload.length,
+                                                      .by_reference = packet->payload.by_reference,
+                                                      .outer = outer},
+                                          .bytes = bytes,
+                                          .length = (uint32_t)used});
 }
 
 /* The `pull` of a payload: records how much of a packet is stored. */
@@ -190,8 +194,9 @@ static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const 
                      : receive == &receive_unfetched ? RECEIVE_UNFETCHED
                                                      : RECEIVE_FOUND;
     if (found == RECEIVE_FOUND)
-        ADD_BYTES(recorded_of(owner), TAKE_RECEIVE, receive->sge, receive->sge_count * sizeof *receive->sge, least,
-                  found, receive->id, receive->sge_count, receive->skip, receive->limit);
+        ADD_BYTES(recorded_of(owner), TAKE_RECEIVE, receive->sge, receive->sge_count * sizeof *receive->sge,
+                  .least = least, .found = found, .id = receive->id, .sges = receive->sge_count, .skip = receive->skip,
+                  .limit = receive->limit);
     else
         ADD(recorded_of(owner), TAKE_RECEIVE, least, found);
     return receive;
@@ -212,8 +217,9 @@ static enum reason on_select_srq(struct engine_owner *owner, uint32_t number)
 
 static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    ADD(recorded_of(owner), RECEIVED, receive->id, arrival->status, arrival->reason, arrival->opcode, arrival->length,
-        arrival->flags, arrival->immediate_or_key, arrival->solicited, arrival->source);
+    ADD(recorded_of(owner), RECEIVED, .id = receive->id, .status = arrival->status, .reason = arrival->reason,
+        .opcode = arrival->opcode, .length = arrival->length, .flags = arrival->flags,
+        .immediate = arrival->immediate_or_key, .solicited = arrival->solicited, .source = arrival->source);
     struct recv_cqe original = *arrival;
     struct packet last;
     if (arrival->packet && arrival->packet->payload.length) {
@@ -357,26 +363,12 @@ void recorded_receive(struct recorded *recorded, const struct packet *packet, na
     leave_door(recorded);
 }
 
-void recorded_receive_along(struct recorded *recorded, uint32_t along, nanos now)
-{
-    ENTER(recorded, RECEIVE_ALONG, along, now);
-    engine_receive_along(recorded->engine, along, now);
-    leave_door(recorded);
-}
-
 void recorded_hear_response(struct recorded *recorded, const struct packet *packet)
 {
     recorded->payload = &packet->payload;
     add_posts(recorded);
     add_packet(recorded, RECORD_HEAR, packet, 0);
     engine_hear_response(recorded->engine, packet);
-    leave_door(recorded);
-}
-
-void recorded_expire(struct recorded *recorded, nanos now, enum silent_peer peer, enum reason silence)
-{
-    ENTER(recorded, EXPIRE, now, peer, silence);
-    engine_expire(recorded->engine, now, peer, silence);
     leave_door(recorded);
 }
 
@@ -397,16 +389,9 @@ bool recorded_transmit(struct recorded *recorded, struct packet *out, struct iov
     if (transmits)
         ADD_BYTES(recorded, TRANSMITTED, headers, wire_encode(out, headers), out->payload.length);
     else
-        ADD(recorded, NOTHING, 0);
+        ADD(recorded, NOTHING);
     leave_door(recorded);
     return transmits;
-}
-
-void recorded_unreadable(struct recorded *recorded, const struct packet *packet)
-{
-    ENTER(recorded, UNREADABLE, packet->psn);
-    engine_unreadable(recorded->engine, packet);
-    leave_door(recorded);
 }
 
 const struct send_wqe *recorded_next_datagram(struct recorded *recorded)
@@ -416,18 +401,16 @@ const struct send_wqe *recorded_next_datagram(struct recorded *recorded)
     if (work)
         ADD(recorded, NEXT, work->id);
     else
-        ADD(recorded, NOTHING, 0);
+        ADD(recorded, NOTHING);
     leave_door(recorded);
     return work;
 }
 
 void recorded_configure(struct recorded *recorded, const struct engine_settings *settings)
 {
-    uint64_t numbers[RECORD_NUMBERS] = {0};
-    settings_to_numbers(settings, numbers);
-    numbers[SETTINGS_COUNT] = *recorded->number;
-    add_posts(recorded);
-    add_bytes(recorded, RECORD_CONFIGURE, numbers, NULL, 0);
+#define PUT(field) .field = (uint64_t)settings->field,
+    ENTER(recorded, CONFIGURE, SETTINGS_FIELDS(PUT).number_of_qp = *recorded->number);
+#undef PUT
     engine_configure(recorded->engine, settings);
     leave_door(recorded);
 }
@@ -456,33 +439,21 @@ struct engine_position recorded_lend(struct recorded *recorded)
     return position;
 }
 
-void recorded_take_over(struct recorded *recorded, const struct engine_position *position)
+#define NUMBERS(...) __VA_ARGS__
+#define SELF struct recorded *recorded
+#define DOOR_NOTED(name, record, service, parameters, numbers, ...)                                                    \
+    void recorded_##name parameters                                                                                    \
+    {                                                                                                                  \
+        ENTER(recorded, record, NUMBERS numbers);                                                                      \
+        engine_##name(recorded->engine, ##__VA_ARGS__);                                                                \
+        leave_door(recorded);                                                                                          \
+    }
+#define DOOR(...)
+#include "transport/engine/doors.def"
+
+void recorded_acknowledge_late(struct recorded *recorded)
 {
-    ENTER(recorded, TAKE_OVER, position->expected_psn, position->msn, position->nak_sent);
-    engine_take_over(recorded->engine, position);
+    ENTER(recorded, ACKNOWLEDGE_LATE, 0);
+    engine_acknowledge_late(recorded->engine);
     leave_door(recorded);
 }
-
-/* The doors that take one number or nothing, and answer nothing. */
-#define DOOR_OF_NUMBER(function, kind, type)                                                                           \
-    void recorded_##function(struct recorded *recorded, type number)                                                   \
-    {                                                                                                                  \
-        ENTER(recorded, kind, number);                                                                                 \
-        engine_##function(recorded->engine, number);                                                                   \
-        leave_door(recorded);                                                                                          \
-    }
-#define DOOR_OF_NOTHING(function, kind)                                                                                \
-    void recorded_##function(struct recorded *recorded)                                                                \
-    {                                                                                                                  \
-        ENTER(recorded, kind, 0);                                                                                      \
-        engine_##function(recorded->engine);                                                                           \
-        leave_door(recorded);                                                                                          \
-    }
-DOOR_OF_NUMBER(allow_references, ALLOW_REFERENCES, uint32_t)
-DOOR_OF_NUMBER(start_receiving, START_RECEIVING, uint32_t)
-DOOR_OF_NUMBER(start_transmitting, START_TRANSMITTING, uint32_t)
-DOOR_OF_NUMBER(drain, DRAIN, bool)
-DOOR_OF_NOTHING(acknowledge_late, ACKNOWLEDGE_LATE)
-DOOR_OF_NOTHING(resume, RESUME)
-DOOR_OF_NOTHING(flush, FLUSH)
-DOOR_OF_NOTHING(reclaim, RECLAIM)

@@ -16,28 +16,9 @@ struct recorded *recorded_begin(struct engine *, struct engine_owner *, const ui
 void recorded_end(struct recorded *);
 
 /* Most programs record nothing, so these are not inlined. */
-cold void recorded_create(struct recorded *, enum service, const struct send_queue *);
-cold void recorded_posted(struct recorded *);
-cold void recorded_receive(struct recorded *, const struct packet *, nanos now);
-cold void recorded_receive_along(struct recorded *, uint32_t along, nanos now);
-cold void recorded_hear_response(struct recorded *, const struct packet *);
-cold void recorded_expire(struct recorded *, nanos now, enum silent_peer, enum reason silence);
-cold nanos recorded_watch(struct recorded *);
-cold bool recorded_transmit(struct recorded *, struct packet *, struct iovec *pieces, nanos now);
-cold void recorded_unreadable(struct recorded *, const struct packet *);
-cold const struct send_wqe *recorded_next_datagram(struct recorded *);
-cold void recorded_acknowledge_late(struct recorded *);
-cold void recorded_configure(struct recorded *, const struct engine_settings *);
-cold void recorded_allow_references(struct recorded *, uint32_t segment);
-cold void recorded_keep_responses(struct recorded *, struct responder_resource *, uint32_t count);
-cold void recorded_start_receiving(struct recorded *, uint32_t expected_psn);
-cold void recorded_start_transmitting(struct recorded *, uint32_t first_psn);
-cold void recorded_drain(struct recorded *, bool draining);
-cold void recorded_resume(struct recorded *);
-cold void recorded_flush(struct recorded *);
-cold void recorded_reset(struct recorded *);
-cold struct engine_position recorded_lend(struct recorded *);
-cold void recorded_take_over(struct recorded *, const struct engine_position *);
-cold void recorded_reclaim(struct recorded *);
+#define SELF struct recorded *recorded
+#define DOOR(type, name, record, service, parameters, ...) cold type recorded_##name parameters;
+#define DOOR_APART DOOR
+#include "transport/engine/doors.def"
 
 #endif

@@ -36,9 +36,9 @@ static void free_queue(struct replay_queue *queue)
 }
 
 /* False: no engine can take this. All below. */
-static bool run_create(struct replay *replay, const struct record *record)
+static bool create(struct replay *replay, const struct record *record)
 {
-    uint64_t service = record->numbers[0], stride = record->numbers[1], capacity = record->numbers[2];
+    uint64_t service = record->CREATE.service, stride = record->CREATE.stride, capacity = record->CREATE.capacity;
     bool known = service == SERVICE_RC || service == SERVICE_UC || service == SERVICE_UD || service == SERVICE_XRC;
     if (!known || stride < sizeof(struct send_wqe) || stride > STRIDE_MOST || stride % 8 || !capacity ||
         capacity > CAPACITY_MOST || capacity & (capacity - 1) || stride * capacity > REPLAY_MEMORY_MOST - replay->taken)
@@ -64,46 +64,46 @@ static bool run_create(struct replay *replay, const struct record *record)
 static bool run_post(struct replay_queue *queue, const struct record *record)
 {
     struct send_queue *sends = engine_queue(&queue->engine);
-    const uint64_t *from = record->numbers;
     struct send_wqe *work = send_queue_reserve(sends);
-    bool inlined = from[3] & IBV_SEND_INLINE;
-    size_t length = inlined ? from[5] : from[4] * sizeof(struct ibv_sge);
-    if (!work || from[0] != sends->tail || length != record->length || length > sends->stride - sizeof *work ||
-        from[4] > PAYLOAD_PIECES_MAX)
+    bool inlined = record->POST.flags & IBV_SEND_INLINE;
+    size_t length = inlined ? record->POST.length : record->POST.sges * sizeof(struct ibv_sge);
+    if (!work || record->POST.position != sends->tail || length != record->length ||
+        length > sends->stride - sizeof *work || record->POST.sges > PAYLOAD_PIECES_MAX)
         return false;
-    *work = (struct send_wqe){.id = from[1],
-                              .opcode = (uint8_t)from[2],
-                              .flags = (uint8_t)from[3],
-                              .sge_count = (uint8_t)from[4],
-                              .length = (uint32_t)from[5],
-                              .immediate = (uint32_t)from[6],
-                              .rkey = (uint32_t)from[7],
-                              .remote_address = from[8],
-                              .compare_or_add = from[9],
-                              .swap = from[10],
-                              .address = from[11] ? queue : NULL,
-                              .remote_qp = (uint32_t)from[12],
-                              .remote_qkey = (uint32_t)from[13],
-                              .remote_srq = (uint32_t)from[14],
-                              .owner_value = (uint32_t)from[15]};
+    *work = (struct send_wqe){.id = record->POST.id,
+                              .opcode = (uint8_t)record->POST.opcode,
+                              .flags = (uint8_t)record->POST.flags,
+                              .sge_count = (uint8_t)record->POST.sges,
+                              .length = (uint32_t)record->POST.length,
+                              .immediate = (uint32_t)record->POST.immediate,
+                              .rkey = (uint32_t)record->POST.rkey,
+                              .remote_address = record->POST.remote_address,
+                              .compare_or_add = record->POST.compare_or_add,
+                              .swap = record->POST.swap,
+                              .address = record->POST.has_address ? queue : NULL,
+                              .remote_qp = (uint32_t)record->POST.remote_qp,
+                              .remote_qkey = (uint32_t)record->POST.remote_qkey,
+                              .remote_srq = (uint32_t)record->POST.remote_srq,
+                              .owner_value = (uint32_t)record->POST.owner_value};
     if (length)
         memcpy(work->inline_data, record->bytes, length);
     send_queue_commit(sends);
     return true;
 }
 
+/* A HEAR has the numbers of a RECEIVE. */
 static bool is_packet(struct replay_queue *queue, const struct record *record, struct packet *packet)
 {
     unsigned headers, pad;
-    uint64_t outer = record->numbers[3];
+    uint64_t outer = record->RECEIVE.outer;
     size_t length = record->length ? record->bytes[0] : 0;
     if (!length || (outer != 0 && outer != LRH_LENGTH && outer != GRH_LENGTH) || 1 + length + outer > record->length ||
         wire_decode(record->bytes + 1, length, packet, &headers, &pad) != WIRE_FINE || headers != length)
         return false;
     packet->lrh = outer == LRH_LENGTH ? record->bytes + 1 + length : NULL;
     packet->grh = outer == GRH_LENGTH ? record->bytes + 1 + length : NULL;
-    uint32_t payload = (uint32_t)record->numbers[1];
-    packet->payload = replay_payload(queue, payload, record->numbers[2]);
+    uint32_t payload = (uint32_t)record->RECEIVE.payload;
+    packet->payload = replay_payload(queue, payload, record->RECEIVE.by_reference);
     return wire_check_payload(packet, payload) == WIRE_FINE;
 }
 
@@ -112,11 +112,11 @@ static bool run_receive(struct replay_queue *queue, const struct record *record)
     struct packet packet;
     if (!is_packet(queue, record, &packet))
         return false;
-    engine_receive(&queue->engine, &packet, record->numbers[0]);
+    engine_receive(&queue->engine, &packet, record->RECEIVE.now);
     return true;
 }
 
-static bool run_hear(struct replay_queue *queue, const struct record *record)
+static bool run_hear_response(struct replay_queue *queue, const struct record *record)
 {
     struct packet packet;
     if (!is_packet(queue, record, &packet))
@@ -138,7 +138,7 @@ static bool run_transmit(struct replay_queue *queue, const struct record *record
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint8_t headers[WIRE_HEADERS_MAX];
     struct record then;
-    if (!engine_transmit(&queue->engine, &packet, pieces, record->numbers[0])) {
+    if (!engine_transmit(&queue->engine, &packet, pieces, record->TRANSMIT.now)) {
         REPLAY_TAKE(queue, NOTHING, &then, 0);
         return true;
     }
@@ -172,7 +172,7 @@ static bool is_possible(const struct engine_settings *settings)
 
 static bool run_configure(struct replay_queue *queue, const struct record *record)
 {
-    struct engine_settings settings = settings_of_numbers(record->numbers);
+    struct engine_settings settings = record_settings(record);
     if (engine_is_reliable(&queue->engine) && !is_possible(&settings))
         return false;
     engine_configure(&queue->engine, &settings);
@@ -181,7 +181,7 @@ static bool run_configure(struct replay_queue *queue, const struct record *recor
 
 static bool run_keep_responses(struct replay_queue *queue, const struct record *record)
 {
-    uint64_t count = record->numbers[0];
+    uint64_t count = record->KEEP_RESPONSES.count;
     struct responder_resource *saved = count && count <= RESPONSES_MOST ? calloc(RESPONSES_MOST, sizeof *saved) : NULL;
     if (count && !saved)
         return false;
@@ -214,57 +214,45 @@ static bool run_destroy(struct replay_queue *queue, const struct record *record)
 }
 
 /* The doors that are one call. */
-#define DOOR(function, ...)                                                                                            \
+#define ONE_CALL(function, ...)                                                                                        \
     static bool run_##function(struct replay_queue *queue, const struct record *record)                                \
     {                                                                                                                  \
-        const uint64_t *numbers __attribute__((unused)) = record->numbers;                                             \
         engine_##function(&queue->engine, ##__VA_ARGS__);                                                              \
         return true;                                                                                                   \
     }
-DOOR(posted)
-DOOR(receive_along, (uint32_t)numbers[0], numbers[1])
-DOOR(expire, numbers[0], (enum silent_peer)numbers[1], (enum reason)numbers[2])
-DOOR(unreadable, &(struct packet){.psn = (uint32_t)numbers[0] & 0xffffff})
-DOOR(acknowledge_late)
-DOOR(allow_references, (uint32_t)numbers[0])
-DOOR(start_receiving, (uint32_t)numbers[0])
-DOOR(start_transmitting, (uint32_t)numbers[0])
-DOOR(drain, numbers[0])
-DOOR(resume)
-DOOR(flush)
-DOOR(reset)
-DOOR(reclaim)
-DOOR(take_over, &(struct engine_position){(uint32_t)numbers[0], (uint32_t)numbers[1], numbers[2]})
+ONE_CALL(posted)
+ONE_CALL(receive_along, (uint32_t)record->RECEIVE_ALONG.along, record->RECEIVE_ALONG.now)
+ONE_CALL(expire, record->EXPIRE.now, (enum silent_peer)record->EXPIRE.peer, (enum reason)record->EXPIRE.silence)
+ONE_CALL(unreadable, &(struct packet){.psn = (uint32_t)record->UNREADABLE.psn & 0xffffff})
+ONE_CALL(acknowledge_late)
+ONE_CALL(allow_references, (uint32_t)record->ALLOW_REFERENCES.segment)
+ONE_CALL(start_receiving, (uint32_t)record->START_RECEIVING.expected_psn)
+ONE_CALL(start_transmitting, (uint32_t)record->START_TRANSMITTING.first_psn)
+ONE_CALL(drain, record->DRAIN.draining)
+ONE_CALL(resume)
+ONE_CALL(flush)
+ONE_CALL(reset)
+ONE_CALL(reclaim)
+ONE_CALL(take_over, &(struct engine_position){(uint32_t)record->TAKE_OVER.expected_psn, (uint32_t)record->TAKE_OVER.msn,
+                                              record->TAKE_OVER.nak_sent})
 
-/* `reliable`: only RC and XRC have the door. */
+enum { ANY, RELIABLE }; /* RELIABLE: only RC and XRC have the door */
+
+/* The replay has no queue pair yet: run_door calls create. */
+static bool run_create(struct replay_queue *queue, const struct record *record)
+{
+    return false;
+}
+
 static const struct {
     bool (*run)(struct replay_queue *, const struct record *);
     bool reliable;
 } doors[RECORD_KINDS] = {
-    [RECORD_POST] = {run_post, false},
-    [RECORD_POSTED] = {run_posted, false},
-    [RECORD_RECEIVE] = {run_receive, false},
-    [RECORD_RECEIVE_ALONG] = {run_receive_along, true},
-    [RECORD_HEAR] = {run_hear, true},
-    [RECORD_EXPIRE] = {run_expire, true},
-    [RECORD_WATCH] = {run_watch, false},
-    [RECORD_TRANSMIT] = {run_transmit, false},
-    [RECORD_UNREADABLE] = {run_unreadable, false},
-    [RECORD_NEXT_DATAGRAM] = {run_next_datagram, false},
-    [RECORD_ACKNOWLEDGE_LATE] = {run_acknowledge_late, true},
-    [RECORD_CONFIGURE] = {run_configure, false},
-    [RECORD_ALLOW_REFERENCES] = {run_allow_references, true},
-    [RECORD_KEEP_RESPONSES] = {run_keep_responses, true},
-    [RECORD_START_RECEIVING] = {run_start_receiving, false},
-    [RECORD_START_TRANSMITTING] = {run_start_transmitting, false},
-    [RECORD_DRAIN] = {run_drain, false},
-    [RECORD_RESUME] = {run_resume, false},
-    [RECORD_FLUSH] = {run_flush, false},
-    [RECORD_RESET] = {run_reset, false},
-    [RECORD_LEND] = {run_lend, true},
-    [RECORD_TAKE_OVER] = {run_take_over, true},
-    [RECORD_RECLAIM] = {run_reclaim, true},
-    [RECORD_DESTROY] = {run_destroy, false},
+    [RECORD_POST] = {run_post, ANY},
+    [RECORD_DESTROY] = {run_destroy, ANY},
+#define DOOR(type, name, record, service, ...) [RECORD_##record] = {run_##name, service},
+#define DOOR_APART DOOR
+#include "transport/engine/doors.def"
 };
 
 /* Reports the call that the engine made then and does not make now. */
@@ -288,7 +276,7 @@ static void run_door(struct replay *replay, const struct record *record)
     replay->door = record;
     struct replay_queue *queue = find_queue(replay, record);
     bool can = record->kind == RECORD_CREATE
-                   ? !queue && run_create(replay, record)
+                   ? !queue && create(replay, record)
                    : queue && doors[record->kind].run &&
                          (!doors[record->kind].reliable || engine_is_reliable(&queue->engine)) &&
                          doors[record->kind].run(queue, record);

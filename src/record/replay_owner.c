@@ -27,9 +27,13 @@ size_t replay_spell(const struct record *record, unsigned count, char *to, size_
 {
     const struct record_line *line = &record_lines[record->kind];
     size_t used = (size_t)snprintf(to, size, "%s", line->words);
-    for (unsigned i = 0; i < count && i < line->count && used < size; i++)
-        used += (size_t)snprintf(to + used, size - used, "%s %s %llu", i ? "," : "", line->fields[i],
+    const char *name = line->fields;
+    for (unsigned i = 0; i < count && i < line->count && used < size; i++) {
+        int length = (int)strcspn(name, ",");
+        used += (size_t)snprintf(to + used, size - used, "%s %.*s %llu", i ? "," : "", length, name,
                                  (unsigned long long)record->numbers[i]);
+        name += length + 2;
+    }
     return used;
 }
 
@@ -112,11 +116,11 @@ static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const 
 {
     struct replay_queue *queue = queue_of(owner);
     struct record record;
-    if (!TAKE(owner, TAKE_RECEIVE, &record, least) || record.numbers[1] == RECEIVE_NONE)
+    if (!TAKE(owner, TAKE_RECEIVE, &record, least) || record.TAKE_RECEIVE.found == RECEIVE_NONE)
         return NULL;
-    if (record.numbers[1] != RECEIVE_FOUND)
-        return record.numbers[1] == RECEIVE_TOO_SHORT ? &receive_too_short : &receive_unfetched;
-    uint64_t sges = record.numbers[3];
+    if (record.TAKE_RECEIVE.found != RECEIVE_FOUND)
+        return record.TAKE_RECEIVE.found == RECEIVE_TOO_SHORT ? &receive_too_short : &receive_unfetched;
+    uint64_t sges = record.TAKE_RECEIVE.sges;
     if (sges > SGES_MOST || sges * sizeof *queue->sges != record.length) {
         replay_say(queue->replay, "byte %zu: a receive has %llu elements in %u bytes", queue->replay->at,
                    (unsigned long long)sges, record.length);
@@ -124,10 +128,10 @@ static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const 
     }
     if (record.length)
         memcpy(queue->sges, record.bytes, record.length);
-    queue->receive = (struct recv_wqe){.id = record.numbers[2],
+    queue->receive = (struct recv_wqe){.id = record.TAKE_RECEIVE.id,
                                        .sge_count = (uint32_t)sges,
-                                       .skip = (uint32_t)record.numbers[4],
-                                       .limit = (uint32_t)record.numbers[5],
+                                       .skip = (uint32_t)record.TAKE_RECEIVE.skip,
+                                       .limit = (uint32_t)record.TAKE_RECEIVE.limit,
                                        .sge = queue->sges};
     return &queue->receive;
 }
@@ -141,7 +145,7 @@ static void on_return_receive(struct engine_owner *owner, const struct recv_wqe 
 static enum reason on_select_srq(struct engine_owner *owner, uint32_t number)
 {
     struct record record;
-    return TAKE(owner, SELECT_SRQ, &record, number) ? (enum reason)record.numbers[1] : REASON_NONE;
+    return TAKE(owner, SELECT_SRQ, &record, number) ? (enum reason)record.SELECT_SRQ.reason : REASON_NONE;
 }
 
 static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
@@ -159,7 +163,7 @@ static bool is_gone(struct replay *replay, const struct replay_queue *queue)
     size_t size;
     while (replay_peek(&look, queue->process, queue->queue, &record, &size)) {
         if (record.kind == RECORD_STORE)
-            return !record.numbers[3];
+            return !record.STORE.can_land;
         look.at += size;
     }
     return false;
@@ -180,7 +184,7 @@ static enum reason on_local_memory(struct engine_owner *owner, const struct ibv_
 {
     struct record record = {0};
     bool answered = TAKE(owner, LOCAL_MEMORY, &record, sge->addr, sge->length, sge->lkey, access);
-    return give_memory(queue_of(owner), answered, (enum reason)record.numbers[4], sge->length, out);
+    return give_memory(queue_of(owner), answered, (enum reason)record.LOCAL_MEMORY.reason, sge->length, out);
 }
 
 static enum reason on_receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
@@ -188,7 +192,7 @@ static enum reason on_receive_memory(struct engine_owner *owner, const struct ib
 {
     struct record record = {0};
     bool answered = TAKE(owner, RECEIVE_MEMORY, &record, sge->addr, sge->length, sge->lkey, access);
-    return give_memory(queue_of(owner), answered, (enum reason)record.numbers[4], sge->length, out);
+    return give_memory(queue_of(owner), answered, (enum reason)record.RECEIVE_MEMORY.reason, sge->length, out);
 }
 
 static enum reason on_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
@@ -196,13 +200,13 @@ static enum reason on_remote_memory(struct engine_owner *owner, uint32_t rkey, u
 {
     struct record record = {0};
     bool answered = TAKE(owner, REMOTE_MEMORY, &record, rkey, address, length, access);
-    return give_memory(queue_of(owner), answered, (enum reason)record.numbers[4], length, out);
+    return give_memory(queue_of(owner), answered, (enum reason)record.REMOTE_MEMORY.reason, length, out);
 }
 
 static enum reason on_invalidate(struct engine_owner *owner, uint32_t rkey)
 {
     struct record record;
-    return TAKE(owner, INVALIDATE, &record, rkey) ? (enum reason)record.numbers[1] : REASON_NONE;
+    return TAKE(owner, INVALIDATE, &record, rkey) ? (enum reason)record.INVALIDATE.reason : REASON_NONE;
 }
 
 static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const struct send_wqe *work,
@@ -212,8 +216,8 @@ static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const s
     *reason = REASON_NONE;
     if (!TAKE(owner, LOCAL_OPERATION, &record, work->id, work->opcode))
         return IBV_WC_SUCCESS;
-    *reason = (enum reason)record.numbers[3];
-    return (enum ibv_wc_status)record.numbers[2];
+    *reason = (enum reason)record.LOCAL_OPERATION.reason;
+    return (enum ibv_wc_status)record.LOCAL_OPERATION.status;
 }
 
 static void on_failed(struct engine_owner *owner, bool sqe)
@@ -263,7 +267,7 @@ static bool store(const struct payload *payload, uint32_t offset, const struct i
     uint64_t length = 0;
     for (uint32_t i = 0; i < count; i++)
         length += to[i].iov_len;
-    return !TAKE(&queue->owner, STORE, &record, offset, length) || record.numbers[2];
+    return !TAKE(&queue->owner, STORE, &record, offset, length) || record.STORE.stored;
 }
 
 struct payload replay_payload(struct replay_queue *queue, uint32_t length, bool by_reference)

@@ -12,7 +12,7 @@
 #include "wire/op.h"
 #include "wire/wire.h"
 
-enum { WORDS = 512, NAME = 64, POST_HAS_ADDRESS = 11, POST_REMOTE_QP = 12 /* places in record.def */ };
+enum { WORDS = 512, NAME = 64 };
 
 /* A queue pair of a process, or with number 0 the process itself. */
 struct teller {
@@ -55,7 +55,7 @@ static void name_process(struct reading *reading, const struct record *record)
     snprintf(name, sizeof name, "pid %" PRIu32 " %.*s", record->process, length, (const char *)record->bytes);
     process->name = strings_add(&reading->records->strings, name, sizeof name);
     if (!reading->offset)
-        reading->offset = record->numbers[0] - record->numbers[1];
+        reading->offset = record->PROCESS.realtime - record->PROCESS.clock;
 }
 
 /* --- what happened */
@@ -84,22 +84,24 @@ static bool is_local(uint64_t opcode)
 
 static enum happening happening_of(const struct record *record)
 {
-    if (record->kind == RECORD_POST && is_local(record->numbers[2]))
+    if (record->kind == RECORD_POST && is_local(record->POST.opcode))
         return HAPPENING_POST_LOCAL;
     return kinds[record->kind].happening ? kinds[record->kind].happening : HAPPENING_STATE;
 }
 
 static bool is_error(const struct record *record)
 {
-    if (record->kind == RECORD_SENT || record->kind == RECORD_RECEIVED)
-        return record->numbers[record->kind == RECORD_SENT ? 2 : 1] != IBV_WC_SUCCESS;
+    if (record->kind == RECORD_SENT)
+        return record->SENT.status != IBV_WC_SUCCESS;
+    if (record->kind == RECORD_RECEIVED)
+        return record->RECEIVED.status != IBV_WC_SUCCESS;
     return kinds[record->kind].error;
 }
 
 /* A receive that was found appears when it ends. */
 static bool is_told(const struct record *record)
 {
-    return record->queue && (record->kind != RECORD_TAKE_RECEIVE || record->numbers[1] != 1);
+    return record->queue && (record->kind != RECORD_TAKE_RECEIVE || record->TAKE_RECEIVE.found != 1);
 }
 
 /* --- entries */
@@ -156,8 +158,8 @@ static void add_happening(struct reading *reading, const struct teller *teller, 
     reading->records->happenings++;
 }
 
-/* The headers stand behind `skip` bytes, the payload's length in number `at`. */
-static bool read_packet(const struct record *record, size_t skip, unsigned at, struct packet *packet)
+/* The headers stand behind `skip` bytes. */
+static bool read_packet(const struct record *record, size_t skip, uint64_t payload, struct packet *packet)
 {
     unsigned headers, pad;
     size_t length = record->length > skip ? record->length - skip : 0;
@@ -165,7 +167,7 @@ static bool read_packet(const struct record *record, size_t skip, unsigned at, s
         length = record->bytes[0];
     if (!length || wire_decode(record->bytes + skip, length, packet, &headers, &pad) != WIRE_FINE)
         return false;
-    packet->payload = (struct payload){.length = (uint32_t)record->numbers[at]};
+    packet->payload = (struct payload){.length = (uint32_t)payload};
     return true;
 }
 
@@ -192,11 +194,11 @@ static void add_packet(struct reading *reading, struct teller *teller, const str
 /* A connected queue pair has its peer from its settings, a datagram has it itself. */
 static void learn_peer(struct teller *teller, const struct record *record)
 {
-    uint32_t connected = record->kind == RECORD_CONFIGURE ? settings_of_numbers(record->numbers).destination : 0;
+    uint32_t connected = record->kind == RECORD_CONFIGURE ? record_settings(record).destination : 0;
     if (connected)
         teller->peer = connected & 0xffffff;
-    if (record->kind == RECORD_POST && record->numbers[POST_HAS_ADDRESS])
-        teller->peer = (uint32_t)record->numbers[POST_REMOTE_QP] & 0xffffff;
+    if (record->kind == RECORD_POST && record->POST.has_address)
+        teller->peer = (uint32_t)record->POST.remote_qp & 0xffffff;
 }
 
 static void hear(struct reading *reading, const struct record *record)
@@ -207,9 +209,10 @@ static void hear(struct reading *reading, const struct record *record)
     if (when)
         teller->time = when;
     learn_peer(teller, record);
-    if (record->kind == RECORD_TRANSMITTED && read_packet(record, 0, 0, &packet))
+    if (record->kind == RECORD_TRANSMITTED && read_packet(record, 0, record->TRANSMITTED.payload, &packet))
         add_packet(reading, teller, &packet, true);
-    else if ((record->kind == RECORD_RECEIVE || record->kind == RECORD_HEAR) && read_packet(record, 1, 1, &packet))
+    else if ((record->kind == RECORD_RECEIVE || record->kind == RECORD_HEAR) &&
+             read_packet(record, 1, record->RECEIVE.payload, &packet))
         add_packet(reading, teller, &packet, false);
     else if (is_told(record))
         add_happening(reading, teller, record);
@@ -225,7 +228,7 @@ static void learn(struct reading *reading, const struct record *record)
     if (record->kind == RECORD_PROCESS)
         name_process(reading, record);
     if (record->kind == RECORD_CONFIGURE)
-        teller->number = (uint32_t)record->numbers[SETTINGS_COUNT] & 0xffffff;
+        teller->number = (uint32_t)record->CONFIGURE.number_of_qp & 0xffffff;
     if (teller->peer == LOOKUP_NONE)
         learn_peer(teller, record);
 }

@@ -83,8 +83,8 @@ static void note_process(struct replayed *replayed, const struct record *record)
         return;
     struct process_shown *process = &replayed->processes[replayed->process_count++];
     process->process = record->process;
-    process->realtime = record->numbers[0];
-    process->clock = record->numbers[1];
+    process->realtime = record->PROCESS.realtime;
+    process->clock = record->PROCESS.clock;
     size_t length = record->length < sizeof process->name ? record->length : sizeof process->name - 1;
     memcpy(process->name, record->bytes, length);
     for (size_t i = 0; i < length; i++)
@@ -135,7 +135,7 @@ static void hear_queue(struct replayed *replayed, struct queue_shown *queue, con
 {
     char words[LINE];
     if (record->kind == RECORD_CONFIGURE)
-        queue->number = (uint32_t)record->numbers[SETTINGS_COUNT];
+        queue->number = (uint32_t)record->CONFIGURE.number_of_qp;
     uint64_t when = replay_time(record);
     if (when)
         queue->time = when;
@@ -256,9 +256,9 @@ static bool strip(const struct replayed *replayed, FILE *to)
         memcpy(bytes, replayed->bytes + at, size);
         struct record shorter = record;
         shorter.bytes = bytes + (size - record.length);
-        if (record.kind == RECORD_POST && record.numbers[3] & IBV_SEND_INLINE)
+        if (record.kind == RECORD_POST && record.POST.flags & IBV_SEND_INLINE)
             memset(bytes + (size - record.length), 0, record.length);
-        size_t kept = record.length ? 1u + record.bytes[0] + (size_t)record.numbers[3] : 0;
+        size_t kept = record.length ? 1u + record.bytes[0] + (size_t)record.RECEIVE.outer : 0;
         if ((record.kind == RECORD_RECEIVE || record.kind == RECORD_HEAR) && kept <= record.length)
             shorter.length = (uint32_t)kept;
         uint8_t out[RECORD_LONGEST];

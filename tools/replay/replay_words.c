@@ -10,7 +10,7 @@
 #include "wire/op.h"
 #include "wire/wire.h"
 
-#define NUMBER(index) ((unsigned long long)record->numbers[index])
+#define NUMBER(member) ((unsigned long long)record->member)
 
 static const char *name_in(const char *const *names, size_t count, uint64_t index)
 {
@@ -80,68 +80,69 @@ static void event_words(const struct record *record, char *to, size_t size)
                   {IBV_EVENT_QP_REQ_ERR, "IBV_EVENT_QP_REQ_ERR"},
                   {IBV_EVENT_QP_ACCESS_ERR, "IBV_EVENT_QP_ACCESS_ERR"},
                   {IBV_EVENT_QP_FATAL, "IBV_EVENT_QP_FATAL"}};
-    snprintf(to, size, "raises event %llu", NUMBER(0));
+    snprintf(to, size, "raises event %llu", NUMBER(EVENT.event));
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-        if (record->numbers[0] == events[i].type)
+        if (record->EVENT.event == events[i].type)
             snprintf(to, size, "raises %s", events[i].name);
 }
 
 static void note_words(const struct record *record, char *to, size_t size)
 {
-    if (record->numbers[0] >= EVENT_KINDS)
+    if (record->NOTE.event >= EVENT_KINDS)
         return;
-    const struct event_line *line = &event_lines[record->numbers[0]];
+    const struct event_line *line = &event_lines[record->NOTE.event];
     snprintf(to, size, "notes %s", line->name);
 }
 
-static void memory_words(const struct record *record, const char *what, unsigned reason_at, char *to, size_t size)
+static void memory_words(uint64_t reason, const char *what, char *to, size_t size)
 {
     char why[256];
-    if (record->numbers[reason_at])
-        snprintf(to, size, "%s%s", what, because(record->numbers[reason_at], why, sizeof why));
+    if (reason)
+        snprintf(to, size, "%s%s", what, because(reason, why, sizeof why));
 }
 
 #define WORDS(name) static void name##_words(const struct record *record, char *to, size_t size)
 
 WORDS(post)
 {
-    snprintf(to, size, "posts %s wr_id %llu, %llu bytes", opcode_name(record->numbers[2]), NUMBER(1), NUMBER(5));
+    snprintf(to, size, "posts %s wr_id %llu, %llu bytes", opcode_name(record->POST.opcode), NUMBER(POST.id),
+             NUMBER(POST.length));
 }
 
 WORDS(receive)
 {
-    packet_words(record, "receives", 1, record->numbers[1], to, size);
+    packet_words(record, "receives", 1, record->RECEIVE.payload, to, size);
 }
 
 WORDS(hear)
 {
-    packet_words(record, "hears", 1, record->numbers[1], to, size);
+    packet_words(record, "hears", 1, record->HEAR.payload, to, size);
 }
 
 WORDS(transmitted)
 {
-    packet_words(record, "transmits", 0, record->numbers[0], to, size);
+    packet_words(record, "transmits", 0, record->TRANSMITTED.payload, to, size);
 }
 
 WORDS(expire)
 {
     char why[256];
-    snprintf(to, size, "a timer expires%s", because(record->numbers[2], why, sizeof why));
+    snprintf(to, size, "a timer expires%s", because(record->EXPIRE.silence, why, sizeof why));
 }
 
 WORDS(unreadable)
 {
-    snprintf(to, size, "the memory of the payload of psn %llu is gone", NUMBER(0));
+    snprintf(to, size, "the memory of the payload of psn %llu is gone", NUMBER(UNREADABLE.psn));
 }
 
 WORDS(receiving)
 {
-    snprintf(to, size, "is ready to receive, from psn %llu on", NUMBER(0));
+    snprintf(to, size, "is ready to receive, from psn %llu on", NUMBER(START_RECEIVING.expected_psn));
 }
 
 WORDS(transmitting)
 {
-    snprintf(to, size, "is ready to send, from psn %llu on", NUMBER(0));
+    snprintf(to, size, "is ready to send, from psn %llu on", NUMBER(START_TRANSMITTING.first_psn));
 }
 
 WORDS(decision)
@@ -151,59 +152,60 @@ WORDS(decision)
 
 WORDS(take_receive)
 {
-    if (record->numbers[1] == 1)
-        snprintf(to, size, "takes receive wr_id %llu", NUMBER(2));
+    if (record->TAKE_RECEIVE.found == 1)
+        snprintf(to, size, "takes receive wr_id %llu", NUMBER(TAKE_RECEIVE.id));
     else
-        snprintf(to, size, "%s", record->numbers[1] ? "finds no receive that it can take" : "finds no receive");
+        snprintf(to, size, "%s", record->TAKE_RECEIVE.found ? "finds no receive that it can take" : "finds no receive");
 }
 
 WORDS(local_memory)
 {
-    memory_words(record, "may not use the memory of its request", 4, to, size);
+    memory_words(record->LOCAL_MEMORY.reason, "may not use the memory of its request", to, size);
 }
 
 WORDS(receive_memory)
 {
-    memory_words(record, "may not use the memory of its receive", 4, to, size);
+    memory_words(record->RECEIVE_MEMORY.reason, "may not use the memory of its receive", to, size);
 }
 
 WORDS(remote_memory)
 {
-    memory_words(record, "may not use the memory that the peer names", 4, to, size);
+    memory_words(record->REMOTE_MEMORY.reason, "may not use the memory that the peer names", to, size);
 }
 
 WORDS(store)
 {
-    if (!record->numbers[2])
-        snprintf(to, size, "can't store %llu bytes: the memory %s", NUMBER(1),
-                 record->numbers[3] ? "that they come from is gone" : "that they go to is gone");
+    if (!record->STORE.stored)
+        snprintf(to, size, "can't store %llu bytes: the memory %s", NUMBER(STORE.length),
+                 record->STORE.can_land ? "that they come from is gone" : "that they go to is gone");
 }
 
 WORDS(sent)
 {
     char why[256];
-    snprintf(to, size, "completes %s wr_id %llu with %s%s", opcode_name(record->numbers[1]), NUMBER(0),
-             status_name(record->numbers[2]), because(record->numbers[3], why, sizeof why));
+    snprintf(to, size, "completes %s wr_id %llu with %s%s", opcode_name(record->SENT.opcode), NUMBER(SENT.id),
+             status_name(record->SENT.status), because(record->SENT.reason, why, sizeof why));
 }
 
 WORDS(received)
 {
     char why[256];
-    snprintf(to, size, "completes receive wr_id %llu, %llu bytes, with %s%s", NUMBER(0), NUMBER(4),
-             status_name(record->numbers[1]), because(record->numbers[2], why, sizeof why));
+    snprintf(to, size, "completes receive wr_id %llu, %llu bytes, with %s%s", NUMBER(RECEIVED.id),
+             NUMBER(RECEIVED.length), status_name(record->RECEIVED.status),
+             because(record->RECEIVED.reason, why, sizeof why));
 }
 
 WORDS(failed)
 {
-    snprintf(to, size, "%s", record->numbers[0] ? "its send queue is in error" : "is in the error state");
+    snprintf(to, size, "%s", record->FAILED.send_side_only ? "its send queue is in error" : "is in the error state");
 }
 
 WORDS(dropped)
 {
     char why[256];
-    enum service service = op_service((uint8_t)record->numbers[0]);
-    unsigned reason = drops_named((unsigned)record->numbers[2], service == SERVICE_RC || service == SERVICE_XRC);
-    snprintf(to, size, "drops the packet of psn %llu%s", NUMBER(1), because(reason, why, sizeof why));
+    enum service service = op_service((uint8_t)record->DROPPED.opcode);
+    unsigned reason = drops_named((unsigned)record->DROPPED.reason, service == SERVICE_RC || service == SERVICE_XRC);
+    snprintf(to, size, "drops the packet of psn %llu%s", NUMBER(DROPPED.psn), because(reason, why, sizeof why));
 }
 
 void replay_words(const struct record *record, char *to, size_t size)
@@ -244,14 +246,14 @@ void replay_words(const struct record *record, char *to, size_t size)
 
 unsigned replay_reason(const struct record *record)
 {
-    uint64_t status = record->kind == RECORD_SENT       ? record->numbers[2]
-                      : record->kind == RECORD_RECEIVED ? record->numbers[1]
-                                                        : 0;
-    uint64_t reason = record->kind == RECORD_SENT ? record->numbers[3] : record->numbers[2];
-    return status == IBV_WC_SUCCESS || status == IBV_WC_WR_FLUSH_ERR ? 0 : (unsigned)reason;
+    bool sent = record->kind == RECORD_SENT;
+    uint64_t status = sent ? record->SENT.status : record->RECEIVED.status;
+    uint64_t reason = sent ? record->SENT.reason : record->RECEIVED.reason;
+    bool ends = sent || record->kind == RECORD_RECEIVED;
+    return !ends || status == IBV_WC_SUCCESS || status == IBV_WC_WR_FLUSH_ERR ? 0 : (unsigned)reason;
 }
 
 uint64_t replay_time(const struct record *record)
 {
-    return record->kind == RECORD_TIME ? record->numbers[0] : 0;
+    return record->kind == RECORD_TIME ? record->TIME.now : 0;
 }

@@ -9,33 +9,15 @@
 #include "record/recorded.h"
 #include "verbs/qp/qp_datapath.h"
 
-#define QP_DOOR(type, name, parameters, ...)                                                                           \
+#define SELF struct qp *qp
+#define DOOR(type, name, record, service, parameters, ...)                                                             \
     __attribute__((always_inline)) static inline type qp_door_##name parameters                                        \
     {                                                                                                                  \
         struct recorded *recorded = qp_datapath(qp)->recorded;                                                         \
         return unlikely(recorded != NULL) ? recorded_##name(recorded, ##__VA_ARGS__)                                   \
                                           : engine_##name(qp_engine(qp), ##__VA_ARGS__);                               \
     }
-QP_DOOR(void, receive, (struct qp * qp, const struct packet *packet, nanos now), packet, now)
-QP_DOOR(void, receive_along, (struct qp * qp, uint32_t along, nanos now), along, now)
-QP_DOOR(void, hear_response, (struct qp * qp, const struct packet *response), response)
-QP_DOOR(void, expire, (struct qp * qp, nanos now, enum silent_peer peer, enum reason silence), now, peer, silence)
-QP_DOOR(nanos, watch, (struct qp * qp))
-QP_DOOR(bool, transmit, (struct qp * qp, struct packet *out, struct iovec *pieces, nanos now), out, pieces, now)
-QP_DOOR(void, unreadable, (struct qp * qp, const struct packet *packet), packet)
-QP_DOOR(const struct send_wqe *, next_datagram, (struct qp * qp))
-QP_DOOR(void, configure, (struct qp * qp, const struct engine_settings *settings), settings)
-QP_DOOR(void, allow_references, (struct qp * qp, uint32_t segment), segment)
-QP_DOOR(void, start_receiving, (struct qp * qp, uint32_t expected_psn), expected_psn)
-QP_DOOR(void, start_transmitting, (struct qp * qp, uint32_t first_psn), first_psn)
-QP_DOOR(void, drain, (struct qp * qp, bool draining), draining)
-QP_DOOR(void, resume, (struct qp * qp))
-QP_DOOR(void, flush, (struct qp * qp))
-QP_DOOR(void, reset, (struct qp * qp))
-QP_DOOR(struct engine_position, lend, (struct qp * qp))
-QP_DOOR(void, take_over, (struct qp * qp, const struct engine_position *position), position)
-QP_DOOR(void, reclaim, (struct qp * qp))
-#undef QP_DOOR
+#include "transport/engine/doors.def"
 
 /* The door engine_posted, which does nothing, and is not recorded, while the engine works. */
 void qp_door_posted_slow(struct qp *);
