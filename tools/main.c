@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/near.h"
+#include "base/suggest.h"
 #include "command.h"
 #include "diag/clean.h"
 #include "print/screen.h"
@@ -103,12 +103,12 @@ int command_option(const struct command *command, int argc, char **argv, const s
 /* Says that there is none such, and which was meant if one is like it. */
 static int no_command(const char *name)
 {
-    struct near near = near_begin(name);
+    struct suggestion suggestion = suggest_begin(name);
     for (int i = 0; i < COMMANDS; i++)
-        near_try(&near, commands[i]->name);
+        suggest_try(&suggestion, commands[i]->name);
     const char *what = *name == '-' ? "option" : "command";
-    if (near.meant)
-        complain("There is no %s \"%s\". Did you mean \"%s\"? See \"softverbs --help\".", what, name, near.meant);
+    if (suggestion.meant)
+        complain("There is no %s \"%s\". Did you mean \"%s\"? See \"softverbs --help\".", what, name, suggestion.meant);
     else
         complain("There is no %s \"%s\". See \"softverbs --help\".", what, name);
     return EXIT_USAGE;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "adverse/plan.h"
-#include "base/start.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "check/rule.h"
 #include "config/config.h"
@@ -469,7 +469,7 @@ static int check_interfaces(const char *list)
 
 static int check_port(const char *list)
 {
-    if (!start_is_fixed() || !*list)
+    if (!random_is_fixed() || !*list)
         return check_interfaces(list);
     complain("With SOFTVERBS_SEED anybody could guess keys and queue pair numbers, so it can't be set on a network.");
     return EXIT_USAGE;

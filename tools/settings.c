@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "adverse/plan.h"
-#include "base/near.h"
+#include "base/suggest.h"
 #include "check/rule.h"
 #include "config/config.h"
 #include "config/settings.h"
@@ -89,7 +89,7 @@ static const char *find_meant(const char *name)
 {
     enum { LONG = sizeof "SOFTVERBS_LIMITS" - 1 };
     for (enum setting i = 0; i < SETTINGS; i++)
-        if (near_distance(name, setting_lines[i].variable) <= (strlen(setting_lines[i].variable) < LONG ? 1 : 2))
+        if (suggest_distance(name, setting_lines[i].variable) <= (strlen(setting_lines[i].variable) < LONG ? 1 : 2))
             return setting_lines[i].variable;
     return NULL;
 }

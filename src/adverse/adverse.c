@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "base/start.h"
+#include "base/random.h"
 #include "diag/log.h"
 
 enum { WHOLE = 100, SHARE = 3 }; /* one in SHARE + 1 times nothing happens */
@@ -52,7 +52,7 @@ struct adverse_source adverse_source(void)
 static uint32_t draw_word(struct adverse_source *source)
 {
     const uint64_t words[] = {mode.plan.seed, source->stream, source->drawn++};
-    return start_fold(start_mix(14695981039346656037ull, words, sizeof words));
+    return random_fold(random_mix(14695981039346656037ull, words, sizeof words));
 }
 
 uint64_t adverse_draw(struct adverse_source *source, uint64_t most)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 enum { SCALE_LEAST = 1, SCALE_MOST = 1000, WHOLE = 100 };
@@ -116,10 +116,10 @@ static const char *adverse_item(struct reading *reading, const char *item)
 static const char *meant_by(const char *item)
 {
     const char *value = strchr(item, '=');
-    struct near near = near_begin(value ? value + 1 : item);
+    struct suggestion suggestion = suggest_begin(value ? value + 1 : item);
     for (enum adverse behaviour = 0; behaviour < ADVERSE_BEHAVIOURS; behaviour++)
-        near_try(&near, behaviours[behaviour].word);
-    return near.meant;
+        suggest_try(&suggestion, behaviours[behaviour].word);
+    return suggestion.meant;
 }
 
 static bool refuse(char *why, size_t why_size, const char *item, const char *reason)

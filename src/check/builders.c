@@ -1,9 +1,9 @@
 /* Posts by builders (ibv_wr_post(3)): the posts between ibv_wr_start and ibv_wr_complete are a batch of the shadow. */
 #include <errno.h>
 
+#include "check/destroyed/callers.h"
 #include "check/domain.h"
 #include "check/flight.h"
-#include "check/gone/callers.h"
 #include "check/layer.h"
 
 #include <string.h>

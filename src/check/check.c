@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "base/settings.h"
+#include "check/destroyed/callers.h"
+#include "check/destroyed/guards.h"
+#include "check/destroyed/kept_handles.h"
 #include "check/findings/finding.h"
 #include "check/findings/finding_file.h"
 #include "check/findings/symbol.h"
-#include "check/gone/callers.h"
-#include "check/gone/guards.h"
-#include "check/gone/kept.h"
 #include "check/hooks.h"
 #include "check/layer.h"
 #include "check/outside/commands.h"
@@ -47,7 +47,7 @@ void check_begin(void)
     place_begin();
     shadow_begin();
     hooks_begin();
-    kept_begin();
+    kept_handles_begin();
     callers_begin();
     symbol_begin();
     finding_file_begin();

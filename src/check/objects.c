@@ -2,10 +2,10 @@
 #include "calls/subject.h"
 #include <errno.h>
 
+#include "check/created.h"
+#include "check/destroyed/callers.h"
 #include "check/flight.h"
-#include "check/gone/callers.h"
 #include "check/layer.h"
-#include "check/made.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -44,9 +44,9 @@
 #define MADE(KIND, type, name, parameters, arguments)                                                                  \
     static type make_##name parameters                                                                                 \
     {                                                                                                                  \
-        type made = MADE_SEEN(layer_below(name) arguments, name);                                                      \
+        type made = CREATED(layer_below(name) arguments, name);                                                        \
         if (made) {                                                                                                    \
-            made_enter(SHADOW_##KIND, made, CONTEXT_OF(made), CALLS_SUBJECT(made));                                    \
+            created_enter(SHADOW_##KIND, made, CONTEXT_OF(made), CALLS_SUBJECT(made));                                 \
             shadow_unlock();                                                                                           \
         }                                                                                                              \
         return made;                                                                                                   \
@@ -56,10 +56,10 @@ MADE_PLAINLY
 
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
-    struct ibv_pd *pd = MADE_SEEN(layer_below(ibv_alloc_parent_domain)(context, attr), ibv_alloc_parent_domain);
+    struct ibv_pd *pd = CREATED(layer_below(ibv_alloc_parent_domain)(context, attr), ibv_alloc_parent_domain);
     if (!pd)
         return pd;
-    struct shadow *shadow = made_enter(SHADOW_PD, pd, pd->context, CALLS_SUBJECT(pd));
+    struct shadow *shadow = created_enter(SHADOW_PD, pd, pd->context, CALLS_SUBJECT(pd));
     if (shadow)
         shadow->td = attr->td;
     shadow_unlock();
@@ -68,10 +68,10 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ib
 
 static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-    struct ibv_ah *ah = MADE_SEEN(layer_below(ibv_create_ah)(pd, attr), ibv_create_ah);
+    struct ibv_ah *ah = CREATED(layer_below(ibv_create_ah)(pd, attr), ibv_create_ah);
     if (!ah)
         return ah;
-    struct shadow *shadow = made_enter(SHADOW_AH, ah, ah->context, CALLS_SUBJECT(ah));
+    struct shadow *shadow = created_enter(SHADOW_AH, ah, ah->context, CALLS_SUBJECT(ah));
     if (shadow)
         HOOKS_CALL(addressed, shadow, attr);
     shadow_unlock();
@@ -94,7 +94,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 #define RETURNED(type, name, parameters, arguments)                                                                    \
     static type return_##name parameters                                                                               \
     {                                                                                                                  \
-        type made = MADE_SEEN(layer_below(name) arguments, name);                                                      \
+        type made = CREATED(layer_below(name) arguments, name);                                                        \
         shadow_lock();                                                                                                 \
         if (made)                                                                                                      \
             shadow_forget(made);                                                                                       \
@@ -112,7 +112,7 @@ static struct ibv_mr *note_mr(struct ibv_mr *mr, void *address, size_t length, u
         hooks_refused("A call that registers memory", errno);
     if (!mr)
         return mr;
-    struct shadow *shadow = made_enter(SHADOW_MR, mr, mr->context, CALLS_SUBJECT(mr));
+    struct shadow *shadow = created_enter(SHADOW_MR, mr, mr->context, CALLS_SUBJECT(mr));
     uint64_t base = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
     if (shadow) {
         shadow_set_mr(shadow, &(struct shadow_mr){address, length, base, (int)access});
@@ -159,7 +159,7 @@ static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 
 static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    int result = made_result(layer_below(ibv_rereg_mr)(mr, flags, pd, address, length, access), "ibv_rereg_mr");
+    int result = created_result(layer_below(ibv_rereg_mr)(mr, flags, pd, address, length, access), "ibv_rereg_mr");
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_MR, mr);
     if (shadow && !result) {
@@ -180,13 +180,13 @@ static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addre
 
 static void note_cq(struct ibv_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
-    struct shadow *shadow = made_enter(SHADOW_CQ, cq, cq->context, CALLS_SUBJECT(cq));
+    struct shadow *shadow = created_enter(SHADOW_CQ, cq, cq->context, CALLS_SUBJECT(cq));
     if (shadow) {
         shadow->cq.wc_flags = attr->wc_flags;
         shadow->cq.create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
         shadow->cq.entries = (uint32_t)cq->cqe;
         shadow->cq.channel = attr->channel ? shadow_find(SHADOW_CHANNEL, attr->channel) : NULL;
-        shadow->td = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? made_td_of(attr->parent_domain) : NULL;
+        shadow->td = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? created_td_of(attr->parent_domain) : NULL;
     }
     shadow_unlock();
 }
@@ -195,7 +195,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *
                                 struct ibv_comp_channel *channel, int comp_vector)
 {
     struct ibv_cq *cq =
-        MADE_SEEN(layer_below(ibv_create_cq)(context, entries, cq_context, channel, comp_vector), ibv_create_cq);
+        CREATED(layer_below(ibv_create_cq)(context, entries, cq_context, channel, comp_vector), ibv_create_cq);
     if (cq)
         note_cq(cq, &(struct ibv_cq_init_attr_ex){.channel = channel});
     return cq;
@@ -203,7 +203,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *
 
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-    struct ibv_cq_ex *cq = MADE_SEEN(layer_below(ibv_create_cq_ex)(context, attr), ibv_create_cq_ex);
+    struct ibv_cq_ex *cq = CREATED(layer_below(ibv_create_cq_ex)(context, attr), ibv_create_cq_ex);
     if (cq)
         note_cq(ibv_cq_ex_to_cq(cq), attr);
     return cq;
@@ -211,7 +211,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 
 static int resize_cq(struct ibv_cq *cq, int entries)
 {
-    int result = made_result(layer_below(ibv_resize_cq)(cq, entries), "ibv_resize_cq");
+    int result = created_result(layer_below(ibv_resize_cq)(cq, entries), "ibv_resize_cq");
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_CQ, cq);
     if (shadow)
@@ -223,7 +223,7 @@ static int resize_cq(struct ibv_cq *cq, int entries)
 /* Completions of an XRC SRQ's receives name a queue pair that knows no SRQ. */
 static void note_srq(struct ibv_srq *srq, uint32_t sges_most, bool is_xrc)
 {
-    struct shadow *shadow = made_enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
+    struct shadow *shadow = created_enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
     if (shadow) {
         shadow->sges_most = sges_most;
         shadow->unfollowed = is_xrc;
@@ -233,7 +233,7 @@ static void note_srq(struct ibv_srq *srq, uint32_t sges_most, bool is_xrc)
 
 static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-    struct ibv_srq *srq = MADE_SEEN(layer_below(ibv_create_srq)(pd, attr), ibv_create_srq);
+    struct ibv_srq *srq = CREATED(layer_below(ibv_create_srq)(pd, attr), ibv_create_srq);
     if (srq)
         note_srq(srq, attr->attr.max_sge, false);
     return srq;
@@ -241,7 +241,7 @@ static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-    struct ibv_srq *srq = MADE_SEEN(layer_below(ibv_create_srq_ex)(context, attr), ibv_create_srq_ex);
+    struct ibv_srq *srq = CREATED(layer_below(ibv_create_srq_ex)(context, attr), ibv_create_srq_ex);
     bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
     if (srq)
         note_srq(srq, attr->attr.max_sge, is_xrc);
@@ -251,7 +251,7 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
 /* The event of the limit is raised once for each time that the limit is set. */
 static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-    int result = made_result(layer_below(ibv_modify_srq)(srq, attr, mask), "ibv_modify_srq");
+    int result = created_result(layer_below(ibv_modify_srq)(srq, attr, mask), "ibv_modify_srq");
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_SRQ, srq);
     if (shadow && !result && mask & IBV_SRQ_LIMIT) {
@@ -351,7 +351,7 @@ static void end_destroying(const struct destruction *destruction, enum shadow_ki
     {                                                                                                                  \
         struct destruction destruction;                                                                                \
         begin_destroying(&destruction, SHADOW_##KIND, handle, #name);                                                  \
-        int result = made_result(layer_below(name)(handle), #name);                                                    \
+        int result = created_result(layer_below(name)(handle), #name);                                                 \
         if (!result)                                                                                                   \
             end_destroying(&destruction, SHADOW_##KIND, handle);                                                       \
         return result;                                                                                                 \

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "check/destroyed/callers.h"
 #include "check/domain.h"
 #include "check/flight.h"
-#include "check/gone/callers.h"
 #include "check/layer.h"
 #include "check/rule.h"
 #include "verbs/queue/cq.h"

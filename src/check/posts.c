@@ -1,9 +1,9 @@
 /* Posts by lists of work requests. */
 #include <errno.h>
 
+#include "check/destroyed/callers.h"
 #include "check/domain.h"
 #include "check/flight.h"
-#include "check/gone/callers.h"
 #include "check/layer.h"
 #include "check/rule.h"
 #include "verbs/qp/qp_datapath.h"

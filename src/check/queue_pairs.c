@@ -2,15 +2,15 @@
 #include <errno.h>
 
 #include "calls/subject.h"
+#include "check/created.h"
 #include "check/layer.h"
-#include "check/made.h"
 #include "check/outside/meeting.h"
 #include "check/rule.h"
 #include "verbs/qp/kind.h"
 
 static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
 {
-    struct shadow *shadow = made_enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
+    struct shadow *shadow = created_enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
     if (shadow) {
         shadow->qp.send_cq = shadow_find(SHADOW_CQ, qp->send_cq);
         shadow->qp.recv_cq = shadow_find(SHADOW_CQ, qp->recv_cq);
@@ -22,7 +22,7 @@ static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signal
         shadow->qp.signals_all = signals_all;
         shadow->qp.datagrams = 1u << qp->qp_type & qp_kind_types(QP_DATAGRAM);
         shadow->qp.may_lose_parts = !(1u << qp->qp_type & (qp_kind_types(QP_RELIABLE) | qp_kind_types(QP_DATAGRAM)));
-        shadow->td = made_td_of(qp->pd);
+        shadow->td = created_td_of(qp->pd);
     }
     shadow_unlock();
 }
@@ -40,7 +40,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 {
     if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp"))
         return errno = EINVAL, NULL;
-    struct ibv_qp *qp = MADE_SEEN(layer_below(ibv_create_qp)(pd, attr), ibv_create_qp);
+    struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp)(pd, attr), ibv_create_qp);
     if (qp)
         note_qp(qp, &attr->cap, attr->sq_sig_all);
     return qp;
@@ -50,7 +50,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 {
     if (names_gone(attr->send_cq, attr->recv_cq, attr->srq, "ibv_create_qp_ex"))
         return errno = EINVAL, NULL;
-    struct ibv_qp *qp = MADE_SEEN(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);
+    struct ibv_qp *qp = CREATED(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);
     if (qp)
         note_qp(qp, &attr->cap, attr->sq_sig_all);
     return qp;
@@ -100,7 +100,7 @@ static void meet(const struct ibv_qp *qp, const struct shadow_connection *connec
 static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     hooks_see_use(SHADOW_QP, qp, "ibv_modify_qp");
-    int result = made_result(layer_below(ibv_modify_qp)(qp, attr, mask), "ibv_modify_qp");
+    int result = created_result(layer_below(ibv_modify_qp)(qp, attr, mask), "ibv_modify_qp");
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
     if (shadow && !result)

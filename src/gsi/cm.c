@@ -22,7 +22,7 @@
 #include "gsi/served.h"
 #include "ipc/ports.h"
 #include "runtime/clock.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "tap/traffic.h"
 #include "wire/op.h"
 
@@ -59,10 +59,10 @@ static bool is_lost(const struct cm_address *address)
 {
     char name[INET6_ADDRSTRLEN];
     bool ipv4 = cm_is_mapped(address->gid);
-    if (!meet_wants(SCRIPT_address))
+    if (!rules_wants(SCRIPT_address))
         return false;
     inet_ntop(ipv4 ? AF_INET : AF_INET6, address->gid + (ipv4 ? 12 : 0), name, sizeof name);
-    struct script_verdict verdict = meet_event((struct script_event){.call = SCRIPT_address, .peer = name});
+    struct script_verdict verdict = rules_apply((struct script_event){.call = SCRIPT_address, .peer = name});
     return verdict_has(&verdict, SCRIPT_DROP);
 }
 
@@ -74,9 +74,9 @@ static int find_route(struct manager *manager, const struct cm_port *from, struc
 
 static nanos linger(struct manager *manager)
 {
-    if (!meet_wants(SCRIPT_timewait))
+    if (!rules_wants(SCRIPT_timewait))
         return 0;
-    return meet_event((struct script_event){.call = SCRIPT_timewait}).delay;
+    return rules_apply((struct script_event){.call = SCRIPT_timewait}).delay;
 }
 
 /* The range from which the kernel gives ports to sockets. */
@@ -392,8 +392,8 @@ static bool take_datagram(struct cm *cm, const struct dispatch_datagram *datagra
                           nanos now)
 {
     struct script_verdict verdict = {0};
-    if (datagram->message.attribute == CM_REQ && meet_wants(SCRIPT_request))
-        verdict = meet_event((struct script_event){.call = SCRIPT_request});
+    if (datagram->message.attribute == CM_REQ && rules_wants(SCRIPT_request))
+        verdict = rules_apply((struct script_event){.call = SCRIPT_request});
     if (verdict_has(&verdict, SCRIPT_DROP))
         return false;
     const struct script_rejection *by = &verdict.rejection;

@@ -7,33 +7,33 @@
 #include "base/result.h"
 #include "calls/calls.h"
 #include "calls/post_some.h"
-#include "inject/raise.h"
+#include "inject/async_inject.h"
 #include "script/field.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "verbs/send/scripted.h"
 
 static struct calls_layer layer;
 
 /* Does the actions before the call. The caller holds no lock but a program's batch; errno stays. */
-static struct script_verdict meet_call(const struct script_event *event)
+static struct script_verdict apply_to_call(const struct script_event *event)
 {
     struct script_event about = *event;
-    about.device = raise_device(&event->subject);
-    struct script_verdict verdict = meet_event(about);
-    meet_wait(verdict.delay);
+    about.device = async_inject_device(&event->subject);
+    struct script_verdict verdict = rules_apply(about);
+    rules_wait(verdict.delay);
     if (verdict.raised)
-        raise_event(&event->subject, verdict.raised);
+        async_inject_event(&event->subject, verdict.raised);
     if (verdict.freeze)
-        raise_freeze(&event->subject, verdict.freeze);
+        async_inject_freeze(&event->subject, verdict.freeze);
     if (verdict_has(&verdict, SCRIPT_RELEASE))
-        raise_release(&event->subject);
+        async_inject_release(&event->subject);
     return verdict;
 }
 
 /* The error number with which the call is refused, or 0. Likewise. */
 static int meet(struct script_event event)
 {
-    return meet_call(&event).error;
+    return apply_to_call(&event).error;
 }
 
 /* --- all calls; script/parse.c lets no rule refuse those that do not fail */
@@ -71,7 +71,7 @@ static void build_work(enum script_call, struct ibv_qp_ex *);
                                      .subject = CALLS_SUBJECT arguments,                                               \
                                      .has_index = (position) >= 0,                                                     \
                                      .index = (uint32_t)(position)};                                                   \
-        struct script_verdict verdict = meet_call(&event);                                                             \
+        struct script_verdict verdict = apply_to_call(&event);                                                         \
         int error = verdict.error;                                                                                     \
         if (error)                                                                                                     \
             RESULT_REFUSE_##way(error);                                                                                \
@@ -106,7 +106,7 @@ ASKED(ibv_query_srq, int, (struct ibv_srq * srq, struct ibv_srq_attr *attr), (sr
 static struct ibv_device **list_devices(int *count)
 {
     struct script_event event = {.call = SCRIPT_ibv_get_device_list};
-    struct script_verdict verdict = meet_call(&event);
+    struct script_verdict verdict = apply_to_call(&event);
     int error = verdict.error, kept = 0;
     if (error)
         RESULT_REFUSE_pointer(error);
@@ -126,7 +126,7 @@ static struct ibv_device **list_devices(int *count)
 static struct ibv_context *open_device(struct ibv_device *device)
 {
     struct script_event event = {.call = SCRIPT_ibv_open_device, .subject = CALLS_SUBJECT(device)};
-    struct script_verdict verdict = meet_call(&event);
+    struct script_verdict verdict = apply_to_call(&event);
     int error = verdict.error;
     if (error)
         RESULT_REFUSE_pointer(error);
@@ -135,9 +135,9 @@ static struct ibv_context *open_device(struct ibv_device *device)
         return NULL;
     struct script_event open = {.call = SCRIPT_open, .subject = CALLS_SUBJECT(context)};
     if (verdict.raised)
-        raise_event(&open.subject, verdict.raised);
-    if (meet_wants(SCRIPT_open))
-        meet_call(&open);
+        async_inject_event(&open.subject, verdict.raised);
+    if (rules_wants(SCRIPT_open))
+        apply_to_call(&open);
     return context;
 }
 
@@ -162,15 +162,15 @@ static struct scripted_end end_of(const struct script_verdict *verdict)
 }
 
 /* Returns the verdict of the rules on a work request: as a call, and by its kind. */
-static struct script_verdict meet_work(enum script_call call, enum script_call happening, struct script_event event)
+static struct script_verdict apply_to_work(enum script_call call, enum script_call happening, struct script_event event)
 {
     event.is_work = true;
     event.call = call;
-    struct script_verdict verdict = meet_call(&event);
+    struct script_verdict verdict = apply_to_call(&event);
     event.call = happening;
-    if (verdict.error || !meet_wants(happening))
+    if (verdict.error || !rules_wants(happening))
         return verdict;
-    return meet_event(event);
+    return rules_apply(event);
 }
 
 /* Posts a copy, as the program's request may be constant. */
@@ -199,7 +199,7 @@ SCRIPTED_RECEIVE(srq_recv, struct ibv_srq)
         unsigned good = 0;                                                                                             \
         work *begin = wr;                                                                                              \
         for (work *each = wr; each; each = each->next, good++) {                                                       \
-            struct script_verdict verdict = meet_work(                                                                 \
+            struct script_verdict verdict = apply_to_work(                                                             \
                 SCRIPT_ibv_post_##name, SCRIPT_##happening,                                                            \
                 (struct script_event){.subject = CALLS_SUBJECT(on), .opcode = opcode_of, .wr_id = each->wr_id});       \
             if (!verdict.error && !verdict.completes)                                                                  \
@@ -253,9 +253,9 @@ static int opcode_of_builder(enum script_call call)
 static void build_work(enum script_call call, struct ibv_qp_ex *qp)
 {
     int opcode = opcode_of_builder(call);
-    if (opcode < 0 || !meet_wants(SCRIPT_work))
+    if (opcode < 0 || !rules_wants(SCRIPT_work))
         return;
-    struct script_verdict verdict = meet_event((struct script_event){
+    struct script_verdict verdict = rules_apply((struct script_event){
         .call = SCRIPT_work, .subject = CALLS_SUBJECT(qp), .is_work = true, .opcode = opcode, .wr_id = qp->wr_id});
     if (verdict.completes)
         scripted_build(qp, end_of(&verdict));
@@ -276,8 +276,8 @@ static bool is_wanted(enum script_call call)
 {
     bool posts = call == SCRIPT_ibv_post_send || opcode_of_builder(call) >= 0;
     bool receives = call == SCRIPT_ibv_post_recv || call == SCRIPT_ibv_post_srq_recv;
-    return call == SCRIPT_ibv_get_device_list || meet_is_for(call) || (posts && meet_wants(SCRIPT_work)) ||
-           (receives && meet_wants(SCRIPT_receive)) || (call == SCRIPT_ibv_open_device && meet_wants(SCRIPT_open));
+    return call == SCRIPT_ibv_get_device_list || rules_is_for(call) || (posts && rules_wants(SCRIPT_work)) ||
+           (receives && rules_wants(SCRIPT_receive)) || (call == SCRIPT_ibv_open_device && rules_wants(SCRIPT_open));
 }
 
 /* While it is off, calls go undisturbed. */

@@ -2,7 +2,7 @@
 #ifndef INJECT_CALL_LAYER_H
 #define INJECT_CALL_LAYER_H
 
-/* Puts a layer (calls/calls.h) around the calls that this process's rules (script/meet.h) name; other calls cost
+/* Puts a layer (calls/calls.h) around the calls that this process's rules (script/rules.h) name; other calls cost
  * nothing. Call it after each change of the rules; one thread at a time. */
 void call_layer_change(void);
 

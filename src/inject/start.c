@@ -4,14 +4,14 @@
 
 #include "inject/call_layer.h"
 #include "inject/slow_layer.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "script/script.h"
 
 /* Runs after abi/bottom.c has set the bottom of calls, before all else; leaves errno, as check/start.c does. */
 __attribute__((constructor(102))) static void start(void)
 {
     int before = errno;
-    meet_changed = call_layer_change;
+    rules_changed = call_layer_change;
     script_start();
     slow_layer_start();
     errno = before;

@@ -7,7 +7,7 @@
 
 #include "base/uncancelled.h"
 #include "diag/log.h"
-#include "ipc/elsewhere.h"
+#include "ipc/peer_threads.h"
 #include "ipc/state.h"
 #include "link/direct.h"
 
@@ -85,7 +85,7 @@ static bool is_under_way(const struct under_way *under_way)
  * and a signal handler may then compute for long before the seat is given back. */
 static bool is_computing(pid_t pid, unsigned patience)
 {
-    return patience >= COMPUTES && patience % COMPUTES_EACH == 0 && elsewhere_runs(pid, SYS_process_vm_writev);
+    return patience >= COMPUTES && patience % COMPUTES_EACH == 0 && peer_threads_runs(pid, SYS_process_vm_writev);
 }
 
 /* A process that is no longer in the table has died, after its last system call, or has left, after its last access; or
@@ -94,8 +94,8 @@ static bool is_computing(pid_t pid, unsigned patience)
 static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned patience)
 {
     pid_t pid = under_way->record->peer.pid;
-    return elsewhere_all(pid, SYS_process_vm_writev) || is_computing(pid, patience) ||
-           (gone && (patience >= TELLS || elsewhere_nobody(pid)));
+    return peer_threads_all(pid, SYS_process_vm_writev) || is_computing(pid, patience) ||
+           (gone && (patience >= TELLS || peer_threads_nobody(pid)));
 }
 
 static void one_sided_tell(const struct under_way *under_way)

@@ -1,7 +1,7 @@
 /* Finding the processes that we send to, and patience with them. */
 
 #include "base/uncancelled.h"
-#include "ipc/elsewhere.h"
+#include "ipc/peer_threads.h"
 #include "ipc/state.h"
 
 static struct peer *hold(struct record *record)
@@ -94,7 +94,7 @@ static enum node_presence insist(struct record *record, nanos now)
         return NODE_SLOW;
     if (nanos_since(record->asked_at, now) >= ask_each) {
         record->asked_at = now;
-        record->stopped = elsewhere_is_stopped(record->peer.pid);
+        record->stopped = peer_threads_is_stopped(record->peer.pid);
     }
     if (record->stopped)
         shm_excuse(link, now);

@@ -13,7 +13,7 @@
 #include "base/descriptor.h"
 #include "base/file_limit.h"
 #include "base/mapping.h"
-#include "base/start.h"
+#include "base/random.h"
 #include "base/static_lock.h"
 #include "ipc/directory.h"
 #include "ipc/node.h"
@@ -54,7 +54,7 @@ static int table_open_fill(int descriptor)
     file->head.layout = TABLE_LAYOUT;
     file->head.size = sizeof *file;
     file->head.magic = TABLE_MAGIC;
-    atomic_store(&file->next_block, start_draw("block", 0) % TABLE_BLOCKS);
+    atomic_store(&file->next_block, random_draw("block", 0) % TABLE_BLOCKS);
     munmap(file, sizeof *file);
     return 0;
 }

@@ -10,8 +10,8 @@
  * An owner would wait without end for a requester that is stopped while it is announced. So the targets, which the
  * kernel reads when the call begins, are in the memory of the ring, too, written before the announcement. An owner that
  * has waited for long makes the first of them a place where no memory can be: a call that begins later fails there and
- * writes nothing. A call that was under way then is over when its thread has been seen outside it (ipc/elsewhere.h): a
- * stopped thread stops where a call has ended, and a signal handler runs in user mode.
+ * writes nothing. A call that was under way then is over when its thread has been seen outside it (ipc/peer_threads.h):
+ * a stopped thread stops where a call has ended, and a signal handler runs in user mode.
  *
  * A READ announces nothing, and no owner waits for it: it writes only the memory of its process. It judges once more
  * after the copy, and if the permission was taken away meanwhile it becomes a READ by packets, which the owner's

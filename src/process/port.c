@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/start.h"
+#include "base/random.h"
 #include "base/uncancelled.h"
 #include "config/config.h"
 #include "config/device_state.h"
@@ -43,7 +43,7 @@ int port_open(struct process *process, const struct device *device)
     struct udp_port *port;
     if (!device->interface[0] || port_at(process, device->index))
         return 0;
-    if (start_is_fixed()) {
+    if (random_is_fixed()) {
         log_write(LOG_ERROR, "SOFTVERBS_SEED gives numbers that anybody can guess, so there is no port on a network.");
         return EPERM;
     }

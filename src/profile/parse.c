@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/near.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
@@ -159,11 +159,11 @@ static bool set_without(struct profile *profile, const char *name, const char *v
 
 static bool refuse_key(const char *name, struct profile_fault *fault)
 {
-    struct near near = near_begin(name);
+    struct suggestion suggestion = suggest_begin(name);
     for (enum profile_key key = 0; key < PROFILE_KEYS; key++)
-        near_try(&near, profile_lines[key].key);
-    return near.meant ? fail(fault, "there is no key \"%.60s\"; %s may be meant", name, near.meant)
-                      : fail(fault, "there is no key \"%.60s\"", name);
+        suggest_try(&suggestion, profile_lines[key].key);
+    return suggestion.meant ? fail(fault, "there is no key \"%.60s\"; %s may be meant", name, suggestion.meant)
+                            : fail(fault, "there is no key \"%.60s\"", name);
 }
 
 /* A port has no larger MTU than it can have. */

@@ -9,8 +9,8 @@
 #include "process/port_state.h"
 #include "report/event.h"
 #include "runtime/qpns.h"
-#include "script/meet.h"
 #include "script/parse.h"
+#include "script/rules.h"
 #include "tap/delay.h"
 #include "verbs/life/cq_create.h"
 #include "verbs/life/qp_modify.h"
@@ -42,7 +42,7 @@ static void prepare_cqs(const struct process *process)
 
 static void prepare(struct process *process)
 {
-    if (meet_wants(SCRIPT_packet) || meet_wants(SCRIPT_message))
+    if (rules_wants(SCRIPT_packet) || rules_wants(SCRIPT_message))
         prepare_packets(process);
     prepare_cqs(process);
 }
@@ -62,10 +62,10 @@ static void meet_open(struct process *process, unsigned from)
 {
     unsigned count;
     const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count && meet_wants(SCRIPT_open); i++) {
+    for (unsigned i = 0; i < count && rules_wants(SCRIPT_open); i++) {
         if (!is_open(process, &devices[i]))
             continue;
-        struct script_verdict verdict = meet_event((struct script_event){
+        struct script_verdict verdict = rules_apply((struct script_event){
             .call = SCRIPT_open, .subject = {.kind = "device"}, .device = devices[i].name, .from = from});
         if (verdict.raised)
             event_happen(process, &devices[i], verdict.raised);
@@ -85,7 +85,7 @@ static void refuse_rules(FILE *out, const char *why)
 
 static void list_rules(FILE *out)
 {
-    const struct script *script = meet_rules();
+    const struct script *script = rules_all();
     const char *separator = "";
     fputs("{\"rules\":[", out);
     for (unsigned i = 0; script && i < script->count; i++) {
@@ -108,8 +108,8 @@ static void add_rules(struct process *process, struct script *more, FILE *out)
         fputs("{\"busy\":true}\n", out);
         return;
     }
-    unsigned place = meet_next_place();
-    int error = meet_add(more);
+    unsigned place = rules_next_place();
+    int error = rules_add(more);
     if (!error) {
         prepare(process);
         meet_open(process, place);
@@ -146,7 +146,7 @@ void inject_answer(struct process *process, const char *request, FILE *out)
     if (!strncmp(request, rules, sizeof rules - 1))
         return read_rules(process, request + sizeof rules - 1, out);
     if (!strcmp(request, "clear")) {
-        meet_clear();
+        rules_clear();
         delay_release_held(traffic_taps(&process->traffic)); /* no rule would */
     }
     list_rules(out);

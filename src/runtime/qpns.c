@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "base/likely.h"
-#include "base/start.h"
+#include "base/random.h"
 #include "events/refusal.h"
 
 enum { BLOCKS = (1 << 24) / NODE_BLOCK };
@@ -71,7 +71,7 @@ static int claim(struct node *node, struct qpn_table *table)
         free(block);
         return error;
     }
-    block->cursor = start_draw("queue pair number", 0) % NODE_BLOCK;
+    block->cursor = random_draw("queue pair number", 0) % NODE_BLOCK;
     TAILQ_INSERT_TAIL(&table->free, block, next);
     atomic_store(&blocks[block->first / NODE_BLOCK], block);
     return 0;

@@ -3,7 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "base/start.h"
+#include "base/random.h"
 #include "script/raised.h"
 
 /* Events of queue pairs and others come at calls that are about such. */
@@ -55,7 +55,7 @@ static uint32_t roll(const struct script_rule *rule, const struct script_event *
     uint64_t place = rule->draw.seeded ? (unsigned)SCRIPT_RULES_MOST + rule->draw.fault : rule->place;
     const uint64_t words[] = {rule->draw.seeded ? rule->draw.seed : event->seed, place,
                               event->stream ? event->number : nth, event->stream, die};
-    return start_fold(start_mix(14695981039346656037ull, words, sizeof words));
+    return random_fold(random_mix(14695981039346656037ull, words, sizeof words));
 }
 
 static bool is_drawn(const struct script_rule *rule, const struct script_event *event, uint64_t nth)

@@ -28,10 +28,10 @@ struct script_event {
     uint64_t seed;
 };
 
-/* A verdict copies what it needs of rules, as their places may be used again (script/meet.h). */
+/* A verdict copies what it needs of rules, as their places may be used again (script/rules.h). */
 struct script_verdict {
     const struct script_rule *rule; /* the rule that acts, the first of several, of SOFTVERBS_FAULT the last; or NULL.
-                                       Only for a thread that reads the rules (meet_read); others have `line` */
+                                       Only for a thread that reads the rules (rules_read); others have `line` */
     unsigned line;                  /* of that rule */
     const struct script_raised *raised; /* asynchronous event; or NULL */
     struct script_rejection rejection;

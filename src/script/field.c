@@ -37,18 +37,18 @@ const struct script_field *field_find(const bool calls[SCRIPT_EVENTS], const cha
     return NULL;
 }
 
-void field_near(const bool calls[SCRIPT_EVENTS], struct near *near)
+void field_suggest(const bool calls[SCRIPT_EVENTS], struct suggestion *suggestion)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (calls[fields[i].call])
-            near_try(near, fields[i].word);
+            suggest_try(suggestion, fields[i].word);
 }
 
-void field_near_value(const char *word, struct near *near)
+void field_suggest_value(const char *word, struct suggestion *suggestion)
 {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (!strcmp(values[i].word, word))
-            near_try(near, values[i].name);
+            suggest_try(suggestion, values[i].name);
 }
 
 bool field_fits(const struct script_rule *rule, enum script_call call)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/near.h"
+#include "base/suggest.h"
 #include "script/rule.h"
 
 struct script_field {
@@ -18,9 +18,10 @@ struct script_field {
 /* The first field of this word that one of the calls has; or NULL. */
 const struct script_field *field_find(const bool calls[SCRIPT_EVENTS], const char *word);
 
-/* field_near tries the words of all fields that the calls have, field_near_value the names of values of a field. */
-void field_near(const bool calls[SCRIPT_EVENTS], struct near *);
-void field_near_value(const char *word, struct near *);
+/* field_suggest tries the words of all fields that the calls have, field_suggest_value the names of values of a field.
+ */
+void field_suggest(const bool calls[SCRIPT_EVENTS], struct suggestion *);
+void field_suggest_value(const char *word, struct suggestion *);
 
 /* Returns true if the call has all fields that the rule sets. */
 bool field_fits(const struct script_rule *, enum script_call);

@@ -95,8 +95,8 @@ const char *names_example(enum names names)
     return lists[names].all[0].name;
 }
 
-void names_near(enum names names, struct near *near)
+void names_suggest(enum names names, struct suggestion *suggestion)
 {
     for (size_t i = 0; i < lists[names].count; i++)
-        near_try(near, lists[names].all[i].name);
+        suggest_try(suggestion, lists[names].all[i].name);
 }

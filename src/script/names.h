@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/near.h"
+#include "base/suggest.h"
 
 enum names { NAMES_OPCODES, NAMES_SIGNALS, NAMES_ERRORS, NAMES_STATUSES, NAMES_FORGED, NAMES_OBJECTS, NAMES_KINDS };
 
@@ -25,6 +25,6 @@ const char *names_name(enum names, int number);
 const char *names_example(enum names);
 
 /* Tries all of them. */
-void names_near(enum names, struct near *);
+void names_suggest(enum names, struct suggestion *);
 
 #endif

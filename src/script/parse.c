@@ -6,8 +6,8 @@
 
 #include "script/faults.h"
 #include "script/field.h"
-#include "script/meant.h"
 #include "script/raised.h"
+#include "script/suggestions.h"
 #include "script/values.h"
 
 /* --- the two forms */
@@ -32,7 +32,7 @@ static bool read_calls(struct reader *reader, const char *pattern, const char *a
         if (call < SCRIPT_CALLS ? !fnmatch(pattern, script_title(call), 0) : !strcmp(pattern, script_title(call)))
             any = reader->rule->calls[call] = true;
     return any || reader_refuse(reader, at, "No call of libibverbs or librdmacm that softverbs sees is named \"%s\".%s",
-                                pattern, meant_call(pattern, meant));
+                                pattern, suggest_call(pattern, meant));
 }
 
 static bool read_call_list(struct reader *reader, const char *stops)
@@ -100,8 +100,8 @@ struct item {
     const char *(*meant)(const char *, char text[READER_MEANT]);
     const char *what;
 };
-static const struct item a_condition = {value_condition, meant_condition, "a condition"},
-                         an_action = {value_action, meant_action, "an action"};
+static const struct item a_condition = {value_condition, suggest_condition, "a condition"},
+                         an_action = {value_action, suggest_action, "an action"};
 
 static bool read_item(struct reader *reader, const struct item *item)
 {
@@ -151,7 +151,7 @@ static bool read_short_item(struct reader *reader)
     if (!word)
         return reader_refuse(reader, begin,
                              "\"%s\" is not one of error, delay_enter, signal, when and other actions.%s", name,
-                             meant_short_item(name, meant));
+                             suggest_short_item(name, meant));
     if (!reader_take(reader, '='))
         return reader_refuse(reader, reader->at, "\"%s\" needs a value: %s=...", name, name);
     return word->read(reader, reader_short_stops) && take_action(reader, begin, word);

@@ -22,11 +22,11 @@ bool reader_refuse(struct reader *reader, const char *at, const char *format, ..
     return false;
 }
 
-const char *reader_meant(const struct near *near, char text[READER_MEANT])
+const char *reader_meant(const struct suggestion *suggestion, char text[READER_MEANT])
 {
     *text = 0;
-    if (near->meant)
-        snprintf(text, READER_MEANT, " Did you mean \"%s\"?", near->meant);
+    if (suggestion->meant)
+        snprintf(text, READER_MEANT, " Did you mean \"%s\"?", suggestion->meant);
     return text;
 }
 
@@ -109,9 +109,9 @@ static const char *meant_duration(struct reader *reader, const char *stops, cons
 {
     char joined[READER_JOINED];
     nanos time;
-    struct near near = {0};
-    near.meant = reader_duration(reader_join(reader, stops, word, joined), 0, &time) ? joined : NULL;
-    return reader_meant(&near, text);
+    struct suggestion suggestion = {0};
+    suggestion.meant = reader_duration(reader_join(reader, stops, word, joined), 0, &time) ? joined : NULL;
+    return reader_meant(&suggestion, text);
 }
 
 bool reader_time(struct reader *reader, const char *stops, double plain, nanos *time)

@@ -2,7 +2,7 @@
 #ifndef SCRIPT_READER_H
 #define SCRIPT_READER_H
 
-#include "base/near.h"
+#include "base/suggest.h"
 #include "script/rule.h"
 
 enum { READER_MEANT = 96, READER_JOINED = 32 };
@@ -26,7 +26,7 @@ extern const char reader_long_stops[], reader_short_stops[];
 bool reader_refuse(struct reader *, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* " Did you mean \"drop\"?", or "" if no name is like the word: for the end of an error. Returns text. */
-const char *reader_meant(const struct near *, char text[READER_MEANT]);
+const char *reader_meant(const struct suggestion *, char text[READER_MEANT]);
 
 /* Joins a wrong word with the next one: its unit may follow a blank. Returns joined. */
 const char *reader_join(struct reader *, const char *stops, const char *word, char joined[READER_JOINED]);

@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "base/settings.h"
-#include "base/start.h"
 #include "diag/log.h"
 #include "script/decide.h"
-#include "script/meet.h"
 #include "script/parse.h"
+#include "script/rules.h"
 
 static unsigned begun; /* number of the last rule with which the process began; those after it came later */
 
@@ -104,11 +104,11 @@ static void report_unmet(const struct script *script)
 /* A child of a fork reports nothing. */
 __attribute__((destructor)) static void end(void)
 {
-    if (!meet_is_own() || !meet_is_used())
+    if (!rules_is_own() || !rules_is_used())
         return;
-    unsigned read = meet_read();
-    report_unmet(meet_rules());
-    meet_read_end(read);
+    unsigned read = rules_read();
+    report_unmet(rules_all());
+    rules_read_end(read);
 }
 
 static bool is_set(const char *text)
@@ -141,6 +141,6 @@ bool script_start(void)
     script_choose(script, program_invocation_short_name);
     begun = script_next_place(script) - 1;
     if (script->count)
-        meet_begin(script, start_draw("script", 0));
+        rules_begin(script, random_draw("script", 0));
     return script->count;
 }

@@ -112,12 +112,12 @@ static bool read_index(struct reader *reader, const char *stops)
 
 static const char *meant_among(enum names names, const char *word, char text[READER_MEANT])
 {
-    struct near near = near_begin(names_behind_prefix(names, word));
+    struct suggestion suggestion = suggest_begin(names_behind_prefix(names, word));
     uint64_t number;
-    names_near(names, &near);
+    names_suggest(names, &suggestion);
     if (text_number(word, 0, INT16_MAX, &number))
-        near.meant = names_name(names, (int)number);
-    return reader_meant(&near, text);
+        suggestion.meant = names_name(names, (int)number);
+    return reader_meant(&suggestion, text);
 }
 
 static bool refuse_name(struct reader *reader, const char *at, enum names names, const char *word)
@@ -165,7 +165,7 @@ static const char *behind_service(const char *operation)
     return blank ? blank + 1 : operation;
 }
 
-static bool names_packet(const char *pattern, struct near *near)
+static bool names_packet(const char *pattern, struct suggestion *suggestion)
 {
     bool any = false;
     for (unsigned i = 0; i < 256; i++) {
@@ -173,17 +173,17 @@ static bool names_packet(const char *pattern, struct near *near)
         if (!name)
             continue;
         any = any || !fnmatch(pattern, name, 0) || !fnmatch(pattern, behind_service(name), 0);
-        near_try(near, behind_service(name));
+        suggest_try(suggestion, behind_service(name));
     }
     return any;
 }
 
-static bool names_message(const char *pattern, struct near *near)
+static bool names_message(const char *pattern, struct suggestion *suggestion)
 {
     bool any = false;
     for (unsigned attribute = CM_REQ; attribute <= CM_APR; attribute++) {
         any = any || !fnmatch(pattern, cm_name((enum cm_attribute)attribute), 0);
-        near_try(near, cm_name((enum cm_attribute)attribute));
+        suggest_try(suggestion, cm_name((enum cm_attribute)attribute));
     }
     return any;
 }
@@ -194,19 +194,19 @@ static bool read_operation(struct reader *reader, const char *stops)
     char *word = reader->rule->operation, wider[SCRIPT_WORD + 1], meant[READER_MEANT];
     const char *begin = reader->at;
     bool packet = reader->rule->calls[SCRIPT_packet];
-    bool (*names)(const char *, struct near *) = packet ? names_packet : names_message;
+    bool (*names)(const char *, struct suggestion *) = packet ? names_packet : names_message;
     if (!reader_word(reader, stops, word))
         return false;
-    struct near near = near_begin(word);
-    if (names(word, &near))
+    struct suggestion suggestion = suggest_begin(word);
+    if (names(word, &suggestion))
         return true;
     snprintf(wider, sizeof wider, "%s*", word);
-    if (*word && names(wider, &(struct near){.name = wider}))
-        near.meant = wider;
+    if (*word && names(wider, &(struct suggestion){.name = wider}))
+        suggestion.meant = wider;
     return reader_refuse(reader, begin, "\"%s\" is no %s.%s", word,
                          packet ? "operation of a packet, such as SEND_ONLY"
                                 : "message of the connection manager, such as REQ",
-                         reader_meant(&near, meant));
+                         reader_meant(&suggestion, meant));
 }
 
 static bool read_opcode(struct reader *reader, const char *stops)
@@ -268,15 +268,15 @@ static bool read_raise(struct reader *reader, const char *stops)
     const char *begin = reader->at;
     if (!reader_word(reader, stops, word))
         return false;
-    struct near near = near_begin(word);
+    struct suggestion suggestion = suggest_begin(word);
     for (size_t i = 0; i < COUNT(all_raised); i++) {
-        near_try(&near, all_raised[i].name);
+        suggest_try(&suggestion, all_raised[i].name);
         if (!strcmp(all_raised[i].name, word))
             reader->rule->raised = &all_raised[i];
     }
     return reader->rule->raised ||
            reader_refuse(reader, begin, "\"%s\" is no event that can be raised, such as port-down.%s", word,
-                         reader_meant(&near, meant));
+                         reader_meant(&suggestion, meant));
 }
 
 static bool read_reject(struct reader *reader, const char *stops)
@@ -294,17 +294,18 @@ static bool refuse_field(struct reader *reader, const char *at, const char *word
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     if (strchr(word, '=') && field_find(reader->rule->calls, name))
         return reader_refuse(reader, at, "A blank stands between \"%s\" and its value.", name);
-    struct near near = near_begin(word);
-    field_near(reader->rule->calls, &near);
-    return reader_refuse(reader, at, "\"%s\" is no field that can be set there.%s", word, reader_meant(&near, meant));
+    struct suggestion suggestion = suggest_begin(word);
+    field_suggest(reader->rule->calls, &suggestion);
+    return reader_refuse(reader, at, "\"%s\" is no field that can be set there.%s", word,
+                         reader_meant(&suggestion, meant));
 }
 
 static bool refuse_value(struct reader *reader, const char *at, const char *value, const char *word)
 {
     char meant[READER_MEANT];
-    struct near near = near_begin(value);
-    field_near_value(word, &near);
-    return reader_refuse(reader, at, "\"%s\" is no value of %s.%s", value, word, reader_meant(&near, meant));
+    struct suggestion suggestion = suggest_begin(value);
+    field_suggest_value(word, &suggestion);
+    return reader_refuse(reader, at, "\"%s\" is no value of %s.%s", value, word, reader_meant(&suggestion, meant));
 }
 
 static bool read_set(struct reader *reader, const char *stops)
@@ -377,7 +378,7 @@ static bool read_bandwidth(struct reader *reader, const char *stops)
 {
     char word[SCRIPT_WORD], meant[READER_MEANT], joined[READER_JOINED];
     const char *begin = reader->at;
-    struct near near = {0};
+    struct suggestion suggestion = {0};
     double rate;
     if (!reader_word(reader, stops, word))
         return false;
@@ -385,9 +386,9 @@ static bool read_bandwidth(struct reader *reader, const char *stops)
         reader->rule->packet.bandwidth = (uint64_t)rate;
         return true;
     }
-    near.meant = find_rate(reader_join(reader, stops, word, joined), &rate) ? joined : NULL;
+    suggestion.meant = find_rate(reader_join(reader, stops, word, joined), &rate) ? joined : NULL;
     return reader_refuse(reader, begin, "\"%s\" is no rate from 1bit on, in bit, kbit, Mbit or Gbit.%s", word,
-                         reader_meant(&near, meant));
+                         reader_meant(&suggestion, meant));
 }
 
 static bool read_data(struct reader *reader, const char *stops)
@@ -460,10 +461,10 @@ const struct value_word *value_action(const char *name, bool is_short)
     return find_word(actions, COUNT(actions), name, is_short);
 }
 
-void value_near(struct near *near, bool of_actions, bool is_short)
+void value_suggest(struct suggestion *suggestion, bool of_actions, bool is_short)
 {
     const struct value_word *list = of_actions ? actions : conditions;
     size_t count = of_actions ? COUNT(actions) : COUNT(conditions);
     for (size_t i = 0; i < count; i++)
-        near_try(near, is_short ? list[i].short_word : list[i].word);
+        suggest_try(suggestion, is_short ? list[i].short_word : list[i].word);
 }

@@ -15,6 +15,6 @@ const struct value_word *value_condition(const char *name, bool is_short);
 const struct value_word *value_action(const char *name, bool is_short);
 
 /* Tries the words of the actions or conditions. */
-void value_near(struct near *, bool actions, bool is_short);
+void value_suggest(struct suggestion *, bool actions, bool is_short);
 
 #endif

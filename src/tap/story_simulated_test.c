@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "script/meet.h"
+#include "script/rules.h"
 #include "tap/testing/story_world.h"
 
 enum { SEEDS = 60 };
@@ -28,9 +28,9 @@ static void run_seeds(const char *faults)
     struct script *script = calloc(1, sizeof *script);
     assert_non_null(script);
     memset(&story_totals, 0, sizeof story_totals);
-    meet_clear();
+    rules_clear();
     if (faults)
-        assert_true(fault_parse(faults, script, why, sizeof why) && !meet_add(script));
+        assert_true(fault_parse(faults, script, why, sizeof why) && !rules_add(script));
     free(script);
     for (uint64_t seed = first; seed < first + seeds; seed++)
         failed += !story_run(seed, faults != NULL);

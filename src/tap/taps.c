@@ -12,7 +12,7 @@
 #include "diag/log.h"
 #include "record/recorder.h"
 #include "runtime/clock.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "tap/delay.h"
 #include "tap/scripted.h"
 #include "tap/traffic.h"
@@ -40,7 +40,7 @@ static struct capture *open_capture(const char *name)
 static void add_faults(const char *text, struct script *script)
 {
     char why[512] = "there is no memory for its rules, or they are too many.";
-    if (!script || !fault_parse(text, script, why, sizeof why) || (script->count && meet_add(script)))
+    if (!script || !fault_parse(text, script, why, sizeof why) || (script->count && rules_add(script)))
         log_always("SOFTVERBS_FAULT ignored: %s", why);
 }
 
@@ -73,11 +73,11 @@ static struct taps *make(struct node *node, struct schedule *schedule, const ato
 struct taps *taps_open(struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
     begin_faults(setting_text(SETTING_FAULT));
-    bool faulty = meet_wants(SCRIPT_packet);
+    bool faulty = rules_wants(SCRIPT_packet);
     struct capture *capture = open_capture(setting_text(SETTING_CAPTURE));
     bool adverse = adverse_begin(setting_text(SETTING_ADVERSE));
     bool recorded = recorder_begin(setting_text(SETTING_RECORD), clock_now());
-    bool wanted = capture || faulty || adverse || recorded || meet_wants(SCRIPT_message);
+    bool wanted = capture || faulty || adverse || recorded || rules_wants(SCRIPT_message);
     struct taps *taps = wanted ? make(node, schedule, closed) : NULL;
     if (!taps) {
         if (capture)
@@ -93,7 +93,7 @@ struct taps *taps_script(struct taps *taps, struct node *node, struct schedule *
 {
     if (!taps)
         taps = make(node, schedule, closed);
-    if (taps && meet_wants(SCRIPT_packet))
+    if (taps && rules_wants(SCRIPT_packet))
         taps->faulty = true;
     return taps;
 }
@@ -276,10 +276,10 @@ struct fault taps_disturb(struct taps *taps, const char *name)
     static const uint64_t stream = UINT64_MAX; /* no queue pair's */
     uint64_t number = atomic_fetch_add(&taps->managed, 1) + 1;
     struct fault fault = fault_draw(stream, number);
-    if (!meet_wants(SCRIPT_message))
+    if (!rules_wants(SCRIPT_message))
         return fault;
     struct script_verdict verdict =
-        meet_event((struct script_event){.call = SCRIPT_message, .name = name, .stream = stream, .number = number});
+        rules_apply((struct script_event){.call = SCRIPT_message, .name = name, .stream = stream, .number = number});
     scripted_add(&verdict, &fault);
     return fault;
 }

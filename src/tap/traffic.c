@@ -12,7 +12,7 @@
 #include "base/likely.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "tap/delay.h"
 #include "tap/scripted.h"
 #include "tap/taps.h"
@@ -306,7 +306,7 @@ static struct script_verdict meet_packet(const struct traffic_flow *flow, const 
     char name[64];
     bool ethernet = frame->kind == FRAME_ETHERNET;
     name_peer(flow, peer, name, sizeof name);
-    struct script_verdict verdict = meet_event((struct script_event){
+    struct script_verdict verdict = rules_apply((struct script_event){
         .call = SCRIPT_packet,
         .subject = {"qp", flow->number},
         .device = flow->device->name,

@@ -11,8 +11,8 @@
 #include <errno.h>
 
 #include "runtime/clock.h"
-#include "script/meet.h"
 #include "script/parse.h"
+#include "script/rules.h"
 #include "tap/delay.h"
 #include "wire/wire.h"
 
@@ -92,7 +92,7 @@ static int end(void **state)
     delay_flush(&bench.taps);
     lock_release(&bench.lock);
     traffic_release(&bench.flow);
-    meet_clear();
+    rules_clear();
     return 0;
 }
 
@@ -102,7 +102,7 @@ static void obey(const char *text)
     struct script_fault fault;
     memset(&more, 0, sizeof more);
     assert_true(script_parse(text, &more, &fault));
-    assert_int_equal(meet_add(&more), 0);
+    assert_int_equal(rules_add(&more), 0);
 }
 
 static bool send(bool by_reference)

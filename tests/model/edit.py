@@ -201,7 +201,7 @@ MUTANTS = [
          "if ((!published_permits(published, direct_question(access, i), &memory) || memory != call->memory[i]) && !i)"),)),
     ("second-target-forbidden", "link/direct.c", "one-sided-key", (
         ("&seats->at[i].targets[0].address, DIRECT_NOWHERE", "&seats->at[i].targets[1].address, DIRECT_NOWHERE"),)),
-    ("one-thread-is-all", "ipc/elsewhere.c", "one-sided-pair", (
+    ("one-thread-is-all", "ipc/peer_threads.c", "one-sided-pair", (
         ("            return false;\n        threads++;", "            continue;\n        threads++;"),)),
     ("forbids-nothing", "ipc/one_sided.c", "one-sided-key", (
         ("        shm_forbid_writes(record->peer.link, under_way->seen);\n", "        (void)shm_forbid_writes;\n"),)),
@@ -213,7 +213,7 @@ MUTANTS = [
         ("if (waited_for && forbidden)", "if (waited_for && forbidden && patience > COMPUTES)"),)),
     ("first-seat-forbidden", "link/direct.c", "one-sided-pair", (
         ("        if (seen[i] % 2)\n", "        if (!i && seen[i] % 2)\n"),)),
-    ("within-the-call-is-elsewhere", "ipc/elsewhere.c", "one-sided-key", (
+    ("within-the-call-is-elsewhere", "ipc/peer_threads.c", "one-sided-key", (
         ("return end != text && number != call;", "return end != text && number != call + 1;"),)),
     # work of one queue pair that goes by turns through the ring and without
     ("done-while-it-is-in-the-ring", "transport/rc/direct.c", "ways", (

@@ -318,7 +318,7 @@ ssize_t host_read_thread(unsigned number, char *to, size_t size)
     return length;
 }
 
-/* --- ipc/elsewhere_runs.c as a whole: the kernel's clocks are not modelled, only the answers that they may give */
+/* --- ipc/peer_threads_runs.c as a whole: the kernel's clocks are not modelled, only the answers that they may give */
 
 bool model_elsewhere_runs(pid_t pid, long call)
 {

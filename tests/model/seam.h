@@ -185,7 +185,7 @@ bool model_user_has_own_number(uid_t);
 #define getenv model_getenv
 #define secure_getenv model_getenv
 #define getauxval model_getauxval
-#define elsewhere_runs model_elsewhere_runs
+#define peer_threads_runs model_elsewhere_runs
 #define user_owns_process model_user_owns_process
 #define user_has_own_number model_user_has_own_number
 #define process_vm_readv model_process_vm_readv

@@ -6,7 +6,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "base/near.h"
+#include "base/suggest.h"
 #include "facts/read.h"
 #include "print/emit.h"
 #include "print/table.h"
@@ -105,10 +105,10 @@ bool objects_exist(const char *name)
 
 const char *objects_meant(const char *name)
 {
-    struct near near = near_begin(name);
+    struct suggestion suggestion = suggest_begin(name);
     for (int i = 0; i < VIEWS; i++)
-        near_try(&near, name_of(&views[i]));
-    return near.meant;
+        suggest_try(&suggestion, name_of(&views[i]));
+    return suggestion.meant;
 }
 
 const char *objects_known(void)

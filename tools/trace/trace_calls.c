@@ -23,13 +23,13 @@ static bool is_call(const char *name)
 
 static void complain_of(const char *name)
 {
-    struct near near = near_begin(name);
+    struct suggestion suggestion = suggest_begin(name);
     char meant[READER_MEANT];
     for (enum script_call call = 0; call < SCRIPT_CALLS; call++) {
-        near_try(&near, bare_title(call));
-        near_try(&near, script_title(call));
+        suggest_try(&suggestion, bare_title(call));
+        suggest_try(&suggestion, script_title(call));
     }
-    complain("There is no call \"%s\".%s", name, reader_meant(&near, meant));
+    complain("There is no call \"%s\".%s", name, reader_meant(&suggestion, meant));
 }
 
 bool trace_calls_check(const char *calls)

@@ -12,7 +12,7 @@
 
 #include "events/drops.h"
 #include "events/last_events.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "tap/testing/story_world.h"
 #include "why/story_words.h"
 
@@ -179,7 +179,7 @@ static void sentences_have_the_numbers_of_the_simulator(void **state)
     char why[256] = "";
     struct script *script = calloc(1, sizeof *script);
     assert_non_null(script);
-    assert_true(fault_parse("drop=3%,dup=1%,corrupt=1%", script, why, sizeof why) && !meet_add(script));
+    assert_true(fault_parse("drop=3%,dup=1%,corrupt=1%", script, why, sizeof why) && !rules_add(script));
     free(script);
     story_ended = read_sentences;
     for (uint64_t seed = first; seed < first + seeds; seed++)

@@ -11,9 +11,9 @@
 #include "base/settings.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "check/findings/checker_scope.h"
 #include "check/findings/finding_file.h"
 #include "check/findings/finding_lines.h"
-#include "check/findings/inside.h"
 #include "check/findings/suppression.h"
 #include "diag/log.h"
 
@@ -103,7 +103,7 @@ static void tell_first(struct finding *finding)
 static bool tell_one(struct finding *finding)
 {
     int before = uncancelled_begin();
-    inside_begin();
+    checker_scope_begin();
     mutex_take(&telling);
     struct finding *known = find_told(finding);
     bool first = !known && told_count < FINDINGS_MOST;
@@ -116,7 +116,7 @@ static bool tell_one(struct finding *finding)
     mutex_release(&telling);
     if (!first)
         free(finding);
-    inside_end();
+    checker_scope_end();
     uncancelled_end(before);
     return shown;
 }

@@ -11,7 +11,7 @@
 
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
-#include "check/findings/inside.h"
+#include "check/findings/checker_scope.h"
 
 enum { KNOWN = 1024 };
 
@@ -226,7 +226,7 @@ void symbol_find(const void *address, struct symbol *symbol)
     uint64_t call = (uintptr_t)address - 1;
     *symbol = (struct symbol){.module = "?", .offset = call};
     int before = uncancelled_begin(); /* files are read, with a lock held */
-    inside_begin();
+    checker_scope_begin();
     mutex_take(&session);
     Dwfl_Module *module = find_module(call);
     if (module) {
@@ -236,7 +236,7 @@ void symbol_find(const void *address, struct symbol *symbol)
     mutex_release(&session);
     if (!module)
         find_exported(call, symbol);
-    inside_end();
+    checker_scope_end();
     uncancelled_end(before);
 }
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "check/findings/inside.h"
+#include "check/findings/checker_scope.h"
 #include "check/hooks.h"
 #include "check/memory.h"
 #include "check/outside/loaded.h"

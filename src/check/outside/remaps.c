@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 
-#include "check/findings/inside.h"
+#include "check/findings/checker_scope.h"
 #include "check/outside/loaded.h"
 #include "check/outside/pages.h"
 #include "check/rule.h"

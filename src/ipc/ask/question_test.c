@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/testing/patience.h"
+#include "ipc/ask/other_directories.h"
 #include "ipc/ask/question.h"
-#include "ipc/ask/strangers.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 
@@ -209,7 +209,7 @@ static void the_list_of_the_kernel_is_read_once_in_a_second(void **state)
     time_t begin = time(NULL);
     opened = 0;
     for (unsigned i = 0; i < 100; i++)
-        strangers_find("/softverbs-nowhere", words, sizeof words);
+        other_directories_find("/softverbs-nowhere", words, sizeof words);
     assert_in_range(opened, 1, time(NULL) - begin + 2);
 }
 
@@ -224,7 +224,7 @@ static const char *said_with(const char *lines)
     static unsigned asked;
     snprintf(directory, sizeof directory, "/softverbs-asks-%u", asked++);
     made_up = lines;
-    bool found = strangers_find(directory, words, sizeof words);
+    bool found = other_directories_find(directory, words, sizeof words);
     made_up = NULL;
     return found ? words : "";
 }
@@ -255,7 +255,7 @@ static void who_meets_elsewhere_is_found(void **state)
     char words[256], elsewhere[NODE_DIRECTORY_MAX + 1];
     enter(&room, SIZE);
     rig_directory(elsewhere);
-    assert_true(strangers_find(elsewhere, words, sizeof words));
+    assert_true(other_directories_find(elsewhere, words, sizeof words));
     assert_non_null(strstr(words, " meet in ") ? words : strstr(words, "runs softverbs on this host"));
     rig_remove(elsewhere);
     leave(&room, 0);

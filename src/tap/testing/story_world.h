@@ -62,7 +62,7 @@ struct story_totals {
 
 extern struct story_totals story_totals;
 
-/* Runs the seed; `faulty`: over a network that also has the faults of the process (script/meet.h). False: the story
+/* Runs the seed; `faulty`: over a network that also has the faults of the process (script/rules.h). False: the story
  * or the simulator is wrong, which is printed. */
 bool story_run(uint64_t seed, bool faulty);
 

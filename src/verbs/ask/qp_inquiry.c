@@ -9,9 +9,9 @@
 #include "diag/last_lines.h"
 #include "diag/log.h"
 #include "diagnose/diagnose.h"
+#include "ipc/ask/other_directories.h"
 #include "ipc/ask/question.h"
-#include "ipc/ask/strangers.h"
-#include "ipc/elsewhere.h"
+#include "ipc/peer_threads.h"
 #include "verbs/ask/qp_account.h"
 #include "verbs/ask/qp_flight.h"
 #include "verbs/object/words.h"
@@ -120,7 +120,7 @@ static void find_nobody(const struct qp *qp, struct qp_inquiry *inquiry)
     if (swapped(qp))
         used = (size_t)snprintf(
             hint, sizeof hint, "; with its bytes in the other order it is one of this host, 0x%x (ntohl)", swapped(qp));
-    if (!strangers_find(node_path(qp->process->node), others, sizeof others))
+    if (!other_directories_find(node_path(qp->process->node), others, sizeof others))
         snprintf(others, sizeof others, "no other directory of softverbs is seen on this host now");
     snprintf(hint + used, sizeof hint - used, "; %s", others);
     conclude(qp, inquiry, NULL, DIAGNOSIS_NOBODY, hint);
@@ -319,7 +319,7 @@ static bool is_there(const struct qp *qp, const struct qp_inquiry *inquiry)
 static enum diagnosis why_unheard(const struct qp *qp, const struct qp_inquiry *inquiry, int error)
 {
     if (error == EAGAIN)
-        return elsewhere_is_stopped(inquiry->pid) ? DIAGNOSIS_PROCESS_STOPPED : DIAGNOSIS_PROCESS_BUSY;
+        return peer_threads_is_stopped(inquiry->pid) ? DIAGNOSIS_PROCESS_STOPPED : DIAGNOSIS_PROCESS_BUSY;
     return is_there(qp, inquiry) ? DIAGNOSIS_PROCESS_MUTE : DIAGNOSIS_PROCESS_ENDED;
 }
 

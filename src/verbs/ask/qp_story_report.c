@@ -8,7 +8,7 @@
 #include "diag/clean.h"
 #include "events/last_events.h"
 #include "facts/fill.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_waits.h"
@@ -38,11 +38,8 @@ static void write_memory(FILE *out, const void *of)
     const struct story_memory *from = of;
     char asked[WORDS_SIZE], has[WORDS_SIZE];
     struct facts_refused these = {.access = words_access(from->access, asked)}, *facts = &these;
-    FACTS_refused(FACT_FILL)
-    if (from->known)
-        facts->has = words_access(from->has, has);
-    else
-        facts->base = facts->size = (struct fact_number){0};
+    FACTS_refused(FACT_FILL) if (from->known) facts->has = words_access(from->has, has);
+    else facts->base = facts->size = (struct fact_number){0};
     facts_write(out, &facts_of_refused, facts);
 }
 
@@ -50,16 +47,14 @@ static void write_receive(FILE *out, const void *of)
 {
     const struct story_error *from = of;
     struct facts_receive these = {0}, *facts = &these;
-    FACTS_receive(FACT_FILL)
-    facts_write(out, &facts_of_receive, facts);
+    FACTS_receive(FACT_FILL) facts_write(out, &facts_of_receive, facts);
 }
 
 static void write_short(FILE *out, const void *of)
 {
     const struct story_short *from = of;
     struct facts_short these = {0}, *facts = &these;
-    FACTS_short(FACT_FILL)
-    facts_write(out, &facts_of_short, facts);
+    FACTS_short(FACT_FILL) facts_write(out, &facts_of_short, facts);
 }
 
 /* An error and its time's epoch. */
@@ -89,8 +84,7 @@ static void write_error(FILE *out, const void *of)
     const int64_t epoch = told->epoch;
     char words[WORDS_SIZE];
     struct facts_error these = {0}, *facts = &these;
-    FACTS_error(FACT_FILL)
-    leave_subject(facts, from);
+    FACTS_error(FACT_FILL) leave_subject(facts, from);
     if (from->receive_status)
         fact_put_inner(&facts->receive, write_receive, from);
     else if (from->reason == REASON_QP_PERMISSION)
@@ -138,11 +132,11 @@ static void write_cqs(FILE *out, const void *of)
     fputs("]", out);
 }
 
-/* The next rule of the user's script that has disturbed it; NULL: there is none. Between meet_read and meet_read_end.
+/* The next rule of the user's script that has disturbed it; NULL: there is none. Between rules_read and rules_read_end.
  */
 static const struct script_rule *next_rule(const struct qp *qp, unsigned *i)
 {
-    const struct script *script = meet_rules();
+    const struct script *script = rules_all();
     while (script && *i < script->count)
         if (script_did(&script->rules[(*i)++], qp->number))
             return &script->rules[*i - 1];
@@ -151,22 +145,22 @@ static const struct script_rule *next_rule(const struct qp *qp, unsigned *i)
 
 static bool has_rules(const struct qp *qp)
 {
-    unsigned read = meet_read();
+    unsigned read = rules_read();
     bool has = next_rule(qp, &(unsigned){0});
-    meet_read_end(read);
+    rules_read_end(read);
     return has;
 }
 
 static void write_rules(FILE *out, const void *of)
 {
     const struct script_rule *rule;
-    unsigned read = meet_read(), count = 0;
+    unsigned read = rules_read(), count = 0;
     fputs("[", out);
     for (unsigned i = 0; (rule = next_rule(of, &i)); count++) {
         fputs(count ? "," : "", out);
         clean_json(out, rule->text);
     }
-    meet_read_end(read);
+    rules_read_end(read);
     fputs("]", out);
 }
 
@@ -217,8 +211,7 @@ void qp_story_report(FILE *out, const struct qp *from)
     struct facts_story these = {
         .program = program_invocation_short_name, .type = from->kind->name, .device = flow->device->name};
     struct facts_story *facts = &these;
-    FACTS_story(FACT_FILL)
-    fact_put(&facts->pid, true, (uint64_t)getpid());
+    FACTS_story(FACT_FILL) fact_put(&facts->pid, true, (uint64_t)getpid());
     fact_put(&facts->time, true, (uint64_t)now);
     fill_peer(facts, from);
     fill_queues(facts, from);

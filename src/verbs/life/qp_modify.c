@@ -33,8 +33,8 @@
 #include "verbs/queue/srq.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/rate_limit.h"
+#include "verbs/send/route.h"
 #include "verbs/send/transmit.h"
-#include "verbs/send/way.h"
 #include "wire/psn.h"
 
 enum {
@@ -338,7 +338,7 @@ static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uin
     lock_release(&qp->lock);
     if (reason)
         return 0;
-    int error = way_find(qp->object.context, &attr->ah_attr, &way);
+    int error = route_find(qp->object.context, &attr->ah_attr, &way);
     *hop_limit = way.reach.hop_limit;
     if (!error)
         return 0;
@@ -346,7 +346,7 @@ static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uin
     qp_refuse_name(qp, attr, mask, qp->told.unchanged, call);
     qp->told.unchanged = (uint16_t)way.reason;
     lock_release(&qp->lock);
-    return way.reason ? way_refuse(qp->object.context, &attr->ah_attr, &way, call, error) : error;
+    return way.reason ? route_refuse(qp->object.context, &attr->ah_attr, &way, call, error) : error;
 }
 
 static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/start.h"
+#include "base/random.h"
 #include "verbs/memory/mr.h"
 
 enum { CHUNK = 4096, INDICES = 1 << 24, CHUNKS = INDICES / CHUNK };
@@ -26,7 +26,7 @@ struct rkey_table *rkeys_create(void)
     struct rkey_table *table = calloc(1, sizeof *table);
     if (table) {
         table->used = 1;
-        table->start = start_draw("key", 0);
+        table->start = random_draw("key", 0);
     }
     return table;
 }
@@ -55,7 +55,7 @@ static uint32_t take_fresh(struct rkey_table *table)
             return 0;
         atomic_store_explicit(&table->chunks[index / CHUNK], chunk, memory_order_release);
     }
-    slot_at(table, index)->generation = (uint8_t)start_draw("generation", table->used++);
+    slot_at(table, index)->generation = (uint8_t)random_draw("generation", table->used++);
     return index;
 }
 

@@ -11,10 +11,10 @@
 #include "tap/traffic.h"
 #include "transport/engine/engine.h"
 #include "transport/tm/tags.h"
+#include "verbs/chooser/polled.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
 #include "verbs/qp/stream.h"
-#include "verbs/ways/polled.h"
 
 /* SRQs with tag matching (srq_tags.c). */
 struct qp_tags {

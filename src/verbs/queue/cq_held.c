@@ -6,7 +6,7 @@
 #include "base/container.h"
 #include "config/device.h"
 #include "runtime/clock.h"
-#include "script/meet.h"
+#include "script/rules.h"
 #include "verbs/queue/cq_note.h"
 
 /* The longest of an adverse process, unless it is scaled. */
@@ -67,9 +67,9 @@ static void held_expired(struct timer *timer, nanos now)
 
 void cq_held_begin(struct cq *cq, struct schedule *schedule, const struct cq_held_operations *operations)
 {
-    bool completions = meet_wants(SCRIPT_completion) || adverse_shows(ADVERSE_LATE_COMPLETIONS) ||
+    bool completions = rules_wants(SCRIPT_completion) || adverse_shows(ADVERSE_LATE_COMPLETIONS) ||
                        adverse_shows(ADVERSE_ERROR_FIELDS) || adverse_shows(ADVERSE_UNSAID);
-    if (!completions && !meet_wants(SCRIPT_event) && !adverse_shows(ADVERSE_EVENTS))
+    if (!completions && !rules_wants(SCRIPT_event) && !adverse_shows(ADVERSE_EVENTS))
         return;
     if (!cq->moderation.scripted) {
         struct cq_held *held = calloc(1, sizeof *held);
@@ -106,14 +106,14 @@ static struct script_verdict meet_completion(const struct cq *cq, const struct c
 {
     nanos late = adverse_delay(&cq->moderation.scripted->source, ADVERSE_LATE_COMPLETIONS, completion_late);
     struct script_verdict verdict = {0};
-    if (meet_wants(SCRIPT_completion))
-        verdict = meet_event((struct script_event){.call = SCRIPT_completion,
-                                                   .subject = {"cq", cq->object.handle},
-                                                   .device = cq->object.context->device->name,
-                                                   .qp = entry->qp_number,
-                                                   .is_work = true,
-                                                   .opcode = -1,
-                                                   .wr_id = entry->id});
+    if (rules_wants(SCRIPT_completion))
+        verdict = rules_apply((struct script_event){.call = SCRIPT_completion,
+                                                    .subject = {"cq", cq->object.handle},
+                                                    .device = cq->object.context->device->name,
+                                                    .qp = entry->qp_number,
+                                                    .is_work = true,
+                                                    .opcode = -1,
+                                                    .wr_id = entry->id});
     verdict.delay += late;
     return verdict;
 }
@@ -209,10 +209,10 @@ bool cq_held_lets(struct cq *cq)
 {
     lock_assert_held(&cq->lock);
     struct cq_held *held = cq->moderation.scripted;
-    if (!meet_wants(SCRIPT_event))
+    if (!rules_wants(SCRIPT_event))
         return adverse_lets(held);
     struct script_verdict verdict =
-        meet_event((struct script_event){.call = SCRIPT_event, .subject = {"cq", cq->object.handle}});
+        rules_apply((struct script_event){.call = SCRIPT_event, .subject = {"cq", cq->object.handle}});
     if (verdict_has(&verdict, SCRIPT_DROP)) {
         cq->told.lost++;
         cq_note(cq, EVENT_CQ_EVENT_LOST, 0, 0);

@@ -16,7 +16,7 @@
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/object/words.h"
-#include "verbs/send/way.h"
+#include "verbs/send/route.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
 
@@ -106,9 +106,9 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
         return refused_null(ENOENT);
     if (reason)
         return refused_null(ah_refuse(context, attr, reason, refusal_call()));
-    int error = way_find(context, attr, &way);
+    int error = route_find(context, attr, &way);
     if (error)
-        return refused_null(way.reason ? way_refuse(context, attr, &way, refusal_call(), error) : error);
+        return refused_null(way.reason ? route_refuse(context, attr, &way, refusal_call(), error) : error);
     struct ah *ah = calloc(1, sizeof *ah);
     if (!ah)
         return NULL;

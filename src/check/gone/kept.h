@@ -1,9 +1,0 @@
-/* Destroyed handles, whose memory is kept for a while: a program that uses one then reads what it read before, and the
- * checker sees its call. */
-#ifndef CHECK_GONE_KEPT_H
-#define CHECK_GONE_KEPT_H
-
-/* Keeps handles from now on. Before the program runs. */
-void kept_begin(void);
-
-#endif

@@ -1,0 +1,105 @@
+#include "ipc/peer_threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+
+/* A file of a thread; empty when it can't be read. */
+static void read_file(int tasks, const char *thread, const char *file, char *text, size_t size)
+{
+    char path[NAME_MAX + sizeof "/syscall"];
+    snprintf(path, sizeof path, "%s/%s", thread, file);
+    int descriptor = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = descriptor < 0 ? 0 : read(descriptor, text, size - 1);
+    if (descriptor >= 0)
+        close(descriptor);
+    text[length > 0 ? length : 0] = 0;
+}
+
+/* Reads field 3 of stat, after the name. A thread stops and ends where it returns from the kernel: after its call. */
+static bool is_stopped(int tasks, const char *thread)
+{
+    char text[512];
+    read_file(tasks, thread, "stat", text, sizeof text);
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] && name_end[2] && strchr("TtZX", name_end[2]);
+}
+
+/* The number of the call that a thread waits in; -1 outside of any; "running" if it does not wait. */
+static bool is_in_another(int tasks, const char *thread, long call)
+{
+    char text[256], *end;
+    read_file(tasks, thread, "syscall", text, sizeof text);
+    long number = strtol(text, &end, 10);
+    return end != text && number != call;
+}
+
+static bool is_elsewhere(int tasks, const char *thread, long call)
+{
+    return is_stopped(tasks, thread) || is_in_another(tasks, thread, call);
+}
+
+static bool look_at_all(DIR *directory, long call)
+{
+    unsigned threads = 0;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (!is_elsewhere(dirfd(directory), entry->d_name, call))
+            return false;
+        threads++;
+    }
+    return threads > 0;
+}
+
+static DIR *open_threads(pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    errno = ENOENT;
+    return pid > 0 ? opendir(path) : NULL;
+}
+
+bool peer_threads_nobody(pid_t pid)
+{
+    int before = uncancelled_begin();
+    DIR *directory = open_threads(pid);
+    bool nobody = !directory && errno == ENOENT;
+    if (directory)
+        closedir(directory);
+    uncancelled_end(before);
+    return nobody;
+}
+
+bool peer_threads_all(pid_t pid, long call)
+{
+    int before = uncancelled_begin();
+    DIR *directory = open_threads(pid);
+    bool all = directory && look_at_all(directory, call);
+    if (directory)
+        closedir(directory);
+    uncancelled_end(before);
+    return all;
+}
+
+/* Field 3 of its stat. */
+bool peer_threads_is_stopped(pid_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int before = uncancelled_begin(), file = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    uncancelled_end(before);
+    text[length > 0 ? length : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] && (name_end[2] == 'T' || name_end[2] == 't');
+}

@@ -1,0 +1,60 @@
+/* The rules of this process: the layers above ask here about each call and happening. */
+#ifndef SCRIPT_RULES_H
+#define SCRIPT_RULES_H
+
+#include <stdatomic.h>
+
+#include "base/likely.h"
+#include "script/decide.h"
+
+/* A bit for each happening (other than a call) that a rule of this process is for. */
+extern _Atomic unsigned rules_wanted;
+
+/* Returns true if a rule is for this happening. It is the only cost of a process without rules. */
+static inline bool rules_wants(enum script_call happening)
+{
+    unsigned wanted = atomic_load_explicit(&rules_wanted, memory_order_relaxed);
+    return unlikely(wanted != 0) && wanted >> (happening - SCRIPT_CALLS) & 1;
+}
+
+/* Makes the process obey these rules, whose memory is kept. Once in a process, before other threads meet them. */
+void rules_begin(struct script *, uint64_t seed);
+
+/* Called after each change of the rules of a running process; may be NULL. Written before any change. */
+extern void (*rules_changed)(void);
+
+/* Adds rules to the process's, if any. If all of those were taken back, the new rules replace them. 0; ENOSPC: too
+ * many; ENOMEM; EBUSY: some thread still reads rules that were taken back. The layers above put themselves around
+ * the calls for that (rules_changed, and the caller of this). One thread at a time, as below. */
+int rules_add(const struct script *);
+
+/* Takes all rules back. Their numbers are not used again. */
+void rules_clear(void);
+
+/* The number of the rule that is added next. */
+unsigned rules_next_place(void);
+
+/* The rules of the process, also those taken back; NULL: it never had any. The thread that adds rules may read them
+ * at any time; others between the two calls below, which take no lock and never wait. In between a thread must not
+ * wait. */
+const struct script *rules_all(void);
+unsigned rules_read(void);
+void rules_read_end(unsigned read); /* what rules_read returned */
+
+/* Returns true if a rule is for this call or happening. */
+bool rules_is_for(enum script_call);
+
+/* Counts the event in the rules, and logs their actions. The signal is sent here; the caller does delays and all
+ * else. errno is kept. Thread-safe, under any lock. */
+struct script_verdict rules_apply(struct script_event);
+
+/* Returns true if the rules began in this process, and not in one whose fork it is. */
+bool rules_is_own(void);
+
+/* Returns true if this process has asked for devices, as each program that uses verbs does. Thread-safe. */
+bool rules_is_used(void);
+
+/* Waits for this time. Not a cancellation point. */
+void rules_wait(nanos);
+
+#endif
