@@ -1,353 +1,339 @@
-#include "diagnose/diagnose.h"
-
 #include <string.h>
 
-/* The first that holds counts. */
-struct rule {
-    bool (*holds)(const struct known *);
-    enum diagnosis diagnosis;
+#include "diag/diag.h"
+#include "diagnose/diagnose.h"
+
+static const struct {
+    enum diagnosis_group group;
+    const char *conditions, *sentence;
+} diagnoses[] = {
+    {DIAGNOSE_NAMED, "", ""},
+#define DIAGNOSIS(name, group, conditions, sentence) {DIAGNOSE_##group, conditions, sentence},
+#include "diagnose/diagnose.def"
 };
 
-static enum diagnosis first_of(const struct rule *rules, const struct known *known)
-{
-    while (rules->holds && !rules->holds(known))
-        rules++;
-    return rules->diagnosis;
-}
+/* The members of struct known that sentences name: facts, and objects that have facts. */
+static const struct fact members[] = {
+#define MEMBER(name, form)                                                                                             \
+    {                                                                                                                  \
+#name, FACT_##form, offsetof(struct known, name)                                                               \
+    }
+    MEMBER(process, TEXT), MEMBER(place, TEXT),      MEMBER(posting, TEXT),     MEMBER(hint, TEXT),
+    MEMBER(words, TEXT),   MEMBER(naks_got, NUMBER), MEMBER(naks_sent, NUMBER), MEMBER(timeouts, NUMBER),
+    MEMBER(count, NUMBER), MEMBER(name, TEXT),       MEMBER(needed, NUMBER),    MEMBER(reason, NUMBER)};
 
-static bool is(const char *text, const char *word)
-{
-    return text && strlen(text) == strlen(word) && !memcmp(text, word, strlen(word));
-}
+static const struct {
+    const char *name;
+    const struct facts_kind *kind;
+    size_t at;
+} objects[] = {
+#define OBJECT(name, of)                                                                                               \
+    {                                                                                                                  \
+#name, &facts_of_##of, offsetof(struct known, name)                                                            \
+    }
+    OBJECT(own, qp),       OBJECT(peer, qp),         OBJECT(cq, cq),          OBJECT(srq, srq),
+    OBJECT(peer_srq, srq), OBJECT(missing, missing), OBJECT(id, identifier),  OBJECT(end, story),
+    OBJECT(error, error),  OBJECT(receive, receive), OBJECT(memory, refused), OBJECT(too_short, short)};
 
-static bool is_on(const struct fact_flag *flag)
-{
-    return flag->known && flag->value;
-}
-
-static bool is_some(const struct fact_number *number)
-{
-    return number->known && number->value;
-}
-
-static bool is_zero(const struct fact_number *number)
-{
-    return number->known && !number->value;
-}
-
-static bool differ(const struct fact_number *one, const struct fact_number *other)
-{
-    return one->known && other->known && one->value != other->value;
-}
-
-/* --- why the peer does not answer */
-
-static bool is_end_to_end(const struct known *known)
-{
-    return is(known->own->type, "RC") || is(known->own->type, "UC");
-}
-
-static bool has_port_down(const struct known *known)
-{
-    return is_on(&known->own->port_down);
-}
-
-static bool lacks_peer(const struct known *known)
-{
-    return !known->peer;
-}
-
-static bool is_its_own_peer(const struct known *known)
-{
-    return is_some(&known->own->peer_qp) && known->own->peer_qp.value == known->own->number.value &&
-           differ(&known->peer->rq_psn, &known->own->sq_psn);
-}
-
-static bool has_busy_peer(const struct known *known)
-{
-    return is_on(&known->peer->busy);
-}
-
-static bool has_peer_of_another_type(const struct known *known)
-{
-    return is_end_to_end(known) && known->peer->type && !is(known->peer->type, known->own->type);
-}
-
-static bool has_peer_in_reset(const struct known *known)
-{
-    return is(known->peer->state, "RESET");
-}
-
-static bool has_peer_in_init(const struct known *known)
-{
-    return is(known->peer->state, "INIT");
-}
-
-static bool has_failed_peer(const struct known *known)
-{
-    return is(known->peer->state, "ERR") && is_some(&known->peer->first_error);
-}
-
-static bool has_peer_in_err(const struct known *known)
-{
-    return is(known->peer->state, "ERR");
-}
-
-static bool has_peer_of_another(const struct known *known)
-{
-    return is_end_to_end(known) && differ(&known->peer->peer_qp, &known->own->number);
-}
-
-static bool has_peer_with_port_down(const struct known *known)
-{
-    return is_on(&known->peer->port_down);
-}
-
-static bool begins_elsewhere(const struct known *known)
-{
-    return differ(&known->peer->rq_psn, &known->own->sq_psn);
-}
-
-static bool loses_packets(const struct known *known)
-{
-    return known->faulty;
-}
-
-static const struct rule silences[] = {
-    {is_its_own_peer, DIAGNOSIS_ITSELF},
-    {has_busy_peer, DIAGNOSIS_PEER_BUSY},
-    {has_peer_of_another_type, DIAGNOSIS_OTHER_TYPE},
-    {has_peer_in_reset, DIAGNOSIS_PEER_RESET},
-    {has_peer_in_init, DIAGNOSIS_PEER_INIT},
-    {has_failed_peer, DIAGNOSIS_PEER_FAILED},
-    {has_peer_in_err, DIAGNOSIS_PEER_ERR},
-    {has_peer_of_another, DIAGNOSIS_OTHER_PEER},
-    {has_peer_with_port_down, DIAGNOSIS_PEER_PORT_DOWN},
-    {begins_elsewhere, DIAGNOSIS_FIRST_PSN},
-    {loses_packets, DIAGNOSIS_FAULTS},
-    {NULL, DIAGNOSIS_NO_CAUSE},
+/* A part of a sentence. */
+struct part {
+    const char *text;
+    size_t length;
 };
+
+struct writer {
+    const struct known *known;
+    char *text;
+    size_t size, used;
+};
+
+/* The part before this letter, which is left out of `rest`; false: it has none. */
+static bool split(struct part *rest, char letter, struct part *before)
+{
+    const char *at = memchr(rest->text, letter, rest->length);
+    if (!at)
+        return false;
+    *before = (struct part){rest->text, (size_t)(at - rest->text)};
+    *rest = (struct part){at + 1, rest->length - before->length - 1};
+    return true;
+}
+
+static bool is(struct part part, const char *name)
+{
+    return strlen(name) == part.length && !memcmp(name, part.text, part.length);
+}
+
+static void add(struct writer *writer, struct part part)
+{
+    size_t room = writer->size - writer->used - 1, length = part.length < room ? part.length : room;
+    memcpy(writer->text + writer->used, part.text, length);
+    writer->used += length;
+}
+
+static const struct fact *find_fact(const struct fact *facts, size_t count, struct part name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is(name, facts[i].name))
+            return &facts[i];
+    return NULL;
+}
+
+/* The line of the fact that the sentence names, and its value: NULL where the object is not known. */
+static const struct fact *look_up(const struct known *known, struct part name, const void **value)
+{
+    struct part object;
+    size_t i = 0;
+    if (!split(&name, '.', &object)) {
+        const struct fact *fact = find_fact(members, sizeof members / sizeof *members, name);
+        *value = fact ? (const char *)known + fact->at : NULL;
+        return fact;
+    }
+    while (i + 1 < sizeof objects / sizeof *objects && !is(object, objects[i].name))
+        i++;
+    const struct fact *fact = find_fact(objects[i].kind->facts, objects[i].kind->count, name);
+    const char *of = *(const char *const *)((const char *)known + objects[i].at);
+    *value = of && fact ? of + fact->at : NULL;
+    return fact;
+}
+
+static bool is_text(const struct fact *fact)
+{
+    return fact->form == FACT_WORD || fact->form == FACT_TEXT;
+}
+
+static uint64_t number_of(const struct fact *fact, const void *value)
+{
+    if (!fact || !value || is_text(fact))
+        return 0;
+    return fact->form == FACT_FLAG ? ((const struct fact_flag *)value)->value
+                                   : ((const struct fact_number *)value)->value;
+}
+
+static bool has_value(const struct fact *fact, const void *value)
+{
+    if (!fact || !value)
+        return false;
+    if (fact->form == FACT_FLAG)
+        return ((const struct fact_flag *)value)->known;
+    return is_text(fact) ? *(const char *const *)value && **(const char *const *)value
+                         : ((const struct fact_number *)value)->known;
+}
+
+static const char *format_number(const struct fact *fact, const void *value, char text[32])
+{
+    bool hexadecimal = fact->form == FACT_QPN || fact->form == FACT_KEY || fact->form == FACT_ADDRESS;
+    snprintf(text, 32, hexadecimal ? "0x%llx" : "%llu", (unsigned long long)number_of(fact, value));
+    return text;
+}
+
+static void add_fact(struct writer *writer, struct part name)
+{
+    const void *value;
+    char number[32];
+    const struct fact *fact = look_up(writer->known, name, &value);
+    const char *text = "unknown";
+    if (has_value(fact, value))
+        text = is_text(fact) ? *(const char *const *)value : format_number(fact, value, number);
+    add(writer, (struct part){text, strlen(text)});
+}
+
+static void add_if_known(struct writer *writer, struct part before, struct part name)
+{
+    const void *value;
+    const struct fact *fact = look_up(writer->known, name, &value);
+    if (!has_value(fact, value))
+        return;
+    add(writer, before);
+    add_fact(writer, name);
+}
+
+static void add_difference(struct writer *writer, struct part one, struct part other)
+{
+    const void *value, *less;
+    char text[32];
+    const struct fact *fact = look_up(writer->known, one, &value), *from = look_up(writer->known, other, &less);
+    uint64_t above = number_of(fact, value), below = number_of(from, less);
+    snprintf(text, sizeof text, "%s%llu", above < below ? "-" : "",
+             (unsigned long long)(above < below ? below - above : above - below));
+    add(writer, (struct part){text, strlen(text)});
+}
+
+/* Between the braces. */
+static void add_field(struct writer *writer, struct part field)
+{
+    const void *value;
+    struct part before, one = {"", 0};
+    if (split(&field, '|', &before)) {
+        add(writer, writer->known->ended ? field : before);
+    } else if (split(&field, '?', &before)) {
+        const struct fact *fact = look_up(writer->known, before, &value);
+        split(&field, ':', &one);
+        add(writer, number_of(fact, value) == 1 ? one : field);
+    } else if (split(&field, '>', &before)) {
+        add_if_known(writer, before, field);
+    } else if (split(&field, '!', &before)) {
+        const struct fact *fact = look_up(writer->known, field, &value);
+        const char *sentence = reason_sentence((unsigned)number_of(fact, value));
+        add(writer, (struct part){sentence, strlen(sentence)});
+    } else if (split(&field, '-', &before)) {
+        add_difference(writer, before, field);
+    } else {
+        add_fact(writer, field);
+    }
+}
+
+/* A sentence that does not fit ends after a whole word, with dots. */
+static void end(struct writer *writer)
+{
+    static const struct part dots = {"...", 3};
+    if (writer->used + 1 == writer->size) {
+        writer->used -= dots.length;
+        while (writer->used && writer->text[writer->used] != ' ')
+            writer->used--;
+        add(writer, dots);
+    }
+    writer->text[writer->used] = 0;
+}
+
+/* --- conditions */
+
+static const struct {
+    const char *name;
+    size_t at;
+} flags[] = {
+#define FLAG(name, member)                                                                                             \
+    {                                                                                                                  \
+#name, offsetof(struct known, member)                                                                          \
+    }
+    FLAG(faulty, faulty),           FLAG(heard, heard),       FLAG(still, since.still),
+    FLAG(unpolled, since.unpolled), FLAG(stuck, since.stuck), FLAG(naks, since.naks)};
+
+static bool is_true(const struct known *known, struct part name)
+{
+    const void *value;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (is(name, flags[i].name))
+            return *(const bool *)((const char *)known + flags[i].at);
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (is(name, objects[i].name))
+            return *(const void *const *)((const char *)known + objects[i].at);
+    if (is(name, "absence"))
+        return known->absence && !known->peer;
+    const struct fact *fact = look_up(known, name, &value);
+    return has_value(fact, value) && (is_text(fact) || number_of(fact, value));
+}
+
+static const char *format(const struct fact *fact, const void *value, char number[32])
+{
+    return is_text(fact) ? *(const char *const *)value : format_number(fact, value, number);
+}
+
+/* One of the words, which have _ for a blank. */
+static bool is_one_of(struct part words, const char *text)
+{
+    struct part word;
+    do {
+        bool more = split(&words, '|', &word);
+        size_t i = 0, length = strlen(text);
+        word = more ? word : words;
+        words.length = more ? words.length : 0;
+        while (i < length && i < word.length && (text[i] == word.text[i] || (text[i] == ' ' && word.text[i] == '_')))
+            i++;
+        if (i == length && i == word.length)
+            return true;
+    } while (words.length);
+    return false;
+}
+
+/* `right`: words where the operator is '=', if it names no fact. */
+static bool compare(const struct known *known, struct part left, struct part right, char operator)
+{
+    const void *value = NULL, *others = NULL;
+    char number[32], other[32];
+    const struct fact *fact = look_up(known, left, &value), *than = look_up(known, right, &others);
+    if (!has_value(fact, value) || (operator!= '=' && !has_value(than, others)))
+        return false;
+    if (operator== '>')
+        return number_of(fact, value) >= number_of(than, others);
+    if (has_value(than, others)) {
+        const char *text = format(than, others, other);
+        right = (struct part){text, strlen(text)};
+    }
+    return is_one_of(right, format(fact, value, number)) == (operator== '=');
+}
+
+static bool holds(const struct known *known, struct part condition)
+{
+    struct part name;
+    if (split(&condition, '!', &name))
+        return !holds(known, condition);
+    if (split(&condition, '?', &name)) {
+        const void *value = NULL;
+        const struct fact *fact = look_up(known, name, &value);
+        return has_value(fact, value);
+    }
+    if (split(&condition, '<', &name) || split(&condition, '>', &name))
+        return compare(known, name, (struct part){condition.text + 1, condition.length - 1},
+                       *condition.text == '=' ? '>' : '<');
+    if (split(&condition, '=', &name))
+        return compare(known, name, condition, '=');
+    return is_true(known, condition);
+}
+
+static bool all_hold(const struct known *known, struct part conditions)
+{
+    struct part condition;
+    while (split(&conditions, ' ', &condition))
+        if (!holds(known, condition))
+            return false;
+    return !conditions.length || holds(known, conditions);
+}
+
+enum diagnosis diagnose(enum diagnosis_group group, const struct known *known)
+{
+    for (enum diagnosis i = 1; i < DIAGNOSES; i++)
+        if (diagnoses[i].group == group &&
+            all_hold(known, (struct part){diagnoses[i].conditions, strlen(diagnoses[i].conditions)}))
+            return i;
+    return DIAGNOSIS_NOTHING;
+}
 
 enum diagnosis diagnose_silence(const struct known *known)
 {
-    if (has_port_down(known))
-        return DIAGNOSIS_PORT_DOWN;
-    return lacks_peer(known) ? known->absence : first_of(silences, known);
+    return known->peer || known->own->port_down.value ? diagnose(DIAGNOSE_SILENCE, known) : known->absence;
 }
-
-/* --- what a queue pair waits for */
-
-static bool is_in_use(const struct known *known)
-{
-    return is_on(&known->own->busy);
-}
-
-static bool is_unconnected(const struct known *known)
-{
-    return is(known->own->state, "RESET") || is(known->own->state, "INIT");
-}
-
-static bool is_in_err(const struct known *known)
-{
-    return is(known->own->state, "ERR") || is(known->own->state, "SQE");
-}
-
-static bool has_failed(const struct known *known)
-{
-    return is_in_err(known) && is_some(&known->own->first_error);
-}
-
-static bool is_cut_off(const struct known *known)
-{
-    return has_port_down(known) && known->own->state;
-}
-
-static bool has_requests_out(const struct known *known)
-{
-    return is_some(&known->own->outstanding) && !is_on(&known->own->not_ready);
-}
-
-static bool waits_for_network(const struct known *known)
-{
-    return is_on(&known->own->network) && is_some(&known->own->send_posted) && !known->heard;
-}
-
-static bool waits_for_answer(const struct known *known)
-{
-    return has_requests_out(known) && known->stuck && (known->peer || known->absence);
-}
-
-/* No message can come, and no answer. */
-static bool has_lost_its_peer(const struct known *known)
-{
-    return lacks_peer(known) && known->absence;
-}
-
-static bool finds_no_receive(const struct known *known)
-{
-    return known->stuck && is_on(&known->own->not_ready);
-}
-
-static bool finds_srq_empty(const struct known *known)
-{
-    return finds_no_receive(known) && known->peer_srq && is_zero(&known->peer_srq->posted);
-}
-
-static bool lacks_receive(const struct known *known)
-{
-    return known->naks_now && (known->srq ? is_zero(&known->srq->posted) : is_zero(&known->own->recv_posted));
-}
-
-static bool is_unpolled(const struct known *known)
-{
-    return known->unpolled && is_some(&known->own->send_posted) && known->cq && is_some(&known->cq->waiting);
-}
-
-static bool is_full(const struct known *known)
-{
-    return is_unpolled(known) && known->own->send_wr.known &&
-           known->own->send_posted.value >= known->own->send_wr.value;
-}
-
-static bool is_unsignalled(const struct known *known)
-{
-    return known->still && is_some(&known->own->unsignalled);
-}
-
-static bool waits_for_message(const struct known *known)
-{
-    return known->still && is_zero(&known->own->send_posted) && is_some(&known->own->recv_posted);
-}
-
-static bool has_empty_srq(const struct known *known)
-{
-    return known->still && is_zero(&known->own->send_posted) && known->srq && is_zero(&known->srq->posted);
-}
-
-static bool has_no_receive(const struct known *known)
-{
-    return known->still && is_zero(&known->own->send_posted) && is_zero(&known->own->recv_posted) && !known->srq;
-}
-
-static const struct rule waits[] = {
-    {is_in_use, DIAGNOSIS_QP_BUSY},
-    {is_unconnected, DIAGNOSIS_UNCONNECTED},
-    {has_failed, DIAGNOSIS_FAILED},
-    {is_in_err, DIAGNOSIS_ENDED},
-    {is_cut_off, DIAGNOSIS_PORT_DOWN},
-    {waits_for_network, DIAGNOSIS_WAITS_FOR_NETWORK},
-    {has_lost_its_peer, DIAGNOSIS_WAITS_FOR_PEER},
-    {waits_for_answer, DIAGNOSIS_WAITS_FOR_ANSWER},
-    {finds_srq_empty, DIAGNOSIS_PEER_SRQ_EMPTY},
-    {finds_no_receive, DIAGNOSIS_PEER_NOT_READY},
-    {lacks_receive, DIAGNOSIS_NOT_READY},
-    {is_full, DIAGNOSIS_FULL},
-    {is_unpolled, DIAGNOSIS_UNPOLLED},
-    {is_unsignalled, DIAGNOSIS_UNSIGNALLED},
-    {waits_for_message, DIAGNOSIS_WAITS_FOR_MESSAGE},
-    {has_empty_srq, DIAGNOSIS_SRQ_EMPTY},
-    {has_no_receive, DIAGNOSIS_NO_RECEIVE},
-    {NULL, DIAGNOSIS_NOTHING},
-};
 
 enum diagnosis diagnose_wait(struct known *known, char *words)
 {
-    enum diagnosis diagnosis = first_of(waits, known);
+    enum diagnosis diagnosis = diagnose(DIAGNOSE_WAIT, known);
     if (diagnosis == DIAGNOSIS_WAITS_FOR_PEER || diagnosis == DIAGNOSIS_WAITS_FOR_ANSWER)
         known->words = diagnose_words(diagnose_silence(known), known, words, DIAGNOSE_ROOM);
     return diagnosis;
 }
 
-/* --- why no event comes */
+/* --- sentences */
 
-static bool has_event(const struct known *known)
+char *diagnose_words(enum diagnosis diagnosis, const struct known *known, char *text, size_t size)
 {
-    return is_on(&known->cq->event);
+    struct writer writer = {known, text, size, 0};
+    struct part rest = {diagnoses[diagnosis].sentence, strlen(diagnoses[diagnosis].sentence)}, before;
+    while (split(&rest, '{', &before)) {
+        add(&writer, before);
+        split(&rest, '}', &before);
+        add_field(&writer, before);
+    }
+    add(&writer, rest);
+    end(&writer);
+    return text;
 }
 
-static bool has_lost_event(const struct known *known)
+char *diagnose_sentence(enum diagnosis diagnosis, const struct known *known, char *text, size_t size)
 {
-    return is_on(&known->cq->lost_last) && is_some(&known->cq->lost);
-}
-
-static bool has_event_held(const struct known *known)
-{
-    return is_on(&known->cq->lost_last);
-}
-
-static bool has_no_channel(const struct known *known)
-{
-    return is_some(&known->cq->asked) && !known->cq->event.known;
-}
-
-static bool is_of_solicited(const struct known *known)
-{
-    return is_on(&known->cq->solicited);
-}
-
-static bool is_armed(const struct known *known)
-{
-    return is_on(&known->cq->armed);
-}
-
-static bool was_never_armed(const struct known *known)
-{
-    return is_zero(&known->cq->asked);
-}
-
-static bool was_fetched(const struct known *known)
-{
-    return is_some(&known->cq->raised);
-}
-
-static const struct rule events[] = {
-    {has_event, DIAGNOSIS_EVENT_UNFETCHED},
-    {has_lost_event, DIAGNOSIS_EVENT_LOST},
-    {has_event_held, DIAGNOSIS_EVENT_HELD},
-    {has_no_channel, DIAGNOSIS_NO_CHANNEL},
-    {is_of_solicited, DIAGNOSIS_SOLICITED_ONLY},
-    {is_armed, DIAGNOSIS_EVENT_TOO_EARLY},
-    {was_never_armed, DIAGNOSIS_NEVER_ARMED},
-    {was_fetched, DIAGNOSIS_NOT_ARMED_AGAIN},
-    {NULL, DIAGNOSIS_NOT_ARMED},
-};
-
-enum diagnosis diagnose_event(const struct known *known)
-{
-    return first_of(events, known);
-}
-
-/* --- identifiers */
-
-static bool has_unfetched(const struct known *known)
-{
-    return is_some(&known->id->events);
-}
-
-static bool is_requested(const struct known *known)
-{
-    return is(known->id->state, "REQ rcvd");
-}
-
-static bool has_asked(const struct known *known)
-{
-    return is(known->id->state, "REQ sent") || is(known->id->state, "REP sent");
-}
-
-static bool is_established(const struct known *known)
-{
-    return is(known->id->state, "established");
-}
-
-static const struct rule identifiers[] = {
-    {has_unfetched, DIAGNOSIS_ID_UNFETCHED},
-    {is_requested, DIAGNOSIS_ID_UNANSWERED},
-    {has_asked, DIAGNOSIS_ID_WAITS},
-    {is_established, DIAGNOSIS_ID_CONNECTED},
-    {NULL, DIAGNOSIS_NOTHING},
-};
-
-enum diagnosis diagnose_identifier(const struct known *known)
-{
-    return first_of(identifiers, known);
+    diagnose_words(diagnosis, known, text, size - 1);
+    size_t length = strlen(text);
+    if (*text == *diagnoses[diagnosis].sentence && *text >= 'a' && *text <= 'z')
+        *text += 'A' - 'a';
+    if (length && text[length - 1] != '.')
+        memcpy(text + length, ".", 2);
+    return text;
 }

@@ -8,12 +8,30 @@
 
 enum diagnosis {
     DIAGNOSIS_NOTHING,
-#define DIAGNOSIS(name, sentence) DIAGNOSIS_##name,
+#define DIAGNOSIS(name, group, conditions, sentence) DIAGNOSIS_##name,
 #include "diagnose/diagnose.def"
     DIAGNOSES
 };
 
+/* The first cause that holds, of those of one matter. */
+enum diagnosis_group {
+    DIAGNOSE_NAMED,
+    DIAGNOSE_SILENCE, /* the peer of a queue pair does not answer */
+    DIAGNOSE_WAIT,    /* a queue pair has nothing to do, or waits */
+    DIAGNOSE_EVENT,   /* the event of completions that wait in `cq` does not come */
+    DIAGNOSE_ID,      /* an identifier of librdmacm waits */
+    DIAGNOSE_REFUSAL, /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
+};
+
 enum { DIAGNOSE_ROOM = 1024 }; /* for each sentence */
+
+/* An earlier look, some seconds ago, shows that; false without one. */
+struct since {
+    bool still;    /* nothing has happened to the queue pair */
+    bool unpolled; /* nothing was polled from `cq` */
+    bool stuck;    /* its oldest request has had no answer */
+    bool naks;     /* it has sent RNR NAKs, and has taken no message */
+};
 
 /* The facts at hand. All zero: nothing is known. */
 struct known {
@@ -22,37 +40,39 @@ struct known {
     const struct facts_srq *srq, *peer_srq;
     const struct facts_missing *missing;
     const struct facts_identifier *id;
+    const struct facts_story *end; /* the first error of it is in the next four */
+    const struct facts_error *error;
+    const struct facts_receive *receive;
+    const struct facts_refused *memory;
+    const struct facts_short *too_short;
+    const char *name;    /* the own process */
     const char *process; /* the peer's process: "process 4711 (server)" */
     const char *place;   /* where processes meet */
     const char *posting; /* the call that posts the receives of the end that lacks them */
     const char *hint;    /* more of the cause */
     const char *words;   /* another sentence, within this one */
-    struct fact_number naks_got, naks_sent, timeouts, count;
+    struct fact_number naks_got, naks_sent, timeouts, count, needed, reason;
     enum diagnosis absence; /* why there are no facts of the peer */
     bool ended;             /* the sentence is of the past */
     bool faulty;            /* faults that were asked for lose packets */
     bool heard;             /* a packet of the peer has arrived, ever */
-    bool still;             /* nothing has happened to it since an earlier look */
-    bool unpolled;          /* nothing was polled from `cq` since then */
-    bool stuck;             /* its oldest request has had no answer since then */
-    bool naks_now;          /* it has sent RNR NAKs since then, and has taken no message */
+    struct since since;
 };
 
-/* Why the peer of a queue pair does not answer. Never DIAGNOSIS_NOTHING. */
+/* DIAGNOSIS_NOTHING where none holds. */
+enum diagnosis diagnose(enum diagnosis_group, const struct known *);
+
+/* Of DIAGNOSE_SILENCE, or why there are no facts of the peer. */
 enum diagnosis diagnose_silence(const struct known *);
 
-/* The cause why a queue pair has nothing to do, or waits; `words` has room for DIAGNOSE_ROOM bytes, which `known` has
- * then for its sentence. */
+/* Of DIAGNOSE_WAIT; `words` has room for DIAGNOSE_ROOM bytes, which `known` has then for its sentence. */
 enum diagnosis diagnose_wait(struct known *known, char *words);
-
-/* Likewise of an identifier of librdmacm. */
-enum diagnosis diagnose_identifier(const struct known *);
-
-/* Why the event of completions that wait in `cq` does not come. Never DIAGNOSIS_NOTHING. */
-enum diagnosis diagnose_event(const struct known *);
 
 /* Writes the sentence, without a full stop; one that is too long ends after a whole word, with "...". Returns `text`.
  */
 char *diagnose_words(enum diagnosis, const struct known *, char *text, size_t size);
+
+/* The same with a capital letter and a full stop. A name at its beginning stays as it is. */
+char *diagnose_sentence(enum diagnosis, const struct known *, char *text, size_t size);
 
 #endif

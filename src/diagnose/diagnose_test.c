@@ -14,6 +14,8 @@ enum { OWN = 0x21, PEERS = 0x34, PSN = 500 };
 
 #define WHO "process 4711 (server)"
 
+static bool seen[DIAGNOSES];
+
 /* All that is known of a connection, on which nothing is wrong at first; a case makes one thing another. */
 struct scene {
     struct facts_qp own, peer;
@@ -48,12 +50,14 @@ static void begin(struct scene *scene)
                                   .process = WHO,
                                   .place = "this directory"};
     scene->known.posting = "ibv_post_recv";
-    scene->known.still = scene->known.unpolled = scene->known.stuck = scene->known.heard = true;
+    scene->known.since.still = scene->known.since.unpolled = scene->known.since.stuck = scene->known.heard = true;
 }
 
 static const char *silence_of(struct scene *scene, char text[DIAGNOSE_ROOM])
 {
-    return diagnose_words(diagnose_silence(&scene->known), &scene->known, text, DIAGNOSE_ROOM);
+    enum diagnosis diagnosis = diagnose_silence(&scene->known);
+    seen[diagnosis] = true;
+    return diagnose_words(diagnosis, &scene->known, text, DIAGNOSE_ROOM);
 }
 
 static void be_absent(struct scene *scene)
@@ -264,7 +268,7 @@ static void find_srq_empty(struct scene *scene)
 static void lack_receive(struct scene *scene)
 {
     scene->known.naks_sent = number(9);
-    scene->known.naks_now = true;
+    scene->known.since.naks = true;
 }
 
 static void leave_completions(struct scene *scene)
@@ -300,7 +304,7 @@ static void move(struct scene *scene)
 {
     find_no_receive(scene);
     scene->known.naks_sent = number(4143);
-    scene->known.still = scene->known.unpolled = scene->known.stuck = false;
+    scene->known.since.still = scene->known.since.unpolled = scene->known.since.stuck = false;
 }
 
 static const struct {
@@ -353,8 +357,99 @@ static void what_a_queue_pair_waits_for_has_its_sentence(void **state)
         begin(&scene);
         waits[i].arrange(&scene);
         enum diagnosis diagnosis = diagnose_wait(&scene.known, words);
+        seen[diagnosis] = true;
         assert_string_equal(diagnose_words(diagnosis, &scene.known, text, sizeof text), waits[i].sentence);
     }
+}
+
+/* --- events, identifiers, refusals: the facts alone decide */
+
+static const struct {
+    struct facts_cq cq;
+    enum diagnosis diagnosis;
+} events[] = {
+    {{.event = {true, true}}, DIAGNOSIS_EVENT_UNFETCHED},
+    {{.event = {false, true}, .lost_last = {true, true}, .lost = {1, true}}, DIAGNOSIS_EVENT_LOST},
+    {{.event = {false, true}, .lost_last = {true, true}, .lost = {0, true}}, DIAGNOSIS_EVENT_HELD},
+    {{.asked = {1, true}}, DIAGNOSIS_NO_CHANNEL},
+    {{.event = {false, true}, .asked = {1, true}, .armed = {true, true}, .solicited = {true, true}},
+     DIAGNOSIS_SOLICITED_ONLY},
+    {{.event = {false, true}, .asked = {1, true}, .armed = {true, true}}, DIAGNOSIS_EVENT_TOO_EARLY},
+    {{.event = {false, true}, .asked = {0, true}, .raised = {0, true}}, DIAGNOSIS_NEVER_ARMED},
+    {{.event = {false, true}, .asked = {1, true}, .raised = {1, true}}, DIAGNOSIS_NOT_ARMED_AGAIN},
+    {{.event = {false, true}, .asked = {1, true}, .raised = {0, true}}, DIAGNOSIS_NOT_ARMED},
+};
+
+static const struct {
+    struct facts_identifier id;
+    enum diagnosis diagnosis;
+} identifiers[] = {
+    {{.state = "REQ rcvd", .events = {1, true}}, DIAGNOSIS_ID_UNFETCHED},
+    {{.state = "REQ rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNANSWERED},
+    {{.state = "REQ sent", .events = {0, true}}, DIAGNOSIS_ID_WAITS},
+    {{.state = "REP sent", .events = {0, true}}, DIAGNOSIS_ID_WAITS},
+    {{.state = "established", .events = {0, true}}, DIAGNOSIS_ID_CONNECTED},
+    {{.state = "idle", .events = {0, true}}, DIAGNOSIS_NOTHING},
+};
+
+static const struct {
+    const char *reason;
+    uint64_t limit, bytes;
+    bool of_memory;
+    enum diagnosis diagnosis;
+} refusals[] = {
+    {"LOCAL_KEY_UNKNOWN", 0, 0, true, DIAGNOSIS_KEY_UNKNOWN},
+    {"RECEIVE_KEY_UNKNOWN", 0, 0, true, DIAGNOSIS_KEY_UNKNOWN},
+    {"REMOTE_KEY_UNKNOWN", 0, 0, true, DIAGNOSIS_REMOTE_KEY_UNKNOWN},
+    {"REMOTE_KEY_UNKNOWN", 0, 0, false, DIAGNOSIS_OTHER_REASON},
+    {"RECEIVE_PD", 0, 0, true, DIAGNOSIS_OTHER_DOMAIN},
+    {"REMOTE_RANGE", 0, 0, true, DIAGNOSIS_OUT_OF_BOUNDS},
+    {"LOCAL_PERMISSION", 0, 0, true, DIAGNOSIS_NOT_PERMITTED},
+    {"XRC_STANDIN_FAILED", 0, 0, false, DIAGNOSIS_REFUSED_BY_STANDIN},
+    {"RECEIVE_TOO_SHORT", 0, 512, false, DIAGNOSIS_RECEIVE_SHORT},
+    {"RECEIVE_TOO_SHORT", 0, 0, false, DIAGNOSIS_OTHER_REASON},
+    {"MESSAGE_LENGTH", 1024, 0, false, DIAGNOSIS_PACKET_LENGTH},
+    {"QP_PERMISSION", 0, 0, false, DIAGNOSIS_ACCESS_FLAGS},
+    {"TOO_MANY_READS", 1, 0, false, DIAGNOSIS_MANY_READS},
+    {"TOO_MANY_READS", 0, 0, false, DIAGNOSIS_NO_READS},
+};
+
+static void facts_of_one_object_have_their_cause(void **state)
+{
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        const struct known known = {.cq = &events[i].cq};
+        assert_int_equal(diagnose(DIAGNOSE_EVENT, &known), events[i].diagnosis);
+        seen[events[i].diagnosis] = true;
+    }
+    for (size_t i = 0; i < sizeof identifiers / sizeof *identifiers; i++) {
+        const struct known known = {.id = &identifiers[i].id};
+        assert_int_equal(diagnose(DIAGNOSE_ID, &known), identifiers[i].diagnosis);
+        seen[identifiers[i].diagnosis] = true;
+    }
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const struct facts_error error = {.name = refusals[i].reason, .limit = number(refusals[i].limit)};
+        const struct facts_refused memory = {0};
+        const struct facts_receive receive = {0};
+        const struct known known = {.error = &error,
+                                    .memory = refusals[i].of_memory ? &memory : NULL,
+                                    .receive = &receive,
+                                    .count = number(refusals[i].bytes)};
+        assert_int_equal(diagnose(DIAGNOSE_REFUSAL, &known), refusals[i].diagnosis);
+        seen[refusals[i].diagnosis] = true;
+    }
+}
+
+/* A cause whose conditions name what is not there would never hold. */
+static void each_cause_has_a_case(void **state)
+{
+    static const enum diagnosis_group groups[] = {
+        DIAGNOSE_NAMED,
+#define DIAGNOSIS(name, group, conditions, sentence) DIAGNOSE_##group,
+#include "diagnose/diagnose.def"
+    };
+    for (enum diagnosis diagnosis = 1; diagnosis < DIAGNOSES; diagnosis++)
+        if (groups[diagnosis] != DIAGNOSE_NAMED && !seen[diagnosis])
+            fail_msg("no case has diagnosis %d", (int)diagnosis);
 }
 
 /* --- the sentences themselves */
@@ -376,8 +471,18 @@ static void each_sentence_names_facts_that_there_are(void **state)
 {
     struct scene scene;
     struct facts_missing missing;
+    struct facts_story end;
+    struct facts_error error;
+    struct facts_receive receive;
+    struct facts_refused memory;
+    struct facts_short too_short;
     char text[DIAGNOSE_ROOM];
     begin(&scene);
+    fill(&facts_of_story, &end);
+    fill(&facts_of_error, &error);
+    fill(&facts_of_receive, &receive);
+    fill(&facts_of_refused, &memory);
+    fill(&facts_of_short, &too_short);
     fill(&facts_of_qp, &scene.own);
     fill(&facts_of_qp, &scene.peer);
     fill(&facts_of_cq, &scene.cq);
@@ -386,11 +491,18 @@ static void each_sentence_names_facts_that_there_are(void **state)
     fill(&facts_of_missing, &missing);
     scene.known.srq = scene.known.peer_srq = &scene.srq;
     scene.known.missing = &missing;
+    scene.known.end = &end;
+    scene.known.error = &error;
+    scene.known.receive = &receive;
+    scene.known.memory = &memory;
+    scene.known.too_short = &too_short;
+    scene.known.name = "text";
+    scene.known.needed = scene.known.reason = number(3);
     scene.known.words = scene.known.hint = "text";
     scene.known.naks_got = scene.known.naks_sent = scene.known.timeouts = scene.known.count = number(3);
     for (enum diagnosis diagnosis = 1; diagnosis < DIAGNOSES; diagnosis++) {
         diagnose_words(diagnosis, &scene.known, text, sizeof text);
-        assert_true(*text && !strpbrk(text, "{}|?!>") && !strstr(text, "unknown"));
+        assert_true(*text && !strpbrk(text, "{}|?!>") && !strstr(text, "unknown "));
     }
 }
 
@@ -420,6 +532,8 @@ int main(void)
         cmocka_unit_test(a_queue_pair_that_is_its_own_peer_on_purpose_has_no_fault),
         cmocka_unit_test(types_and_peers_are_compared_where_both_ends_have_a_connection),
         cmocka_unit_test(what_a_queue_pair_waits_for_has_its_sentence),
+        cmocka_unit_test(facts_of_one_object_have_their_cause),
+        cmocka_unit_test(each_cause_has_a_case),
         cmocka_unit_test(each_sentence_names_facts_that_there_are),
         cmocka_unit_test(facts_that_are_not_known_are_no_zeros),
         cmocka_unit_test(a_sentence_without_room_ends_after_a_word),

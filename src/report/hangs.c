@@ -119,7 +119,7 @@ static void log_unarmed(const struct facts_cq *cq)
 {
     char words[DIAGNOSE_ROOM], text[DIAGNOSE_ROOM];
     const struct known known = {.cq = cq, .words = words};
-    diagnose_words(diagnose_event(&known), &known, words, sizeof words);
+    diagnose_words(diagnose(DIAGNOSE_EVENT, &known), &known, words, sizeof words);
     log_cause(LOG_WARN, REASON_NOT_ARMED, "%s", diagnose_words(DIAGNOSIS_CQ_UNPOLLED, &known, text, sizeof text));
 }
 

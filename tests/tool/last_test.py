@@ -64,7 +64,7 @@ def what_was_given_up_leaves_its_line_and_its_story():
                               stderr=subprocess.DEVNULL, env=cases.environment()) as process:
             client = re.search(r"client (\d+)", process.communicate(timeout=cases.patience(60))[0].decode())[1]
         said = " ".join(expect(softverbs("why", "--last", client)).stdout.decode().split())
-        found = re.search(rf"qp (0x\w+): 1 (?:work requests|packets)\b.*\(reason {reason}\)", said)
+        found = re.search(rf"qp (0x\w+): (?:1 work request|queue pair)\b.*\(reason {reason}\)", said)
         assert found, said
         story = expect(softverbs("why", "--last", "--qp", found[1], client)).stdout.decode()
         assert "is RC in RTS" in story and "It had no error: " in story and f"(reason {reason})" in story, story

@@ -78,18 +78,18 @@ CAUSES = {
         "S has no receive posted to s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "deaf": [
-        OWN_ERROR, SENT, SILENCE, "S has queue pair s in INIT, where it takes nothing.",
+        OWN_ERROR, SENT, SILENCE, "Queue pair s of S is in INIT, where it takes nothing: ibv_modify_qp to RTR is missing.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
     "dead": [
         "Queue pair c of C is RC in ERR, connected with s of process S.", SENT, SILENCE, "Process S, which had queue pair s, has ended.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 113).",
         GONE, "\"softverbs explain 113\" has causes and cures."],
     "exited": [
-        "Queue pair c of C is RC in ERR, connected with s.", WRITTEN, SILENCE, "The process that had queue pair s has ended.",
+        "Queue pair c of C is RC in ERR, connected with s.", WRITTEN, SILENCE, "The process, which had queue pair s, has ended.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 113).", GONE, "\"softverbs explain 113\" has causes and cures."],
     "nobody": [
         "Queue pair c of C is RC in ERR, connected with 0xabcdef.", SENT, SILENCE,
-        "No process of this directory has queue pair 0xabcdef or has left its story.",
+        "No process of this directory has queue pair 0xabcdef.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
         GONE, "\"softverbs explain 105\" has causes and cures."],
     "atomics-disabled": [
@@ -149,14 +149,14 @@ CAUSES = {
         "\"softverbs explain 31\" has causes and cures."],
     "peer-failed": [
         OWN_ERROR, "T S posted IBV_WR_SEND of 16 bytes, wr_id 3.", f"T S completed it with IBV_WC_LOC_PROT_ERR: {UNKNOWN} (reason 101).",
-        WRITTEN, SILENCE, "S has queue pair s in ERR, where it takes nothing.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
+        WRITTEN, SILENCE, "Queue pair s of S is in ERR, where it takes nothing.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
         "\"softverbs explain 101\" has causes and cures."],
     "peer-moved": [
-        OWN_ERROR, WRITTEN, SILENCE, "S has queue pair s in ERR, where it takes nothing.",
+        OWN_ERROR, WRITTEN, SILENCE, "Queue pair s of S is in ERR, where it takes nothing.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
     "strange": [
         "Queue pair c of C is RC in ERR, connected with s of process S.", WRITTEN, SILENCE,
-        "S has queue pair s, which is connected with another, not with c: its answers go there.",
+        "Queue pair s of S is connected with another, and not with c: its answers go there.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
     "destroyed": [
         "Queue pair c of C is RC in ERR, connected with s of process S.", WRITTEN, SILENCE,
@@ -166,7 +166,7 @@ CAUSES = {
         "\"softverbs explain 105\" has causes and cures."],
     "stopped": [
         "Queue pair c of C is RC in RTS, connected with s of process S.", "It had no error. \"softverbs why C\" says what its process waits for.",
-        "The part of the other end is not known: process S does not answer: it is stopped (SIGSTOP, a debugger), or ends."],
+        "The part of the other end is not known: process S does not answer: it is stopped (SIGSTOP, a debugger), has no time, or ends."],
     "uc-key": [
         "Queue pair c of C is UC in RTS, connected with s of S.", "It had no error. \"softverbs why C\" says what its process waits for.",
         "S dropped N packets (reason 18): An unreliable write named memory that it may not write; it was dropped."],
@@ -216,8 +216,8 @@ SCRIPTED = [
     "call (reason 700).", "A rule of the script of C acted on it: when work, program stories, nth 1: complete LOC_QP_OP_ERR",
     "\"softverbs explain 700\" has causes and cures."]
 for name_of_state in ("deaf", "peer-moved"):
-    ENDED[name_of_state] = [line.replace("has queue", "had queue").replace("takes nothing", "took nothing") for line in CAUSES[name_of_state]]
-ENDED["peer-failed"] = [line.replace("has queue", "had queue").replace("takes nothing", "took nothing") for line in CAUSES["peer-failed"]]
+    ENDED[name_of_state] = [line.replace("s of S is in", "s of S was in").replace("takes nothing", "took nothing") for line in CAUSES[name_of_state]]
+ENDED["peer-failed"] = [line.replace("s of S is in", "s of S was in").replace("takes nothing", "took nothing") for line in CAUSES["peer-failed"]]
 for name_of_end in ("strange", "destroyed"):
     ENDED[name_of_end] = CAUSES["destroyed"][:3] + ["Process S, which had queue pair s, has ended.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", GONE,
                                                  "\"softverbs explain 105\" has causes and cures."]
@@ -245,7 +245,7 @@ def plain(text, numbers):
     # many answers that nothing is posted push the completion's time out of the records
     text = re.sub(r"^(?:[\d:.]+ )?(Completion queue) \d+", r"\1 N", text, flags=re.M)
     text = re.sub(r"shared receive queue \d+", "shared receive queue N", text)
-    text = re.sub(r"connected with 0x\w+, not", "connected with another, not", text)
+    text = re.sub(r"connected with queue pair 0x\w+, and not", "connected with another, and not", text)
     text = re.sub(r"dropped \d+ packets?", "dropped N packets", text)
     text = re.sub(r"key 0x\w+", "key K", text)
     text = re.sub(r"address 0x\w+", "address A", text)
@@ -256,7 +256,7 @@ def plain(text, numbers):
 
 def _anonymous(lines):
     """The lines without the number of a process that has left: its peers may still know it, or no longer."""
-    return [line.replace("connected with s of process S.", "connected with s.").replace("Process S, which had queue pair s, has ended.", "The process that had queue pair s has ended.")
+    return [line.replace("connected with s of process S.", "connected with s.").replace("Process S, which had queue pair s, has ended.", "The process, which had queue pair s, has ended.")
             for line in lines]
 
 

@@ -38,7 +38,7 @@ static const json_t *tell_cq(json_t *list, const json_t *json)
     uint64_t waiting = cq.waiting.value;
     snprintf(text, sizeof text, "It has %" PRIu64 " completion%s that %s not polled%s%s.", waiting,
              waiting == 1 ? "" : "s", waiting == 1 ? "was" : "were", waiting ? ", and " : "",
-             waiting ? diagnose_words(diagnose_event(&known), &known, words, sizeof words) : "");
+             waiting ? diagnose_words(diagnose(DIAGNOSE_EVENT, &known), &known, words, sizeof words) : "");
     add(list, text);
     if (facts_is(&cq.overrun)) {
         snprintf(text, sizeof text, "It overran: a completion found no room among its %" PRIu64 " entries.",

@@ -1,6 +1,5 @@
 #include "why/standin.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,13 +42,13 @@ bool standin_act(const struct story_end **own, const struct story_end **peer, co
 
 void standin_tell(struct tale *tale, const struct story_end *standin, const struct story_end *end)
 {
-    char name[TALE_NAME], other[TALE_NAME], queue[TALE_NAME] = "a shared receive queue";
+    char other[TALE_NAME], queue[TALE_NAME] = "a shared receive queue";
+    struct known known = tale_known(standin, end);
+    known.words = queue;
     if (standin->story.srq.known)
         snprintf(queue, sizeof queue, "shared receive queue %u", (unsigned)standin->story.srq.value);
-    if (end)
-        tale_name(end, other);
-    else
-        snprintf(other, sizeof other, "process %d", (int)standin->story.peer_pid.value);
-    tale_say(tale, "%s has %s of XRC and takes the messages that name it, in place of %s.", tale_name(standin, name),
-             queue, other);
+    snprintf(other, sizeof other, "process %d", (int)standin->story.peer_pid.value);
+    if (!end)
+        known.process = other;
+    tale_diagnose(tale, 0, DIAGNOSIS_STANDIN, &known);
 }

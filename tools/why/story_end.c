@@ -1,5 +1,6 @@
 #include "why/story_end.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "facts/record.h"
@@ -9,6 +10,9 @@ const struct story_end *story_end_read(struct story_end *room, const json_t *jso
     memset(room, 0, sizeof *room);
     if (!facts_read(&facts_of_story, json, &room->story))
         return NULL;
+    facts_read(&facts_of_qp, json, &room->qp);
+    room->qp.number = room->story.qp;
+    snprintf(room->name, sizeof room->name, "%.40s (%d)", facts_text(room->story.program), (int)room->story.pid.value);
     facts_read(&facts_of_error, facts_json(&room->story.error), &room->error);
     facts_read(&facts_of_receive, facts_json(&room->error.receive), &room->receive);
     facts_read(&facts_of_refused, facts_json(&room->error.memory), &room->memory);

@@ -4,8 +4,12 @@
 
 #include "facts/seen.h"
 
+enum { STORY_NAME = 64 };
+
 /* The parts of an error that are not known have no fact. */
 struct story_end {
+    char name[STORY_NAME]; /* "client (4711)" */
+    struct facts_qp qp;    /* what the story has of these, and the number */
     struct facts_story story;
     struct facts_error error;
     struct facts_receive receive;

@@ -1,6 +1,5 @@
 #include "why/tale.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,24 +21,36 @@ void tale_say(struct tale *tale, const char *format, ...)
     json_array_append_new(tale->list, emit_text(text));
 }
 
-void tale_diagnose(struct tale *tale, enum diagnosis diagnosis, const struct known *known)
+struct known tale_known(const struct story_end *end, const struct story_end *other)
 {
-    char text[DIAGNOSE_ROOM];
-    if (diagnosis == DIAGNOSIS_NOTHING)
-        return;
-    diagnose_words(diagnosis, known, text, sizeof text);
-    tale_say(tale, "%c%s.", toupper((unsigned char)*text), text + 1);
+    const struct facts_story *story = &end->story;
+    return (struct known){.own = &end->qp,
+                          .peer = other ? &other->qp : NULL,
+                          .end = story,
+                          .error = &end->error,
+                          .receive = end->error.receive.of ? &end->receive : NULL,
+                          .memory = end->error.memory.of ? &end->memory : NULL,
+                          .too_short = &end->too_short,
+                          .name = end->name,
+                          .process = other ? other->name : NULL,
+                          .place = "this directory",
+                          .naks_got = {seen_count(&story->counts, EVENT_RNR_RECEIVED), true},
+                          .naks_sent = {seen_count(&story->counts, EVENT_RNR_SENT), true},
+                          .timeouts = {seen_count(&story->counts, EVENT_ACK_TIMEOUT), true},
+                          .ended = facts_is(&story->ended)};
+}
+
+void tale_diagnose(struct tale *tale, json_int_t when, enum diagnosis diagnosis, const struct known *known)
+{
+    char text[DIAGNOSE_ROOM], time[TALE_NAME];
+    if (diagnosis != DIAGNOSIS_NOTHING)
+        tale_say(tale, "%s%s", tale_time(when, time), diagnose_sentence(diagnosis, known, text, sizeof text));
 }
 
 const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME])
 {
     snprintf(name, TALE_NAME, "%.40s (%d)", facts_text(program), (int)pid);
     return name;
-}
-
-const char *tale_name(const struct story_end *end, char name[TALE_NAME])
-{
-    return tale_name_process(end->story.program, end->story.pid.value, name);
 }
 
 const struct seen_process *tale_process(const struct tale *tale, uint64_t pid)

@@ -29,11 +29,13 @@ const char *tale_plural(uint64_t count);
 /* Adds a sentence, of 1023 bytes at most, without what a terminal would take for more than text. */
 void tale_say(struct tale *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds the sentence of the diagnosis, if it is one. */
-void tale_diagnose(struct tale *, enum diagnosis, const struct known *);
+/* The facts of an end and of the other one, NULL where that is not known. */
+struct known tale_known(const struct story_end *end, const struct story_end *other);
+
+/* Adds the sentence of the diagnosis, if it is one, after its time; 0: without one. */
+void tale_diagnose(struct tale *, json_int_t when, enum diagnosis, const struct known *);
 
 /* "client (4711)". Returns `name`. */
-const char *tale_name(const struct story_end *end, char name[TALE_NAME]);
 const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME]);
 
 #endif

@@ -83,10 +83,11 @@ static void compare(struct known *known, const struct facts_qp *before)
     const struct facts_qp *own = known->own;
     if (!before)
         return;
-    known->still = json_equal(facts_json(&own->traffic), facts_json(&before->traffic));
-    known->stuck = is_same(&own->oldest_psn, &before->oldest_psn) && before->not_ready.known == own->not_ready.known;
-    known->naks_now = seen_count(&before->traffic, EVENT_RNR_SENT) < known->naks_sent.value &&
-                      is_same(&own->expected_psn, &before->expected_psn);
+    known->since.still = json_equal(facts_json(&own->traffic), facts_json(&before->traffic));
+    known->since.stuck =
+        is_same(&own->oldest_psn, &before->oldest_psn) && before->not_ready.known == own->not_ready.known;
+    known->since.naks = seen_count(&before->traffic, EVENT_RNR_SENT) < known->naks_sent.value &&
+                        is_same(&own->expected_psn, &before->expected_psn);
 }
 
 /* Nothing was polled since the earlier look. */
@@ -101,7 +102,7 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     char name[TALE_NAME], words[DIAGNOSE_ROOM];
     struct known known = {.own = own, .process = name, .place = "this directory"};
     known.cq = seen_cq(look->process, own->send_cq.value);
-    known.unpolled = is_unpolled(look, known.cq);
+    known.since.unpolled = is_unpolled(look, known.cq);
     known.srq = srq_of(look->process, own);
     known.naks_got = count_of(own, EVENT_RNR_RECEIVED);
     known.naks_sent = count_of(own, EVENT_RNR_SENT);
@@ -113,7 +114,7 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     enum diagnosis diagnosis = diagnose_wait(&known, words);
     bool refuses = diagnosis == DIAGNOSIS_NOT_READY;
     known.posting = (refuses ? known.srq : known.peer_srq) ? "ibv_post_srq_recv" : "ibv_post_recv";
-    tale_diagnose(&look->tale, diagnosis, &known);
+    tale_diagnose(&look->tale, 0, diagnosis, &known);
 }
 
 static void judge_cq(struct look *look, const struct facts_cq *cq)
@@ -122,8 +123,8 @@ static void judge_cq(struct look *look, const struct facts_cq *cq)
     struct known known = {.cq = cq, .words = words};
     if (!facts_is_some(&cq->waiting) || !is_unpolled(look, cq))
         return;
-    diagnose_words(diagnose_event(&known), &known, words, sizeof words);
-    tale_diagnose(&look->tale, DIAGNOSIS_CQ_UNPOLLED, &known);
+    diagnose_words(diagnose(DIAGNOSE_EVENT, &known), &known, words, sizeof words);
+    tale_diagnose(&look->tale, 0, DIAGNOSIS_CQ_UNPOLLED, &known);
 }
 
 static void judge_identifier(struct look *look, const struct facts_identifier *id)
@@ -134,7 +135,7 @@ static void judge_identifier(struct look *look, const struct facts_identifier *i
     if (id->peer_pid.known)
         snprintf(place, sizeof place, "process %d", (int)id->peer_pid.value);
     if (before && !strcmp(facts_text(before->state), facts_text(id->state)))
-        tale_diagnose(&look->tale, diagnose_identifier(&known), &known);
+        tale_diagnose(&look->tale, 0, diagnose(DIAGNOSE_ID, &known), &known);
 }
 
 static void judge_process(struct look *look)
@@ -145,11 +146,11 @@ static void judge_process(struct look *look)
     int64_t more = misses ? -(int64_t)missing.events.value : 0;
     struct known known = {.missing = &missing, .count = {(uint64_t)more, true}};
     if (!facts_is(&own->answers))
-        tale_diagnose(&look->tale, DIAGNOSIS_NO_REPORT, &known);
+        tale_diagnose(&look->tale, 0, DIAGNOSIS_NO_REPORT, &known);
     else if (misses)
-        tale_diagnose(&look->tale, more > 0 ? DIAGNOSIS_OVERACKNOWLEDGED : DIAGNOSIS_UNACKNOWLEDGED, &known);
+        tale_diagnose(&look->tale, 0, more > 0 ? DIAGNOSIS_OVERACKNOWLEDGED : DIAGNOSIS_UNACKNOWLEDGED, &known);
     else if (facts_is(&own->busy))
-        tale_diagnose(&look->tale, DIAGNOSIS_PROGRAM_BUSY, &known);
+        tale_diagnose(&look->tale, 0, DIAGNOSIS_PROGRAM_BUSY, &known);
 }
 
 json_t *waits_of(const struct seen *seen, const struct seen_process *process, const struct seen_process *before)
