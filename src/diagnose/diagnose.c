@@ -251,6 +251,8 @@ static bool compare(const struct known *known, struct part left, struct part rig
     const void *value = NULL, *others = NULL;
     char number[32], other[32];
     const struct fact *fact = look_up(known, left, &value), *than = look_up(known, right, &others);
+    if (has_value(fact, value) && is(right, "*"))
+        return true;
     if (!has_value(fact, value) || (operator!= '=' && !has_value(than, others)))
         return false;
     if (operator== '>')
@@ -267,11 +269,6 @@ static bool holds(const struct known *known, struct part condition)
     struct part name;
     if (split(&condition, '!', &name))
         return !holds(known, condition);
-    if (split(&condition, '?', &name)) {
-        const void *value = NULL;
-        const struct fact *fact = look_up(known, name, &value);
-        return has_value(fact, value);
-    }
     if (split(&condition, '<', &name) || split(&condition, '>', &name))
         return compare(known, name, (struct part){condition.text + 1, condition.length - 1},
                        *condition.text == '=' ? '>' : '<');

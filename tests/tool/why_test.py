@@ -62,6 +62,8 @@ def a_peer_that_is_stopped():
         done = expect(softverbs("why", "--json"))
         (said,) = [each["waits"] for each in json.loads(done.stdout) if each["pid"] == pid]
         (partner,) = [each for each in json.loads(done.stdout) if each["pid"] != pid]
+        expect(softverbs("why", "--qp", "0x1"), 1, b"", [b"did not answer within a second (it is stopped, or has no time): queue pair 0x1 may be of it."])
+        expect(softverbs("why", "--cq", "99"), 1, b"", [b"did not answer within a second"])
         os.kill(partner["pid"], signal.SIGKILL)
         assert len(said) == 1 and f"process {partner['pid']} (exe), which has queue pair 0x" in said[0] and "does not answer: it is stopped" in said[0], said
         assert partner["waits"][0].startswith("It did not answer within a second: it is stopped"), partner

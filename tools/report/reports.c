@@ -63,6 +63,7 @@ json_t *reports_collect(const char *directory, char *why, size_t why_size)
 struct round {
     const char *directory, *request;
     json_t *answers;
+    int *silent;
 };
 
 static void ask_one(const struct node_entry *entry, void *context)
@@ -71,11 +72,13 @@ static void ask_one(const struct node_entry *entry, void *context)
     json_t *answer = entry->alive ? ask(round->directory, entry->slot, round->request) : NULL;
     if (answer)
         json_array_append_new(round->answers, answer);
+    else if (entry->alive && round->silent)
+        *round->silent = (int)entry->pid;
 }
 
-json_t *reports_ask_all(const char *directory, const char *request)
+json_t *reports_ask_all(const char *directory, const char *request, int *silent)
 {
-    struct round round = {directory, request, json_array()};
+    struct round round = {directory, request, json_array(), silent};
     char why[256];
     node_list(directory, ask_one, &round, why, sizeof why);
     return round.answers;

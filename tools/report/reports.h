@@ -9,7 +9,8 @@
  * and a sentence: the directory can't be read. */
 json_t *reports_collect(const char *directory, char *why, size_t why_size);
 
-/* A list of what the live processes answer to this request; those that do not are left out. */
-json_t *reports_ask_all(const char *directory, const char *request);
+/* A list of what the live processes answer to this request; those that do not answer within a second are left out, and
+ * `silent`, if it is not NULL, becomes the number of one of them. */
+json_t *reports_ask_all(const char *directory, const char *request, int *silent);
 
 #endif

@@ -36,7 +36,7 @@ static json_t *ask(const char *directory, const char *what, uint64_t number)
 {
     char request[48];
     snprintf(request, sizeof request, "events %s %" PRIu64, what, number);
-    return directory ? reports_ask_all(directory, request) : json_array();
+    return directory ? reports_ask_all(directory, request, NULL) : json_array();
 }
 
 /* Returns whether both are stories of one identifier. */

@@ -153,7 +153,7 @@ static json_t *sentences(const struct facts_happened *answer, const struct kind 
 
 /* -- the processes that are asked */
 
-json_t *happened_collect(const char *directory, const char *word, unsigned long number, int pid)
+json_t *happened_collect(const char *directory, const char *word, unsigned long number, int pid, int *silent)
 {
     char request[48];
     size_t i;
@@ -163,7 +163,7 @@ json_t *happened_collect(const char *directory, const char *word, unsigned long 
     while (strcmp(kind->kind, word) != 0 && kind + 1 < kinds + sizeof kinds / sizeof *kinds)
         kind++;
     snprintf(request, sizeof request, "events %s %lu", word, number);
-    json_t *answers = reports_ask_all(directory, request);
+    json_t *answers = reports_ask_all(directory, request, silent);
     json_array_foreach(answers, i, answer)
     {
         if (!facts_read(&facts_of_happened, answer, &happened) || !object_in(&happened, kind) ||

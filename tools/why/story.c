@@ -145,6 +145,7 @@ static void lines_end(struct lines *lines)
 struct sources {
     const char *directory; /* whose live processes are asked; NULL: none are */
     struct lines named, kept;
+    int *silent; /* a process that did not answer */
 };
 
 /* Which story is wanted: of a number that a later process may have, too. 0: any. */
@@ -175,7 +176,7 @@ static struct lines ask_live(const struct sources *sources, uint64_t qp)
 {
     char request[32];
     snprintf(request, sizeof request, "story %" PRIu64, qp);
-    return lines_begin(sources->directory ? reports_ask_all(sources->directory, request) : NULL);
+    return lines_begin(sources->directory ? reports_ask_all(sources->directory, request, sources->silent) : NULL);
 }
 
 /* A line that outlives its list: its JSON is the caller's. NULL: none. */
@@ -314,14 +315,18 @@ static const struct line *choose_of_peer(const struct lines *lines, const struct
  * says so, if there is one. */
 static void add_of_peer(struct sources *sources, const struct wanted *wanted, json_t *stories)
 {
-    char text[128];
+    char text[256];
     struct facts_told told;
     const struct line *best = choose_of_peer(&sources->kept, wanted, choose_of_peer(&sources->named, wanted, NULL));
     if (!best)
         return;
     json_t *story = join(sources, best, false);
-    snprintf(text, sizeof text, "Of queue pair 0x%x itself nothing is left: this is the story of its peer.",
-             (unsigned)wanted->qp);
+    if (*sources->silent)
+        snprintf(text, sizeof text, DID_NOT_ANSWER " This is the story of its peer.", *sources->silent,
+                 (unsigned long)wanted->qp);
+    else
+        snprintf(text, sizeof text, "Of queue pair 0x%x itself nothing is left: this is the story of its peer.",
+                 (unsigned)wanted->qp);
     facts_read(&facts_of_told, story, &told);
     json_array_insert_new((json_t *)facts_json(&told.sentences), 0, json_string(text));
     json_array_append_new(stories, story);
@@ -345,7 +350,8 @@ json_t *story_collect(const struct story_question *question)
         return NULL;
     }
     struct sources sources = {question->directory, lines_begin(named),
-                              lines_begin(question->directory ? read_kept(question->directory) : NULL)};
+                              lines_begin(question->directory ? read_kept(question->directory) : NULL),
+                              question->silent};
     if (question->qp)
         add_wanted(&sources, &(struct wanted){question->qp, (uint64_t)question->pid, 0},
                    !question->last && !question->from, stories);

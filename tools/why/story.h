@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of a process and a queue pair, which may be of it. */
+#define DID_NOT_ANSWER                                                                                                 \
+    "Process %d did not answer within a second (it is stopped, or has no time): queue pair 0x%lx may be of it."
+
 /* Whose story is wanted, and where it is looked for. */
 struct story_question {
     const char *directory; /* where processes meet; NULL: in `from` alone */
@@ -13,6 +17,7 @@ struct story_question {
     uint32_t qp;           /* 0: of all that the file, or what processes have left, has */
     int pid;               /* 0: of any process */
     bool last;             /* only what processes have left in the directory, also of ones that ended */
+    int *silent;           /* the number of a live process that did not answer (report/reports.h) */
 };
 
 /* An object with the ends ("ends", as src/verbs/ask/qp_story.c writes them, that of this number first) and

@@ -129,9 +129,12 @@ enum form { FORM_TEXT, FORM_GITHUB, FORM_JUNIT, FORM_SARIF };
 
 static int tell_events(const char *directory, const char *kind, unsigned long number, int pid, bool as_json)
 {
-    json_t *list = happened_collect(directory, kind, number, pid);
+    int silent = 0;
+    json_t *list = happened_collect(directory, kind, number, pid, &silent);
     bool is_process = !strcmp(kind, "process"), all = is_process && !pid, found = json_array_size(list);
-    if (!found && is_process && pid)
+    if (!found && silent && !all)
+        complain("Process %d did not answer within a second: it is stopped, or has no time.", silent);
+    else if (!found && is_process && pid)
         complain(MEETING_NO_PROCESS, (long)pid);
     else if (!found && !all)
         complain("No process%s that lives has %s %lu here.", pid ? " with this number" : "", kind, number);
@@ -183,9 +186,11 @@ static int tell_identifier(const char *directory, const struct question *questio
     return found ? EXIT_OK : EXIT_NEGATIVE;
 }
 
-static void complain_of_none(const struct question *question)
+static void complain_of_none(const struct question *question, int silent)
 {
-    if (question->from)
+    if (silent)
+        complain(DID_NOT_ANSWER, silent, question->qp);
+    else if (question->from)
         complain("\"%s\" has no story of queue pair 0x%lx.", question->from, question->qp);
     else
         complain("No process%s has a queue pair 0x%lx here%s.", question->last ? "" : " that lives", question->qp,
@@ -232,19 +237,21 @@ static void print_connections(const struct question *question, const char *direc
 
 static int tell_stories(const char *directory, const struct question *question, int pid)
 {
+    int silent = 0;
     bool here = !question->from || setting_environment(SETTING_DIR); /* a file may come from elsewhere */
     json_t *stories = story_collect(&(struct story_question){.directory = here ? directory : NULL,
                                                              .from = question->from,
                                                              .qp = (uint32_t)question->qp,
                                                              .pid = pid,
-                                                             .last = question->last});
+                                                             .last = question->last,
+                                                             .silent = &silent});
     bool found = json_array_size(stories);
     if (!stories)
         return EXIT_USAGE;
     if (question->form && !question->qp)
         add_connections(question, here ? directory : NULL, pid, stories);
     if (!found && question->qp)
-        complain_of_none(question);
+        complain_of_none(question, silent);
     else if (question->as_json)
         emit(json_incref(question->qp ? json_array_get(stories, 0) : stories));
     else
