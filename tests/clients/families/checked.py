@@ -30,8 +30,9 @@ HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault, without
 INTRODUCTION = f"""# Clients of Debian 12 under the checker
 
 Written by `main.py --checked` of tests/clients/families, which runs the rows of `make clients` as [clients](clients.md) describes them, with
-`SOFTVERBS_CHECK={WORDS}`: errors and what only an adapter shows. "Known" is a finding that was examined: it is true, stands in
-[findings]({FINDINGS}) with what an adapter does, and in clients.suppressions or rdma-core.suppressions of tests/check. Each other finding is open.
+`SOFTVERBS_CHECK={WORDS}`: errors and what only an adapter shows. "Known" is a finding that was examined: it is true, and
+[findings]({FINDINGS}) has what an adapter does; clients.suppressions and rdma-core.suppressions of tests/check leave it out. Each other
+finding is open. Rows without a finding that ended well are not listed.
 """
 
 
@@ -120,12 +121,12 @@ def lines(rows, results):
     yield ", ".join(f"{counts[each]} {each}" for each in (OK, FAILED, OWN, SKIPPED))
     yield f". {count} rows have an open finding, {sum(map(bool, findings)) - count} have known ones only, {findings.count([])} none.\n"
     family = None
-    for row in ran:
+    for row in (row for row in ran if results[row.name]["findings"] or results[row.name]["verdict"] != OK):
         if row.family != family:
             family = row.family
-            yield f"\n## {family}\n\n| client | packages | result | errors and adapter findings |\n|---|---|---|---|\n"
+            yield f"\n## {family}\n\n| client | result | errors and adapter findings |\n|---|---|---|\n"
         result = results[row.name]
-        yield f"| {page.cell(row.name)} | {page.versions(row)} | {result['verdict']} | {page.cell(describe(result['findings']))} |\n"
+        yield f"| {page.cell(row.name)} | {result['verdict']} | {page.cell(describe(result['findings']))} |\n"
     for verdict, heading in HEADINGS.items():
         yield f"\n## {heading}\n\n"
         found = [row for row in ran if results[row.name]["verdict"] == verdict]

@@ -17,8 +17,8 @@ HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault", SKIPPE
 INTRODUCTION = """# Clients of Debian 12
 
 Written by `make clients`, which installs the clients of verbs and of rdma_cm that Debian 12 has and runs each as two processes or more
-behind `softverbs run`. No variable is set but UCX_TLS (and over rdma_cm UCX_SOCKADDR_TLS_PRIORITY) in rows that name a transport. The third column says how the data was compared, and
-where it was not. "memory" means that a preloaded observer wrote down what each side had registered, at its end: what one side sent lies in
+behind `softverbs run`. No variable is set but UCX_TLS (and over rdma_cm UCX_SOCKADDR_TLS_PRIORITY) in rows that name a transport. The column "its data" says how the data was compared, and
+where it was not. "memory" means that a preloaded observer wrote down what each side had registered, at its end: what one side sent is in
 the other's memory, byte for byte. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each.
 """
 
@@ -52,18 +52,25 @@ def recall():
         return json.load(file)
 
 
+def table(family, results):
+    """The rows of a family. Packages that all of them have are in a line before the table."""
+    common = {versions(row) for row, _, _ in results}
+    alone = len(common) == 1
+    yield f"\n## {family}\n\n" + (f"Packages: {common.pop()}.\n\n" if alone else "")
+    yield "| client | its data | result |\n|---|---|---|\n" if alone else "| client | packages | its data | result |\n|---|---|---|---|\n"
+    for row, verdict, said in results:
+        packages = "" if alone else f" {versions(row)} |"
+        yield f"| {cell(row.name)} |{packages} {cell(row.verified)} | {verdict}{f' ({cell(said)})' if said and verdict == OK else ''} |\n"
+
+
 def lines(results, commits):
     """`results`: of each row its verdict and what it said."""
     counts = collections.Counter(verdict for _, verdict, _ in results)
     yield INTRODUCTION
     yield f"\nLast run: {datetime.date.today()}, commit {' and '.join(commits)}, Linux {platform.release()}, libibverbs's headers and librdmacm of rdma-core "
     yield f"{version_of('librdmacm1')}. {len(results)} rows: " + ", ".join(f"{counts[each]} {each}" for each in (OK, FAILED, OWN, SKIPPED)) + ".\n"
-    family = None
-    for row, verdict, said in results:
-        if row.family != family:
-            family = row.family
-            yield f"\n## {family}\n\n| client | packages | its data | result |\n|---|---|---|---|\n"
-        yield f"| {cell(row.name)} | {versions(row)} | {cell(row.verified)} | {verdict}{f' ({cell(said)})' if said and verdict == OK else ''} |\n"
+    for family in dict.fromkeys(row.family for row, _, _ in results):
+        yield from table(family, [result for result in results if result[0].family == family])
     for verdict, heading in HEADINGS.items():
         yield f"\n## {heading}\n\n"
         found = [(row, said) for row, each, said in results if each == verdict]
