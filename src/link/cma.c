@@ -79,7 +79,7 @@ static unsigned permits; /* nodes that have asked for it and not withdrawn yet *
 /* Sets who may trace this process. EINVAL: the kernel has no Yama, and the call is not needed. */
 static void set_tracer(unsigned long who)
 {
-    int saved = errno; /* it may be a post that begins to need it, and one that succeeds changes no errno */
+    int saved = errno; /* a post may need it first, and one that succeeds changes no errno */
     prctl(PR_SET_PTRACER, who, 0, 0, 0);
     errno = saved;
 }

@@ -67,8 +67,8 @@ void control_take_wakes(int eventfd);
 int control_listen(const char *name, int *socket);
 
 /* Takes the next message at `socket`; false: the queue is empty. A message that is not of our form has kind 0. The
- * sender is the process that the kernel names, not the one in the message. *descriptor and *second are those that came
- * with it, the caller's to close, or -1; where `second` is NULL, the second is closed. Never blocks. */
+ * sender is the process that the kernel names, not the one in the message. *descriptor and *second are the message's
+ * descriptors, which the caller closes, or -1; if `second` is NULL, the second one is closed. Never blocks. */
 bool control_take(int socket, struct control_message *, int *descriptor, int *second);
 
 /* Sends a descriptor, and nothing else, over a connected stream socket. Never blocks. 0 or errno. */

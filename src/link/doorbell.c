@@ -45,8 +45,8 @@ int doorbell_ring(const struct doorbell *doorbell)
     return unlikely(seen & ATTENTION_SLEEPING) ? doorbell_wake(doorbell, seen) : 0;
 }
 
-/* The kernel may begin to refuse (a sandbox that came later): from then on senders fence for themselves, and those that
- * are just in between have become visible long before a millisecond is over. */
+/* The kernel may begin to refuse (by a later sandbox): senders then fence for themselves, and the stores of senders
+ * just in between have become visible long before a millisecond is over. */
 static void stop_fencing(struct attention *attention)
 {
     atomic_store(&attention->fences, FENCES_REFUSED);
@@ -62,7 +62,7 @@ void attention_fence(struct attention *attention)
         atomic_compare_exchange_strong(&attention->fences, &fences, FENCES_OFFERED);
 }
 
-/* What the calling thread has stored before is seen by each sender that loads afterwards. */
+/* Makes earlier stores of the calling thread visible to each sender that loads afterwards. */
 static void fence_for_senders(struct attention *attention)
 {
     fence_full();

@@ -32,9 +32,9 @@ static inline void guard_end(bool opened);
 /* Copies like memcpy(3), between a begin and an end of its own. False: part of the memory is gone. */
 bool guard_copy(void *to, const void *from, size_t length);
 
-/* Memory of a file that others can truncate, which ordinary code reads and writes. A fault there (SIGBUS) puts zeros
- * that belong to this process alone in the place of all of it, so that the faulting thread can go on, and calls `lost`,
- * in the signal's handler: only async-signal-safe functions there. It may be called several times. */
+/* Memory of a file that others can truncate, which ordinary code reads and writes. A fault there (SIGBUS) replaces all
+ * of it with zeros that belong to this process alone, so that the faulting thread can continue, and calls `lost`, in
+ * the signal's handler: only async-signal-safe functions there. It may be called several times. */
 struct guard_region {
     void *start;
     size_t length;

@@ -41,7 +41,7 @@ struct link_operations {
      * result away and treats the packet as lost. After the return the memory may be reused. */
     void (*revoke)(struct link *);
 
-    /* Returns true if payloads may go by reference: the receiver has shown that it can read this process's memory. */
+    /* Returns true if payloads may be sent by reference: the receiver can read this process's memory. */
     bool (*can_reference)(struct link *);
 
     /* Returns true if the receiver has taken all frames that were sent. */

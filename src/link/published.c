@@ -27,8 +27,8 @@ struct published_file {
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
 #endif
 
-/* The last two come when the owner has its own mapping: from then on no process maps the file writable, no page of it
- * can be taken out, and the seals stay. */
+/* The last two are set when the owner has its own mapping: after that no process maps the file writable, no page of it
+ * can be removed, and the seals stay. */
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 static int published_map_as(struct published *published, int descriptor, int protection)

@@ -210,8 +210,8 @@ void ring_refuse(struct ring_reader *reader)
     atomic_store_explicit(&reader->ring.shared->breaks, ++reader->breaks, memory_order_release);
 }
 
-/* The place is the writer's word, so it is checked for what the reader relies on: that frames begin at lines. The
- * writer may wait for room, so it is to be looked at once. */
+/* The place is the writer's word, so it is checked: the reader relies on frames that begin at lines. The writer may
+ * wait for room, so one look at that must follow. */
 bool ring_resume(struct ring_reader *reader)
 {
     const struct ring_shared *shared = reader->ring.shared;
@@ -229,9 +229,9 @@ bool ring_resume(struct ring_reader *reader)
     return true;
 }
 
-/* A writer that waits has less than RING_FRAME_MAX free, so we still have most of the ring before us when we come to
- * look for its flag: looking once in a quarter of the ring is enough, and saves the fence on all other occasions. See
- * ring_ready for the pairing. */
+/* A writer that waits has less than RING_FRAME_MAX free, so most of the ring is still to be read when we look for its
+ * flag: one look in each quarter of the ring is enough, and saves the fence on all other occasions. See ring_ready for
+ * the pairing. */
 bool ring_publish(struct ring_reader *reader)
 {
     struct ring_shared *shared = reader->ring.shared;

@@ -78,7 +78,7 @@ static void *write_all_in_a_thread(void *writer)
     return NULL;
 }
 
-/* Returns how many came as they should. */
+/* Returns how many arrived correctly. */
 static unsigned read_all(struct ring_reader *reader)
 {
     struct message message;
@@ -368,7 +368,7 @@ static void a_reference_stays_one(void **state)
     close_both(&both);
 }
 
-/* -- the bytes that come along with a reference */
+/* -- the bytes that are sent with a reference */
 
 /* A reference to these bytes, in pieces of `piece` bytes. */
 static bool refer_to(struct both *both, uint8_t *bytes, uint32_t length, uint32_t piece, uint16_t headers_length)

@@ -28,7 +28,7 @@ struct shm {
     bool sent;                  /* since begin */
     bool severed, consumed_all; /* the latter: when it was severed */
     int memory;                 /* of our ring, until the receiver has mapped it; -1 */
-    int refused;                /* why no message with it went out when last it was tried; 0: one did */
+    int refused;                /* why the last message with it could not be sent; 0: it was sent */
     uint32_t handed;            /* control_inbox_before of it */
     struct {
         uint64_t head; /* where the receiver was when we last looked */
@@ -207,8 +207,8 @@ __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, cons
     return sent == FRAME_NO_ROOM && is_hopeless(shm) ? FRAME_SENT : sent;
 }
 
-/* Where the destination is there and the reference is valid, it is the source that the kernel can't copy: the program
- * unmapped it, or only its own processor reaches it (memfd_secret(2), a device's memory). The owner finds out which. */
+/* If the destination exists and the reference is valid, the kernel can't copy the source: the program unmapped it, or
+ * only its own processor reaches it (memfd_secret(2), a device's memory). The owner finds out which. */
 static bool is_uncopyable(struct shm *shm, const struct iovec *to, uint32_t count)
 {
     return payload_can_land(to, count) && ring_reference_holds(&shm->reader);

@@ -111,7 +111,7 @@ static void a_program_that_closes_its_descriptor_hurts_nobody(void **state)
     close(ends[1]); /* `end` closes the other */
 }
 
-/* Where the limit is low it may also get the number of the library's own. */
+/* If the limit is low, it may also get the number of the library's descriptor. */
 static void what_a_program_opens_in_its_place_is_left_alone(void **state)
 {
     set_limit(32);

@@ -16,7 +16,7 @@
 #include "process/port.h"
 
 enum { MESSAGES_MOST = 64 };
-static const nanos again_after = 100 * NANOS_MILLISECOND; /* what could not be asked is asked again */
+static const nanos again_after = 100 * NANOS_MILLISECOND; /* when failed questions are asked again */
 
 static ino_t inode_of(int fd)
 {

@@ -25,19 +25,19 @@
 #include "tap/delay.h"
 #include "wire/foreign/foreign.h"
 
-static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
+static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from a claim to the first look whether they still poll, */
 static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
 static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls verbs at least so often */
-/* How long the helper looks on after its last work: twice as long whenever that paid, half as long whenever it did not.
- * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
+/* The least time that the helper looks on after work, which doubles whenever that paid, and halves whenever it did not.
+ * Looking on saves a sleep and a wake-up in a stream of work, and delays a thread that waits for this processor. */
 static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* the longest wait for the helper at the process's end */
-static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, where the helper is to write a file then */
-static const nanos starving_most = 3 * NANOS_SECOND;       /* and where it has got no processor */
+static const nanos writing_most = 5 * NANOS_SECOND;        /* the same, if the helper has a file to write then */
+static const nanos starving_most = 3 * NANOS_SECOND;       /* the same, if it has got no processor */
 static const nanos leaving_work = 20 * NANOS_MILLISECOND;  /* of a processor: in that time it has left, or can't */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
-/* How long the helper looks on after a poll, where pollers leave all work to it, and after its last work at the most: a
- * poller burns a processor to save a wake-up, which is to save it here, too. */
+/* The time that the helper looks on after a poll, if pollers leave all work to it, and the most after its last work: a
+ * poller burns a processor to save a wake-up, so the helper must save it, too. */
 static const nanos serve_linger = 50 * NANOS_MICROSECOND;
 static const nanos serve_most = NANOS_MILLISECOND;
 static const nanos deaf_patience = 3 * NANOS_SECOND;  /* how long its end may take; longer: nothing can wake it */
@@ -202,8 +202,8 @@ static void judge_pollers(struct duty *duty)
     atomic_store_explicit(&process->poller.claim_rounds, needed, memory_order_relaxed);
 }
 
-/* Pollers do the work; doorbells are off. But the answer that a timer waits for may have come while the poller has no
- * processor, so before one ends the rings are looked at. */
+/* Watches pollers, which do the work; doorbells are off. The answer that a timer waits for may have arrived while the
+ * poller has no processor, so the rings are looked at before a timer expires. */
 static void watch_pollers(struct duty *duty, nanos now)
 {
     struct process *process = duty->process;
@@ -285,7 +285,7 @@ static void fail_devices(struct duty *duty)
         come_again(duty->process);
 }
 
-/* Not for longer than the process lives. */
+/* Does nothing until the time of helper_freeze, or the end of the process. */
 static void stay_frozen(struct process *process)
 {
     while (!atomic_load(&process->helper.stopping) && clock_now() < atomic_load(&process->helper.frozen))

@@ -159,7 +159,7 @@ static void in_child(void)
 }
 
 /* A program that ends without closing its device still leaves the host, so that its peers are notified at once. Other
- * threads may still be inside a call, and destructors that come later may destroy what the program had. */
+ * threads may still be inside a call, and later destructors may destroy objects of the program. */
 static void __attribute__((destructor)) leave_at_exit(void)
 {
     struct process *process = the_process;

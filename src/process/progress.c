@@ -99,7 +99,7 @@ static inline enum wire_fault decode(const struct frame *frame, struct packet *p
     return wire_decode(frame->headers, frame->headers_length, packet, &used, &pad);
 }
 
-/* The first thing that there is to do in this round. */
+/* Begins the round, at the first thing to do. */
 cold static void begin_round(struct round *round)
 {
     struct process *process = round->process;
@@ -144,8 +144,8 @@ static inline bool take_packet(struct round *round, struct endpoint_arrival *arr
     return true;
 }
 
-/* Packets for a queue pair that was destroyed are usual. For a number that was never given out they show a mistake of
- * the peer's, and come once only where its timeout is 0. */
+/* Packets for a destroyed queue pair are usual. Packets for a number that was never given out show a mistake of the
+ * peer's, and are not repeated if its timeout is 0. */
 cold static void note_number(struct process *process, uint32_t number)
 {
     if (log_wanted(LOG_WARN) && !log_shown(LOG_INFO) && qpns_is_strange(process->numbers, number))
@@ -153,7 +153,7 @@ cold static void note_number(struct process *process, uint32_t number)
                    number);
 }
 
-/* Datagrams of a connection come from one port, those for no queue pair of a connection from any. */
+/* Datagrams of a connection are from one port, others from any. */
 static bool take_datagram(void *context, const struct udp_arrival *from)
 {
     struct round *round = context;
@@ -215,7 +215,7 @@ cold static void take_packet_slow(struct round *round, struct endpoint_arrival *
     note_number(round->process, packet->destination);
 }
 
-/* A decoded packet from either way. If it came from the network through another process, `forwarded` is not NULL. */
+/* Takes a decoded packet of either way. If it is from the network through another process, `forwarded` is not NULL. */
 __attribute__((always_inline)) static inline void take_decoded(struct round *round, struct peer *peer,
                                                                const struct frame *frame, struct packet *packet,
                                                                enum wire_fault fault, const uint8_t *forwarded)
@@ -287,8 +287,8 @@ static void flush_some(struct process *process, nanos now, bool ack_later)
 }
 
 /* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Setting loop.owing before looking
- * whether all threads sleep pairs with threads that go to sleep (helper.c), which mark that before they look for
- * waiting ACKs. A mark of an earlier round they have seen, or will see before they sleep. */
+ * whether all threads sleep pairs with threads that fall asleep (helper.c), which mark that before they look for
+ * waiting ACKs. They have seen a mark of an earlier round, or will see it before they sleep. */
 static void flush_in_time(struct process *process, nanos now, bool ack_later)
 {
     flush_some(process, now, ack_later && !node_sleeping(process->node));
@@ -383,7 +383,7 @@ unsigned progress_round(struct process *process, bool ack_later)
 }
 
 /* Senders waiting for ring space have no timeout, and a dead receiver never frees any: so the receivers are checked now
- * and then. Once a receiver is known to be gone, packets go nowhere and the engines' own timers do the rest. */
+ * and then. Once a receiver is known to be gone, packets are lost and the engines' own timers do the rest. */
 static void look_after_receivers(struct timer *timer, nanos now)
 {
     struct process *process = container_of(timer, struct process, loop.liveness.timer);

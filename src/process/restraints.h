@@ -1,4 +1,4 @@
-/* Which threads may not move data, and why. */
+/* The threads that may not move data, and why. */
 #ifndef PROCESS_RESTRAINTS_H
 #define PROCESS_RESTRAINTS_H
 

@@ -24,7 +24,7 @@ static struct wakeup open_wakeup(void)
     return wakeup;
 }
 
-/* How often it was woken since the last time. */
+/* Returns how often it was woken since the last time. */
 static unsigned count(struct wakeup *wakeup)
 {
     unsigned times = 0;

@@ -23,7 +23,7 @@ struct recorded {
     const uint32_t *number;
     uint32_t process, queue;
     uint32_t posted;               /* position in the send queue after the last POST */
-    const struct payload *payload; /* of the packet in hand, as it came */
+    const struct payload *payload; /* of the packet in hand, as it arrived */
     uint8_t *buffer;               /* records of the door in hand */
     size_t used, room;
     bool lacking;  /* memory for them was lacking; the recording of this queue pair ends */
@@ -132,7 +132,7 @@ static void add_packet(struct recorded *recorded, enum record_kind kind, const s
     if (outer)
         memcpy(bytes + used, packet->lrh ? packet->lrh : packet->grh, outer);
     used += outer;
-    bool plain = packet->payload.count != PAYLOAD_STORES; /* otherwise the bytes go where only the engine knows */
+    bool plain = packet->payload.count != PAYLOAD_STORES; /* otherwise only the engine knows where the bytes are */
     if (plain && kept && payload_copy(&packet->payload, 0, &(struct iovec){bytes + used, kept}, 1))
         used += kept;
     add_record(recorded, &(struct record){.kind = kind,

@@ -91,7 +91,7 @@ static struct trace_slot *take(struct trace_ring *ring, uint64_t *number)
     }
 }
 
-/* A ring that is full is one that is read slowly, or no more. */
+/* A full ring is read slowly, or not any more. */
 static void lose_line(struct trace_ring *ring)
 {
     int64_t looked = atomic_load_explicit(&ring->looked, memory_order_relaxed);

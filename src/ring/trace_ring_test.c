@@ -1,4 +1,4 @@
-/* Lines come in their order and whole; lines without room are counted; neither side believes or waits for the other. */
+/* Lines arrive in their order and whole; lines without room count as lost; no side trusts the other or waits for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +129,7 @@ static void threads_write_beside_each_other(void **state)
     assert_true(read > 0);
 }
 
-/* A writer has taken a slot and was stopped: as one that a debugger holds. */
+/* A writer has taken a slot and was stopped, as by a debugger. */
 static void a_writer_that_stops_holds_up_nothing(void **state)
 {
     struct trace_slot line;

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "script/raised.h"
 
-/* Events of queue pairs and others come at calls that are about such. */
+/* Returns true if the call can raise the event: an object's event needs a call about such an object. */
 static bool can_raise(const struct script_raised *raised, const struct calls_subject *subject)
 {
     return !raised || !*raised->of || (subject->kind && !strcmp(raised->of, subject->kind));
@@ -99,7 +99,7 @@ static void remember(struct script_rule *rule, const struct script_event *event)
         atomic_store(&rule->so_far.qps[atomic_fetch_add(&rule->so_far.next, 1) % SCRIPT_QPS], qp);
 }
 
-/* Nothing is to be done but to count, which `acts` has done. */
+/* Returns true if the rule only counts, which `acts` has done. */
 static bool only_notes(const struct script_rule *rule)
 {
     return rule->fates == SCRIPT_NOTE && !rule->delay && !rule->error && !rule->signal && !rule->raised &&

@@ -81,7 +81,7 @@ static bool readers_have_left(void)
     return true;
 }
 
-/* Other threads of the parent never come to their end. */
+/* Forgets readers of the parent, which never end here. */
 static void forget_readers(void)
 {
     atomic_store(&meeting.readers.inside[0], 0);

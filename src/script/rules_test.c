@@ -1,4 +1,4 @@
-/* Rules that come and go while threads meet them. */
+/* Rules that are added and taken back while threads meet them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static void a_rule_begins_anew_in_its_place(void **state)
     }
 }
 
-/* While it could still look at them. */
+/* The places are kept while a thread could still look at them. */
 static void a_thread_that_reads_keeps_the_places(void **state)
 {
     assert_int_equal(add("when ibv_reg_mr: error ENOMEM", 1), 0);

@@ -15,7 +15,7 @@
 #include "script/parse.h"
 #include "script/rules.h"
 
-static unsigned begun; /* number of the last rule with which the process began; those after it came later */
+static unsigned begun; /* number of the last rule with which the process began; rules after it were added later */
 
 /* --- reading */
 

@@ -51,7 +51,7 @@ static void cut(struct scripted_frame *to, uint32_t length)
     payload->pieces = count ? to->pieces : NULL;
 }
 
-/* An opcode that there is not stays away, as it has no headers that could be written. */
+/* Changes fields of the packet. It keeps its opcode if the new one does not exist, and so has no headers. */
 static void change_packet(const struct script_verdict *verdict, struct packet *packet)
 {
     uint8_t opcode = packet->opcode;

@@ -44,7 +44,7 @@ static void add_faults(const char *text, struct script *script)
         log_always("SOFTVERBS_FAULT ignored: %s", why);
 }
 
-/* Once: its rules stay when the process closes its devices, and a child of a fork has them. */
+/* Begins the faults once: their rules stay when the process closes its devices, and a child of a fork has them. */
 static void begin_faults(const char *text)
 {
     static bool begun;

@@ -136,7 +136,7 @@ void traffic_release(struct traffic_flow *flow)
     flow->recent = NULL;
 }
 
-/* A receive that was forgotten is the program's. Once is enough: it may come for ever. */
+/* A forgotten receive is the program's mistake. It is reported once, as it may be repeated for ever. */
 static void tell_not_ready(const struct traffic_flow *flow)
 {
     const struct ibv_qp_attr *attr = flow->attr;
@@ -192,7 +192,7 @@ bool traffic_may_reference(const struct traffic *traffic, struct link *link)
     return !traffic_is_faulty(traffic) && link->operations->can_reference(link);
 }
 
-/* Where a fault holds frames back, the link does not keep their order. */
+/* A link does not keep the order of frames that a fault holds back. */
 bool traffic_has_lost_references(const struct traffic *traffic, struct link *link)
 {
     struct taps *taps = traffic_taps(traffic);

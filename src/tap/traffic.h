@@ -148,8 +148,8 @@ static inline void traffic_retransmitted(struct traffic_flow *flow, const struct
 /* Notes that this member of its group misses a frame of the queue pair, as it has no room. Under qp->lock. */
 void traffic_missed(struct traffic_flow *, const struct peer *);
 
-/* Returns true if payloads may go by reference. False while faults are injected: a delayed copy could be read after the
- * memory changed. */
+/* Returns true if payloads may be sent by reference. False while faults are injected: a delayed copy could be read
+ * after the memory changed. */
 bool traffic_may_reference(const struct traffic *, struct link *);
 
 /* Returns true if the peer can fetch no payload any more that was sent by reference, and no frame waits on its way

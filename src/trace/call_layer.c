@@ -159,7 +159,7 @@ static void add_empty(const char *call, struct calls_subject cq, int count, cons
     }
 }
 
-/* Returns true if the call that begins is to be a line. One without room is counted as lost. */
+/* Returns true if the call that begins should be a line. Without room it is counted as lost. */
 static bool begins_line(void)
 {
     if (!trace_ring_now())
@@ -235,7 +235,7 @@ static void show_wait(struct trace_line *line)
 #define HELD_READER(...)
 #include "calls/each.def"
 
-/* A command of librdmacm. One that takes an event waits. */
+/* A command of librdmacm; a command that takes an event waits. */
 #define BEFORE_told(line)
 #define BEFORE_quiet(line)
 #define BEFORE_waits(line) show_wait(line);
@@ -406,7 +406,7 @@ static int traced_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mas
     return result;
 }
 
-/* Which CQ the event is of. */
+/* Traces the call with the event's CQ. */
 static int traced_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
     if (!begins_line())

@@ -1,7 +1,7 @@
 /* The transport's way to the world. The owner of a queue pair implements these; a test's host is some 25 lines.
  *
- * These answers are one of the five doors of an engine (engine/engine.h). All calls come from within the other four,
- * so under the lock that the owner holds there; they may read the same engine, but not enter it again. `enum reason`
+ * These answers are one of the five doors of an engine (engine/engine.h). All calls are made within the other four, so
+ * under the lock that the owner holds there; they may read the same engine, but not enter it again. `enum reason`
  * REASON_NONE means yes. */
 #ifndef TRANSPORT_OWNER_H
 #define TRANSPORT_OWNER_H
@@ -84,9 +84,9 @@ struct owner_operations {
     /* Executes work that sends no packet (LOCAL_INV, BIND_MW) in its turn. */
     enum ibv_wc_status (*local_operation)(struct engine_owner *, const struct send_wqe *, enum reason *);
 
-    /* Reports that the engine went to the error state by itself. All work of the send queue has been handed to
-     * `sent`, an open receive to `received`; the owner flushes the receive queue and sets its state. `sqe` : the
-     * send side only (UC, UD). */
+    /* Reports that the engine went to the error state by itself. All work of the send queue has been handed to `sent`,
+     * an open receive to `received`; the owner flushes the receive queue and sets its state. `sqe`: the send side only
+     * (UC, UD). */
     void (*failed)(struct engine_owner *, bool sqe);
 
     /* Raises an event: COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */

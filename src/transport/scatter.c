@@ -54,7 +54,7 @@ cold static enum reason scatter_pieces(struct engine_owner *owner, const struct 
     return payload_copy(payload, skipped, to, count) ? REASON_NONE : scatter_failed(to, count);
 }
 
-/* Returns true if all the bytes go into the first element. */
+/* Returns true if all the bytes fit the first element. */
 static inline bool scatter_fits_first(const struct recv_wqe *receive, uint32_t offset, uint32_t length)
 {
     return !receive->skip && !receive->limit && receive->sge_count && length && offset <= receive->sge->length &&

@@ -195,8 +195,7 @@ static void ipv6_has_no_identification(void **state)
     assert_false(datagram_identify(&ipv4, bytes, 15, &identification));
 }
 
-/* Decodes them; true: it is fine, and then all of it is inside of the bytes that arrived and can be sent again as it
- * came. */
+/* Decodes the bytes; true: they are fine, the packet is inside of them, and can be sent again unchanged. */
 static bool is_fine(struct datagram_route *route, const uint8_t *bytes, size_t length)
 {
     uint8_t again[128];

@@ -83,8 +83,8 @@ static bool copy_pieces(const struct payload *payload, uint32_t offset, const st
     return take_and_land(&from, to[count - 1].iov_base, to[count - 1].iov_len);
 }
 
-/* How a link fetches is its own affair (the kernel's copy may store the bytes in any order), so the final word is
- * fetched aside, as one more piece of the same call, and stored here. */
+/* A link fetches as it likes (the kernel's copy may store the bytes in any order), so the final word is fetched aside,
+ * as one more piece of the same call, and stored here. */
 static bool pull_pieces(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct iovec split[PAYLOAD_PIECES_MAX + 1];

@@ -241,7 +241,7 @@ static void read_one(void)
     ring_waiting(reader);
 }
 
-/* The reader may go on where no frame is any more, and finds that. */
+/* The reader may continue at a place without a frame, and finds that. */
 static void mend(void)
 {
     struct ring_reader *reader = &bench.reader;

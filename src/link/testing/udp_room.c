@@ -76,7 +76,7 @@ void room_drop(void *context, const struct udp_refusal *refusal)
     room->drops++;
 }
 
-/* False: nothing came for long. */
+/* False: nothing arrived for long. */
 static bool wait_for_some(struct room *room)
 {
     struct pollfd readable = {.fd = udp_fd(room->port), .events = POLLIN};

@@ -42,7 +42,7 @@ struct udp_arrival {
 struct udp_refusal {
     const struct datagram_route *route;
     uint8_t traffic_class, hop_limit;
-    const uint8_t *bytes; /* as they came */
+    const uint8_t *bytes; /* as they arrived */
     uint32_t length;
     enum wire_fault fault;
 };

@@ -29,7 +29,7 @@ void udp_icmp_initialize(struct udp_icmp *answers)
     lock_set_rank(&answers->lock, LOCK_INNERMOST);
 }
 
-/* Where the kernel refuses, nothing is known. */
+/* If the kernel refuses, nothing is known. */
 void udp_icmp_add(struct udp_icmp *answers, int fd, bool ipv6)
 {
     static const int on = 1;

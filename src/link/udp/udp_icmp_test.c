@@ -115,8 +115,8 @@ static void the_destination_is_kept_with_it(void **state)
     assert_memory_equal(answer.destination, ipv6, 16);
 }
 
-/* An error of this host's own, one that ends in the middle, one of the other IP version, one of another level, one
- * without a destination, and no control message at all. */
+/* Errors of this host itself, cut in the middle, of the other IP version, of another level, without a destination, and
+ * no control message at all. */
 static void what_is_no_answer_is_left(void **state)
 {
     struct message message;

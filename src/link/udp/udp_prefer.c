@@ -22,7 +22,7 @@ static bool connect_to(int fd, const struct udp_port *port, const struct datagra
     return !connect(fd, &there.any, udp_address_length(&there));
 }
 
-/* Datagrams that came to the socket before it was connected are read like the rest. Without one, all still works. */
+/* Makes a socket for this sender; all works without it, too. Datagrams that reached it before are read, too. */
 static bool prefer_at(struct udp_port *port, struct udp_preferred *place, const struct datagram_route *route)
 {
     union udp_address here;

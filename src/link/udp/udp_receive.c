@@ -155,13 +155,13 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
     receiver->wanted = receiver->take(receiver->context, &arrival);
 }
 
-/* A socket that is not connected gives each send the identification 0, one that is counts up. */
+/* A socket that is not connected gives each send the identification 0, a connected one counts up. */
 static void keep_guess(struct udp_guess *guess, uint16_t source_port, uint16_t found)
 {
     *guess = (struct udp_guess){.source_port = source_port, .next = found ? (uint16_t)(found + 1) : 0};
 }
 
-/* The kernel finds the socket of a sender, and the route with it, sooner than one that is for all. */
+/* The kernel finds a sender's socket, and the route with it, sooner than the socket for all. */
 static void note_sender(struct udp_port *port, const struct datagram_route *route, bool wanted)
 {
     struct udp_steady *steady = &port->steady;
@@ -268,7 +268,7 @@ static bool udp_receive_was_woken(struct udp_port *port)
     return true;
 }
 
-/* Most datagrams come to the socket of the last one, and a poller saves a system call by looking only there for some
+/* Most datagrams arrive at the socket of the last one, and a poller saves a system call by looking only there for some
  * rounds. A thread that sleeps on udp_fd is woken for all. */
 unsigned udp_receive(struct udp_port *port, udp_take *take, udp_drop *drop, void *context, unsigned budget)
 {

@@ -213,7 +213,7 @@ static bool is_of_this_send(int error)
 }
 
 /* The kernel reports an answer to an earlier datagram, of any link, in place of sending this one. Once reported, it is
- * gone, so the datagram is sent again; more answers may come meanwhile. Returns the last error. */
+ * gone, so the datagram is sent again; more answers may arrive meanwhile. Returns the last error. */
 static int udp_send_again(const struct udp_flow *flow, const struct msghdr *message, int error)
 {
     enum { TRIES = 3 };
@@ -307,7 +307,7 @@ void udp_flush_stuck(struct udp_port *port)
         for (int i = 0; i < UDP_SENDING; i++) {
             struct udp_flow *flow = &port->flows[family][i];
             lock_take(&flow->lock);
-            flow->awaits = false; /* of those whose time has not come as well: they ask once more */
+            flow->awaits = false; /* also flows that it was not meant for: they ask once more */
             if (flow->stuck)
                 udp_send_flush(flow);
             lock_release(&flow->lock);

@@ -62,7 +62,7 @@ bool udp_watch(const struct udp_port *port, int fd)
     return !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Datagrams for a group come to its socket only (udp_groups.c). */
+/* Lets datagrams for a group arrive only at its socket (udp_groups.c). */
 static void ignore_groups_of_others(int fd, bool ipv6)
 {
     if (ipv6)

@@ -103,7 +103,7 @@ struct udp_port {
     struct lock lock;
     struct udp_flow flows[UDP_FAMILIES][UDP_SENDING];
     atomic_bool abandoned;
-    atomic_bool no_segments; /* the interface refuses UDP_SEGMENT: datagrams go one by one */
+    atomic_bool no_segments; /* the interface refuses UDP_SEGMENT: datagrams are sent one by one */
     struct udp_buffers *buffers;
     struct udp_icmp icmp; /* answers to what the flows sent */
 };

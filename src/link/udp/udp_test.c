@@ -392,7 +392,7 @@ static void a_socket_that_has_room_says_nothing(void **state)
     link->operations->close(link);
 }
 
-/* Though the last has come by another socket. */
+/* The woken thread finds the datagram, though the last one came by another socket. */
 static void who_was_woken_finds_what_came(void **state)
 {
     struct room *room = *state;

@@ -286,7 +286,7 @@ static inline bool engine_may_have_output(const struct engine *engine)
     return engine_is_reliable(engine) ? rc_may_have_output(&engine->rc) : unreliable_has_output(&engine->unreliable);
 }
 
-/* When engine_expire is to be called; NANOS_NEVER: not at all. */
+/* The time at which engine_expire must be called; or NANOS_NEVER. */
 static inline nanos engine_deadline(const struct engine *engine)
 {
     return engine_is_reliable(engine) ? rc_deadline(&engine->rc) : NANOS_NEVER;
@@ -401,8 +401,8 @@ static inline bool engine_may_begin_read(const struct engine *engine, uint32_t l
 /* The next work to be sent, if it is a READ or WRITE that the owner may do by itself; NULL otherwise. */
 const struct send_wqe *engine_next_direct(const struct engine *);
 
-/* Returns true if the position may go to another engine now. False inside a message, while an answer is owed or after a
- * failure. */
+/* Returns true if the position may be lent to another engine now. False inside a message, while an answer is owed or
+ * after a failure. */
 bool engine_may_lend(const struct engine *);
 
 #endif

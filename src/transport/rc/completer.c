@@ -131,7 +131,7 @@ static inline void receive_acknowledge(struct rc *rc, const struct packet *packe
         receive_refusal(rc, packet, now);
 }
 
-/* Where these bytes of the answer go. */
+/* Finds the place of these bytes of the answer. */
 static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     const struct send_wqe *work = oldest(rc);

@@ -52,7 +52,7 @@ static void direct_collect(struct rc *rc, struct direct_works *these, uint32_t m
     }
 }
 
-/* Where several are not done together, one of them may be wrong: then the oldest is tried alone. */
+/* If several are not done together, one of them may be wrong: then the oldest is tried alone. */
 static inline bool direct_do_some(struct rc *rc, struct direct_works *these, direct_doer *doer)
 {
     for (uint32_t most = DIRECT_TOGETHER; most; most = these->count > 1) {
@@ -79,7 +79,7 @@ static void direct_begin_behind(struct requester *requester)
     requester->mixed_until = requester->queue.next;
 }
 
-/* Returns true if the oldest work is to be sent next, and no part of it has been. */
+/* Returns true if the oldest work is the next to be sent, and no part of it was sent. */
 static bool direct_is_due(const struct rc *rc)
 {
     const struct send_queue *queue = &rc->requester.queue;
@@ -110,7 +110,7 @@ void rc_direct_begun(struct rc *rc, const struct send_wqe *work)
     requester->packets_first -= requester->packets_first > 0;
     requester->direct_lately -= requester->direct_lately > 0;
     requester->packets_begun = true;
-    bool unasked = work->opcode == IBV_WR_RDMA_WRITE && !requester->direct_lately; /* its ACK may come late */
+    bool unasked = work->opcode == IBV_WR_RDMA_WRITE && !requester->direct_lately; /* its ACK may be late */
     if (!rc_direct_is(work) || unasked)
         requester->mixed_until = requester->queue.next + 1;
 }

@@ -18,7 +18,7 @@ static void post_writes(struct rig *rig, uint64_t *ids, int count)
         ids[i] = post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 8, .rkey = 9);
 }
 
-/* A peer in RTR permits nothing before the first packet has come. */
+/* A peer in RTR permits nothing before the first packet has arrived. */
 static void what_is_behind_the_first_packet_waits_for_its_answer(void **state)
 {
     struct rig *rig = *state;

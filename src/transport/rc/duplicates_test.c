@@ -1,4 +1,4 @@
-/* Requests that come again, and answers that have to be given again (IBA 9.7.5.1). */
+/* Repeated requests, and answers that have to be repeated (IBA 9.7.5.1). */
 #include "transport/testing/script.h"
 
 #include <string.h>

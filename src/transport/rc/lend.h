@@ -8,8 +8,8 @@
 #include "transport/position.h"
 #include "transport/rc/rc.h"
 
-/* Returns true if the position may go to another engine now. False inside a message, while an answer is owed or after a
- * failure. */
+/* Returns true if the position may be lent to another engine now. False inside a message, while an answer is owed or
+ * after a failure. */
 bool rc_may_lend(const struct rc *);
 
 /* Lends the position. The connection counts as established (COMM_EST). */

@@ -46,7 +46,7 @@ static bool wants_ack(const struct rc *rc, uint32_t index, bool last)
 }
 
 /* `index` is the first packet of the response to come: a repeated READ asks only for the missing part (9.4.4), and for
- * no more than the one that it repeats. */
+ * no more than the first request. */
 static enum reason build_read(const struct send_wqe *work, uint32_t index, struct packet *out)
 {
     uint32_t end = request_stride_end(work, index), start = index * work->segment;

@@ -155,7 +155,7 @@ static void begin_behind_anew(struct rc *rc)
     requester->next_psn = psn_add(first->first_psn, first->packets);
 }
 
-/* Returns true if the peer is to fetch some payload of begun work. */
+/* Returns true if the peer has to fetch some payload of begun work. */
 static bool has_references(const struct send_queue *queue)
 {
     uint32_t at = queue->head;
@@ -240,7 +240,7 @@ void requester_rto_expired(struct rc *rc, nanos now)
 }
 
 /* Returns true if work that has no PSN yet may be begun now. READs and atomics are throttled by max_rd_atomic; at 0
- * they go on to their error. Local work waits for all before it, as it may take away memory that they need for a
+ * they proceed to their error. Local work waits for all before it, as it may take away memory that they need for a
  * repeat. */
 static bool may_begin(const struct rc *rc, const struct send_wqe *work)
 {
@@ -295,7 +295,7 @@ static void requester_begin(struct rc *rc, struct send_wqe *work)
         rc_direct_begun(rc, work);
 }
 
-/* Where the receiver fetches the bytes, only it sees that they are gone, and can but ask for them again. */
+/* If the receiver fetches the bytes, only it sees that they are gone, and can only ask for them again. */
 static bool is_retransmitted_reference(const struct rc *rc, const struct packet *packet)
 {
     return packet->payload.by_reference && psn_distance(packet->psn, rc->requester.sent_psn) < 0;
@@ -423,7 +423,7 @@ cold static bool is_the_owners(const struct rc *rc, const struct send_wqe *work)
 }
 
 /* Returns true if the next work may leave now, and is a message of one packet that never left before. Only for a
- * packet's own bytes: references, fences, and unusual work go the long way. */
+ * packet's own bytes: references, fences, and unusual work take the long way. */
 static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *work)
 {
     const struct engine_settings *settings = &rc->settings;

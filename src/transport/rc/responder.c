@@ -330,7 +330,7 @@ cold static void take_request_slow(struct rc *rc, uint32_t flags, const struct p
         responder_accept(rc, flags, packet);
 }
 
-/* Not the one that was expected. */
+/* Takes a packet that is not the expected one. */
 cold static void receive_out_of_turn(struct rc *rc, const struct packet *packet, int32_t ahead)
 {
     if (ahead > 0)

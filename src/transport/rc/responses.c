@@ -142,7 +142,7 @@ static enum operation response_operation(const struct responder_resource *saved)
     return last ? OPERATION_READ_RESPONSE_LAST : OPERATION_READ_RESPONSE_MIDDLE;
 }
 
-/* The memory is looked up for each packet: it may have been deregistered since the request came. */
+/* The memory is looked up for each packet: it may have been deregistered since the request arrived. */
 static enum reason add_read_payload(struct rc *rc, const struct responder_resource *saved, struct packet *out,
                                     struct iovec *pieces)
 {

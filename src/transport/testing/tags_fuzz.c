@@ -1,5 +1,5 @@
 /* Arrivals of any kind: bytes of the fuzzer become operations, packets of two queue pairs, and ends of their work. The
- * list must stay whole, and everything that was taken must come to an end. */
+ * list must stay whole, and everything that was taken must end. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@ void model_start(struct model *model, uint32_t capacity)
     model->capacity = capacity;
 }
 
-/* Once software has processed all that was unexpected, matching resumes normally. */
+/* Resumes normal matching once software has processed all unexpected messages. */
 static void take_report(struct model *model, const struct ibv_ops_wr *wr)
 {
     if (wr->flags & IBV_OPS_TM_SYNC)

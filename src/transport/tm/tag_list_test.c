@@ -183,7 +183,7 @@ static void as_many_masks_as_entries_are_kept_apart(void **state)
     unmake(fixture);
 }
 
-/* A bad hash would fill some groups and leave others empty: hardly any entry may have to go past its own. */
+/* A bad hash would fill some groups and leave others empty: hardly any entry may be outside its own group. */
 static void a_hundred_thousand_tags_lie_where_they_are_looked_for(void **state)
 {
     enum { COUNT = 100000 };

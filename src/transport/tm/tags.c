@@ -15,7 +15,7 @@ struct buffer {
     struct tags_queue *queue; /* the rendezvous' place */
     uint32_t next, previous;  /* in it */
     bool solicited, finishing;
-    bool told; /* that it was matched: the message has more packets, or its bytes come later */
+    bool told; /* that it was matched: the message has more packets, or its bytes arrive later */
     uint32_t sge_count;
     uint8_t head[TAGS_HEAD]; /* TMH and RVH of the request */
     struct ibv_sge sge[];
@@ -111,7 +111,7 @@ static enum reason tags_add(struct tags *tags, struct ibv_ops_wr *wr)
     return REASON_NONE;
 }
 
-/* REASON_TM_HANDLE: no entry of that handle is waiting. The next to be disabled takes the place of one that was. */
+/* REASON_TM_HANDLE: no entry of that handle is waiting. The next disabled entry takes the place of the deleted one. */
 static enum reason delete_entry(struct tags *tags, const struct ibv_ops_wr *wr)
 {
     uint32_t entry = tag_list_by_handle(&tags->list, wr->tm.handle);
@@ -207,7 +207,7 @@ static enum tags_kind classify(const struct packet *packet, const struct head *h
     return TAGS_MALFORMED;
 }
 
-/* The request itself leaves nothing in the buffer, unless software must go on from it. */
+/* The request itself leaves nothing in the buffer, unless software must continue from it. */
 static enum tags_kind prepare_rendezvous(struct buffer *buffer, const struct head *head)
 {
     memcpy(buffer->head, head->bytes, TAGS_HEAD);

@@ -85,8 +85,8 @@ static bool keep_response(struct qp_adverse *adverse, uint32_t offset, const str
     return landings_keep(&adverse->kept, &adverse->carried, offset, to, qp_flow(adverse->qp)->now + response_kept);
 }
 
-/* Once for a READ, as each repetition sends the rest of a long READ again; and never with the last retries, which are
- * for losses of the network. */
+/* Asks for a READ again at most once, as each repetition sends the rest of a long READ again; and never with the last
+ * retries, which are for losses of the network. */
 static bool wants_it_again(struct qp_adverse *adverse)
 {
     enum { ONE_IN = 4, LEAST = 2 };

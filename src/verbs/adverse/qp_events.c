@@ -4,7 +4,7 @@
 
 static const nanos event_late = 2 * NANOS_MILLISECOND; /* the longest, unless times are scaled */
 
-/* Errors come at once: a program's reaction to them would only take longer. */
+/* Errors are raised at once: a program's reaction to them would only take longer. */
 static const enum ibv_event_type may_be_late[QP_EVENTS] = {IBV_EVENT_COMM_EST, IBV_EVENT_QP_LAST_WQE_REACHED,
                                                            IBV_EVENT_SQ_DRAINED};
 

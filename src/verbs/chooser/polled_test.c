@@ -146,7 +146,7 @@ static void a_pause_is_not_taken_for_more(void **state)
     assert_in_range(direct_before_ring(&rig, POLLED_MOST), 1000, 10 * polled_late_most / DIRECT + POLLED_FIRST);
 }
 
-/* Though the peer does not sleep. */
+/* A slower ring is left though the peer does not sleep. */
 static void a_ring_that_is_slower_is_left(void **state)
 {
     struct rig rig = awake_peer();

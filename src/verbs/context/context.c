@@ -43,7 +43,7 @@ static void context_fill(struct listed_device *entry, const struct device *devic
     snprintf(ibv->ibdev_path, sizeof ibv->ibdev_path, "/sys/class/infiniband/%.63s", device->name);
 }
 
-/* Once, which a fork in another thread's midst does not disturb. */
+/* Lists the devices once, which a fork in the middle of another thread's call does not disturb. */
 static void list_devices(void)
 {
     unsigned count;

@@ -302,7 +302,7 @@ static bool read_at_once(struct qp *qp, const struct send_wqe *work)
 }
 
 /* Rendezvous take places in the send queue, as many as there are. After a READ that was done at once its FIN is sent
- * before the next READ, so that the sender can go on. */
+ * before the next READ, so that the sender can continue. */
 static bool srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -337,8 +337,8 @@ static void srq_tags_flush(struct qp *qp)
     lock_release(&tags->lock);
 }
 
-/* The queue pair will be reset or destroyed, which completes nothing; a tagged buffer that it holds, though, must go
- * back to the program. */
+/* The queue pair will be reset or destroyed, which completes nothing; but a tagged buffer that it holds must be
+ * returned to the program. */
 static void srq_tags_abandon(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

@@ -9,7 +9,7 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 
-/* Where the object counts the events that were fetched, and the public count of acknowledged ones with its lock. */
+/* The object's count of fetched events, and the public count of acknowledged ones with its lock. */
 struct tally {
     uint32_t *fetched, *acknowledged;
     pthread_mutex_t *mutex;

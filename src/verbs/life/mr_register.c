@@ -262,7 +262,7 @@ struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t lengt
 static int hide(struct process *process, struct mr *mr)
 {
     if (process->inherited)
-        return 0; /* windows of the copy stay bound when they go */
+        return 0; /* windows of the copy stay bound when they are deallocated */
     if (!atomic_load(&mr->windows)) {
         keys_hide(process->keys, mr);
         publish_no_region(process, mr);

@@ -46,8 +46,7 @@ static const struct srq *srq_of(const struct ibv_qp_init_attr_ex *attr)
     return (const struct srq *)attr->srq;
 }
 
-/* Where an SRQ has its receives complete, independently of the queue pair's request; NULL: it leaves that to the queue
- * pair. */
+/* The CQ in which an SRQ completes its receives, whatever the queue pair asks for; NULL: the queue pair's. */
 static struct cq *receive_cq_of_srq(const struct ibv_qp_init_attr_ex *attr)
 {
     return attr->srq ? srq_of(attr)->cq : NULL;
@@ -298,7 +297,7 @@ static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *c
     pthread_cond_init(&ibv->cond, NULL);
 }
 
-/* The objects besides the PD that can't go before the queue pair. */
+/* Uses the objects besides the PD that can't be destroyed before the queue pair. */
 static void use_others(const struct qp *qp, int step)
 {
     struct object *others[] = {

@@ -67,7 +67,7 @@ static void expire_engine(struct qp *qp, nanos now)
         qp_door_expire(qp, now, peer, silence);
 }
 
-/* The request that was refused fails as soon as is known why; until then silence does not count. */
+/* Lets a refused request fail as soon as the cause is known; until then silence does not count. */
 static void take_refusal(struct qp *qp, nanos now)
 {
     struct packet refusal;
@@ -80,7 +80,7 @@ static void expire(struct qp *qp, nanos now)
     bool silent = qp_is_reliable(qp) && engine_is_due(qp_engine(qp), now); /* for all of the ACK timer */
     if (qp_inquiry_is_of_refusal(qp))
         take_refusal(qp, now);
-    else if (qp_engine_deadline(qp) <= now) /* otherwise it is the rate that lets it go on */
+    else if (qp_engine_deadline(qp) <= now) /* otherwise the rate lets it continue */
         expire_engine(qp, now);
     else if (qp_inquiry_waits(qp)) /* the peer has answered after all */
         qp_inquiry_end(qp);
@@ -198,7 +198,7 @@ cold static enum endpoint_output receive_at_qp_slow(struct qp *qp, const struct 
     bool fine = take(qp, packet, arrival, qp_receive);
     enum endpoint_output output = output_of(qp);
     lock_release(&qp->lock);
-    if (arrival->forwarded && fine) /* not for anybody who makes up a source */
+    if (arrival->forwarded && fine) /* not for forged sources */
         forward_prefer(qp->process, arrival->forwarded, packet);
     return output;
 }

@@ -83,8 +83,8 @@ static uint32_t window_of(const struct qp *qp)
     return qp->traits & QP_NAMES_SRQ ? XRC_WINDOW : WINDOW;
 }
 
-/* Where an ACK can't be lost and only reports that work has ended, it is asked for when a thread waits for that; and
- * now and then, as the others come late, but long before the ACK timer ends. */
+/* If an ACK can't be lost and only reports the end of work, it is asked for when a thread waits for that; and now and
+ * then, as the others are late, but long before the ACK timer ends. */
 static uint32_t ack_mask_of(const struct qp *qp)
 {
     enum { SHORT_TIMEOUT = 14, MASK = 15 };
@@ -93,7 +93,7 @@ static uint32_t ack_mask_of(const struct qp *qp)
     return qp->traits & QP_END_TO_END && !qp->path.remote && patient && !waits ? MASK : 0;
 }
 
-/* Inside a host a frame takes them. A capture is to have them as packets. */
+/* Frames inside a host carry ACKs along, unless a capture needs them as packets. */
 static bool acks_go_along(const struct qp *qp)
 {
     return qp->traits & QP_END_TO_END && !qp->path.remote && !traffic_taps(&qp->process->traffic);
@@ -270,8 +270,8 @@ static void leave_path(struct qp *qp)
     qp_forget_peer(qp);
 }
 
-/* The way that the new address vector describes. A device that is on no network leads to no other host: then packets go
- * nowhere and timers do the rest. */
+/* Sets the way of the new address vector. A device without a network leads to no other host: then packets are lost and
+ * timers do the rest. */
 static int set_path(struct qp *qp)
 {
     const struct context *context = qp->object.context;

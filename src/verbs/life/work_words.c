@@ -35,7 +35,7 @@ static void write_element(const struct qp *qp, const struct pd *pd, const struct
              (unsigned long long)sge->addr, sge->lkey, region);
 }
 
-/* The one that is refused now; of memory that is gone, the first of all. */
+/* Finds the element that is refused now; if memory is gone, the first one. */
 static void find_element(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, uint32_t count,
                          unsigned access, enum reason reason, char *to)
 {

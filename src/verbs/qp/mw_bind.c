@@ -86,7 +86,7 @@ static enum reason check_window(const struct mw *mw, const struct qp *qp, const 
 }
 
 /* An access of another queue pair that has found a type 1 window as it was may still be copying when we return; it
- * began before the bind. The region itself can't go meanwhile: deregistering waits for all queue pairs. */
+ * began before the bind. The region itself can't end meanwhile: deregistering waits for all queue pairs. */
 static void bind(struct mw *mw, struct qp *qp, const struct send_wqe *work, struct mr *mr)
 {
     mw_unbind(mw);

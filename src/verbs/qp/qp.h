@@ -124,7 +124,7 @@ struct qp_counting {
 
 /* The loop's state of the queue pair (qp_endpoint.c). */
 struct qp_progress {
-    bool waited;        /* it has waited for a round to be flushed, with an ACK for a request to come; under progress */
+    bool waited;        /* it has waited for one round, with an ACK to be sent with a request; under progress */
     bool refused;       /* the packet in hand was not expected; under qp->lock */
     uint32_t postponed; /* deadlines that were postponed while links are faulty; under qp->lock */
 };

@@ -130,7 +130,7 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 
 enum { SHORT_MAX = 1024 }; /* longer ones cost two copies in the ring */
 
-/* Not in the queue pair, as few queue pairs have such work. NULL: no memory, and no work is sent as packets. */
+/* Finds memory that is not in the queue pair, as few have such work. NULL: no memory, all work is direct. */
 static inline struct qp_ways *find_ways(struct qp *qp)
 {
     struct qp_datapath *datapath = qp_datapath(qp);

@@ -102,7 +102,7 @@ void qp_tell_nothing(struct qp *qp)
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum reason known = (enum reason)drops_named(reason, qp_is_reliable(qp));
-    /* once is enough: it may come for ever */
+    /* once is enough: it may be repeated for ever */
     bool again = qp_flow(qp)->counts.reasons[counts_place(known)] && known == REASON_RECEIVER_NOT_READY;
     traffic_note(qp_flow(qp), EVENT_PACKET_DROPPED, known, packet->psn);
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */

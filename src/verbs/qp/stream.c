@@ -4,8 +4,8 @@
 
 enum stream_verdict { STREAM_GOES_ON, STREAM_PAID, STREAM_FAILED };
 
-/* Nothing is on its way any more: compares the times. The time of a thread other than the one that began is a wrong
- * measure, and nearly always a large one. */
+/* Compares the times, when nothing is on its way any more. If another thread began, the measure is wrong, and nearly
+ * always large. */
 static enum stream_verdict stream_judge(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
 {
     nanos sent = psn_add(psn, -stream->psn), direct = sent * stream->each;

@@ -46,7 +46,7 @@ void cq_resume(struct cq *cq)
     lock_release(&cq->lock);
 }
 
-/* The thread that stops the takers holds cq->lock until they may go on. */
+/* The thread that stops the takers holds cq->lock until they may continue. */
 bool cq_wait_to_take(struct cq *cq)
 {
     cq_end_taking_freely(cq);

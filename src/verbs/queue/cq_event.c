@@ -81,8 +81,8 @@ static uint32_t waiting(const struct cq *cq)
     return cq->armed == CQ_ARMED ? tail - first : cq_holds_notable(cq) && (int32_t)(cq->notable_end - first) > 0;
 }
 
-/* The program has an event to fetch, and is to arm again once it has fetched it: one more would be of no use to it.
- * Those that are held back are counted already. */
+/* While the program has an event to fetch, another one would be useless: it arms again once it has fetched that. Events
+ * that are held back are already counted. */
 void cq_event_arm(struct cq *cq, enum cq_armed wanted)
 {
     lock_assert_held(&cq->lock);

@@ -50,7 +50,7 @@ static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
     return taken;
 }
 
-/* Not for ever: a signal handler may have come upon this thread in its own round. */
+/* Does not wait for ever: a signal handler may have interrupted this thread in its own round. */
 void cq_wait_for_round(const struct cq *cq, uint32_t round)
 {
     enum { STEPS_MOST = 2000 };

@@ -12,7 +12,7 @@
 #include "verbs/qp/qp_engine.h"
 #include "verbs/send/room.h"
 
-/* How long members that take nothing are waited for. A receiver that lost its processor is back by then. */
+/* The wait for members that take nothing. A receiver that lost its processor is back by then. */
 static const nanos patience = 100 * NANOS_MILLISECOND;
 
 struct look {

@@ -83,7 +83,7 @@ static void wr_abort(struct ibv_qp_ex *ibv)
     leave_batch(qp);
 }
 
-/* Work of the engine's own has come between: it keeps its places, and the batch gets the next. */
+/* The engine's own work may be in between: it keeps its places, and the batch gets the next. */
 static void copy_staged(const struct send_queue *staged, struct send_queue *queue)
 {
     for (uint32_t at = staged->head; at != staged->tail; at++) {

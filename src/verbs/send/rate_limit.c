@@ -7,7 +7,7 @@
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 
-/* How far ahead of its rate a queue pair may get when the program names no burst: by as much as a timer may be late. */
+/* The time by which a queue pair may be ahead of its rate if the program names no burst: a timer's delay. */
 static const nanos default_ahead = 2 * NANOS_MILLISECOND;
 
 static nanos time_of(const struct qp *qp, uint64_t bytes)

@@ -1,4 +1,4 @@
-/* How fast a queue pair sends. The clock is the real one, so what is asserted allows for time that passes meanwhile. */
+/* The rate at which a queue pair sends. The clock is the real one, so assertions allow for the time passed. */
 #include "verbs/send/rate_limit.h"
 
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static void what_was_sent_holds_the_rest_until_the_rate_has_passed_it(void **sta
     end(qp);
 }
 
-/* A burst less one packet may go ahead of its time, so with that packet it is the burst. */
+/* A burst minus one packet may be ahead of its time: with that packet it is the burst. */
 static void a_burst_goes_at_once(void **state)
 {
     struct qp *qp = begin(100 * BYTES_A_SECOND, MTU);

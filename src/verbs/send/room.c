@@ -20,8 +20,8 @@ static bool enter_list(struct qp *qp)
     return enters;
 }
 
-/* Room that came just before woke no thread that would have found us there, so the link is asked once more: false,
- * there is some. */
+/* Enters the list of those that wait. Room that came just before woke no thread that would have found us there, so the
+ * link is asked once more; false: it has room. */
 static bool waits_for_room(struct qp *qp, struct link *link)
 {
     struct process *process = qp->process;

@@ -221,7 +221,7 @@ cold static void transmit_rendezvous(struct qp *qp, nanos now)
     }
 }
 
-/* Flattened: the fields of a request of one packet go straight into its headers, most of it without a call. */
+/* Flattened: the fields of a request of one packet are written straight into its headers, most of it without a call. */
 __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
     if (unlikely(tags_have_work(&qp_tags(qp)->port)))
@@ -346,7 +346,7 @@ void qp_transmit_datagrams(struct qp *qp, nanos now)
         multicast_forget(qp);
 }
 
-/* Inside the host, at its own rate; all others, and queue pairs that have lost their peer, go the long way. */
+/* Returns true for a queue pair inside the host without a rate; others, and those without a peer, take the long way. */
 static inline bool responds_plainly(const struct qp *qp)
 {
     const struct peer *peer = qp->path.peer;
@@ -364,7 +364,7 @@ static inline void send_ack(struct qp *qp, struct link *link)
     traffic_send(qp_flow(qp), qp->path.peer, link, &frame);
 }
 
-/* Flattened: the fields of the packet go straight into its headers, most of it as constants. */
+/* Flattened: the fields of the packet are written straight into its headers, most of it as constants. */
 __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
 {
     lock_assert_held(&qp->lock);

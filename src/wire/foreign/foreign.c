@@ -56,7 +56,7 @@ struct ahead {
         size_t length;
     } pieces[AHEAD_PIECES];
     unsigned newest, held;
-    bool flies; /* the newest has not come */
+    bool flies; /* the newest has not arrived */
     bool fresh; /* begun for the very packet that is sent next */
 };
 static struct ahead aheads[FOREIGN_LANES];
@@ -177,7 +177,7 @@ static bool settle_landing(struct landing *landing)
     return !failed;
 }
 
-/* Copies of several lanes go on together. */
+/* Settles all lanes; their copies run together. */
 static bool settle_landings(void)
 {
     bool settled = true;

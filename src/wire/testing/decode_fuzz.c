@@ -1,5 +1,5 @@
 /* libFuzzer: bytes as the headers of a frame inside the host, as a datagram of other hosts, and as an Ethernet frame.
- * Datagrams come as they are, and with an ICRC that is set right for some identification (guessing it would take for
+ * Datagrams are taken unchanged, and with an ICRC that is set right for some identification (guessing it would take for
  * ever). Bytes that decode must describe themselves, and encode to bytes that decode to the same packet. */
 #include <stdbool.h>
 #include <stdint.h>

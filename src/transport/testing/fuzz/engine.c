@@ -115,7 +115,7 @@ static void grant(struct side *side, const struct packet *packet)
         (struct granted){packet->psn, packets, zone(side, packet->rkey) + packet->address, length};
 }
 
-/* Requests carry what is to be sent, answers what was asked for. */
+/* Checks that requests carry the data of their work, and answers the requested data. */
 static void check_origin(const struct side *side, const struct packet *out, const struct iovec *piece)
 {
     if (op_find(out->opcode)->flags & OP_RESPONSE)
@@ -207,7 +207,7 @@ static void judge_request(const struct side *side, const struct snapshot *before
     }
 }
 
-/* An answer to nothing that is outstanding changes nothing; one that is acknowledges no more than was sent. */
+/* An answer to nothing that is outstanding changes nothing; other answers acknowledge no more than was sent. */
 static void judge_response(const struct side *side, const struct snapshot *before, const struct packet *packet)
 {
     const struct requester *now = &side->engine.rc.requester, *then = &before->rc.requester;

@@ -237,7 +237,7 @@ static void invent(struct side *to, struct input *input)
     arrive(to, packet, nothing, false);
 }
 
-/* A number where an ACK may go along. */
+/* Invents a number in the place of an ACK along. */
 static void invent_along(struct side *to, struct input *input)
 {
     uint32_t kind = input_take(input, 1), near = input_take(input, 1);

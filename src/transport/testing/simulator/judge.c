@@ -63,7 +63,7 @@ static bool is_in_time(const struct endpoint *endpoint, const struct entry *entr
     return endpoint->world->now <= start + rnr + (settings->retry_count + 2) * period + SLACK;
 }
 
-/* An RNR NAK costs the wait that it asks for, and rnr_retry of them are to be borne. */
+/* Returns true if enough time has passed: an RNR NAK costs its wait, and rnr_retry of them must be endured. */
 static bool has_waited(const struct endpoint *endpoint, const struct entry *entry)
 {
     const struct engine_settings *settings = engine_settings_of(&endpoint->engine);
@@ -171,7 +171,7 @@ static struct entry *next_message(struct endpoint *sender)
     return NULL;
 }
 
-/* An unreliable message says which it is. One that can't (no bytes, no immediate) is NULL. */
+/* Finds an unreliable message by its contents; NULL: it has no bytes and no immediate. */
 static struct entry *identify(struct endpoint *endpoint, struct endpoint *sender, const struct posted_receive *slot,
                               const struct recv_cqe *arrival)
 {

@@ -25,7 +25,7 @@ static uint8_t choose_retries(struct world *world)
     return world->plan.blackout_end ? FOR_BLACKOUTS : FOR_LOSSES;
 }
 
-/* Where packets are lost, timers are about as short as a round trip. Where nothing is, one may wait for ever. */
+/* Timers are about as short as a round trip if packets are lost. If none is, they may be infinite. */
 static uint8_t choose_timeout(struct world *world)
 {
     const struct plan *plan = &world->plan;
@@ -35,7 +35,7 @@ static uint8_t choose_timeout(struct world *world)
     return patient ? 0 : chance_between(&world->chance, 14, 18);
 }
 
-/* Where packets arrive in order, mostly. */
+/* Chooses when ACKs are asked for, if packets mostly arrive in order. */
 static void choose_asking(struct chance *chance, struct engine_settings *settings)
 {
     static const uint32_t masks[] = {0, 1, 3, 15};

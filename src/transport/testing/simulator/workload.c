@@ -48,7 +48,7 @@ static void make_source(struct endpoint *endpoint, struct entry *entry)
     buffers_write(&endpoint->buffers, entry->sge, entry->sge_count, entry->content, entry->length);
 }
 
-/* Where a READ or an atomic lands. */
+/* Makes the place for the result of a READ or an atomic. */
 static void make_landing(struct endpoint *endpoint, struct entry *entry)
 {
     entry->sge_count = buffers_spread(&endpoint->buffers, chance_of(endpoint), entry->length, SGE_MAX, entry->sge);

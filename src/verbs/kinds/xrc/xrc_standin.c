@@ -29,7 +29,7 @@ struct standin {
     struct xrcd_key domain;
     uint32_t turn;
     bool holding;   /* it has the position */
-    bool recalled;  /* it is to give it back */
+    bool recalled;  /* it must give it back */
     bool told;      /* that it has failed */
     bool refused;   /* it failed by a request; otherwise by a fault here */
     uint32_t event; /* as in control messages: for the queue pair */

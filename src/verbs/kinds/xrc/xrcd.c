@@ -45,9 +45,9 @@ static int refuse_existing(const struct xrc_domain *domain)
     return refuse(EINVAL, REASON_XRCD_EXISTS, "inode %llu", (unsigned long long)domain->inode);
 }
 
-/* The domain begins to exist in this process. Every process in which it does holds a read lock; the one that gets the
- * write lock is the first. Locks go with the process, however it ends. Not POSIX ones: those would not survive that
- * another file of the same inode is closed. */
+/* Makes the domain exist in this process. Every process with the domain holds a read lock; the one that gets the write
+ * lock is the first. Locks end with the process, however it ends. POSIX locks would also end when another file of the
+ * same inode is closed. */
 static int claim(struct xrc_domain *domain, int flags)
 {
     struct flock other;
