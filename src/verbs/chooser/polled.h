@@ -8,7 +8,10 @@
  * that did not sleep during some tens of works polls, and the next works use its ring until it sleeps. When a poller
  * stops, the peer's helper takes the last packet, and then sleeps: that one work is late. It must not cost a program
  * that alternates more than a tenth of its time: so the next works are done without a packet, for ten times the lost
- * time, unless enough works used the ring before to pay for it. Pure; under the owner's lock. */
+ * time, unless enough works used the ring before to pay for it.
+ *
+ * Streams of small WRITEs, for which the program does not wait, have verbs/qp/stream.h. Pure; under the owner's lock.
+ */
 #ifndef VERBS_CHOOSER_POLLED_H
 #define VERBS_CHOOSER_POLLED_H
 

@@ -5,7 +5,11 @@
  * to wake up first, and the program may wait for completions now and then. If that was faster, the next thousands are
  * sent so, too; otherwise all are direct for a while, each time for longer. A single WRITE whose answer the program
  * waits for is always done directly. The measure is the processor time of the thread, with waits for places in the
- * ring, so that others' work on a busy machine does not count. Pure; under the owner's lock. */
+ * ring, so that others' work on a busy machine does not count.
+ *
+ * verbs/chooser/polled.h chooses for work whose completion the program waits for, by the time from one to the next. The
+ * program waits for no WRITE of a stream, so that time would show only how fast it posts. Pure; under the owner's lock.
+ */
 #ifndef VERBS_QP_STREAM_H
 #define VERBS_QP_STREAM_H
 
