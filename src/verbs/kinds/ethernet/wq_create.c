@@ -108,7 +108,7 @@ static void to_error(struct wq *wq)
     qp_flush_receives(wq->queue);
 }
 
-/* Fails by an error that the engine did not see. Under the lock of the queue pair. */
+/* Moves the work queue to the error state for an error of its engine, or of qp_fail, under its queue pair's lock. */
 static void failed(struct engine_owner *owner, bool sqe)
 {
     struct wq *wq = &container_of(qp_of_owner(owner), struct wq_block, datapath.qp)->wq;
