@@ -31,6 +31,9 @@ static struct ibv_qp *make_qp(void)
     return qp;
 }
 
+static struct ibv_qp_attr rts = {
+    .qp_state = IBV_QPS_RTS, .timeout = 0, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+
 static void connect_to(struct ibv_qp *qp, uint32_t number)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
@@ -39,8 +42,6 @@ static void connect_to(struct ibv_qp *qp, uint32_t number)
                                .max_dest_rd_atomic = 1,
                                .min_rnr_timer = 12,
                                .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 1}}};
-    struct ibv_qp_attr rts = {
-        .qp_state = IBV_QPS_RTS, .timeout = 0, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
     if (ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ||
@@ -250,6 +251,73 @@ static void reset(void)
     tell();
 }
 
+static struct ibv_qp *pair(void)
+{
+    struct ibv_qp *qp = make_qp(), *peer = make_qp();
+    connect_to(peer, qp->qp_num);
+    connect_to(qp, peer->qp_num);
+    return qp;
+}
+
+static void first_psn(void)
+{
+    struct ibv_qp *qp = make_qp(), *peer = make_qp();
+    connect_to(peer, qp->qp_num);
+    rts.sq_psn = 100;
+    connect_to(qp, peer->qp_num);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+static void other_peer(void)
+{
+    struct ibv_qp *qp = make_qp(), *peer = make_qp(), *other = make_qp();
+    connect_to(peer, other->qp_num);
+    connect_to(other, peer->qp_num);
+    connect_to(qp, peer->qp_num);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+static void move_to_err(struct ibv_qp *qp)
+{
+    if (ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE))
+        exit(2);
+}
+
+static void peer_in_err(void)
+{
+    struct ibv_qp *qp = make_qp(), *peer = make_qp();
+    connect_to(peer, qp->qp_num);
+    connect_to(qp, peer->qp_num);
+    move_to_err(peer);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+static void in_err(void)
+{
+    move_to_err(looped());
+    tell();
+}
+
+/* A key that no region has. */
+static void failed(void)
+{
+    struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey ^ 0x5a5a00};
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    if (ibv_post_send(pair(), &wr, &bad))
+        exit(2);
+    poll_one();
+    tell();
+}
+
+static void no_receive(void)
+{
+    pair();
+    tell();
+}
+
 /* The number of a queue pair of another process of this program, which is connected with this one. */
 static uint32_t begin_partner(const char *how, uint32_t number)
 {
@@ -374,6 +442,12 @@ static const struct {
     {"destroyed", destroyed},
     {"reset", reset},
     {"killed", killed},
+    {"first-psn", first_psn},
+    {"other-peer", other_peer},
+    {"peer-in-err", peer_in_err},
+    {"in-err", in_err},
+    {"failed", failed},
+    {"no-receive", no_receive},
     {"stopped", stopped},
     {"late-receive", late_receive},
     {"moves", moves},
