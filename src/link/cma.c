@@ -21,7 +21,7 @@ static size_t total(const struct iovec *pieces, uint32_t count)
     return sum;
 }
 
-/* The part of the payload's pieces that starts at offset and is `length` long. Returns how many pieces it has. */
+/* Cuts the part of the payload out that starts at `offset` and is `length` long. Returns how many pieces it has. */
 static uint32_t cut(const struct payload *payload, uint32_t offset, size_t length, struct iovec *part)
 {
     uint32_t pieces = 0;

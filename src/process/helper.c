@@ -91,7 +91,7 @@ static bool sleep_until(struct process *process, nanos until, nanos now, bool po
     return sockets->revents & POLLIN;
 }
 
-/* The helper thread's own. */
+/* The state that only the helper thread uses. */
 struct duty {
     struct process *process;
     nanos linger, busy_until;            /* looks on; 0: does not */
@@ -217,8 +217,8 @@ static void watch_pollers(struct duty *duty, nanos now)
     judge_pollers(duty);
 }
 
-/* Looks at the timers, and says when it will again. Saying so before looking once more pairs with schedule_by,
- * which enters the list before it reads when we look: one of the two sees the other. */
+/* Looks at the timers, and announces when the helper looks again. The announcement before the second look pairs with
+ * schedule_by, which enters the list before it reads the announcement: one of the two sees the other. */
 static nanos serve_timers(struct process *process, nanos now)
 {
     nanos deadline = look_at_timers(process, now);
@@ -240,7 +240,7 @@ static void go_to_sleep(struct duty *duty, nanos now)
     node_awake(process->node);
 }
 
-/* Threads poll that may not do the work. The processor is given to others: one of them may be this poller. */
+/* Gives the processor to other threads while threads poll that may not do the work: a poller may wait for it. */
 cold static bool serves_pollers(struct duty *duty, nanos now)
 {
     uint32_t rounds = atomic_load_explicit(&duty->process->poller.rounds, memory_order_relaxed);
@@ -270,7 +270,7 @@ static void look_on(struct duty *duty, nanos now, unsigned done)
     }
 }
 
-/* The next sleep ends at once. */
+/* Makes the helper's next sleep end at once. */
 static void come_again(struct process *process)
 {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -419,7 +419,7 @@ int helper_start(struct process *process)
     return error;
 }
 
-/* The time for which the helper has had a processor; NANOS_NEVER: not known, as of one that has ended. */
+/* The time for which the helper has had a processor; NANOS_NEVER: unknown, for example because it has ended. */
 static nanos helper_worked(const struct process *process)
 {
     clockid_t clock;
@@ -437,8 +437,8 @@ static bool helper_starves(const struct process *process, nanos worked_before)
     return worked != NANOS_NEVER && worked - worked_before < leaving_work;
 }
 
-/* Waits for longer, `most` at most, where it starves. By trying, since ThreadSanitizer knows of no join that ends at a
- * time of the monotonic clock. */
+/* Waits `patience` for the end of the helper, and up to `most` while it starves. The wait tries again and again, since
+ * ThreadSanitizer knows no join that ends at a time of the monotonic clock. */
 static bool helper_ends_within(struct process *process, nanos patience, nanos most)
 {
     nanos began = clock_now(), worked = helper_worked(process), step = 20 * NANOS_MICROSECOND;
@@ -470,7 +470,7 @@ static bool writes_at_end(void)
     return setting_environment(SETTING_COUNTERS) || setting_environment(SETTING_STORY);
 }
 
-/* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and the locks
+/* Ends the helper, which leaves the host first. It may never end: exit was called in a signal handler, and the locks
  * of the interrupted thread are never released. So nothing here waits for a lock, and the helper is left alone after
  * its time: the end of the process reaches the peers as well. */
 static void leave_within(struct process *process, nanos patience, nanos most)

@@ -74,7 +74,7 @@ cold static enum wire_fault decode_captured(const struct frame *frame, struct pa
     return fault;
 }
 
-/* A frame whose headers begin with others than the BTH. */
+/* Decodes a frame that has other headers before the BTH. */
 cold static enum wire_fault decode_behind(const struct frame *frame, struct packet *packet)
 {
     if (frame->kind == FRAME_CAPTURED)
@@ -92,14 +92,14 @@ cold static enum wire_fault decode_behind(const struct frame *frame, struct pack
     return fault;
 }
 
-/* Headers of a frame into a packet; otherwise why it is dropped. */
+/* Decodes a frame that begins with the BTH. A fault says why the frame is dropped. */
 static inline enum wire_fault decode(const struct frame *frame, struct packet *packet)
 {
     unsigned used, pad;
     return wire_decode(frame->headers, frame->headers_length, packet, &used, &pad);
 }
 
-/* Begins the round, at the first thing to do. */
+/* Begins the round when it finds the first thing to do. */
 cold static void begin_round(struct round *round)
 {
     struct process *process = round->process;
@@ -116,7 +116,7 @@ static inline void begin_progress(struct round *round)
         begin_round(round);
 }
 
-/* The events that it brought may be reported now. */
+/* Ends the round: the events that it brought may be reported now. */
 static void end(const struct round *round)
 {
     struct process *process = round->process;
@@ -131,7 +131,7 @@ static struct endpoint *find_common_endpoint(struct process *process, uint32_t n
     return number == MULTICAST_QP ? &process->multicast : number == MAD_QP ? &process->mad : NULL;
 }
 
-/* False: no endpoint here has that number. */
+/* Delivers the packet. False: no endpoint of this process has its number. */
 static inline bool take_packet(struct round *round, struct endpoint_arrival *arrival)
 {
     begin_progress(round);
@@ -153,7 +153,7 @@ cold static void note_number(struct process *process, uint32_t number)
                    number);
 }
 
-/* Datagrams of a connection are from one port, others from any. */
+/* Returns true if the sender's port stays the same: datagrams of a connection are from one port, others from any. */
 static bool take_datagram(void *context, const struct udp_arrival *from)
 {
     struct round *round = context;
@@ -177,7 +177,7 @@ static void drop_datagram(void *context, const struct udp_refusal *refusal)
         taps_refused(traffic_taps(&process->traffic), refusal);
 }
 
-/* A frame that holds no packet, for the handler of its kind. */
+/* Delivers a frame that holds no packet to the handler of its kind. */
 static void take_other(struct round *round, struct peer *peer, const struct frame *frame)
 {
     struct process *process = round->process;
@@ -186,7 +186,7 @@ static void take_other(struct round *round, struct peer *peer, const struct fram
                      &(struct endpoint_arrival){.now = round->now, .peer = peer, .frame = frame});
 }
 
-/* False: its receiver has no substitute here. */
+/* Delivers the packet to the substitute of its receiver. False: there is none here. */
 static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
 {
     struct guest *guest;
@@ -204,7 +204,7 @@ cold static void drop_frame(struct process *process, const struct frame *frame, 
     traffic_dropped(&process->traffic, wire_reasons[fault], "frame of %u header bytes", frame->headers_length);
 }
 
-/* A packet for a number that no endpoint of this process has. */
+/* Takes a packet for a number that no endpoint of this process has. */
 cold static void take_packet_slow(struct round *round, struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;

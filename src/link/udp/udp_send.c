@@ -185,7 +185,7 @@ static void note_sent(const struct udp_flow *flow)
         atomic_store(&link->refused, 0);
 }
 
-/* Edge-triggered and one-shot: fires at once if the socket has room already. */
+/* Asks for an event of room, edge-triggered and one-shot: it comes at once if the socket has room already. */
 static void await_room(struct udp_flow *flow)
 {
     struct epoll_event room = {.events = EPOLLOUT | EPOLLET | EPOLLONESHOT, .data.fd = -1};
@@ -234,8 +234,8 @@ static void note_left(struct udp_flow *flow, bool failed)
         flow->next++;
 }
 
-/* Hands the batch to the kernel; 0 or the error. A full queue of the interface (ENOBUFS) is reported only to sockets
- * that ask for answers; it loses datagrams as the network does. */
+/* Hands the batch to the kernel. Returns 0 or the error. A full queue of the interface (ENOBUFS) is reported only to
+ * sockets that ask for answers; it loses datagrams as the network does. */
 static int udp_send_now(struct udp_flow *flow)
 {
     struct outgoing out;
@@ -290,7 +290,7 @@ static bool take_waiting(struct udp_flow *flow)
     return true;
 }
 
-/* Sends all there is; false: the socket has no room, and it waits. */
+/* Sends the batch and the datagram that waits. False: the socket has no room, and what is left waits. */
 static bool udp_send_flush(struct udp_flow *flow)
 {
     lock_assert_held(&flow->lock);
@@ -352,7 +352,7 @@ static bool udp_ready(struct link *link)
     return (!flow->stuck && !is_full(flow, udp->port)) || udp_send_flush(flow);
 }
 
-/* Headers, payload, pad and ICRC; returns their length, 0: the payload can't be had. */
+/* Writes headers, payload, pad and ICRC. Returns their length; 0: the payload can't be read. */
 static uint32_t write_datagram(uint8_t *start, const struct datagram_route *route, const uint8_t *headers,
                                size_t length, const struct payload *payload)
 {
@@ -368,7 +368,7 @@ static uint32_t write_datagram(uint8_t *start, const struct datagram_route *rout
     return covered + DATAGRAM_ICRC;
 }
 
-/* Returns true if a datagram of this length can join the batch. If not, the batch leaves first; false: it can't. */
+/* Sends the batch if a datagram of this length can't join it. False: the socket has no room for the batch. */
 static bool make_place(struct udp_link *udp, struct udp_flow *flow, uint32_t length)
 {
     bool joins = flow->count && flow->link == udp && !flow->closed && length <= flow->segment;

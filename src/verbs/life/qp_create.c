@@ -63,7 +63,7 @@ static bool knows_pd(const struct context *context, const struct ibv_qp_init_att
     return !given || (pd_is_known(attr->pd) && object_is_here(&((struct pd *)attr->pd)->object, context));
 }
 
-/* Returns true if all objects that it is made with are of this context, with a handle that was not overwritten.
+/* Returns true if all objects that `attr` names are of this context, with a handle that was not overwritten.
  * qp_raw.c checks the table of work queues. */
 static bool knows_all(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
 {
@@ -87,7 +87,7 @@ static int refuse_type(enum ibv_qp_type type)
     return refuse(EOPNOTSUPP, REASON_QP_TYPE_UNKNOWN, "qp_type is %u", type);
 }
 
-/* Refuses the bits that the kind does not have. */
+/* Refuses an unknown type, and the bits and flags that the kind does not have. */
 static int check_for_kind(const struct context *context, const struct qp_kind *kind,
                           const struct ibv_qp_init_attr_ex *attr)
 {
@@ -113,7 +113,7 @@ struct bound {
     uint32_t value, limit;
 };
 
-/* The first that is too large is refused. */
+/* Refuses the first value that is larger than its limit. */
 static int check_bounds(const struct bound *bounds, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -136,7 +136,7 @@ static int check_capacities(const struct limits *limits, const struct ibv_qp_cap
     return check_bounds(bounds, receives ? ALL : OF_SENDS);
 }
 
-/* The queues that it is made with, or without. */
+/* Checks the CQs, the SRQ and the capacities of the queue pair to be. */
 static int check_queues(const struct limits *limits, const struct qp_kind *kind, const struct ibv_qp_init_attr_ex *attr)
 {
     bool receives = kind->traits & QP_RECEIVES, spreads = attr->comp_mask & SPREAD_MASK;
@@ -153,7 +153,7 @@ static int check_queues(const struct limits *limits, const struct qp_kind *kind,
     return check_capacities(limits, &attr->cap, receives && !attr->srq);
 }
 
-/* 0, or the errno of a refusal: such a queue pair can't be made. */
+/* Checks the attributes of a new queue pair. Returns 0, or the errno of a refusal. */
 static int qp_check(const struct context *context, const struct qp_kind *kind, const struct ibv_qp_init_attr_ex *attr)
 {
     int error = check_for_kind(context, kind, attr);

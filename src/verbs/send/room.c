@@ -5,7 +5,7 @@
 #include "runtime/clock.h"
 #include "verbs/qp/qp_datapath.h"
 
-/* Enters the list of those that transmit in a later round. False: it was there. */
+/* Enters the queue pair into the list of those that transmit in a later round. False: it is in the list already. */
 static bool enter_list(struct qp *qp)
 {
     struct process *process = qp->process;
@@ -20,8 +20,8 @@ static bool enter_list(struct qp *qp)
     return enters;
 }
 
-/* Enters the list of those that wait. Room that came just before woke no thread that would have found us there, so the
- * link is asked once more; false: it has room. */
+/* Enters the list of those that wait. A thread that made room just before has not found us there, so the link is asked
+ * once more. False: it has room. */
 static bool waits_for_room(struct qp *qp, struct link *link)
 {
     struct process *process = qp->process;

@@ -71,7 +71,7 @@ static inline struct peer *find_peer(struct qp *qp)
     return likely(peer && !peer->gone) ? peer : find_peer_anew(qp);
 }
 
-/* The way to the peer of a connected queue pair; NULL: packets are lost. */
+/* Finds the link to the peer of a connected queue pair; NULL: packets are lost. */
 static inline struct link *find_link(struct qp *qp)
 {
     if (qp_port_is_down(qp))
@@ -82,7 +82,7 @@ static inline struct link *find_link(struct qp *qp)
     return peer ? peer->link : NULL;
 }
 
-/* False: the memory of its payload is gone. */
+/* Sends the packet. False: the memory of its payload is gone. */
 static inline bool send_packet(struct qp *qp, struct link *link, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
@@ -145,7 +145,7 @@ cold static void transmit_rc_nowhere(struct qp *qp, nanos now)
         ;
 }
 
-/* Everything that the engine has and the link has room for. */
+/* Transmits everything that the engine has and the link has room for. */
 cold static void transmit_all(struct qp *qp, struct link *link, bool ready, nanos now)
 {
     struct packet packet;
@@ -198,7 +198,7 @@ static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
                                                      : transmit_single_as(qp, link, false, now);
 }
 
-/* Messages of one packet first, for as long as nothing else is there. `ready` is known of the link. */
+/* Transmits messages of one packet for as long as they are next, then everything. `ready`: the link is ready. */
 static inline void transmit_output(struct qp *qp, struct link *link, bool ready, nanos now)
 {
     const struct send_queue *queue = engine_queue(qp_engine(qp));
@@ -259,7 +259,7 @@ void qp_transmit_connected(struct qp *qp, nanos now)
     traffic_end_batch(qp_flow(qp), link);
 }
 
-/* The same on InfiniBand. */
+/* Writes the headers of a datagram for InfiniBand: LRH, GRH if the path has one, and the packet's. */
 static void write_local_headers(const struct ah *ah, const struct device *device, const struct packet *packet,
                                 struct frame *frame)
 {
@@ -276,7 +276,7 @@ static void write_local_headers(const struct ah *ah, const struct device *device
     frame->headers_length = (uint16_t)(outer + length);
 }
 
-/* The GRH as the receiver sees it, with this datagram's length. */
+/* Writes the GRH as the receiver sees it, with this datagram's length, and the packet's headers. */
 static void write_headers(const struct ah *ah, const struct packet *packet, struct frame *frame)
 {
     enum { UDP = 8 };

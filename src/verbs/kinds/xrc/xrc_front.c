@@ -27,7 +27,7 @@ static void take_back(struct qp *qp)
         qp_door_reclaim(qp);
 }
 
-/* The process that has the SRQ, held; NULL: this process or no one has it. */
+/* Finds and holds the process that has the SRQ; NULL: this process has it, or no process does. */
 static struct peer *find_owner(struct qp *qp, uint32_t srq)
 {
     struct node *node = qp->process->node;
@@ -38,7 +38,7 @@ static struct peer *find_owner(struct qp *qp, uint32_t srq)
     return NULL;
 }
 
-/* False: no room. */
+/* Sends the packet to the process. False: the link has no room. */
 static bool forward_packet(struct qp *qp, struct peer *peer, const struct packet *packet)
 {
     uint8_t headers[FRAME_HEADERS_MAX];
@@ -58,7 +58,7 @@ static bool forward_packet(struct qp *qp, struct peer *peer, const struct packet
     return room;
 }
 
-/* Passes the packet to the holder of the position. False: it must wait. */
+/* Passes the packet to the holder of the position. False: the packet must wait. */
 static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
 {
     struct xrc_front *front = qp->xrc.front;
@@ -71,7 +71,7 @@ static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
     return passed;
 }
 
-/* A READ or atomic whose response has left already: its executor sends it again, without the position. */
+/* Returns true for a READ or atomic whose response has left: its executor sends it again, without the position. */
 static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
 {
     return op_find(packet->opcode)->flags & ANSWERED &&
@@ -143,7 +143,7 @@ static bool retransmit(struct qp *qp, const struct packet *packet, nanos now)
     return passed;
 }
 
-/* False: it must wait for room, or for the position. */
+/* Passes the packet to the process that executes it. False: it must wait for room, or for the position. */
 static bool route(struct qp *qp, const struct packet *packet, nanos now)
 {
     struct xrc_front *front = qp->xrc.front;
