@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "base/user.h"
 #include "diag/alone.h"
@@ -192,13 +193,11 @@ static bool keep_place(unsigned place)
 
 static void add(const char *line)
 {
-    struct timespec now;
     struct last_line *place = &last.lines[++last.count % LAST_LINES];
-    clock_gettime(CLOCK_REALTIME, &now);
     memset(place->text, 0, sizeof place->text);
     memcpy(place->text, line, strnlen(line, sizeof place->text - 1));
     place->number = last.count;
-    place->time = now.tv_sec * 1000000000L + now.tv_nsec;
+    place->time = (int64_t)read_clock(CLOCK_REALTIME);
     if (*last.directory && !last.fails)
         last.fails = !keep_place((unsigned)(place - last.lines));
 }

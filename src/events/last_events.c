@@ -1,24 +1,18 @@
 #include "events/last_events.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/likely.h"
+#include "base/read_clock.h"
 #include "events/lines.h"
-
-static nanos time_of_event(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
-}
 
 cold void last_events_note(struct last_events **last, enum event event, uint32_t more, uint64_t a, uint64_t b)
 {
     if (!*last)
         *last = (struct last_events *)calloc(1, sizeof **last);
     if (*last)
-        story_put((*last)->records, sizeof(*last)->records, &(*last)->at, time_of_event(), event, more, a, b);
+        story_put((*last)->records, sizeof(*last)->records, &(*last)->at, read_clock(CLOCK_MONOTONIC), event, more, a,
+                  b);
 }
 
 bool last_events_again(struct last_events *last, enum event event, uint64_t a)
@@ -27,7 +21,7 @@ bool last_events_again(struct last_events *last, enum event event, uint64_t a)
         last ? &last->records[(last->at / sizeof *newest - 1) % LAST_EVENTS] : (struct story_record *)NULL;
     if (!newest || !newest->time || newest->event != (uint32_t)event || newest->a != a)
         return false;
-    newest->time = time_of_event();
+    newest->time = read_clock(CLOCK_MONOTONIC);
     newest->more++;
     return true;
 }

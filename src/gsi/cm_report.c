@@ -2,11 +2,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/container.h"
 #include "base/lock.h"
+#include "base/read_clock.h"
 #include "cm/connect.h"
 #include "cm/identifier.h"
 #include "cm/resolve.h"
@@ -95,11 +95,8 @@ static void report_identifier(FILE *out, const struct cm *cm, const struct ident
                                      .local = describe_place(&from->source, local),
                                      .peer = describe_place(&from->destination, peer)};
     struct facts_identifier *facts = &these;
-    FACTS_identifier(FACT_FILL)
-    if (from->state == IDENTIFIER_LISTEN)
-        put_age(facts, from->listening_since);
-    else
-        facts->requests = facts->backlog = (struct fact_number){0};
+    FACTS_identifier(FACT_FILL) if (from->state == IDENTIFIER_LISTEN) put_age(facts, from->listening_since);
+    else facts->requests = facts->backlog = (struct fact_number){0};
     if (from->session)
         fill_session(facts, cm, from->session);
     facts_write(out, &facts_of_identifier, facts);
@@ -192,13 +189,6 @@ bool cm_report_is_between(const struct identifier *identifier)
                       : resolution && resolution->deadline != NANOS_NEVER;
 }
 
-static int64_t time_of(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
-}
-
 /* An identifier and its manager. */
 struct identifier_told {
     const struct cm *cm;
@@ -214,10 +204,10 @@ static void write_identifier(FILE *out, const void *of)
 /* The communication IDs of both ends, by which each is found. */
 static void report_story(FILE *out, const struct cm *cm, const struct identifier *identifier)
 {
-    int64_t now = time_of(CLOCK_REALTIME);
+    int64_t now = (int64_t)read_clock(CLOCK_REALTIME);
     const struct connection *connection = connect_of(identifier->session);
     struct identifier_told told = {cm, identifier};
-    struct last_events_told events = {identifier->told, now - time_of(CLOCK_MONOTONIC)};
+    struct last_events_told events = {identifier->told, now - (int64_t)read_clock(CLOCK_MONOTONIC)};
     struct facts_connection facts = {.number = {identifier_number(identifier), true}, .time = {(uint64_t)now, true}};
     fact_put_inner(&facts.identifier, write_identifier, &told);
     fact_put_inner(&facts.events, last_events_write, &events);

@@ -3,11 +3,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/container.h"
 #include "base/likely.h"
+#include "base/read_clock.h"
 #include "record/record.h"
 #include "record/recorder.h"
 #include "wire/grh.h"
@@ -68,10 +68,7 @@ cold static void put_record(struct recorded *recorded, struct record *record)
 cold static void add_record(struct recorded *recorded, struct record *record)
 {
     if (!recorded->used) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        put_record(recorded, &(struct record){.kind = RECORD_TIME,
-                                              .TIME.now = (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec});
+        put_record(recorded, &(struct record){.kind = RECORD_TIME, .TIME.now = read_clock(CLOCK_MONOTONIC)});
     }
     put_record(recorded, record);
 }

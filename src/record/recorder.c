@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
@@ -43,12 +43,10 @@ void recorder_append(const uint8_t *records, size_t length)
 static void append_process(nanos now)
 {
     uint8_t bytes[256];
-    struct timespec real;
-    clock_gettime(CLOCK_REALTIME, &real);
     const char *program = program_invocation_short_name;
     struct record record = {.kind = RECORD_PROCESS,
                             .process = (uint32_t)getpid(),
-                            .numbers = {(uint64_t)real.tv_sec * NANOS_SECOND + (uint64_t)real.tv_nsec, now},
+                            .numbers = {read_clock(CLOCK_REALTIME), now},
                             .bytes = (const uint8_t *)program,
                             .length = (uint32_t)strnlen(program, 64)};
     recorder_append(bytes, record_write(&record, bytes));

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "diag/clean.h"
 #include "events/process_events.h"
 #include "facts/fill.h"
@@ -13,13 +13,6 @@
 #include "report/looked_at.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/srq_report.h"
-
-static int64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
-}
 
 /* Under process->control. */
 static struct object *find_object(const struct process *process, enum object_kind kind, uint32_t handle)
@@ -102,7 +95,7 @@ static void report_connection(FILE *out, struct process *process, const char *re
 
 void happened_answer(struct process *process, const char *request, FILE *out)
 {
-    int64_t epoch = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+    int64_t epoch = read_clock_epoch();
     lock_assert_held(&process->progress);
     fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
     clean_json(out, program_invocation_short_name);

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "cm/connect.h"
 #include "cm/resolve.h"
 #include "config/config.h"
@@ -54,14 +54,15 @@ FACTS_KINDS(SOURCE)
 #define FROM_STATUS(member) STATUS, MEMBER, member
 #define FROM_OPCODE(member) OPCODE, MEMBER, member
 #define FROM_SUBJECT(member) SUBJECT, MEMBER, member
-#define FROM_REASON(member) REASON, MEMBER, member
+#define FROM_REASON(member)                                                                                            \
+    REASON                                                                                                             \
+    , MEMBER, member
 #define FROM_MADE MADE, NOTHING, 0
 #define PLACE_MEMBER(of, member) offsetof(of, member), sizeof(((of *)NULL)->member)
 #define PLACE_NOTHING(of, member) 0, 0
 #define ROW(of, kind, key, form, from, place, member) {kind, key, form, from, PLACE_##place(of, member)},
 #define EXPANDED(...) ROW(__VA_ARGS__)
-#define FACT(kind, key, form, source, when, meaning)                                                                   \
-    EXPANDED(source_of_##kind, #kind, #key, FACT_##form, FROM_##source)
+#define FACT(kind, key, form, source, when, meaning) EXPANDED(source_of_##kind, #kind, #key, FACT_##form, FROM_##source)
 #define KIND(kind, chapter, of) FACTS_##kind(FACT)
 static const struct layout_fact facts[] = {FACTS_KINDS(KIND)};
 
@@ -181,17 +182,9 @@ static void collect_states(void)
         identifiers[i] = identifier_state_name((enum identifier_state)i);
 }
 
-static uint64_t since_1970(void)
-{
-    struct timespec real, monotonic;
-    clock_gettime(CLOCK_REALTIME, &real);
-    clock_gettime(CLOCK_MONOTONIC, &monotonic);
-    return (uint64_t)(real.tv_sec - monotonic.tv_sec) * NANOS_SECOND + (uint64_t)(real.tv_nsec - monotonic.tv_nsec);
-}
-
 void layout_begin(const struct process *process)
 {
-    uint64_t epoch = since_1970();
+    uint64_t epoch = (uint64_t)read_clock_epoch();
     unsigned count;
     collect_words();
     collect_states();

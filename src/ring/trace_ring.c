@@ -19,6 +19,7 @@
 
 #include "base/mapping.h"
 #include "base/nanos.h"
+#include "base/read_clock.h"
 
 static struct trace_ring *_Atomic open_ring;
 static _Atomic uint32_t trace_now;  /* number of the open trace; 0: no trace, or its reader has gone */
@@ -34,13 +35,6 @@ static const nanos reader_patience = 5 * NANOS_SECOND; /* with which writers tak
 static const nanos writer_patience = NANOS_SECOND / 4; /* with which the reader waits for a line to be complete */
 
 static const nanos close_patience = NANOS_SECOND / 10; /* with which a thread is waited for that is writing */
-
-static int64_t read_monotonic(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)((nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec);
-}
 
 uint32_t trace_ring_now(void)
 {
@@ -96,7 +90,7 @@ static void lose_line(struct trace_ring *ring)
 {
     int64_t looked = atomic_load_explicit(&ring->looked, memory_order_relaxed);
     atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
-    if (!looked || read_monotonic() - looked > (int64_t)reader_patience)
+    if (!looked || (int64_t)read_clock(CLOCK_MONOTONIC) - looked > (int64_t)reader_patience)
         atomic_store(&trace_now, 0);
 }
 
@@ -205,8 +199,8 @@ void trace_ring_close(void)
     if (!ring)
         return;
     atomic_store(&trace_now, 0);
-    int64_t deadline = read_monotonic() + (int64_t)close_patience;
-    while (atomic_load(&inside) && read_monotonic() < deadline)
+    int64_t deadline = (int64_t)read_clock(CLOCK_MONOTONIC) + (int64_t)close_patience;
+    while (atomic_load(&inside) && (int64_t)read_clock(CLOCK_MONOTONIC) < deadline)
         sched_yield();
     if (!atomic_load(&inside))
         munmap(ring, sizeof *ring);
@@ -231,7 +225,7 @@ int trace_ring_create(struct trace_reader *reader)
         atomic_init(&ring->slot[i].turn, i);
     ring->version = TRACE_VERSION;
     ring->slots = TRACE_SLOTS;
-    atomic_store(&ring->looked, read_monotonic());
+    atomic_store(&ring->looked, (int64_t)read_clock(CLOCK_MONOTONIC));
     snprintf(reader->path, sizeof reader->path, "/proc/%d/fd/%d", (int)getpid(), reader->fd);
     reader->ring = ring;
     return 0;
@@ -273,8 +267,8 @@ static void copy_line(const struct trace_slot *slot, struct trace_slot *line)
 static bool is_overdue(struct trace_reader *reader)
 {
     struct trace_ring *ring = reader->ring;
-    int64_t deadline = read_monotonic() + (int64_t)writer_patience;
-    while (read_monotonic() < deadline) {
+    int64_t deadline = (int64_t)read_clock(CLOCK_MONOTONIC) + (int64_t)writer_patience;
+    while ((int64_t)read_clock(CLOCK_MONOTONIC) < deadline) {
         if (atomic_load(&ring->slot[reader->next % TRACE_SLOTS].turn) != reader->next)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = NANOS_MILLISECOND}, NULL);
@@ -284,7 +278,7 @@ static bool is_overdue(struct trace_reader *reader)
 
 static void note_look(struct trace_ring *ring)
 {
-    atomic_store_explicit(&ring->looked, read_monotonic(), memory_order_relaxed);
+    atomic_store_explicit(&ring->looked, (int64_t)read_clock(CLOCK_MONOTONIC), memory_order_relaxed);
 }
 
 bool trace_ring_read(struct trace_reader *reader, struct trace_slot *line)

@@ -4,19 +4,16 @@
 #include <time.h>
 
 #include "base/likely.h"
+#include "base/read_clock.h"
 
 nanos clock_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 nanos clock_busy(void)
 {
-    struct timespec spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (nanos)spent.tv_sec * NANOS_SECOND + (nanos)spent.tv_nsec;
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 nanos clock_about_now(void)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "events/call_counts.h"
@@ -36,13 +37,6 @@ static struct {
 
 _Atomic unsigned rules_wanted;
 void (*rules_changed)(void);
-
-static nanos now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
-}
 
 /* --- threads that read */
 
@@ -116,7 +110,7 @@ static void look_anew(void)
 void rules_begin(struct script *script, uint64_t seed)
 {
     meeting.seed = seed;
-    meeting.began = now();
+    meeting.began = read_clock(CLOCK_MONOTONIC);
     meeting.owner = getpid();
     meeting.last = script_next_place(script) - 1;
     pthread_atfork(NULL, NULL, forget_readers);
@@ -350,7 +344,7 @@ struct script_verdict rules_apply(struct script_event event)
 {
     int kept = errno;
     atomic_store_explicit(&meeting.used, true, memory_order_relaxed);
-    event.age = now() - meeting.began;
+    event.age = read_clock(CLOCK_MONOTONIC) - meeting.began;
     event.seed = meeting.seed;
     unsigned read = rules_read();
     struct script_verdict verdict = script_decide(meeting.script, &event);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "diag/shared_file.h"
@@ -238,11 +239,9 @@ static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *en
 static void write_frame(struct capture *capture, size_t length, bool sent, const char *ends, const char *note,
                         const char *more)
 {
-    struct timespec now;
     uint8_t *to = capture->block;
     uint32_t flags = sent ? 2 : 1;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    uint64_t time = read_clock(CLOCK_REALTIME);
     to = put32(put32(put32(to, CAPTURE_PACKET), 0), 0);
     to = put32(put32(to, (uint32_t)(time >> 32)), (uint32_t)time);
     to = put32(put32(to, (uint32_t)length), (uint32_t)length);

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/nanos.h"
+#include "base/read_clock.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "calls/calls.h"
@@ -34,9 +34,7 @@ enum { NO_COUNT = -1 };
 
 static int64_t read_real_time(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (int64_t)((nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec);
+    return (int64_t)read_clock(CLOCK_REALTIME);
 }
 
 /* Rounded up. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/nanos.h"
+#include "base/read_clock.h"
 #include "diag/clean.h"
 #include "ipc/node.h"
 #include "report/report.h"
@@ -175,22 +176,15 @@ static int count(long pid, const char *event, unsigned long long *times)
     return error;
 }
 
-static nanos now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
-}
-
 /* The last look is behind the time. A process that gives no answer now, as one that is stopped, may give one later. */
 static int wait_for(long pid, const char *event, unsigned long long times, int milliseconds)
 {
-    nanos until = now() + (milliseconds > 0 ? (nanos)milliseconds * NANOS_MILLISECOND : 0);
+    nanos until = read_clock(CLOCK_MONOTONIC) + (milliseconds > 0 ? (nanos)milliseconds * NANOS_MILLISECOND : 0);
     unsigned long long seen = 0;
     int error;
     bool late = false;
     while ((!(error = count(pid, event, &seen)) || error == ETIMEDOUT) && seen < times && !late) {
-        late = now() >= until;
+        late = read_clock(CLOCK_MONOTONIC) >= until;
         if (!late)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS / 5}, NULL);
     }

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "lab/rtnetlink.h"
 
 enum { FRAME_MOST = 65600, WAITING_MOST = 1 << 17, BATCH = 64, BUFFER = 8 << 20 };
@@ -34,13 +34,6 @@ struct forwarder {
     unsigned waiting;
     uint64_t orders, random;
 };
-
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 /* From 0 to 1, without it. */
 static double draw(struct forwarder *forwarder)
@@ -175,7 +168,7 @@ static void forward(struct forwarder *forwarder, unsigned from, unsigned to, con
     memcpy(frame->bytes, bytes, length);
     frame->steps = network_path(forwarder->network, from, to, frame->path);
     if (frame->steps)
-        proceed(forwarder, frame, now());
+        proceed(forwarder, frame, (int64_t)read_clock(CLOCK_MONOTONIC));
     else
         free(frame);
 }
@@ -203,7 +196,7 @@ void forwarder_work(struct forwarder *forwarder)
             if (length >= ETH_HLEN)
                 take(forwarder, from, bytes, (size_t)length);
         }
-    int64_t time = now();
+    int64_t time = (int64_t)read_clock(CLOCK_MONOTONIC);
     while (forwarder->waiting && forwarder->heap[0]->due <= time) {
         struct frame *frame = pop(forwarder);
         proceed(forwarder, frame, frame->due);
@@ -222,7 +215,7 @@ int64_t forwarder_next(const struct forwarder *forwarder)
 {
     if (!forwarder->waiting)
         return -1;
-    int64_t left = forwarder->heap[0]->due - now();
+    int64_t left = forwarder->heap[0]->due - (int64_t)read_clock(CLOCK_MONOTONIC);
     return left > 0 ? left : 0;
 }
 
@@ -263,6 +256,6 @@ struct forwarder *forwarder_start(struct network *network, int netlink, char *wh
         return NULL;
     }
     forwarder->network = network;
-    forwarder->random = (uint64_t)now() | 1;
+    forwarder->random = read_clock(CLOCK_MONOTONIC) | 1;
     return forwarder;
 }

@@ -1,14 +1,13 @@
 #include "report/live_process.h"
 
 #include <limits.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "command.h"
 #include "facts/read.h"
 #include "ipc/node.h"
+#include "report/reports.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
 
@@ -41,22 +40,10 @@ bool live_process_find(const char *directory, struct live_process *process)
     return search.found;
 }
 
-static json_t *ask_once(const char *directory, unsigned slot, const char *request)
-{
-    json_t *answer = NULL;
-    int fd = memfd_create("answer", MFD_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS))
-        answer = facts_parse_descriptor(fd);
-    close(fd);
-    return answer;
-}
-
 json_t *live_process_ask(const char *directory, unsigned slot, const char *request)
 {
     for (int i = 0; i < ATTEMPTS; i++, nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL)) {
-        json_t *answer = ask_once(directory, slot, request);
+        json_t *answer = reports_ask(directory, slot, request, ANSWER_MILLISECONDS);
         if (!json_is_true(facts_member(&facts_of_process, answer, offsetof(struct facts_process, busy))))
             return answer;
         json_decref(answer);

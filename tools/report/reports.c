@@ -16,14 +16,13 @@ struct found {
     const char *directory;
 };
 
-/* The answer of the process in this slot to the request, or NULL. */
-static json_t *ask(const char *directory, unsigned slot, const char *request)
+json_t *reports_ask(const char *directory, unsigned slot, const char *request, int milliseconds)
 {
     json_t *report = NULL;
     int fd = memfd_create("report", MFD_CLOEXEC);
     if (fd < 0)
         return NULL;
-    if (!node_ask(directory, slot, request, fd, ANSWER_MILLISECONDS))
+    if (!node_ask(directory, slot, request, fd, milliseconds))
         report = facts_parse_descriptor(fd);
     close(fd);
     if (json_is_object(report))
@@ -38,7 +37,7 @@ static void add_process(const struct node_entry *entry, void *context)
     if (!entry->alive)
         return;
     struct facts_process facts;
-    json_t *report = ask(found->directory, entry->slot, "");
+    json_t *report = reports_ask(found->directory, entry->slot, "", ANSWER_MILLISECONDS);
     bool answers = facts_read(&facts_of_process, report, &facts);
     if (!answers) {
         json_decref(report);
@@ -69,7 +68,8 @@ struct round {
 static void ask_one(const struct node_entry *entry, void *context)
 {
     struct round *round = context;
-    json_t *answer = entry->alive ? ask(round->directory, entry->slot, round->request) : NULL;
+    json_t *answer =
+        entry->alive ? reports_ask(round->directory, entry->slot, round->request, ANSWER_MILLISECONDS) : NULL;
     if (answer)
         json_array_append_new(round->answers, answer);
     else if (entry->alive && round->silent)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/settings.h"
 #include "command.h"
 #include "place.h"
@@ -74,9 +75,7 @@ static void let_end(const struct sigaction before[ENDING])
 
 static double now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+    return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
 }
 
 /* This command once more, in an array to free; NULL. */

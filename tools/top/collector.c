@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "report/reports.h"
 
 struct collector {
@@ -26,9 +27,7 @@ struct collector {
 
 static double now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+    return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
 }
 
 /* --- the library's own thread, which has its name (process/helper.c) */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/nanos.h"
+#include "base/read_clock.h"
 #include "base/user.h"
 #include "ipc/node.h"
 
@@ -22,9 +22,7 @@ enum { PLACES = 1 << 14 };
 
 uint64_t meeting_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 /* Where the directory is shared, its file may belong to another user, who could write anything there. */

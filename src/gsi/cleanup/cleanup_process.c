@@ -12,9 +12,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "gsi/cleanup/cleanup_goodbye.h"
 #include "gsi/cleanup/cleanup_layout.h"
 
@@ -73,9 +73,7 @@ static struct cleanup_shared *open_memory(void)
 
 static nanos now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 /* True: there was no session for CLEANUP_PATIENCE, and the count now says that no process reads the records. */

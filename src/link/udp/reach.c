@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "link/udp/netlink.h"
 #include "wire/grh.h"
@@ -218,20 +219,13 @@ int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destin
     return error;
 }
 
-static nanos now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
-}
-
 int reach_wait(unsigned interface, const uint8_t source[16], const uint8_t destination[16], nanos patience,
                struct reach *reach)
 {
-    nanos until = now() + patience;
+    nanos until = read_clock(CLOCK_MONOTONIC) + patience;
     int before = uncancelled_begin(), error;
     for (unsigned asked = 0; (error = reach_ask(interface, source, destination, reach)) == EAGAIN; asked++) {
-        nanos pause = nanos_backoff(asked), time = now();
+        nanos pause = nanos_backoff(asked), time = read_clock(CLOCK_MONOTONIC);
         if (time >= until)
             break;
         pause = pause < until - time ? pause : until - time;

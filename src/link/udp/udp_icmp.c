@@ -4,8 +4,8 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/read_clock.h"
 #include "wire/grh.h"
 
 #include <linux/errqueue.h>
@@ -140,9 +140,7 @@ void udp_icmp_write(const struct udp_icmp_error *answer, char text[UDP_ICMP_TEXT
 
 nanos udp_icmp_now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 static struct udp_icmp_error *find_kept(struct udp_icmp *answers, const uint8_t destination[16])

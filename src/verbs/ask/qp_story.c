@@ -1,7 +1,6 @@
 #include "verbs/ask/qp_story.h"
 
-#include <time.h>
-
+#include "base/read_clock.h"
 #include "transport/request.h"
 #include "verbs/memory/mr.h"
 #include "verbs/qp/qp_datapath.h"
@@ -13,9 +12,7 @@
 
 nanos qp_story_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 const struct traffic_flow *qp_story_settle(const struct qp *qp)

@@ -1,9 +1,9 @@
 #include "verbs/ask/qp_story_report.h"
 
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/read_clock.h"
 #include "config/device.h"
 #include "diag/clean.h"
 #include "events/last_events.h"
@@ -19,13 +19,6 @@
 #include "wire/op.h"
 
 #define FACT_FROM_SUBJECT(member) true, qp_story_subject(from->member)
-
-static int64_t time_since_1970(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * (int64_t)NANOS_SECOND + now.tv_nsec;
-}
 
 const char *qp_story_subject(unsigned subject)
 {
@@ -206,7 +199,7 @@ void qp_story_report(FILE *out, const struct qp *from)
     lock_assert_held(&from->lock);
     const struct traffic_flow *flow = qp_story_settle(from);
     const struct story *story = flow->story;
-    const int64_t now = time_since_1970(), epoch = now - (int64_t)qp_story_now();
+    const int64_t now = (int64_t)read_clock(CLOCK_REALTIME), epoch = now - (int64_t)qp_story_now();
     struct story_told told = {from, flow, {story ? &story->error : NULL, epoch}};
     struct facts_story these = {
         .program = program_invocation_short_name, .type = from->kind->name, .device = flow->device->name};

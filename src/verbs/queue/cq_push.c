@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/fence.h"
@@ -17,13 +17,6 @@
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_held.h"
 #include "verbs/queue/cq_note.h"
-
-static uint64_t read_clock(clockid_t id)
-{
-    struct timespec now;
-    clock_gettime(id, &now);
-    return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
-}
 
 /* Entries are stamped in their order, and a wall clock that is set back does not take the entries along. */
 static void stamp(struct cq *cq, struct completion *entry)

@@ -1,0 +1,23 @@
+/* The clocks of the system, each as one number. */
+#ifndef BASE_READ_CLOCK_H
+#define BASE_READ_CLOCK_H
+
+#include <time.h>
+
+#include "base/nanos.h"
+
+/* Nanoseconds of CLOCK_MONOTONIC, CLOCK_REALTIME and so on (clock_gettime(2)). */
+static inline nanos read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
+}
+
+/* The number to add to a time of CLOCK_MONOTONIC for nanoseconds since 1970. */
+static inline int64_t read_clock_epoch(void)
+{
+    return (int64_t)(read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC));
+}
+
+#endif
