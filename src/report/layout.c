@@ -54,9 +54,9 @@ FACTS_KINDS(SOURCE)
 #define FROM_STATUS(member) STATUS, MEMBER, member
 #define FROM_OPCODE(member) OPCODE, MEMBER, member
 #define FROM_SUBJECT(member) SUBJECT, MEMBER, member
-#define FROM_REASON(member)                                                                                            \
-    REASON                                                                                                             \
-    , MEMBER, member
+/* clang-format off */
+#define FROM_REASON(member) REASON, MEMBER, member
+/* clang-format on */
 #define FROM_MADE MADE, NOTHING, 0
 #define PLACE_MEMBER(of, member) offsetof(of, member), sizeof(((of *)NULL)->member)
 #define PLACE_NOTHING(of, member) 0, 0
@@ -69,9 +69,19 @@ static const struct layout_fact facts[] = {FACTS_KINDS(KIND)};
 /* Words by number; NULL: it has none. */
 enum { STATES = IBV_QPS_ERR + 1, STATUSES = 32, OPCODES = 32, ACCESS_BITS = 32, SUBJECTS = STORY_PACKET + 1 };
 
-static const char *states[STATES], *statuses[STATUSES], *opcodes[OPCODES], *fields[EVENT_FIELDS], *subjects[SUBJECTS];
-static char access_bits[ACCESS_BITS + 1][WORDS_SIZE / 8]; /* the last: of none */
-static const char *connections[CONNECTION_STATES], *resolutions[RESOLUTION_STATES], *identifiers[IDENTIFIER_STATES];
+#define TABLES(TABLE)                                                                                                  \
+    TABLE(states, STATES, words_state)                                                                                 \
+    TABLE(statuses, STATUSES, words_status)                                                                            \
+    TABLE(opcodes, OPCODES, words_opcode)                                                                              \
+    TABLE(fields, EVENT_FIELDS, event_field_word)                                                                      \
+    TABLE(subjects, SUBJECTS, qp_story_subject)                                                                        \
+    TABLE(connections, CONNECTION_STATES, connection_state_name)                                                       \
+    TABLE(resolutions, RESOLUTION_STATES, resolution_state_name)                                                       \
+    TABLE(identifiers, IDENTIFIER_STATES, identifier_state_name)
+#define WORDS(name, size, word) static const char *name[size];
+TABLES(WORDS)
+
+static char access_bits[ACCESS_BITS + 1][WORDS_SIZE / 8];                       /* the last: of none */
 static uint8_t kept[EVENT_KINDS], words[EVENT_FIELDS], with_sign[EVENT_FIELDS]; /* 1: the field is a word, or has one */
 
 static const struct layout_reason {
@@ -85,8 +95,10 @@ static const struct layout_reason {
 
 /* How many there are of what the pointers of struct layout lead to. */
 struct layout_counts {
-    uint32_t members, facts, states, statuses, opcodes, fields, subjects, connections, resolutions, identifiers,
-        reasons;
+#define NUMBER(name, size, word) uint32_t name;
+    uint32_t members, facts;
+    TABLES(NUMBER)
+    uint32_t reasons;
 };
 
 /* First the pointers, then numbers of 32 bits, so that there are no gaps on any machine. */
@@ -97,8 +109,8 @@ struct layout {
     const char *program, *directory;
     const struct layout_member *members;
     const struct layout_fact *facts;
-    const char *const *states, *const *statuses, *const *opcodes, *const *fields, *const *subjects;
-    const char *const *connections, *const *resolutions, *const *identifiers;
+#define PLACE(name, size, word) const char *const *name;
+    TABLES(PLACE)
     const char (*access_bits)[WORDS_SIZE / 8];
     const uint8_t *kept, *words, *with_sign;
     const struct event_line *events;
@@ -118,14 +130,6 @@ __attribute__((used)) static struct layout layout = {
     .self = &layout,
     .members = members,
     .facts = facts,
-    .states = states,
-    .statuses = statuses,
-    .opcodes = opcodes,
-    .fields = fields,
-    .subjects = subjects,
-    .connections = connections,
-    .resolutions = resolutions,
-    .identifiers = identifiers,
     .access_bits = access_bits,
     .kept = kept,
     .words = words,
@@ -135,34 +139,21 @@ __attribute__((used)) static struct layout layout = {
     .reasons = reasons,
     .connect = &connect_operations,
     .resolve = &resolve_operations,
-    .counts = {.members = COUNT(members),
-               .facts = COUNT(facts),
-               .states = STATES,
-               .statuses = STATUSES,
-               .opcodes = OPCODES,
-               .fields = EVENT_FIELDS,
-               .subjects = SUBJECTS,
-               .connections = CONNECTION_STATES,
-               .resolutions = RESOLUTION_STATES,
-               .identifiers = IDENTIFIER_STATES,
-               .reasons = COUNT(reasons)},
-};
+#define COUNTED(name, size, word) .name = size,
+    .counts = {.members = COUNT(members), .facts = COUNT(facts), .reasons = COUNT(reasons), TABLES(COUNTED)},
+#define PLACED(name, size, word) .name = name,
+    TABLES(PLACED)};
 
 static void collect_words(void)
 {
-    for (unsigned i = 0; i < STATES; i++)
-        states[i] = words_state(i);
-    for (unsigned i = 0; i < STATUSES; i++)
-        statuses[i] = words_status(i);
-    for (unsigned i = 0; i < OPCODES; i++)
-        opcodes[i] = words_opcode(i);
+#define COLLECT(name, size, word)                                                                                      \
+    for (unsigned i = 0; i < (size); i++)                                                                              \
+        name[i] = word(i);
+    TABLES(COLLECT)
     for (unsigned i = 0; i < EVENT_FIELDS; i++) {
-        fields[i] = event_field_word((enum event_field)i);
         words[i] = event_field_is_word((enum event_field)i);
         with_sign[i] = event_field_is_signed((enum event_field)i);
     }
-    for (unsigned i = 0; i < SUBJECTS; i++)
-        subjects[i] = qp_story_subject(i);
     for (unsigned i = 0; i < EVENT_KINDS; i++)
         kept[i] = event_kept((enum event)i);
     for (unsigned bit = 0; bit <= ACCESS_BITS; bit++) {
@@ -172,22 +163,11 @@ static void collect_words(void)
     }
 }
 
-static void collect_states(void)
-{
-    for (unsigned i = 0; i < CONNECTION_STATES; i++)
-        connections[i] = connection_state_name((enum connection_state)i);
-    for (unsigned i = 0; i < RESOLUTION_STATES; i++)
-        resolutions[i] = resolution_state_name((enum resolution_state)i);
-    for (unsigned i = 0; i < IDENTIFIER_STATES; i++)
-        identifiers[i] = identifier_state_name((enum identifier_state)i);
-}
-
 void layout_begin(const struct process *process)
 {
     uint64_t epoch = (uint64_t)read_clock_epoch();
     unsigned count;
     collect_words();
-    collect_states();
     layout.devices = config_devices(&count);
     layout.program = program_invocation_short_name;
     layout.directory = node_path(process->node);

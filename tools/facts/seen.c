@@ -64,33 +64,18 @@ const struct seen_process *seen_find(const struct seen *seen, uint64_t pid)
     return find(seen->processes, seen->count, sizeof *seen->processes, offsetof(struct seen_process, own.pid), pid);
 }
 
-const struct facts_qp *seen_qp(const struct seen_process *process, uint64_t number)
-{
-    return process
-               ? find(process->qps, process->qp_count, sizeof *process->qps, offsetof(struct facts_qp, number), number)
-               : NULL;
-}
-
-const struct facts_cq *seen_cq(const struct seen_process *process, uint64_t handle)
-{
-    return process
-               ? find(process->cqs, process->cq_count, sizeof *process->cqs, offsetof(struct facts_cq, handle), handle)
-               : NULL;
-}
-
-const struct facts_srq *seen_srq(const struct seen_process *process, uint64_t handle)
-{
-    return process ? find(process->srqs, process->srq_count, sizeof *process->srqs, offsetof(struct facts_srq, handle),
-                          handle)
-                   : NULL;
-}
-
-const struct facts_identifier *seen_identifier(const struct seen_process *process, uint64_t number)
-{
-    return process ? find(process->identifiers, process->identifier_count, sizeof *process->identifiers,
-                          offsetof(struct facts_identifier, id), number)
-                   : NULL;
-}
+/* The finder of one kind, by the number or handle in its struct. */
+#define FINDER(kind, list, number_at)                                                                                  \
+    const struct facts_##kind *seen_##kind(const struct seen_process *process, uint64_t number)                        \
+    {                                                                                                                  \
+        return process ? find(process->list, process->kind##_count, sizeof(struct facts_##kind),                       \
+                              offsetof(struct facts_##kind, number_at), number)                                        \
+                       : NULL;                                                                                         \
+    }
+FINDER(qp, qps, number)
+FINDER(cq, cqs, handle)
+FINDER(srq, srqs, handle)
+FINDER(identifier, identifiers, id)
 
 /* The key of a sum. */
 static const char *key_of_sum(unsigned sum)
