@@ -177,7 +177,7 @@ static bool is_ours(struct follow *follow)
 
 /* --- what has become of the interfaces */
 
-/* True: it is up to date, or can't be brought there now; then it is among those that are missed. */
+/* Brings the device up to date, unless it can't be read now (missed). False: another thread holds the control. */
 static bool follow_device(struct process *process, const struct device *device, nanos now)
 {
     struct device_state next;

@@ -76,7 +76,7 @@ cold static bool poll_nothing(struct process *process)
     return process->forked;
 }
 
-/* False: another thread has the progress, or has to make it. */
+/* Makes a round of progress. False: another thread has the progress, or has to make it. */
 static inline bool poll_once(struct process *process)
 {
     if (unlikely(process->poller.restraints))

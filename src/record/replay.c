@@ -35,7 +35,7 @@ static void free_queue(struct replay_queue *queue)
     free(queue);
 }
 
-/* False: no engine can take this. All below. */
+/* Makes an engine from the record. This and the functions below return false for what no engine can take. */
 static bool create(struct replay *replay, const struct record *record)
 {
     uint64_t service = record->CREATE.service, stride = record->CREATE.stride, capacity = record->CREATE.capacity;

@@ -52,7 +52,7 @@ void rules_read_end(unsigned read)
     atomic_fetch_sub(&meeting.readers.inside[read], 1);
 }
 
-/* False: some thread that got no processor for long is still on this side. */
+/* Waits until no thread is on this side. False: a thread that got no processor for long is still there. */
 static bool is_left_by_all(unsigned side)
 {
     enum { TRIES = 200 };

@@ -29,7 +29,7 @@ static bool is_known(uint32_t type)
     return type == CAPTURE_PACKET || type == CAPTURE_INTERFACE || type == CAPTURE_SECTION || type == CAPTURE_LOST;
 }
 
-/* Where the block begins that ends at `at`, if its two lengths agree; else -1. */
+/* Returns where the block begins that ends at `at`, if its two lengths agree; else -1. */
 static off_t find_block(int file, off_t at)
 {
     uint32_t length, head[2];
@@ -39,7 +39,7 @@ static off_t find_block(int file, off_t at)
     return fits ? at - (off_t)length : -1;
 }
 
-/* Where the packet begins that ends incomplete at `at`, after a whole block; 0: not found. */
+/* Returns where the packet begins that ends incomplete at `at`, after a whole block; 0: not found. */
 static off_t find_beginning(int file, off_t at)
 {
     size_t size = at < WINDOW ? (size_t)at : WINDOW;

@@ -428,7 +428,7 @@ static int traced_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 
 static struct calls_layer layer = {.name = "trace", .place = CALLS_PLACE_TRACE};
 
-/* But the readers of an iterator: start_poll and next_poll show the completion. */
+/* The traced calls, without the readers of an iterator: start_poll and next_poll show the completion. */
 static const struct calls all = {
 #define CALL(answer, type, name, ...) .name = traced_##name,
 #define HELD CALL

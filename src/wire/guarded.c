@@ -148,7 +148,7 @@ static bool copies_strings_fast(void)
     return answer == YES;
 }
 
-/* 64 bytes, all read before any is written. */
+/* Copies 64 bytes, all read before any is written. */
 static inline void copy_block(uint8_t *to, const uint8_t *from, unsigned *fault)
 {
     guarded_pair a = guarded_load_128(from, fault), b = guarded_load_128(from + 16, fault);
@@ -177,7 +177,7 @@ static bool copy_upwards(uint8_t *to, const uint8_t *from, size_t length)
     return !fault;
 }
 
-/* The same from the other end, for a `to` above `from`. */
+/* Copies from the end to the beginning, for a `to` above `from`. */
 static bool copy_downwards(uint8_t *to, const uint8_t *from, size_t length)
 {
     unsigned fault = 0;

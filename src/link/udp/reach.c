@@ -74,13 +74,13 @@ static void read_hop_limit(const struct netlink_response *answer, struct reach *
         reach->hop_limit = (uint8_t)limit;
 }
 
-/* Only an error that says that no packet gets there is an answer; no other error is a reason to refuse. */
+/* Returns an error that says that no packet gets there, and 0 for any other, which is no reason to refuse. */
 static int verdict_of(int error)
 {
     return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES ? error : 0;
 }
 
-/* 0, and the first neighbour; `over` is the interface, 0: it ends here. */
+/* Asks for the first neighbour and its interface `over`; 0: the way ends here. Returns 0 or why nothing gets there. */
 static int ask_route(int fd, const struct way *way, struct reach *reach, unsigned *over)
 {
     struct netlink_request request;

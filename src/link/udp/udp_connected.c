@@ -80,7 +80,7 @@ static bool send_copied(int fd, const struct sockaddr_in *to)
     return send_trial(fd, &trial);
 }
 
-/* Two datagrams in one send. */
+/* Sends two datagrams in one send. */
 static bool send_batch(int fd, const struct sockaddr_in *to)
 {
     static const uint16_t segment = TRIAL;
@@ -117,7 +117,7 @@ static bool read_copy(int fd, const struct sockaddr_in *to, uint16_t *identifica
     return false;
 }
 
-/* False: it can't be learned, or does not count up by one with each send, of however many datagrams. */
+/* Learns the next identification. False: it is unknown, or a send does not count it up by one, as a batch must too. */
 static bool learn_from(struct udp_flow *flow, const struct sockaddr_in *to)
 {
     uint16_t first, third;
@@ -146,7 +146,7 @@ static bool learn_identification(struct udp_flow *flow)
 
 /* --- connecting */
 
-/* All that control messages say with each send of a socket that is not connected. */
+/* Sets as options what control messages say with each send of a socket that is not connected. */
 static bool describe_once(const struct udp_flow *flow, const struct udp_link *link)
 {
     int class = (link->route.traffic_class & ~3) | UDP_ECN_CAPABLE;
@@ -193,7 +193,7 @@ static void disconnect_flow(struct udp_flow *flow, bool ipv6)
     flow->next = 0;
 }
 
-/* Each time it takes more sends in a row, so that links in turns don't make system calls without an end. */
+/* Doubles, up to a limit, how many batches in a row connect the socket: links in turns would connect it always. */
 static void raise_threshold(struct udp_flow *flow)
 {
     flow->threshold = flow->threshold < MOST_IN_A_ROW ? 2 * flow->threshold : MOST_IN_A_ROW;

@@ -42,7 +42,7 @@ void udp_icmp_add(struct udp_icmp *answers, int fd, bool ipv6)
 
 /* --- one answer */
 
-/* False: the address is not of this IP version. */
+/* Stores the address as a GID. False: the address is not of this IP version. */
 static bool read_gid(const union icmp_address *address, size_t size, bool ipv6, uint8_t gid[16])
 {
     if (size < (ipv6 ? sizeof address->ipv6 : sizeof address->ipv4) ||

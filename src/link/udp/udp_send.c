@@ -22,7 +22,7 @@ static bool set(int fd, int level, int name, int value)
     return !setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* Any free port of the upper quarter. */
+/* Binds the socket to any free port of the upper quarter; returns 0 where it can't. */
 static uint16_t bind_somewhere(int fd, bool ipv6)
 {
     uint16_t number = 0;

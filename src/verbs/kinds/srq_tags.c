@@ -94,7 +94,7 @@ static void retire_by(struct srq *srq, enum ended ended, struct completion *entr
     }
 }
 
-/* No program will poll it. */
+/* Takes an end out of the counts, as no program will poll its completion. */
 static void lost(struct srq *srq, enum ended ended)
 {
     if (ended == ENDED_OPERATION)
@@ -248,7 +248,7 @@ static void srq_tags_dropped(struct engine_owner *owner, const struct packet *pa
     lock_release(&tags->lock);
 }
 
-/* False, and nothing was done: the work is the program's. */
+/* Ends work of a rendezvous. False, and nothing was done: the work is the program's. */
 static bool end_work(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
                      enum reason reason)
 {

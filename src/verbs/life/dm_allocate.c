@@ -11,7 +11,7 @@
 
 enum { LEAST_ALIGNMENT = 64, MOST_LOG_ALIGNMENT = 30 };
 
-/* 0 when the copy may be done. */
+/* Returns 0 if the copy may be done, or the refusal's result. */
 static int check_copy(const struct dm *dm, uint64_t offset, size_t length, const char *call)
 {
     bool fits = offset <= dm->length && length <= dm->length - offset;

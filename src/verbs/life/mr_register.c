@@ -302,7 +302,7 @@ int mr_deregister(struct ibv_mr *ibv)
     return error;
 }
 
-/* NULL: it is ordinary memory. */
+/* Returns the name of a special kind of memory; NULL: the region is ordinary memory. */
 static const char *name_special(const struct mr *mr)
 {
     if (mr->foreign.foreign)

@@ -164,7 +164,7 @@ static inline bool is_cut_off(const struct qp *qp)
     return unlikely(qp_port_is_down(qp)) && tell_cut_off(qp);
 }
 
-/* Nothing that `take` looks for is there, but for the counting. */
+/* Returns true if the packet needs nothing that `take` does, except the counting. */
 static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;

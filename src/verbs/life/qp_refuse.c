@@ -161,7 +161,7 @@ static void describe_mtu(const struct qp *qp, enum ibv_mtu mtu, enum reason reas
                  device_now(device)->mtu);
 }
 
-/* False: it is one of ah_check. */
+/* Describes the refused value. False: the reason is one of ah_check. */
 static bool describe_value(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason,
                            char text[TEXT])
 {

@@ -37,7 +37,7 @@ static uintptr_t ask_where_it_ends(int maps, uintptr_t at, uint64_t flags)
     return !ioctl(maps, MAP_QUERY, &query) ? query.end : errno != ENOENT;
 }
 
-/* 1 yes, 0 no, -1 the kernel can't say it that way. */
+/* Asks by PROCMAP_QUERY. Returns 1: all is permitted; 0: some is not; -1: the kernel can't say it that way. */
 static int ask_kernel(int maps, uintptr_t at, uintptr_t end, bool write)
 {
     while (at < end) {
@@ -58,7 +58,7 @@ static uintptr_t end_of_permitted(uintptr_t at, uintptr_t to, bool permitted)
     return end < to ? end : to;
 }
 
-/* The same by reading the whole list. */
+/* Reads the whole list of mappings. Returns 1: all is permitted; 0: some is not; -1: the list can't be read. */
 static int read_maps(int maps, uintptr_t at, uintptr_t end, bool write)
 {
     char permissions[5];

@@ -151,7 +151,7 @@ static inline enum reason copy_data(const struct qp *qp, struct send_wqe *work, 
     return wr->send_flags & IBV_SEND_INLINE ? copy_inline(qp, work, wr) : copy_list(work, wr);
 }
 
-/* False: part of it can't be read. */
+/* Copies what the opcode or the kind needs besides the data. False: part of it can't be read. */
 static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     if (qp->traits & QP_DATAGRAM) {
