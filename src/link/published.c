@@ -40,7 +40,7 @@ static int published_map_as(struct published *published, int descriptor, int pro
     return 0;
 }
 
-/* Begins and seals the file. Returns 0 or errno: EINVAL of a kernel without F_SEAL_FUTURE_WRITE, where nothing is published. */
+/* Seals the file. Returns 0 or errno: EINVAL of a kernel without F_SEAL_FUTURE_WRITE, where nothing is published. */
 static int published_fill(struct published *published, int descriptor)
 {
     if (ftruncate(descriptor, sizeof(struct published_file)))
