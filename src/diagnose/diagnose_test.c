@@ -390,6 +390,25 @@ static const struct {
     {{.state = "REP sent", .events = {0, true}}, DIAGNOSIS_ID_WAITS},
     {{.state = "established", .events = {0, true}}, DIAGNOSIS_ID_CONNECTED},
     {{.state = "idle", .events = {0, true}}, DIAGNOSIS_NOTHING},
+    {{.state = "REP rcvd", .events = {0, true}}, DIAGNOSIS_NOTHING},
+};
+
+/* Of the program, and of the next step, by the state. */
+static const struct {
+    const char *state;
+    uint64_t events;
+    enum diagnosis program, next;
+} steps[] = {
+    {"REQ rcvd", 1, DIAGNOSIS_CM_UNFETCHED, DIAGNOSIS_NOTHING},
+    {"REQ rcvd", 0, DIAGNOSIS_CM_UNDECIDED, DIAGNOSIS_NOTHING},
+    {"REP rcvd", 0, DIAGNOSIS_CM_UNESTABLISHED, DIAGNOSIS_NOTHING},
+    {"DREQ rcvd", 0, DIAGNOSIS_CM_UNDISCONNECTED, DIAGNOSIS_NOTHING},
+    {"established", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_NOTHING},
+    {"idle", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_IDLE},
+    {"bound", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_BOUND},
+    {"address query", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_QUERIES},
+    {"address resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ADDRESS},
+    {"route resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ROUTE},
 };
 
 static const struct {
@@ -425,6 +444,21 @@ static void facts_of_one_object_have_their_cause(void **state)
         const struct known known = {.id = &identifiers[i].id};
         assert_int_equal(diagnose(DIAGNOSE_ID, &known), identifiers[i].diagnosis);
         seen[identifiers[i].diagnosis] = true;
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const struct facts_identifier id = {.state = steps[i].state, .events = number(steps[i].events)};
+        const struct known known = {.id = &id};
+        assert_int_equal(diagnose(DIAGNOSE_CM_PROGRAM, &known), steps[i].program);
+        assert_int_equal(diagnose(DIAGNOSE_CM_NEXT, &known), steps[i].next);
+        seen[steps[i].program] = seen[steps[i].next] = true;
+    }
+    for (uint64_t requests = 0; requests < 3; requests++) {
+        static const enum diagnosis listeners[] = {DIAGNOSIS_CM_LISTENER_FREE, DIAGNOSIS_CM_LISTENER_ASKED,
+                                                   DIAGNOSIS_CM_LISTENER_FULL};
+        const struct facts_identifier id = {.requests = number(requests), .backlog = number(2)};
+        const struct known known = {.id = &id};
+        assert_int_equal(diagnose(DIAGNOSE_CM_LISTENER, &known), listeners[requests]);
+        seen[listeners[requests]] = true;
     }
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct facts_error error = {.name = refusals[i].reason, .limit = number(refusals[i].limit)};

@@ -1,7 +1,6 @@
 #include "why/connection_words.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +12,11 @@
 #include "why/happened.h"
 #include "why/tale.h"
 
-enum { PLACE = 96, MOST_LISTENERS = 3 };
+enum { MOST_LISTENERS = 3 };
 
 /* One end, read: the process, its record of the identifier, and the identifier. */
 struct connection_end {
+    char name[TALE_NAME]; /* "client (4711)" */
     struct facts_connected end;
     struct facts_connection record;
     struct facts_identifier identifier;
@@ -34,11 +34,23 @@ static void read_end(struct connection_end *to, const json_t *json)
     facts_read(&facts_of_connected, json, &to->end);
     facts_read(&facts_of_connection, facts_json(&to->end.id), &to->record);
     facts_read(&facts_of_identifier, facts_json(&to->record.identifier), &to->identifier);
+    tale_name_process(to->end.program, to->end.pid.value, to->name);
 }
 
-static const char *name_of(const struct connection_end *end, char name[TALE_NAME])
+static struct known known_of(const struct connection_end *end)
 {
-    return tale_name_process(end->end.program, end->end.pid.value, name);
+    return (struct known){.id = &end->identifier, .name = end->name};
+}
+
+static struct fact_number number(json_int_t value)
+{
+    return (struct fact_number){(uint64_t)value, true};
+}
+
+static void say(struct connection_tale *tale, enum diagnosis diagnosis, const struct connection_end *end)
+{
+    const struct known known = known_of(end);
+    tale_diagnose(&tale->tale, 0, diagnosis, &known);
 }
 
 static bool is_state(const struct connection_end *end, const char *state)
@@ -105,19 +117,9 @@ static void tell_listener(struct connection_tale *tale, const struct seen_proces
                           const struct facts_identifier *listener)
 {
     char name[TALE_NAME];
-    const char *place = facts_text(listener->local), *space = facts_text(listener->space);
-    uint64_t requests = listener->requests.value;
-    const char *full = requests && listener->backlog.known && requests >= listener->backlog.value
-                           ? ": as many as its backlog, so that further ones are dropped"
-                           : "";
-    tale_name_process(process->own.program, process->own.pid.value, name);
-    if (requests)
-        tale_say(&tale->tale,
-                 "%s listens at %.60s of port space %.20s, and %" PRIu64
-                 " request%s wait%s that rdma_get_cm_event has not fetched%s.",
-                 name, place, space, requests, tale_plural(requests), requests == 1 ? "s" : "", full);
-    else
-        tale_say(&tale->tale, "%s listens at %.60s of port space %.20s.", name, place, space);
+    const struct known known = {.id = listener,
+                                .name = tale_name_process(process->own.program, process->own.pid.value, name)};
+    tale_diagnose(&tale->tale, 0, diagnose(DIAGNOSE_CM_LISTENER, &known), &known);
 }
 
 static int tell_listeners_of(struct connection_tale *tale, const struct seen_process *process, bool there, int count)
@@ -142,11 +144,11 @@ static int tell_listeners(struct connection_tale *tale, bool there)
 
 static bool tell_nobody_listens(struct connection_tale *tale)
 {
-    const struct facts_identifier *own = &tale->own->identifier;
+    struct known known = known_of(tale->own);
+    known.place = port_of(facts_text(tale->own->identifier.peer));
     if (!tale->tale.processes || tell_listeners(tale, true))
         return tale->tale.processes;
-    tale_say(&tale->tale, "No process of this directory listens at port %.20s of port space %.20s.",
-             port_of(facts_text(own->peer)), facts_text(own->space));
+    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_NO_LISTENER, &known);
     tell_listeners(tale, false);
     return true;
 }
@@ -155,13 +157,12 @@ static bool tell_nobody_listens(struct connection_tale *tale)
 
 static void tell_faults(struct connection_tale *tale)
 {
-    uint64_t lost = 0;
+    struct known known = {.count = number(0)};
     const struct seen *seen = tale->tale.processes;
     for (size_t i = 0; seen && i < seen->count; i++)
-        lost += seen_part(&seen->processes[i].own.messages, EVENT_FAULT_DROP);
-    if (lost)
-        tale_say(&tale->tale, "Faults that were asked for lost %" PRIu64 " message%s of the connection manager.", lost,
-                 tale_plural(lost));
+        known.count.value += seen_part(&seen->processes[i].own.messages, EVENT_FAULT_DROP);
+    if (known.count.value)
+        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_FAULTS, &known);
 }
 
 /* A process that is there and says nothing. */
@@ -173,35 +174,22 @@ static bool is_stopped(const struct connection_tale *tale, uint64_t pid)
 
 static void tell_program(struct connection_tale *tale, const struct connection_end *end)
 {
-    char name[TALE_NAME];
-    const json_t *request = event_of(end, EVENT_CM_EVENT, "CONNECT_REQUEST");
-    const char *state = facts_text(end->identifier.state);
-    name_of(end, name);
-    if (end->identifier.events.value)
-        tale_say(&tale->tale, "%s has not fetched the event of it (rdma_get_cm_event): %" PRIu64 " wait%s.", name,
-                 end->identifier.events.value, end->identifier.events.value == 1 ? "s" : "");
-    else if (!strcmp(state, "REQ rcvd") || (request && strstr(state, "rcvd")))
-        tale_say(&tale->tale,
-                 "%s has fetched RDMA_CM_EVENT_CONNECT_REQUEST and called neither rdma_accept nor rdma_reject for "
-                 "%" PRIu64 " second%s.",
-                 name, end->identifier.seconds.value, tale_plural(end->identifier.seconds.value));
-    else if (!strcmp(state, "REP rcvd"))
-        tale_say(&tale->tale, "%s has fetched RDMA_CM_EVENT_CONNECT_RESPONSE and not called rdma_establish.", name);
+    const struct known known = known_of(end);
+    tale_diagnose(&tale->tale, 0, diagnose(DIAGNOSE_CM_PROGRAM, &known), &known);
 }
 
 static void tell_silence(struct connection_tale *tale, const char *message)
 {
-    char name[TALE_NAME];
-    uint64_t times = (uint64_t)times_sent(tale->own, message);
-    uint64_t pid = tale->own->identifier.peer_pid.value;
-    tale_say(&tale->tale, "%s sent %s %" PRIu64 " time%s, and no answer came.", name_of(tale->own, name), message,
-             times, tale_plural(times));
-    if (is_stopped(tale, pid))
-        tale_say(&tale->tale, "Process %d does not answer: it is stopped (SIGSTOP, a debugger), or ends.", (int)pid);
+    struct known known = known_of(tale->own);
+    known.words = message;
+    known.count = number(times_sent(tale->own, message));
+    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_UNANSWERED, &known);
+    if (is_stopped(tale, tale->own->identifier.peer_pid.value))
+        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_PEER_SILENT, &known);
     else if (tale->peer)
         tell_program(tale, tale->peer);
     else if (tale->tale.processes && !tell_listeners(tale, true))
-        tale_say(&tale->tale, "No process of this directory listens there: it is another host's, or has ended.");
+        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
     tell_faults(tale);
 }
 
@@ -233,47 +221,31 @@ static bool tell_no_goodbye(struct connection_tale *tale)
 /* -- bad news */
 
 /* Why the other end rejected the request, by what it has left or reports. */
-static bool tell_refusal(struct connection_tale *tale)
+static enum diagnosis diagnose_rejection(const struct connection_end *peer)
 {
-    char name[TALE_NAME];
-    if (!tale->peer)
-        return false;
-    bool has_ended = facts_is(&tale->peer->end.ended);
-    name_of(tale->peer, name);
-    if (event_of(tale->peer, EVENT_CM_SENT, "REJ") || event_of(tale->peer, EVENT_CM_SENT, "SIDR_REP"))
-        tale_say(&tale->tale, "%s rejected it: its program called rdma_reject, or its call of rdma_accept was refused.",
-                 name);
-    else if (event_of(tale->peer, EVENT_CM_ABANDONED, NULL))
-        tale_say(&tale->tale, "%s destroyed the identifier of the request without answering it (rdma_destroy_id).",
-                 name);
-    else if (is_state(tale->peer, "REQ rcvd") && has_ended)
-        tale_say(&tale->tale, "%s ended before it had answered%s.", name,
-                 event_of(tale->peer, EVENT_CM_EVENT_FETCHED, "CONNECT_REQUEST")
-                     ? ""
-                     : ": it never fetched RDMA_CM_EVENT_CONNECT_REQUEST (rdma_get_cm_event)");
-    else
-        return false;
-    return true;
+    if (event_of(peer, EVENT_CM_SENT, "REJ") || event_of(peer, EVENT_CM_SENT, "SIDR_REP"))
+        return DIAGNOSIS_CM_REJECTED;
+    if (event_of(peer, EVENT_CM_ABANDONED, NULL))
+        return DIAGNOSIS_CM_ABANDONED;
+    if (!is_state(peer, "REQ rcvd") || !facts_is(&peer->end.ended))
+        return DIAGNOSIS_NOTHING;
+    return event_of(peer, EVENT_CM_EVENT_FETCHED, "CONNECT_REQUEST") ? DIAGNOSIS_CM_ENDED_FETCHED
+                                                                     : DIAGNOSIS_CM_ENDED_UNFETCHED;
 }
 
 static bool tell_rejection(struct connection_tale *tale)
 {
-    uint64_t pid = tale->own->identifier.peer_pid.value;
-    bool rejected = event_of(tale->own, EVENT_CM_ARRIVED, "REJ") || event_of(tale->own, EVENT_CM_ARRIVED, "SIDR_REP");
-    if (!rejected && event_of(tale->own, EVENT_PARTNER_ENDED, NULL)) {
-        tale_say(&tale->tale, "The process of the other end ended before it had answered.");
-        return true;
-    }
-    if (tell_refusal(tale))
-        return true;
-    if (rejected && pid)
-        tale_say(
-            &tale->tale,
-            "Process %d rejected it: by rdma_reject, by rdma_destroy_id before rdma_accept, by a call of rdma_accept "
-            "that "
-            "was refused, or as it ended.",
-            (int)pid);
-    return (rejected && pid) || tell_listeners(tale, true);
+    const struct connection_end *own = tale->own;
+    enum diagnosis diagnosis = tale->peer ? diagnose_rejection(tale->peer) : DIAGNOSIS_NOTHING;
+    bool rejected = event_of(own, EVENT_CM_ARRIVED, "REJ") || event_of(own, EVENT_CM_ARRIVED, "SIDR_REP");
+    bool ended = !rejected && event_of(own, EVENT_PARTNER_ENDED, NULL), known = own->identifier.peer_pid.value;
+    if (ended)
+        say(tale, DIAGNOSIS_CM_PARTNER_ENDED, own);
+    else if (diagnosis)
+        say(tale, diagnosis, tale->peer);
+    else if (rejected && known)
+        say(tale, DIAGNOSIS_CM_REJECTED_SOMEHOW, own);
+    return ended || diagnosis || (rejected && known) || tell_listeners(tale, true);
 }
 
 static const struct {
@@ -297,14 +269,16 @@ static bool tell_cause(struct connection_tale *tale, unsigned reason)
 
 static void tell_bad_news(struct connection_tale *tale, const json_t *news)
 {
-    char name[TALE_NAME];
-    unsigned reason = (unsigned)record_number(news, EVENT_FIELD_REASON);
-    const char *sentence = reason_sentence(reason);
-    tale_say(&tale->tale, "%s got RDMA_CM_EVENT_%.40s, status %d (reason %u).", name_of(tale->own, name),
-             record_text(news, EVENT_FIELD_HEARD), (int)record_number(news, EVENT_FIELD_STATUS), reason);
-    if (!tell_cause(tale, reason))
-        tale_say(&tale->tale, "%s", sentence ? sentence : "The reason is unknown.");
-    tale_say(&tale->tale, "\"softverbs explain %u\" has causes and cures.", reason);
+    char status[16];
+    struct known known = known_of(tale->own);
+    known.reason = number(record_number(news, EVENT_FIELD_REASON));
+    known.words = record_text(news, EVENT_FIELD_HEARD);
+    known.hint = status;
+    snprintf(status, sizeof status, "%d", (int)record_number(news, EVENT_FIELD_STATUS));
+    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_BAD_NEWS, &known);
+    if (!tell_cause(tale, (unsigned)known.reason.value))
+        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_REASON, &known);
+    tale_diagnose(&tale->tale, 0, DIAGNOSIS_EXPLAINED, &known);
 }
 
 /* -- no bad news: what is waited for, by its state */
@@ -319,60 +293,46 @@ static void tell_own_program(struct connection_tale *tale)
     tell_program(tale, tale->own);
 }
 
+static enum diagnosis diagnose_end(const struct connection_end *own)
+{
+    if (event_of(own, EVENT_PARTNER_ENDED, NULL))
+        return DIAGNOSIS_CM_KILLED;
+    if (event_of(own, EVENT_CM_SENT, "DREQ"))
+        return DIAGNOSIS_CM_ENDED_HERE;
+    if (event_of(own, EVENT_CM_ARRIVED, "DREQ"))
+        return DIAGNOSIS_CM_ENDED_THERE;
+    return event_of(own, EVENT_CM_SENT, "REJ") ? DIAGNOSIS_CM_REJECTED_HERE : DIAGNOSIS_NOTHING;
+}
+
 static void tell_end(struct connection_tale *tale)
 {
-    char name[TALE_NAME];
-    name_of(tale->own, name);
-    if (event_of(tale->own, EVENT_PARTNER_ENDED, NULL))
-        tale_say(&tale->tale, "The process of the other end has ended without a word: it was killed, or called _exit.");
-    else if (event_of(tale->own, EVENT_CM_SENT, "DREQ"))
-        tale_say(&tale->tale, "%s itself ended the connection (rdma_disconnect).", name);
-    else if (event_of(tale->own, EVENT_CM_ARRIVED, "DREQ"))
-        tale_say(&tale->tale,
-                 "The other end ended the connection (rdma_disconnect, rdma_destroy_id, or its program ended)%s.",
-                 is_state(tale->own, "DREQ rcvd") ? ", and is not answered before this one calls rdma_disconnect, too"
-                                                  : "");
-    else if (event_of(tale->own, EVENT_CM_SENT, "REJ"))
-        tale_say(&tale->tale, "%s itself rejected it (rdma_reject).", name);
+    struct known known = known_of(tale->own);
+    if (is_state(tale->own, "DREQ rcvd"))
+        known.hint = ", and is not answered before this one calls rdma_disconnect, too";
+    tale_diagnose(&tale->tale, 0, diagnose_end(tale->own), &known);
 }
 
 static void tell_established(struct connection_tale *tale)
 {
-    uint64_t seconds = tale->own->identifier.seconds.value;
-    tale_say(&tale->tale, "It is connected for %" PRIu64 " second%s, with queue pair 0x%" PRIx64 ".", seconds,
-             tale_plural(seconds), tale->own->identifier.peer_qp.value);
+    say(tale, DIAGNOSIS_CM_CONNECTED, tale->own);
 }
 
 static void tell_listening(struct connection_tale *tale)
 {
-    const struct facts_identifier *own = &tale->own->identifier;
+    struct known known = known_of(tale->own);
     const json_t *dropped = event_of(tale->own, EVENT_CM_DROPPED, NULL);
-    uint64_t requests = own->requests.value, times = (uint64_t)record_number(dropped, EVENT_FIELD_TIMES);
-    tale_say(&tale->tale,
-             "It listens, with a backlog of %" PRIu64 ", and %" PRIu64
-             " request%s wait%s to be fetched (rdma_get_cm_event).",
-             own->backlog.value, requests, tale_plural(requests), requests == 1 ? "s" : "");
+    known.count = number(record_number(dropped, EVENT_FIELD_TIMES));
+    known.reason = number(record_number(dropped, EVENT_FIELD_REASON));
+    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_LISTENS, &known);
     if (dropped)
-        tale_say(&tale->tale, "%" PRIu64 " request%s came while the backlog was full, and %s dropped (reason %u).",
-                 times, tale_plural(times), times == 1 ? "was" : "were",
-                 (unsigned)record_number(dropped, EVENT_FIELD_REASON));
+        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_DROPPED, &known);
 }
 
 /* The next call of the program. */
 static void tell_next(struct connection_tale *tale)
 {
-    static const struct {
-        const char *state, *next;
-    } steps[] = {
-        {"idle", "rdma_resolve_addr, or rdma_bind_addr"},
-        {"bound", "rdma_resolve_addr, or rdma_listen"},
-        {"address query", "the way to the destination, which the network is asked for"},
-        {"address resolved", "rdma_resolve_route"},
-        {"route resolved", "rdma_connect"},
-    };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (is_state(tale->own, steps[i].state))
-            tale_say(&tale->tale, "No connection is being made: next comes %s.", steps[i].next);
+    const struct known known = known_of(tale->own);
+    tale_diagnose(&tale->tale, 0, diagnose(DIAGNOSE_CM_NEXT, &known), &known);
 }
 
 static const struct {
@@ -404,19 +364,9 @@ static void tell_state(struct connection_tale *tale)
 
 static void tell_ends(struct connection_tale *tale)
 {
-    char name[TALE_NAME], from[PLACE] = "", to[PLACE] = "", qp[PLACE] = "";
-    const struct facts_identifier *own = &tale->own->identifier;
-    if (*facts_text(own->local))
-        snprintf(from, sizeof from, ", at %.60s", facts_text(own->local));
-    if (*facts_text(own->peer))
-        snprintf(to, sizeof to, " to %.60s", facts_text(own->peer));
-    if (own->qp.value)
-        snprintf(qp, sizeof qp, ", with queue pair 0x%" PRIx64, own->qp.value);
-    tale_say(&tale->tale, "Identifier %" PRIu64 " of %s%s%s of port space %.20s%s, is in state %.40s.", own->id.value,
-             name_of(tale->own, name), from, to, facts_text(own->space), qp, facts_text(own->state));
+    say(tale, DIAGNOSIS_CM_IDENTIFIER, tale->own);
     if (tale->peer)
-        tale_say(&tale->tale, "Its other end is identifier %" PRIu64 " of %s, in state %.40s.",
-                 tale->peer->identifier.id.value, name_of(tale->peer, name), facts_text(tale->peer->identifier.state));
+        say(tale, DIAGNOSIS_CM_OTHER_END, tale->peer);
 }
 
 /* The words for the fields of an event; the rest is its meaning in events.def. */
@@ -459,12 +409,11 @@ static void tell_event(struct connection_tale *tale, const json_t *event)
 
 static void tell_events(struct connection_tale *tale, const struct connection_end *end)
 {
-    char name[TALE_NAME];
     size_t i;
     json_t *event;
     if (!end)
         return;
-    tale_say(&tale->tale, "What happened at %s:", name_of(end, name));
+    tale_say(&tale->tale, "What happened at %s:", end->name);
     json_array_foreach(facts_json(&end->record.events), i, event) tell_event(tale, event);
 }
 
@@ -472,15 +421,13 @@ static void tell(struct connection_tale *tale)
 {
     const struct connection_end *own = tale->own;
     const json_t *news = bad_news(own);
-    uint64_t waiting = own->identifier.events.value;
     tell_ends(tale);
     if (news)
         tell_bad_news(tale, news);
     else
         tell_state(tale);
-    if (waiting && !is_state(own, "REQ rcvd") && !is_state(own, "REP rcvd"))
-        tale_say(&tale->tale, "%" PRIu64 " event%s of it wait%s that rdma_get_cm_event has not fetched.", waiting,
-                 tale_plural(waiting), waiting == 1 ? "s" : "");
+    if (own->identifier.events.value && !is_state(own, "REQ rcvd") && !is_state(own, "REP rcvd"))
+        say(tale, DIAGNOSIS_CM_EVENTS_WAIT, own);
     tell_events(tale, own);
     tell_events(tale, tale->peer);
 }

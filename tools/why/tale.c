@@ -70,8 +70,3 @@ const char *tale_time(json_int_t nanoseconds, char text[TALE_NAME])
     text[length ? TALE_NAME - 1 : 0] = 0;
     return text;
 }
-
-const char *tale_plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}

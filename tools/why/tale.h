@@ -24,8 +24,6 @@ const struct seen_process *tale_process(const struct tale *, uint64_t pid);
 /* "12:01:02.345 ", or "" of a time that is not known. Returns `text`. */
 const char *tale_time(json_int_t nanoseconds, char text[TALE_NAME]);
 
-const char *tale_plural(uint64_t count);
-
 /* Adds a sentence, of 1023 bytes at most, without what a terminal would take for more than text. */
 void tale_say(struct tale *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
