@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 import cases
@@ -57,12 +58,22 @@ def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
     assert b"(ended)" in said and b"destroying the completion queue with handle" in said and b"waits for 1 events" in said and b"ibv_ack_cq_events" in said, said
 
 
+def _newcomer(mistake):
+    """The number of the client. A shell goes on after the program, which is neither side, and then both have ended."""
+    with tempfile.TemporaryFile() as out:
+        with subprocess.Popen([SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/newcomer", mistake], stdin=subprocess.DEVNULL, stdout=out,
+                              stderr=subprocess.DEVNULL, env=cases.environment()) as program:
+            program.wait(cases.patience(60))
+        out.seek(0)
+        server, client = re.search(r"server (\d+) client (\d+)", out.read().decode()).groups()
+    assert int(server) != program.pid and not os.path.exists(f"/proc/{client}"), "the program ends before its client"
+    return client
+
+
 def what_was_given_up_leaves_its_line_and_its_story():
     """The program polls for two seconds, as textbooks do, and ends."""
     for mistake, reason in ("unsignalled-given-up", 120), ("psn-given-up", 122):
-        with subprocess.Popen([SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/newcomer", mistake], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, env=cases.environment()) as process:
-            client = re.search(r"client (\d+)", process.communicate(timeout=cases.patience(60))[0].decode())[1]
+        client = _newcomer(mistake)
         said = " ".join(expect(softverbs("why", "--last", client)).stdout.decode().split())
         found = re.search(rf"qp (0x\w+): (?:1 work request|queue pair)\b.*\(reason {reason}\)", said)
         assert found, said
