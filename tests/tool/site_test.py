@@ -72,7 +72,7 @@ def pictures_of_the_demonstration_show_what_it_prints():
     """The README's has no line more, either."""
     if not shutil.which("ibv_rc_pingpong"):
         raise Skip("ibv_rc_pingpong is not installed")
-    for name, command, least in (("demo", ["demo"], 8), ("tour", ["demo", "--all"], 20)):
+    for name, command, least in (("demo", ["demo"], 5), ("tour", ["demo", "--all"], 10)):
         printed = _fixed(cases.expect(cases.softverbs(*command)).stdout.decode().splitlines())
         with open(f"{TREE}/docs/explanation/{name}.svg", encoding="utf-8") as file:
             shown = _fixed(pictures.lines_of(file.read()))

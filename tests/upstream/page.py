@@ -1,7 +1,10 @@
 """The page docs/evidence/upstream.md, from the entries and their results."""
 import collections
+import os
+import sys
 
-from wrapped import wrapped
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
+from wrapped import wrapped  # pylint: disable=wrong-import-position
 
 INTRODUCTION = """# The test suites of other projects
 
