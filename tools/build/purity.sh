@@ -21,7 +21,7 @@ if ! [ -s "$defined" ]; then
 fi
 
 # Memory, describing, assert, the CRC, what the processor has; then what compilers and sanitizers add on their own, and what guarded.c does for them.
-allowed='mem(cpy|set|cmp|move)|strlen|snprintf|__assert_fail|libdeflate_crc32|__cpu_(model|features2)'
+allowed='mem(chr|cpy|set|cmp|move)|strlen|snprintf|__assert_fail|libdeflate_crc32|__cpu_(model|features2)'
 fortified='__(mem(cpy|set|move)|snprintf)_chk'
 compiler='bcmp|__(start|stop)_guarded_table|_?_?sigsetjmp|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__(start|stop)_?_?sancov_[a-z0-9_]*|__gcov[a-z0-9_]*'
 sanitizers='__errno_location|__(asan|ubsan|tsan|msan|sanitizer|sancov|lsan)[a-zA-Z0-9_]*'
