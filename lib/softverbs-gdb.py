@@ -458,7 +458,7 @@ def _connection(layout, identifier, now):
         return {}
     waits = connection["deadline"] != NEVER and connection["state"] != layout.constant("CONNECTION_TIMEWAIT")
     return {"qp": connection["local.qpn"] or None, "peer_qp": connection["remote.qpn"] or None,
-            "repeats": connection["max_repeats"] - connection["repeats"] if waits else 0, "seconds": max(0, now - connection["since"]) // 10**9}
+            "repeats": connection["max_retries"] - connection["retries"] if waits else 0, "seconds": max(0, now - connection["since"]) // 10**9}
 
 
 def _report_identifier(layout, identifier, now):

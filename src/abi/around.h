@@ -10,14 +10,14 @@
 #include "base/uncancelled.h"
 #include "events/refusal.h"
 
-#define AROUND(answer, name, call)                                                                                     \
+#define AROUND(outcome, name, call)                                                                                    \
     __extension__({                                                                                                    \
         const struct refusal before_it = refusal_begin(name);                                                          \
         const int errno_before = errno, cancellable = uncancelled_begin();                                             \
         __typeof__(call) result = (call);                                                                              \
         uncancelled_end(cancellable);                                                                                  \
-        const bool failed = RESULT_FAILED_##answer(result);                                                            \
-        errno = failed ? RESULT_ERROR_##answer(result) : errno_before;                                                 \
+        const bool failed = RESULT_FAILED_##outcome(result);                                                           \
+        errno = failed ? RESULT_ERROR_##outcome(result) : errno_before;                                                \
         refusal_end(&before_it, failed ? errno : 0);                                                                   \
         result;                                                                                                        \
     })

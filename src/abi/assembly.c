@@ -80,6 +80,6 @@ const struct process_parts assembly_parts = {.begin = begin,
                                              .inherit = inherit,
                                              .fail_devices = event_fail_devices,
                                              .follow = event_follow,
-                                             .answer = report_write,
+                                             .report = report_write,
                                              .departed = xrc_standins_departed,
                                              .look_for_hangs = hangs_look};

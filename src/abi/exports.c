@@ -236,39 +236,39 @@ int export_read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
 
 /* -- the work of each, as layers find it below them */
 
-#define VERB(answer, type, name, work, parameters, arguments)                                                          \
+#define VERB(outcome, type, name, work, parameters, arguments)                                                         \
     static type bottom_##name parameters                                                                               \
     {                                                                                                                  \
         return work arguments;                                                                                         \
     }
-#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
-    VERB(answer, type, name, work, parameters, arguments)
+#define NEWER_VERB(outcome, type, name, work, parameters, arguments)                                                   \
+    VERB(outcome, type, name, work, parameters, arguments)
 #include "calls/verbs.def"
 
 void bottom_of_exports(struct calls *calls)
 {
-#define VERB(answer, type, name, work, parameters, arguments) calls->name = bottom_##name;
-#define NEWER_VERB(answer, type, name, work, parameters, arguments) calls->name = bottom_##name;
+#define VERB(outcome, type, name, work, parameters, arguments) calls->name = bottom_##name;
+#define NEWER_VERB(outcome, type, name, work, parameters, arguments) calls->name = bottom_##name;
 #include "calls/verbs.def"
 }
 
 /* -- the exports. The C name of a newer verb is ours and its exported name is in __asm__, so that the definition does
  * not clash with the declaration in an installed header that has the verb. */
 
-#define VERB(answer, type, name, work, parameters, arguments)                                                          \
+#define VERB(outcome, type, name, work, parameters, arguments)                                                         \
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
         const struct calls *around = calls_around();                                                                   \
-        return AROUND_##answer(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);           \
+        return AROUND_##outcome(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);          \
     }
-#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
+#define NEWER_VERB(outcome, type, name, work, parameters, arguments)                                                   \
     type newer_##name parameters __asm__(#name);                                                                       \
     EXPORT type newer_##name parameters                                                                                \
     {                                                                                                                  \
         const struct calls *around = calls_around();                                                                   \
-        return AROUND_##answer(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);           \
+        return AROUND_##outcome(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);          \
     }
-#define OLD_VERB(answer, type, name, work, parameters, arguments)                                                      \
+#define OLD_VERB(outcome, type, name, work, parameters, arguments)                                                     \
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
         return work arguments;                                                                                         \

@@ -17,7 +17,7 @@ struct ibv_qp *export_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 
 /* -- the work of each, as layers find it below them */
 
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
+#define MEMBER(table, outcome, type, member, name, work, parameters, arguments)                                        \
     static type bottom_##name parameters                                                                               \
     {                                                                                                                  \
         return work arguments;                                                                                         \
@@ -26,18 +26,18 @@ struct ibv_qp *export_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 
 void bottom_of_operations(struct calls *calls)
 {
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments) calls->name = bottom_##name;
-#define FAST(table, answer, type, name, work, parameters, arguments) calls->ibv_##name = work;
+#define MEMBER(table, outcome, type, member, name, work, parameters, arguments) calls->name = bottom_##name;
+#define FAST(table, outcome, type, name, work, parameters, arguments) calls->ibv_##name = work;
 #include "calls/verbs.def"
 }
 
 /* -- what is in the tables */
 
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
+#define MEMBER(table, outcome, type, member, name, work, parameters, arguments)                                        \
     static type table##_##member parameters                                                                            \
     {                                                                                                                  \
         const struct calls *around = calls_around();                                                                   \
-        return AROUND_##answer(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);           \
+        return AROUND_##outcome(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);          \
     }
 #include "calls/verbs.def"
 
@@ -50,7 +50,7 @@ CALLS_CHANGER static void change_fast(struct calls_holder *holder, const struct 
 {
     struct verbs_context *verbs_context = &container_of(holder, struct context, calls)->ibv;
     struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
-#define FAST(table, answer, type, name, work, parameters, arguments)                                                   \
+#define FAST(table, outcome, type, name, work, parameters, arguments)                                                  \
     CALLS_CHANGE(change, table->name, ibv_##name, work);
 #include "calls/verbs.def"
 }
@@ -59,8 +59,8 @@ void operations_fill(struct context *context)
 {
     struct verbs_context *verbs_context = &context->ibv;
     struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
-#define MEMBER(table, answer, type, member, name, work, parameters, arguments) table->member = table##_##member;
-#define FAST(table, answer, type, name, work, parameters, arguments) table->name = work;
+#define MEMBER(table, outcome, type, member, name, work, parameters, arguments) table->member = table##_##member;
+#define FAST(table, outcome, type, name, work, parameters, arguments) table->name = work;
 #include "calls/verbs.def"
 
     unsupported_fill_context(verbs_context);

@@ -25,16 +25,16 @@ typedef void stub_function(void);
 #define RESULT_REFUSE_number(error) return errno = (error), 0
 
 /* Defines stub_ID, which refuses in the name of `what`. */
-#define STUB(answer, id, what)                                                                                         \
-    __attribute__((unused)) static STUB_TYPE_##answer stub_##id(void)                                                  \
+#define STUB(outcome, id, what)                                                                                        \
+    __attribute__((unused)) static STUB_TYPE_##outcome stub_##id(void)                                                 \
     {                                                                                                                  \
-        RESULT_REFUSE_##answer(unsupported(what));                                                                     \
+        RESULT_REFUSE_##outcome(unsupported(what));                                                                    \
     }
 
 /* Exports a stub under its name, unless another file of the library defines that function. */
-#define STUB_EXPORTED(answer, name)                                                                                    \
-    STUB(answer, name, #name)                                                                                          \
-    EXPORT STUB_TYPE_##answer name(void) __attribute__((weak, alias("stub_" #name)));
+#define STUB_EXPORTED(outcome, name)                                                                                   \
+    STUB(outcome, name, #name)                                                                                         \
+    EXPORT STUB_TYPE_##outcome name(void) __attribute__((weak, alias("stub_" #name)));
 
 /* An exported function and its stub; the two are equal when the function is not built. */
 struct stub_entry {

@@ -13,7 +13,7 @@ int unsupported(const char *what)
     return errno = refuse_in(what, EOPNOTSUPP, REASON_UNSUPPORTED, "%s", "");
 }
 
-#define REFUSED(table, answer, member, why) STUB(answer, table##_##member, #table "." #member)
+#define REFUSED(table, outcome, member, why) STUB(outcome, table##_##member, #table "." #member)
 #include "calls/verbs.def"
 
 #define FILL(target, stub)                                                                                             \
@@ -32,7 +32,7 @@ int unsupported(const char *what)
 
 void unsupported_fill_context(struct verbs_context *context)
 {
-#define REFUSED(table, answer, member, why) FILL_##table(member)
+#define REFUSED(table, outcome, member, why) FILL_##table(member)
 #include "calls/verbs.def"
 }
 
@@ -45,14 +45,14 @@ void unsupported_fill_context(struct verbs_context *context)
 
 void unsupported_fill_qp(struct ibv_qp_ex *qp)
 {
-#define REFUSED(table, answer, member, why) FILL_##table(member)
+#define REFUSED(table, outcome, member, why) FILL_##table(member)
 #include "calls/verbs.def"
 }
 
 static const struct {
     const char *name, *why;
 } operations[] = {
-#define REFUSED(table, answer, member, why) {#table "." #member, why},
+#define REFUSED(table, outcome, member, why) {#table "." #member, why},
 #include "calls/verbs.def"
     {NULL, NULL},
 };

@@ -217,7 +217,7 @@ static struct cm_req make_req(const struct identifier *identifier, const struct 
                          .local_response_timeout = RESPONSE_TIMEOUT,
                          .pkey = PKEY,
                          .mtu = identifier->route.from.mtu,
-                         .max_cm_retries = identifier->manager->repeats,
+                         .max_cm_retries = identifier->manager->retries,
                          .primary = make_path(&identifier->route)};
     put_transport(&req, qp_type_find(identifier->qp_type), parameters);
     return req;

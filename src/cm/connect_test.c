@@ -111,7 +111,7 @@ static void a_request_has_what_its_program_says(void **state)
     assert_int_equal(req->rnr_retry_count, 6);
     assert_int_equal(req->remote_response_timeout, 20);
     assert_int_equal(req->local_response_timeout, 20);
-    assert_int_equal(req->max_cm_retries, MANAGER_REPEATS);
+    assert_int_equal(req->max_cm_retries, MANAGER_RETRIES);
     assert_int_equal(req->pkey, 0xffff);
     assert_int_equal(req->mtu, 4);
     rig_lose(rig, CM_REQ);
@@ -161,7 +161,7 @@ static void an_end_without_a_connection_says_what_is_known(void **state)
     assert_string_equal((char *)event->parameters.private_data, "sorry");
     rig_end(rig, &all);
     all = rig_start(rig);
-    for (unsigned i = 0; i <= MANAGER_REPEATS; i++) {
+    for (unsigned i = 0; i <= MANAGER_RETRIES; i++) {
         rig_lose(rig, CM_REQ);
         rig_no_event(&rig->a);
         rig_wait(rig, req_wait);

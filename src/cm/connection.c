@@ -48,8 +48,8 @@ static void send_and_wait(struct connection *connection, enum connection_state s
 {
     connection_enter(connection, state, now);
     connection->pending |= message;
-    connection->repeats = connection->max_repeats;
-    connection->deadline = now + connection->patience;
+    connection->retries = connection->max_retries;
+    connection->deadline = now + connection->timeout;
 }
 
 /* The timewait is as long as packets of the connection may still be under way (IBA 12.9.8.4). */
@@ -62,11 +62,11 @@ static void enter_timewait(struct connection *connection, nanos now)
 
 static bool retransmit(struct connection *connection, enum pending message, nanos now)
 {
-    if (!connection->repeats)
+    if (!connection->retries)
         return false;
-    connection->repeats--;
+    connection->retries--;
     connection->pending |= message;
-    connection->deadline = now + connection->patience;
+    connection->deadline = now + connection->timeout;
     return true;
 }
 
@@ -121,13 +121,13 @@ void connection_request(struct connection *connection, const struct cm_req *req,
     connection->active = true;
     connection->req = *req;
     connection->extended = req->transport == CM_TRANSPORT_EXTENDED;
-    connection->max_repeats = req->max_cm_retries;
+    connection->max_retries = req->max_cm_retries;
     connection->mtu = req->mtu;
     connection->ack_timeout = req->primary.ack_timeout;
     connection->retry_count = parameters->retry_count;
     connection->rnr_retry_count = parameters->rnr_retry_count;
     uint8_t lifetime = (uint8_t)(req->primary.ack_timeout - (req->primary.ack_timeout > 0));
-    connection->patience = 2 * connection_wait(lifetime) + connection_wait(req->remote_response_timeout);
+    connection->timeout = 2 * connection_wait(lifetime) + connection_wait(req->remote_response_timeout);
     send_and_wait(connection, CONNECTION_REQ_SENT, PENDING_REQ, now);
 }
 
@@ -139,14 +139,14 @@ void connection_requested(struct connection *connection, const struct cm_message
     connection->remote = (struct connection_end){
         .communication_id = message->local_id, .qpn = req->qpn, .psn = req->starting_psn, .guid = req->guid};
     connection->extended = req->transport == CM_TRANSPORT_EXTENDED;
-    connection->max_repeats = req->max_cm_retries;
+    connection->max_retries = req->max_cm_retries;
     connection->mtu = req->mtu;
     connection->ack_timeout = req->primary.ack_timeout;
     connection->retry_count = req->retry_count;
     connection->rnr_retry_count = req->rnr_retry_count;
     connection->responder_resources = req->initiator_depth;
     connection->initiator_depth = req->responder_resources;
-    connection->patience = connection_wait(req->local_response_timeout);
+    connection->timeout = connection_wait(req->local_response_timeout);
     connection_enter(connection, CONNECTION_REQ_RCVD, now);
 }
 

@@ -74,8 +74,8 @@ struct connection {
     bool mra_came;    /* an MRA has arrived for the message that was sent last */
     uint16_t pending; /* messages to send: bits of enum pending (connection_pending.h) */
     uint8_t parting;  /* what the peer has sent: CONNECTION_DREQ_CAME, CONNECTION_DREP_CAME */
-    uint8_t repeats;  /* how often the message that was sent last is still repeated */
-    uint8_t max_repeats;
+    uint8_t retries;  /* how often the message that was sent last is still repeated */
+    uint8_t max_retries;
     struct connection_end local, remote;
     uint64_t transaction;            /* the REQ's */
     uint64_t disconnect_transaction; /* the DREQ's, ours or the peer's */
@@ -95,7 +95,7 @@ struct connection {
     uint8_t retry_count, rnr_retry_count;
     uint8_t mtu;         /* enum ibv_mtu */
     uint8_t ack_timeout; /* for the queue pair */
-    nanos patience;      /* how long to wait for an answer to this end's messages */
+    nanos timeout;       /* how long to wait for an answer to this end's messages */
     nanos since;         /* when it entered its state */
     nanos deadline;      /* when to call connection_expire; NANOS_NEVER: nothing waits */
 };

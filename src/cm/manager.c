@@ -12,7 +12,7 @@ void manager_initialize(struct manager *manager, const struct manager_operations
                                 .agent = settings->agent,
                                 .first_id = settings->first_id,
                                 .random = settings->seed,
-                                .repeats = settings->repeats};
+                                .retries = settings->retries};
     for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++)
         *tables[i] =
             (struct hash){.buckets = settings->buckets + (size_t)i * MANAGER_BUCKETS, .mask = MANAGER_BUCKETS - 1};

@@ -103,7 +103,7 @@ LIST_HEAD(identifier_list, identifier);
 
 enum {
     MANAGER_BUCKETS = 4096, /* of each table */
-    MANAGER_REPEATS = 15    /* the default, as in kernels */
+    MANAGER_RETRIES = 15    /* the default, as in kernels */
 };
 
 struct manager {
@@ -120,7 +120,7 @@ struct manager {
     uint32_t first_id, next_id;
     uint32_t number_seed, next_number;
     uint64_t random;
-    uint8_t repeats;
+    uint8_t retries;
 };
 
 /* The choices of the owner. */
@@ -129,7 +129,7 @@ struct manager_settings {
     uint32_t agent;
     uint64_t seed;     /* unpredictable, as PSNs are made of it */
     uint32_t first_id; /* the first of 256 numbers that are the low 24 bits of communication IDs */
-    uint8_t repeats;   /* how often an unanswered request is sent again, 0 to 15 */
+    uint8_t retries;   /* how often an unanswered request is sent again, 0 to 15 */
 };
 
 void manager_initialize(struct manager *, const struct manager_operations *, const struct manager_settings *);

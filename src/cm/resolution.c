@@ -31,14 +31,14 @@ void resolution_initialize(struct resolution *resolution, const struct resolutio
 }
 
 void resolution_ask(struct resolution *resolution, uint64_t service, uint64_t transaction, uint32_t request,
-                    const struct cm_parameters *parameters, unsigned repeats, nanos now)
+                    const struct cm_parameters *parameters, unsigned retries, nanos now)
 {
     resolution->state = RESOLUTION_SENT;
     resolution->service = service;
     resolution->transaction = transaction;
     resolution->request = request;
     resolution->parameters = *parameters;
-    resolution->repeats = (uint8_t)repeats;
+    resolution->retries = (uint8_t)retries;
     resolution->pending = true;
     resolution->deadline = now + answer_time();
 }
@@ -118,7 +118,7 @@ void resolution_expire(struct resolution *resolution, nanos now)
 {
     if (now < resolution->deadline)
         return;
-    if (!resolution->repeats--) {
+    if (!resolution->retries--) {
         end(resolution, NULL);
         return;
     }

@@ -31,7 +31,7 @@ struct resolution {
     enum resolution_state state;
     bool abandoned; /* the outcome is no longer reported */
     bool pending;   /* a message is to be sent */
-    uint8_t repeats;
+    uint8_t retries;
     uint64_t transaction;
     uint32_t request; /* RequestID: ours when active, else the peer's */
     uint64_t service;
@@ -46,7 +46,7 @@ void resolution_initialize(struct resolution *, const struct resolution_operatio
 /* Active: sends the request, and repeats it up to `repeats` times, at most 15, until an answer arrives. The private
  * data begins with the header that the request needs. */
 void resolution_ask(struct resolution *, uint64_t service, uint64_t transaction, uint32_t request,
-                    const struct cm_parameters *, unsigned repeats, nanos now);
+                    const struct cm_parameters *, unsigned retries, nanos now);
 
 /* Passive: takes a request. */
 void resolution_asked(struct resolution *, const struct cm_message *);

@@ -127,7 +127,7 @@ static int start_resolution(struct identifier *identifier, const struct cm_param
     uint32_t request = (uint32_t)identifier->session->by_local.key;
     uint64_t transaction = (uint64_t)identifier->manager->agent << 32 | request;
     resolution_ask(resolution, identifier_service(identifier, &identifier->destination), transaction, request, &whole,
-                   identifier->manager->repeats, now);
+                   identifier->manager->retries, now);
     session_settle(identifier->session);
     return 0;
 }

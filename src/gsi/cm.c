@@ -28,9 +28,9 @@
 
 enum { IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */ };
 
-static const nanos retry_after = NANOS_MILLISECOND;            /* a message that found no room, or no listener */
-static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* how long a request waits for a listener */
-static const nanos partner_patience = NANOS_SECOND;            /* how long, from a host that has a connection already */
+static const nanos retry_after = NANOS_MILLISECOND;           /* a message that found no room, or no listener */
+static const nanos listener_timeout = 50 * NANOS_MILLISECOND; /* how long a request waits for a listener */
+static const nanos partner_timeout = NANOS_SECOND;            /* how long, from a host that has a connection already */
 
 static struct cm *cm_of(struct manager *manager)
 {
@@ -188,7 +188,7 @@ static int cm_make(struct process *process, struct cm **to)
     }
     settings.buckets = cm->buckets;
     settings.first_id = cm->first_id;
-    settings.repeats = (uint8_t)setting_number(SETTING_CM_RETRIES);
+    settings.retries = (uint8_t)setting_number(SETTING_CM_RETRIES);
     cm->process = process;
     manager_initialize(&cm->manager, &operations, &settings);
     *to = cm;
@@ -304,7 +304,7 @@ bool cm_is_over(const struct cm *cm)
 static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *request)
 {
     cm->early[cm->early_count].datagram = *request;
-    cm->early[cm->early_count++].until = clock_now() + listener_patience;
+    cm->early[cm->early_count++].until = clock_now() + listener_timeout;
 }
 
 /* Makes the session of the message lead to that process. */
@@ -426,9 +426,9 @@ bool cm_wait(struct process *process, const struct udp_arrival *arrival, const s
     if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
         return false;
     cm_begin(cm);
-    nanos partner = time_scaled(partner_patience); /* less than the time that the sender waits for answers */
-    bool long_known = partner > listener_patience && dispatch_knows(&cm->manager, datagram.route.gid);
-    nanos until = clock_now() + (long_known ? partner : listener_patience);
+    nanos partner = time_scaled(partner_timeout); /* less than the time that the sender waits for answers */
+    bool long_known = partner > listener_timeout && dispatch_knows(&cm->manager, datagram.route.gid);
+    nanos until = clock_now() + (long_known ? partner : listener_timeout);
     bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, until);
     cm_end(cm);
     return waits;

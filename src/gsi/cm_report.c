@@ -59,7 +59,7 @@ static void fill_connection(struct facts_identifier *facts, const struct connect
     bool waits = connection->deadline != NANOS_NEVER && connection->state != CONNECTION_TIMEWAIT;
     fact_put(&facts->qp, connection->local.qpn, connection->local.qpn);
     fact_put(&facts->peer_qp, connection->remote.qpn, connection->remote.qpn);
-    fact_put(&facts->repeats, true, waits ? connection->max_repeats - connection->repeats : 0);
+    fact_put(&facts->repeats, true, waits ? connection->max_retries - connection->retries : 0);
     put_age(facts, connection->since);
 }
 

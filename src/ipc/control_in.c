@@ -7,7 +7,7 @@
 #include "diag/log.h"
 #include "ipc/state.h"
 
-enum { LETTERS_A_ROUND = 256 };
+enum { MESSAGES_A_ROUND = 256 };
 
 /* Messages of a sender that has left since are read as well. */
 static struct record *record_of(struct node *node, const struct control_message *message)
@@ -114,10 +114,10 @@ bool control_receive(struct node *node)
     struct control_message message;
     int descriptor, published;
     bool rang = false, attached = false;
-    struct control_inbox *box = &node->entry->letters;
-    atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading, or one could be missed */
+    struct control_inbox *box = &node->entry->inbox;
+    atomic_store(&node->inbox_seen, atomic_load(&box->sent)); /* before reading, or one could be missed */
     control_inbox_begin(box);
-    for (unsigned i = 0; i < LETTERS_A_ROUND; i++) {
+    for (unsigned i = 0; i < MESSAGES_A_ROUND; i++) {
         if (!take_message(node, &message, &descriptor, &published)) {
             control_inbox_end(box);
             break;

@@ -83,19 +83,19 @@ static bool is_under_way(const struct under_way *under_way)
 
 /* A running thread can't be seen elsewhere. The call that it may be in ends soon; but the call may have ended already,
  * and a signal handler may then compute for long before the seat is given back. */
-static bool is_computing(pid_t pid, unsigned patience)
+static bool is_computing(pid_t pid, unsigned looks)
 {
-    return patience >= COMPUTES && patience % COMPUTES_EACH == 0 && peer_threads_runs(pid, SYS_process_vm_writev);
+    return looks >= COMPUTES && looks % COMPUTES_EACH == 0 && peer_threads_runs(pid, SYS_process_vm_writev);
 }
 
 /* A process that is no longer in the table has died, after its last system call, or has left, after its last access; or
  * it has closed the descriptor of its lock, and continues. So its threads are looked at nevertheless. But its number
  * may be another process's by now, for which this waits no longer than a call takes. */
-static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned patience)
+static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned looks)
 {
     pid_t pid = under_way->record->peer.pid;
-    return peer_threads_all(pid, SYS_process_vm_writev) || is_computing(pid, patience) ||
-           (gone && (patience >= TELLS || peer_threads_nobody(pid)));
+    return peer_threads_all(pid, SYS_process_vm_writev) || is_computing(pid, looks) ||
+           (gone && (looks >= TELLS || peer_threads_nobody(pid)));
 }
 
 static void one_sided_tell(const struct under_way *under_way)
@@ -105,17 +105,17 @@ static void one_sided_tell(const struct under_way *under_way)
 }
 
 /* True: it is over. */
-static bool one_sided_is_over(struct node *node, const struct under_way *under_way, unsigned patience)
+static bool one_sided_is_over(struct node *node, const struct under_way *under_way, unsigned looks)
 {
     const struct record *record = under_way->record;
     lock_take(&node->lock);
     bool waited_for = is_under_way(under_way);
     bool gone = waited_for && !table_is(node->table, record->peer.slot, record->generation);
-    bool forbidden = gone || patience >= FORBIDS;
+    bool forbidden = gone || looks >= FORBIDS;
     if (waited_for && forbidden)
         shm_forbid_writes(record->peer.link, under_way->seen);
     lock_release(&node->lock);
-    return !waited_for || (forbidden && is_elsewhere(under_way, gone, patience));
+    return !waited_for || (forbidden && is_elsewhere(under_way, gone, looks));
 }
 
 /* Waits until an access is over. Most end within a microsecond, so first we yield. An access whose requester is stopped

@@ -54,8 +54,8 @@ static void check_end(struct node *node, struct record *record)
 
 static bool has_messages(const struct node *node)
 {
-    return atomic_load_explicit(&node->entry->letters.sent, memory_order_relaxed) !=
-           atomic_load_explicit(&node->letters_seen, memory_order_relaxed);
+    return atomic_load_explicit(&node->entry->inbox.sent, memory_order_relaxed) !=
+           atomic_load_explicit(&node->inbox_seen, memory_order_relaxed);
 }
 
 /* A thread that polls may read a doorbell before the sleeper has seen it: the sleeper's poll would find the socket

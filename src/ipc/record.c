@@ -77,7 +77,7 @@ static void hear(struct record *record)
 {
     struct node *node = record->node;
     record->reader = shm_reader(record->peer.link);
-    record->patience = NODE_LOOK_AROUND;
+    record->silence_most = NODE_LOOK_AROUND;
     put_at(record, node->heard.count++);
     swap_with(record, node->heard.polled++);
 }
@@ -95,7 +95,7 @@ static struct record *make_remote(struct node *node, unsigned slot, uint32_t gen
     if (!record)
         return NULL;
     fill_doorbell(node, slot, generation, &doorbell);
-    record->peer.link = shm_open_link(&node->host, &doorbell, &node->table->file->slots[slot].letters);
+    record->peer.link = shm_open_link(&node->host, &doorbell, &node->table->file->slots[slot].inbox);
     if (!record->peer.link) {
         free(record);
         return NULL;
@@ -131,7 +131,7 @@ int record_open_loopback(struct node *node)
     struct record *record = record_make(node, node->slot, node->generation, getpid());
     if (!record)
         return ENOMEM;
-    int error = shm_open_loopback(&record->peer.link, &node->host, &node->bell, &node->entry->letters);
+    int error = shm_open_loopback(&record->peer.link, &node->host, &node->bell, &node->entry->inbox);
     if (error) {
         free(record);
         return error;
@@ -230,7 +230,7 @@ static void attend_mark(unsigned slot, void *context)
     struct record *record = slot < TABLE_SLOTS ? node->by_slot[slot] : NULL;
     if (!record || !record->reader || is_polled(record))
         return;
-    record->patience = record->patience < NODE_SILENCE_MOST ? 2 * record->patience : NODE_SILENCE_MOST;
+    record->silence_most = record->silence_most < NODE_SILENCE_MOST ? 2 * record->silence_most : NODE_SILENCE_MOST;
     take_back(record);
 }
 
@@ -270,7 +270,7 @@ static bool is_silent(struct record *record, nanos now)
     if (head != record->head || ring_has_frame(record->reader))
         record->moved_at = now;
     record->head = head;
-    return other && nanos_since(record->moved_at, now) >= record->patience;
+    return other && nanos_since(record->moved_at, now) >= record->silence_most;
 }
 
 /* Asks the peers for marks that were just left alone, up to `end`. link/marks.h argues the order. Under progress and

@@ -21,17 +21,17 @@ struct record {
     struct peer peer; /* first: a struct peer * is a struct record * */
     struct node *node;
     uint32_t generation;
-    atomic_uint references;     /* one is the node's, as long as the record is in `records` */
-    struct ring_reader *reader; /* NULL: no ring to read yet; else: */
-    unsigned place;             /* in node->heard */
-    uint64_t head;              /* the reader's at the last look; under progress */
-    nanos moved_at, patience;   /* when it was seen to move; how long it may rest until it is asked for marks */
-    int writable;               /* a socket that becomes writable when the peer's queue has room; -1: not needed */
-    nanos asked_at;             /* when we looked whether it is stopped; under progress */
-    bool stopped;               /* it was stopped then; likewise */
-    atomic_bool watched;        /* node_watch was called for it */
-    int end;                    /* a pidfd of its process, or -1 */
-    struct record *next;        /* in node->records */
+    atomic_uint references;       /* one is the node's, as long as the record is in `records` */
+    struct ring_reader *reader;   /* NULL: no ring to read yet; else: */
+    unsigned place;               /* in node->heard */
+    uint64_t head;                /* the reader's at the last look; under progress */
+    nanos moved_at, silence_most; /* when it was seen to move; how long it may rest until it is asked for marks */
+    int writable;                 /* a socket that becomes writable when the peer's queue has room; -1: not needed */
+    nanos asked_at;               /* when we looked whether it is stopped; under progress */
+    bool stopped;                 /* it was stopped then; likewise */
+    atomic_bool watched;          /* node_watch was called for it */
+    int end;                      /* a pidfd of its process, or -1 */
+    struct record *next;          /* in node->records */
 };
 
 struct node {
@@ -69,7 +69,7 @@ struct node {
     _Atomic nanos retry_after; /* its last value */
     atomic_bool postponed;     /* something waits to be tried again */
 
-    atomic_uint letters_seen;
+    atomic_uint inbox_seen;
     struct {
         int descriptors[REPORTS_MAX];
         unsigned count;

@@ -42,8 +42,8 @@ struct table_slot {
     _Atomic pid_t pid;
     uint64_t start_time; /* clock ticks after boot, as /proc/PID/stat has it */
     char program[TABLE_PROGRAM_MAX];
-    _Alignas(64) struct control_inbox letters; /* the slot's socket */
-    struct attention attention;                /* begins in the same line of the cache: a poll reads both */
+    _Alignas(64) struct control_inbox inbox; /* the slot's socket */
+    struct attention attention;              /* begins in the same line of the cache: a poll reads both */
 };
 
 _Static_assert((int)TABLE_SLOTS <= (int)MARKS_MOST, "each slot has a mark");

@@ -60,8 +60,8 @@ static void take_slot(struct table *table, unsigned slot)
     attention_want_no_marks(&entry->attention);
     atomic_store(&entry->attention.fences, FENCES_NOT_YET);
     marks_clear(&entry->attention.marks);
-    atomic_store(&entry->letters.sent, 0);
-    atomic_store(&entry->letters.looks, 0);
+    atomic_store(&entry->inbox.sent, 0);
+    atomic_store(&entry->inbox.looks, 0);
 }
 
 static int table_join_refused(const struct table *table, int error, char *why, size_t why_size)

@@ -49,10 +49,10 @@ static int try_lock(struct table *table)
 
 /* Hundreds of processes that start at the same time take turns, and all of them succeed: patience begins anew with each
  * holder, and a process that has waited for longer looks less often, as the holder needs the processor. */
-static int lock_in_turn(struct table *table, long patience)
+static int lock_in_turn(struct table *table, long timeout)
 {
     pid_t holder = 0;
-    for (long waited = 0, step = 1; waited < patience; waited += step) {
+    for (long waited = 0, step = 1; waited < timeout; waited += step) {
         int error = try_lock(table);
         if (!table_lock_is_held(error))
             return error;
@@ -67,9 +67,9 @@ static int lock_in_turn(struct table *table, long patience)
     return EBUSY;
 }
 
-static int lock_within(struct table *table, long patience)
+static int lock_within(struct table *table, long timeout)
 {
-    int error = lock_in_turn(table, patience);
+    int error = lock_in_turn(table, timeout);
     if (error)
         return error;
     if (table_has_name(table->directory, table->descriptor))

@@ -118,22 +118,22 @@ static int ask(const char *directory, unsigned slot, uint32_t generation, const 
         .magic = CONTROL_MAGIC, .layout = CONTROL_LAYOUT, .kind = CONTROL_REPORT, .to_generation = generation};
     char name[CONTROL_NAME_MAX];
     table_socket_name(directory, slot, name);
-    int error = directory_owns_socket(name), ends[2], letters = -1;
+    int error = directory_owns_socket(name), ends[2], sender = -1;
     if (error)
         return error;
-    letters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (letters < 0)
+    sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sender < 0)
         return errno;
     error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? errno : 0;
     if (!error) {
         send(ends[0], request, strlen(request), MSG_NOSIGNAL);
-        error = control_send(letters, name, &message, ends[1]);
+        error = control_send(sender, name, &message, ends[1]);
         close(ends[1]);
         if (!error)
             error = take_report(ends[0], out, milliseconds);
         close(ends[0]);
     }
-    close(letters);
+    close(sender);
     return error == EAGAIN ? ETIMEDOUT : error; /* its queue is full: it has not looked for long */
 }
 

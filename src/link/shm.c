@@ -20,7 +20,7 @@ struct shm {
     struct link link;
     struct shm_common *host;
     struct doorbell doorbell;
-    struct control_inbox *letters;
+    struct control_inbox *inbox;
     atomic_bool bell_refused; /* the doorbell has to be rung again */
     atomic_bool look_refused; /* the same at any attention */
 
@@ -60,11 +60,11 @@ static void hand_ring(struct shm *shm)
     message.kind = CONTROL_ATTACH;
     message.proof_address = (uintptr_t)&shm->host->proof;
     message.proof_value = atomic_load_explicit(&shm->host->proof, memory_order_relaxed);
-    shm->handed = control_inbox_before(shm->letters);
+    shm->handed = control_inbox_before(shm->inbox);
     shm->refused =
         control_send_both(shm->doorbell.socket, shm->doorbell.name, &message, shm->memory, shm->host->published);
     if (!shm->refused)
-        atomic_fetch_add(&shm->letters->sent, 1);
+        atomic_fetch_add(&shm->inbox->sent, 1);
 }
 
 static void forget_memory(struct shm *shm)
@@ -79,7 +79,7 @@ static void forget_memory(struct shm *shm)
 static bool is_unattached(struct shm *shm)
 {
     lock_assert_held(&shm->sending);
-    bool again = shm->refused || control_inbox_reached(shm->letters, shm->handed);
+    bool again = shm->refused || control_inbox_reached(shm->inbox, shm->handed);
     if (shm->memory < 0)
         return false;
     if (shm->severed || ring_attached(&shm->writer)) {
@@ -372,7 +372,7 @@ static const struct link_operations operations = {
     .close = shm_close,
 };
 
-struct link *shm_open_link(struct shm_common *host, const struct doorbell *doorbell, struct control_inbox *letters)
+struct link *shm_open_link(struct shm_common *host, const struct doorbell *doorbell, struct control_inbox *inbox)
 {
     struct shm *shm = calloc(1, sizeof *shm);
     if (!shm)
@@ -381,7 +381,7 @@ struct link *shm_open_link(struct shm_common *host, const struct doorbell *doorb
     lock_set_rank(&shm->sending, LOCK_SENDING);
     shm->host = host;
     shm->doorbell = *doorbell;
-    shm->letters = letters;
+    shm->inbox = inbox;
     shm->memory = shm->published.descriptor = -1;
     atomic_store(&shm->untold, DIRECT_IN_ORDER);
     atomic_store(&shm->link.directs, DIRECT_IN_ORDER);
@@ -389,11 +389,11 @@ struct link *shm_open_link(struct shm_common *host, const struct doorbell *doorb
 }
 
 int shm_open_loopback(struct link **link, struct shm_common *host, const struct doorbell *doorbell,
-                      struct control_inbox *letters)
+                      struct control_inbox *inbox)
 {
     struct ring ring;
     int memory;
-    *link = shm_open_link(host, doorbell, letters);
+    *link = shm_open_link(host, doorbell, inbox);
     if (!*link)
         return ENOMEM;
     struct shm *shm = (struct shm *)*link;
@@ -491,9 +491,9 @@ static void insist(struct shm *shm, nanos now)
     if (nanos_since(shm->stall.insisted, now) < insist_each)
         return;
     shm->stall.insisted = now;
-    if (is_unattached(shm) || !control_inbox_reached(shm->letters, shm->stall.message))
+    if (is_unattached(shm) || !control_inbox_reached(shm->inbox, shm->stall.message))
         return;
-    uint32_t message = control_inbox_before(shm->letters);
+    uint32_t message = control_inbox_before(shm->inbox);
     if (!doorbell_insist(&shm->doorbell))
         shm->stall.message = message;
 }
@@ -598,7 +598,7 @@ void shm_farewell(struct link *link)
         ring_write_end(&shm->writer);
         announce(shm); /* when it is refused: a process that waits for us finds out by itself */
     } else if (!shm->severed && !control_send(shm->doorbell.socket, shm->doorbell.name, &message, -1)) {
-        atomic_fetch_add(&shm->letters->sent, 1);
+        atomic_fetch_add(&shm->inbox->sent, 1);
     }
     shm->severed = true;
     lock_release(&shm->sending);

@@ -40,7 +40,7 @@ static const nanos linger_most = 20 * NANOS_MICROSECOND;
  * poller burns a processor to save a wake-up, so the helper must save it, too. */
 static const nanos serve_linger = 50 * NANOS_MICROSECOND;
 static const nanos serve_most = NANOS_MILLISECOND;
-static const nanos deaf_patience = 3 * NANOS_SECOND;  /* how long its end may take; longer: nothing can wake it */
+static const nanos deaf_timeout = 3 * NANOS_SECOND;   /* how long its end may take; longer: nothing can wake it */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell arrives any more */
 
 static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at waiting objects */
@@ -133,7 +133,7 @@ static bool serve_doorbell(struct duty *duty, bool claimed)
     if (!duty_rings(duty, claimed))
         return false;
     lock_take(&process->progress);
-    node_service(process->node, process->parts->answer, process);
+    node_service(process->node, process->parts->report, process);
     foreign_settle();
     lock_release(&process->progress);
     return true;
@@ -439,14 +439,14 @@ static bool helper_starves(const struct process *process, nanos worked_before)
 
 /* Waits `patience` for the end of the helper, and up to `most` while it starves. The wait tries again and again, since
  * ThreadSanitizer knows no join that ends at a time of the monotonic clock. */
-static bool helper_ends_within(struct process *process, nanos patience, nanos most)
+static bool helper_ends_within(struct process *process, nanos least, nanos most)
 {
     nanos began = clock_now(), worked = helper_worked(process), step = 20 * NANOS_MICROSECOND;
     atomic_store(&process->helper.stopping, true);
     node_wake(process->node);
     while (pthread_tryjoin_np(process->helper.thread, NULL)) {
         nanos waited = clock_now() - began;
-        if (waited >= patience && (waited >= most || !helper_starves(process, worked)))
+        if (waited >= least && (waited >= most || !helper_starves(process, worked)))
             return false;
         nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
         step = step < NANOS_MILLISECOND ? step * 2 : step;
@@ -456,7 +456,7 @@ static bool helper_ends_within(struct process *process, nanos patience, nanos mo
 
 bool helper_stop(struct process *process)
 {
-    return helper_ends_within(process, deaf_patience, deaf_patience);
+    return helper_ends_within(process, deaf_timeout, deaf_timeout);
 }
 
 bool helper_has_ended(struct process *process)
@@ -473,11 +473,11 @@ static bool writes_at_end(void)
 /* Ends the helper, which leaves the host first. It may never end: exit was called in a signal handler, and the locks
  * of the interrupted thread are never released. So nothing here waits for a lock, and the helper is left alone after
  * its time: the end of the process reaches the peers as well. */
-static void leave_within(struct process *process, nanos patience, nanos most)
+static void leave_within(struct process *process, nanos least, nanos most)
 {
     atomic_store(&process->helper.ending, true);
     int before = uncancelled_begin();
-    helper_ends_within(process, patience, most);
+    helper_ends_within(process, least, most);
     node_withdraw(process->node);
     uncancelled_end(before);
 }

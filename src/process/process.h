@@ -26,7 +26,7 @@ struct device;
 struct device_state;
 struct process;
 
-/* Callbacks supplied by the layers above. All except `answer` accept a process that `begin` could not finish. */
+/* Callbacks supplied by the layers above. All except `report` accept a process that `begin` could not finish. */
 struct process_parts {
     int (*begin)(struct process *); /* 0 or errno; before the helper starts */
     /* Opens the part on a network of a device that is being opened. 0 or errno. Under process->control. */
@@ -43,7 +43,7 @@ struct process_parts {
     void (*inherit)(struct process *); /* in the child, which has process->inherited */
     /* Fails all devices of a lost host. False: another thread holds process->control; ask again. Without any lock. */
     bool (*fail_devices)(struct process *);
-    void (*answer)(void *process, const char *request, int fd); /* answers the tools; as node_service does */
+    void (*report)(void *process, const char *request, int fd); /* answers the tools; as node_service does */
     /* Publishes and reports the device's new state. False: another thread holds process->control; ask again. By the
      * helper, without any lock. */
     bool (*follow)(struct process *, const struct device *, const struct device_state *);
@@ -72,7 +72,7 @@ struct loop {
     struct schedule_timer *_Atomic departed; /* expires when some peer has left; or NULL */
     unsigned departures;                     /* departures that it has seen; under progress */
     _Atomic uint32_t delivering;             /* number of the newest round that delivers; written under progress */
-    _Atomic uint32_t answered;               /* number of the newest round whose answers have left; under progress */
+    _Atomic uint32_t responded;              /* number of the newest round whose answers have left; under progress */
     atomic_bool owing;                       /* ACKs wait for the next round; set under progress */
     atomic_bool overrun;                     /* some CQ overran and its queue pairs must still be failed */
     struct endpoint xrc_control;             /* for control messages of XRC (verbs/kinds/xrc/xrc_control.h) */

@@ -121,7 +121,7 @@ static void end(const struct round *round)
 {
     struct process *process = round->process;
     uint32_t this = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
-    atomic_store_explicit(&process->loop.answered, this, memory_order_release);
+    atomic_store_explicit(&process->loop.responded, this, memory_order_release);
     wakeups_end(process);
     guard_end(round->opened);
 }
@@ -467,14 +467,14 @@ void progress_forget(struct process *process, struct endpoint *endpoint)
 /* Landings in memory of a GPU wait for packets that are on their way: each copy takes as long as several of them. */
 cold static unsigned gather_landings(struct process *process)
 {
-    const nanos patience = 10 * NANOS_MICROSECOND, longest = NANOS_MILLISECOND;
+    const nanos each = 10 * NANOS_MICROSECOND, longest = NANOS_MILLISECOND;
     nanos now = clock_now(), end = now + longest;
     unsigned done = 0, here;
-    for (nanos until = now + patience; foreign_waits() && now < until && now < end; now = clock_now()) {
+    for (nanos until = now + each; foreign_waits() && now < until && now < end; now = clock_now()) {
         here = progress_round(process, false);
         done += here;
         if (here)
-            until = clock_now() + patience;
+            until = clock_now() + each;
     }
     return done;
 }

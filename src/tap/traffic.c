@@ -365,9 +365,9 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     }
     if (!payload_is_there(&frame->payload)) /* the fate of the frame is not known before it has left */
         return false;
-    bool answer = is_response(frame);
-    struct delay_way way = {taps, peer, link, flow->stream * 2 + answer, atomic_load(&taps->releases)};
-    uint64_t number = ++flow->stream_frames[answer];
+    bool response = is_response(frame);
+    struct delay_way way = {taps, peer, link, flow->stream * 2 + response, atomic_load(&taps->releases)};
+    uint64_t number = ++flow->stream_frames[response];
     struct fault fault = fault_draw(way.stream, number);
     if (is_adverse_to(flow))
         lose_or_reorder(flow, &fault);

@@ -140,12 +140,12 @@ static bool copies_strings_fast(void)
 {
     enum { UNKNOWN, NO, YES, FEATURES = 7, ENHANCED = 1 << 9 };
     static unsigned known;
-    unsigned answer = __atomic_load_n(&known, __ATOMIC_RELAXED), a, b, c, d;
-    if (unlikely(answer == UNKNOWN)) {
-        answer = __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && b & ENHANCED ? YES : NO;
-        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    unsigned state = __atomic_load_n(&known, __ATOMIC_RELAXED), a, b, c, d;
+    if (unlikely(state == UNKNOWN)) {
+        state = __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && b & ENHANCED ? YES : NO;
+        __atomic_store_n(&known, state, __ATOMIC_RELAXED);
     }
-    return answer == YES;
+    return state == YES;
 }
 
 /* Copies 64 bytes, all read before any is written. */

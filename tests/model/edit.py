@@ -32,24 +32,24 @@ MUTANTS = [
     # P3: a ring whose message was refused, or taken in vain, is forgotten
     ("refused-ring-is-dropped", "link/shm.c", "hand-over", (
         ("""    if (!shm->refused)
-        atomic_fetch_add(&shm->letters->sent, 1);
+        atomic_fetch_add(&shm->inbox->sent, 1);
 """, """    if (!shm->refused)
-        atomic_fetch_add(&shm->letters->sent, 1);
+        atomic_fetch_add(&shm->inbox->sent, 1);
     if (shm->refused != EAGAIN) {
         close(shm->memory);
         shm->memory = -1;
     }
 """),)),
     ("taken-in-vain", "link/shm.c", "unmapped", (
-        ("bool again = shm->refused || control_inbox_reached(shm->letters, shm->handed);", "bool again = shm->refused;"),)),
+        ("bool again = shm->refused || control_inbox_reached(shm->inbox, shm->handed);", "bool again = shm->refused;"),)),
     # what the model found itself
     ("looks-noted-late", "link/shm.c", "hand-over", (
-        ("""    shm->handed = control_inbox_before(shm->letters);
+        ("""    shm->handed = control_inbox_before(shm->inbox);
     shm->refused =
         control_send_both(shm->doorbell.socket, shm->doorbell.name, &message, shm->memory, shm->host->published);
 """, """    shm->refused =
         control_send_both(shm->doorbell.socket, shm->doorbell.name, &message, shm->memory, shm->host->published);
-    shm->handed = control_inbox_before(shm->letters);
+    shm->handed = control_inbox_before(shm->inbox);
 """),)),
     ("room-not-asked-again", "link/ring_write.c", "room", (
         ("""bool ring_got_room(struct ring_writer *writer)
@@ -188,7 +188,7 @@ MUTANTS = [
     ("waited-for-in-parts", "ipc/one_sided.c", "one-sided-requesters", (
         ("        many = calloc(count + UNDER_WAY_FEW, sizeof *many);\n", "        many = NULL;\n"),)),
     ("stopped-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
-        ("patience >= FORBIDS", "patience > 1000 * FORBIDS"),)),
+        ("looks >= FORBIDS", "looks > 1000 * FORBIDS"),)),
     ("judged-before-only", "link/direct.c", "one-sided-key", (
         (" || !direct_holds(call, published, access))", ")"), ("static bool direct_holds(", "__attribute__((unused)) static bool direct_holds("))),
     ("targets-written-announced", "link/direct.c", "one-sided-key", (
@@ -206,11 +206,11 @@ MUTANTS = [
     ("forbids-nothing", "ipc/one_sided.c", "one-sided-key", (
         ("        shm_forbid_writes(record->peer.link, under_way->seen);\n", "        (void)shm_forbid_writes;\n"),)),
     ("forbids-after-looking", "ipc/one_sided.c", "one-sided-key", (
-        ("if (waited_for && forbidden)", "if (waited_for && forbidden && patience > FORBIDS)"),)),
+        ("if (waited_for && forbidden)", "if (waited_for && forbidden && looks > FORBIDS)"),)),
     ("computing-requester-awaited", "ipc/one_sided.c", "one-sided-interrupted", (
-        ("patience >= COMPUTES &&", "patience > 1000 * COMPUTES &&"),)),
+        ("looks >= COMPUTES &&", "looks > 1000 * COMPUTES &&"),)),
     ("forbids-after-user-mode", "ipc/one_sided.c", "one-sided-interrupted", (
-        ("if (waited_for && forbidden)", "if (waited_for && forbidden && patience > COMPUTES)"),)),
+        ("if (waited_for && forbidden)", "if (waited_for && forbidden && looks > COMPUTES)"),)),
     ("first-seat-forbidden", "link/direct.c", "one-sided-pair", (
         ("        if (seen[i] % 2)\n", "        if (!i && seen[i] % 2)\n"),)),
     ("within-the-call-is-elsewhere", "ipc/peer_threads.c", "one-sided-key", (

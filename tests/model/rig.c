@@ -50,8 +50,8 @@ static void name_places(unsigned i)
     char text[48];
     snprintf(text, sizeof text, "%s's ring to itself", process_names[i]);
     trace_name(record->reader->ring.shared, MEMORY_REGION, text);
-    snprintf(text, sizeof text, "%s's node->letters_seen", process_names[i]);
-    trace_name(&node->letters_seen, sizeof node->letters_seen, text);
+    snprintf(text, sizeof text, "%s's node->inbox_seen", process_names[i]);
+    trace_name(&node->inbox_seen, sizeof node->inbox_seen, text);
     snprintf(text, sizeof text, "%s's node->lock", process_names[i]);
     trace_name(&node->lock, sizeof node->lock, text);
 }
@@ -86,7 +86,7 @@ void rig_keep_members(void)
     memory_constant_files();
     for (unsigned i = 0; i < schedule_processes(); i++) {
         struct table_slot *entry = notes->nodes[i]->entry;
-        memory_variable(&entry->letters, sizeof *entry - offsetof(struct table_slot, letters));
+        memory_variable(&entry->inbox, sizeof *entry - offsetof(struct table_slot, inbox));
     }
 }
 

@@ -71,8 +71,8 @@ static void slot_place(char *to, size_t size, unsigned slot, size_t offset)
                                      offsetof(struct table_slot, pid),
                                      offsetof(struct table_slot, attention.state),
                                      offsetof(struct table_slot, attention.fences),
-                                     offsetof(struct table_slot, letters),
-                                     offsetof(struct table_slot, letters) + sizeof(atomic_uint)};
+                                     offsetof(struct table_slot, inbox),
+                                     offsetof(struct table_slot, inbox) + sizeof(atomic_uint)};
     const char *field = field_at(fields, offsets, 7, offset);
     if (slot < schedule_processes())
         snprintf(to, size, "slot %u's %s", slot, field ? field : "other words");

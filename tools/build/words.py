@@ -3,8 +3,9 @@
 
 Usage: words.py DIRECTORY
 
-The words stand in tools/build/retired-words of that directory. Names are those of the files of src/, and of the functions and
-types in what is installed: a test's name is a sentence. In tests/, which is a folder like those of src/, names are those of files,
+The words stand in tools/build/retired-words of that directory. Names are those of the files of src/, and of the functions,
+types, members and variables in what is installed: a test's name is a sentence. Members and variables are all identifiers of small
+letters, also those of macros' parameters, but the keys of the public JSON (`facts->`). In tests/, which is a folder like those of src/, names are those of files,
 of types, and of functions that a header declares, which are no tests but what tests stand on.
 """
 import os
@@ -16,6 +17,9 @@ from tree import SUPPORT, report, strip
 
 TYPE = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\btypedef\b[^;{}]*?\b(\w+)\s*(?:\([^;]*\))?;")
 FUNCTION = re.compile(r"^(?:static |extern |inline |const |_Noreturn |unsigned |struct |enum |union )*\w+[ *]+(\w+)\((?![^()]*\)\s*\()", re.M)
+
+
+OTHER = re.compile(r"(?<!facts->)(?<!\w)[a-z_][a-z0-9_]*\b")
 
 
 def read_words(top):
@@ -46,6 +50,8 @@ def names(top):
             yield path, "functions", found
         for found in {one or other for one, other in TYPE.findall(text)}:
             yield path, "types", found
+        for found in set() if of_tests else set(OTHER.findall(text)):
+            yield path, "others", found
 
 
 def main():

@@ -29,6 +29,12 @@ CASES = {
     "a type of a test is a name": ("tests/a/x_test.c", "struct crowd {\n};\n", "crowd"),
     "so is what tests stand on": ("tests/a/x.h", "void crowd_begin(void);\n", "crowd_begin"),
     "a test of tests/ is a sentence, too": ("tests/a/x_test.c", "static void a_crowd_waits(void)\n{\n}\n", ""),
+    "a member's name is one": ("src/a/x.h", "struct x {\n    int a, patience;\n};\n", "patience"),
+    "so is a local's": ("src/a/x.c", "void x_run(void)\n{\n    for (int i = 0, patience_left = 3; i < 3; i++)\n        ;\n}\n", "patience_left"),
+    "a parameter's": ("src/a/x.c", "#define X(patience) (patience)\n", "patience"),
+    "a key of the public JSON stays": ("src/a/x.c", "void x_run(void)\n{\n    fact_put(&facts->patience);\n}\n", ""),
+    "where members and variables are not meant, one may have it": ("src/a/x.c", "int mail;\n", ""),
+    "those of tests are not read": ("src/a/x_test.c", "int patience;\n", ""),
     "so are comments and strings": ("src/a/x.c", "/* patience(1) */\nconst char *x = \"patience(\";\n", ""),
 }
 

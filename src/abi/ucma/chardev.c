@@ -11,7 +11,7 @@
 
 #define NAME "rdma_cm"
 
-enum { ANSWER_ROOM = 1024 };
+enum { REPLY_ROOM = 1024 };
 
 static const struct question {
     struct nlmsghdr header;
@@ -25,9 +25,9 @@ static const struct question {
     .name = NAME,
 };
 
-uint64_t chardev_read(const void *answer, size_t length)
+uint64_t chardev_read(const void *reply, size_t length)
 {
-    const uint8_t *at = answer;
+    const uint8_t *at = reply;
     struct nlmsghdr header;
     uint64_t number = 0;
     if (length < sizeof header)
@@ -50,15 +50,15 @@ uint64_t chardev_read(const void *answer, size_t length)
 /* The kernel has answered when send returns. */
 static uint64_t chardev_ask(void)
 {
-    uint8_t answer[ANSWER_ROOM];
+    uint8_t reply[REPLY_ROOM];
     int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
     if (netlink < 0)
         return 0;
     ssize_t length = send(netlink, &question, sizeof question, 0);
     if (length >= 0)
-        length = recv(netlink, answer, sizeof answer, MSG_DONTWAIT);
+        length = recv(netlink, reply, sizeof reply, MSG_DONTWAIT);
     close(netlink);
-    return length > 0 ? chardev_read(answer, (size_t)length) : 0;
+    return length > 0 ? chardev_read(reply, (size_t)length) : 0;
 }
 
 static uint64_t kept;

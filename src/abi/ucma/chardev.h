@@ -10,6 +10,6 @@
 uint64_t chardev_number(void);
 
 /* The number in a netlink answer of `length` bytes, or 0. Total. */
-uint64_t chardev_read(const void *answer, size_t length);
+uint64_t chardev_read(const void *reply, size_t length);
 
 #endif

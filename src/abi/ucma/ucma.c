@@ -22,12 +22,12 @@ struct command {
 };
 
 static const struct command commands[UCMA_COMMANDS] = {
-#define COMMAND(number, page, told_how, function, layout, least, answer, identifier)                                   \
+#define COMMAND(number, page, told_how, function, layout, least, reply, identifier)                                    \
     [UCMA_##number] = {.name = #page,                                                                                  \
                        .serve = (function),                                                                            \
                        .in = sizeof(struct layout),                                                                    \
                        .least_in = (least),                                                                            \
-                       .least_out = (answer),                                                                          \
+                       .least_out = (reply),                                                                           \
                        .object = (identifier),                                                                         \
                        .how = (told_how)},
 #include "calls/ucma.def"
@@ -54,7 +54,7 @@ static int serve(struct ucma_call *call, const struct command *command)
     return error;
 }
 
-#define COMMAND(number, page, how, function, layout, least, answer, object)                                            \
+#define COMMAND(number, page, how, function, layout, least, reply, object)                                             \
     static int bottom_##function(struct ucma_call *call)                                                               \
     {                                                                                                                  \
         return serve(call, &commands[UCMA_##number]);                                                                  \
@@ -63,11 +63,11 @@ static int serve(struct ucma_call *call, const struct command *command)
 
 void bottom_of_commands(struct calls *calls)
 {
-#define COMMAND(number, page, how, function, layout, least, answer, object) calls->function = bottom_##function;
+#define COMMAND(number, page, how, function, layout, least, reply, object) calls->function = bottom_##function;
 #include "calls/ucma.def"
 }
 
-#define COMMAND(number, page, how, function, layout, least, answer, object)                                            \
+#define COMMAND(number, page, how, function, layout, least, reply, object)                                             \
     static int through_##function(struct ucma_call *call)                                                              \
     {                                                                                                                  \
         const struct calls *around = calls_around();                                                                   \
@@ -76,11 +76,11 @@ void bottom_of_commands(struct calls *calls)
 #include "calls/ucma.def"
 
 static int (*const through_layers[UCMA_COMMANDS])(struct ucma_call *) = {
-#define COMMAND(number, page, how, function, layout, least, answer, object) [UCMA_##number] = through_##function,
+#define COMMAND(number, page, how, function, layout, least, reply, object) [UCMA_##number] = through_##function,
 #include "calls/ucma.def"
 };
 
-#define COMMAND(number, page, how, function, layout, least, answer, object)                                            \
+#define COMMAND(number, page, how, function, layout, least, reply, object)                                             \
     _Static_assert(sizeof(struct layout) <= sizeof(struct ucma_write_event), "a larger command");
 #include "calls/ucma.def"
 

@@ -16,7 +16,7 @@ int ucma_find(struct ucma_call *call, uint32_t number, struct identifier **ident
     return 0;
 }
 
-void ucma_respond(const struct ucma_call *call, uint64_t response, const void *answer, size_t length)
+void ucma_respond(const struct ucma_call *call, uint64_t response, const void *reply, size_t length)
 {
-    memcpy((void *)(uintptr_t)response, answer, length < call->out ? length : call->out);
+    memcpy((void *)(uintptr_t)response, reply, length < call->out ? length : call->out);
 }

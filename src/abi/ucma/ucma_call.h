@@ -7,13 +7,13 @@
 #include "gsi/cm.h"
 
 /* Each serves one command: 0 or a positive errno. Under the connection manager's lock, but for commands that wait. */
-#define COMMAND(number, page, how, serve, layout, least, answer, object) int serve(struct ucma_call *);
+#define COMMAND(number, page, how, serve, layout, least, reply, object) int serve(struct ucma_call *);
 #include "calls/ucma.def"
 
 /* Finds the channel's identifier of this number. ENOENT: no such identifier; EINVAL: it belongs to another channel. */
 int ucma_find(struct ucma_call *, uint32_t number, struct identifier **);
 
 /* Writes the answer to the program's memory, cut to the room that the program has for it. */
-void ucma_respond(const struct ucma_call *, uint64_t response, const void *answer, size_t length);
+void ucma_respond(const struct ucma_call *, uint64_t response, const void *reply, size_t length);
 
 #endif

@@ -113,14 +113,14 @@ static void write_ud(const struct cm_event *event, struct ucma_ud_param *to)
     memcpy(to->ah.dgid, event->route.gid, 16);
 }
 
-static void write_parameters(const struct cm_event *event, struct ucma_event_response *answer)
+static void write_parameters(const struct cm_event *event, struct ucma_event_response *reply)
 {
     if (event->kind == CM_USER || event->kind == CM_INTERNAL)
-        memcpy(answer->argument, &event->argument, sizeof event->argument);
+        memcpy(reply->argument, &event->argument, sizeof event->argument);
     else if (event->datagram)
-        write_ud(event, &answer->ud);
+        write_ud(event, &reply->ud);
     else
-        write_conn(event, &answer->conn);
+        write_conn(event, &reply->conn);
 }
 
 /* Waits for a byte that has an event: an event that was purged may leave its byte in the channel. */
@@ -131,13 +131,13 @@ int ucma_get_event(struct ucma_call *call)
     int error = event_channel_wait(call->channel, call->fd, &event);
     if (error)
         return error;
-    struct ucma_event_response answer = {.uid = event.uid,
-                                         .id = event.number,
-                                         .event = event.kind,
-                                         .status = event.status,
-                                         .ece = {event.ece.vendor, event.ece.options}};
-    write_parameters(&event, &answer);
-    ucma_respond(call, in->response, &answer, sizeof answer);
+    struct ucma_event_response reply = {.uid = event.uid,
+                                        .id = event.number,
+                                        .event = event.kind,
+                                        .status = event.status,
+                                        .ece = {event.ece.vendor, event.ece.options}};
+    write_parameters(&event, &reply);
+    ucma_respond(call, in->response, &reply, sizeof reply);
     return 0;
 }
 

@@ -27,10 +27,10 @@ int ucma_destroy_id(struct ucma_call *call)
     int error = ucma_find(call, in->id, &identifier);
     if (error)
         return error;
-    struct ucma_reported answer = {identifier_destroy(identifier, call->now)};
-    if (answer.events)
-        event_note(in->id, EVENT_IDENTIFIER_ENDED, answer.events, 0);
-    ucma_respond(call, in->response, &answer, sizeof answer);
+    struct ucma_reported reply = {identifier_destroy(identifier, call->now)};
+    if (reply.events)
+        event_note(in->id, EVENT_IDENTIFIER_ENDED, reply.events, 0);
+    ucma_respond(call, in->response, &reply, sizeof reply);
     return 0;
 }
 
@@ -56,8 +56,8 @@ int ucma_migrate_id(struct ucma_call *call)
     int error = may_migrate(in, identifier, old);
     if (!error) {
         identifier_migrate(identifier, &call->channel->queue);
-        struct ucma_reported answer = {identifier->account.fetched};
-        ucma_respond(call, in->response, &answer, sizeof answer);
+        struct ucma_reported reply = {identifier->account.fetched};
+        ucma_respond(call, in->response, &reply, sizeof reply);
     }
     if (old)
         event_channel_put(old);
@@ -227,10 +227,10 @@ int ucma_join(struct ucma_call *call)
 int ucma_leave(struct ucma_call *call)
 {
     const struct ucma_named *in = call->in;
-    struct ucma_reported answer;
-    int error = identifier_leave(&call->channel->cm->manager, &call->channel->queue, in->id, &answer.events);
+    struct ucma_reported reply;
+    int error = identifier_leave(&call->channel->cm->manager, &call->channel->queue, in->id, &reply.events);
     if (!error)
-        ucma_respond(call, in->response, &answer, sizeof answer);
+        ucma_respond(call, in->response, &reply, sizeof reply);
     return error;
 }
 

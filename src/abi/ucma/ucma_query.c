@@ -37,13 +37,13 @@ static const uint8_t *destination_gid(const struct identifier *identifier)
 static int query_address(struct ucma_call *call, const struct identifier *identifier)
 {
     const struct ucma_named *in = call->in;
-    struct ucma_address_response answer = {.node_guid = guid_of(identifier),
-                                           .port = identifier->has_port ? identifier->port.number : 0,
-                                           .pkey = pkey_of(identifier),
-                                           .device_index = NO_INDEX};
-    answer.source_size = (uint16_t)ucma_address_write(&identifier->source, answer.source, UCMA_ADDRESS);
-    answer.destination_size = (uint16_t)ucma_address_write(&identifier->destination, answer.destination, UCMA_ADDRESS);
-    ucma_respond(call, in->response, &answer, sizeof answer);
+    struct ucma_address_response reply = {.node_guid = guid_of(identifier),
+                                          .port = identifier->has_port ? identifier->port.number : 0,
+                                          .pkey = pkey_of(identifier),
+                                          .device_index = NO_INDEX};
+    reply.source_size = (uint16_t)ucma_address_write(&identifier->source, reply.source, UCMA_ADDRESS);
+    reply.destination_size = (uint16_t)ucma_address_write(&identifier->destination, reply.destination, UCMA_ADDRESS);
+    ucma_respond(call, in->response, &reply, sizeof reply);
     return 0;
 }
 
@@ -59,14 +59,14 @@ static size_t write_gid(const struct identifier *identifier, const struct cm_add
 static int query_gid(struct ucma_call *call, const struct identifier *identifier)
 {
     const struct ucma_named *in = call->in;
-    struct ucma_address_response answer = {.node_guid = guid_of(identifier),
-                                           .port = identifier->has_port ? identifier->port.number : 0,
-                                           .pkey = pkey_of(identifier),
-                                           .device_index = NO_INDEX};
-    answer.source_size = (uint16_t)write_gid(identifier, &identifier->source, source_gid(identifier), answer.source);
-    answer.destination_size =
-        (uint16_t)write_gid(identifier, &identifier->destination, destination_gid(identifier), answer.destination);
-    ucma_respond(call, in->response, &answer, sizeof answer);
+    struct ucma_address_response reply = {.node_guid = guid_of(identifier),
+                                          .port = identifier->has_port ? identifier->port.number : 0,
+                                          .pkey = pkey_of(identifier),
+                                          .device_index = NO_INDEX};
+    reply.source_size = (uint16_t)write_gid(identifier, &identifier->source, source_gid(identifier), reply.source);
+    reply.destination_size =
+        (uint16_t)write_gid(identifier, &identifier->destination, destination_gid(identifier), reply.destination);
+    ucma_respond(call, in->response, &reply, sizeof reply);
     return 0;
 }
 
@@ -93,12 +93,12 @@ static int ucma_no_room(const struct ucma_call *call, size_t wanted)
 static int query_path(struct ucma_call *call, const struct identifier *identifier)
 {
     const struct ucma_named *in = call->in;
-    struct ucma_path_response answer = {.count = identifier->has_route, .flags = PATH_FLAGS};
-    size_t length = identifier->has_route ? sizeof answer : offsetof(struct ucma_path_response, flags);
+    struct ucma_path_response reply = {.count = identifier->has_route, .flags = PATH_FLAGS};
+    size_t length = identifier->has_route ? sizeof reply : offsetof(struct ucma_path_response, flags);
     if (call->out < offsetof(struct ucma_path_response, flags))
         return ucma_no_room(call, offsetof(struct ucma_path_response, flags));
-    write_path(&identifier->route, answer.path);
-    ucma_respond(call, in->response, &answer, length);
+    write_path(&identifier->route, reply.path);
+    ucma_respond(call, in->response, &reply, length);
     return 0;
 }
 
@@ -143,15 +143,15 @@ int ucma_query_route(struct ucma_call *call)
     int error = ucma_find(call, in->id, &identifier);
     if (error)
         return error;
-    struct ucma_route_response answer = {.node_guid = guid_of(identifier),
-                                         .path_count = identifier->has_route,
-                                         .port = identifier->has_port ? identifier->port.number : 0,
-                                         .device_index = NO_INDEX};
-    ucma_address_write(&identifier->source, answer.source, UCMA_IP_ADDRESS);
-    ucma_address_write(&identifier->destination, answer.destination, UCMA_IP_ADDRESS);
+    struct ucma_route_response reply = {.node_guid = guid_of(identifier),
+                                        .path_count = identifier->has_route,
+                                        .port = identifier->has_port ? identifier->port.number : 0,
+                                        .device_index = NO_INDEX};
+    ucma_address_write(&identifier->source, reply.source, UCMA_IP_ADDRESS);
+    ucma_address_write(&identifier->destination, reply.destination, UCMA_IP_ADDRESS);
     if (identifier->has_port)
-        write_record(identifier, &answer.paths[0]);
-    ucma_respond(call, in->response, &answer, sizeof answer);
+        write_record(identifier, &reply.paths[0]);
+    ucma_respond(call, in->response, &reply, sizeof reply);
     return 0;
 }
 
@@ -183,21 +183,21 @@ int ucma_init_qp_attr(struct ucma_call *call)
         error = attributes_of(identifier, in->value, &attr, &mask);
     if (error)
         return error;
-    struct ucma_qp_attr_response answer = {.mask = (uint32_t)mask,
-                                           .state = attr.qp_state,
-                                           .path_mtu = attr.path_mtu,
-                                           .qkey = attr.qkey,
-                                           .rq_psn = attr.rq_psn,
-                                           .sq_psn = attr.sq_psn,
-                                           .dest_qpn = attr.dest_qp_num,
-                                           .access = attr.qp_access_flags,
-                                           .ah = write_ah(&attr.ah_attr),
-                                           .max_rd_atomic = attr.max_rd_atomic,
-                                           .max_dest_rd_atomic = attr.max_dest_rd_atomic,
-                                           .port = attr.port_num,
-                                           .timeout = attr.timeout,
-                                           .retry_count = attr.retry_cnt,
-                                           .rnr_retry = attr.rnr_retry};
-    ucma_respond(call, in->response, &answer, sizeof answer);
+    struct ucma_qp_attr_response reply = {.mask = (uint32_t)mask,
+                                          .state = attr.qp_state,
+                                          .path_mtu = attr.path_mtu,
+                                          .qkey = attr.qkey,
+                                          .rq_psn = attr.rq_psn,
+                                          .sq_psn = attr.sq_psn,
+                                          .dest_qpn = attr.dest_qp_num,
+                                          .access = attr.qp_access_flags,
+                                          .ah = write_ah(&attr.ah_attr),
+                                          .max_rd_atomic = attr.max_rd_atomic,
+                                          .max_dest_rd_atomic = attr.max_dest_rd_atomic,
+                                          .port = attr.port_num,
+                                          .timeout = attr.timeout,
+                                          .retry_count = attr.retry_cnt,
+                                          .rnr_retry = attr.rnr_retry};
+    ucma_respond(call, in->response, &reply, sizeof reply);
     return 0;
 }

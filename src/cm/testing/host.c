@@ -176,7 +176,7 @@ void host_make(struct host *host, uint8_t number)
                                         .agent = number,
                                         .seed = number,
                                         .first_id = number * 0x10000u,
-                                        .repeats = MANAGER_REPEATS};
+                                        .retries = MANAGER_RETRIES};
     manager_initialize(&host->manager, &operations, &settings);
     event_queue_initialize(&host->queue, &signals);
 }

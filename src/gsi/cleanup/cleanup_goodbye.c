@@ -201,7 +201,7 @@ static bool has_listeners(const struct farewell *farewell)
 static bool may_end(const struct farewell *farewell, nanos since_end)
 {
     bool told = is_told_to_end();
-    return since_end >= CLEANUP_PATIENCE * NANOS_SECOND || !has_left(farewell, told) || (told && since_end >= hurried);
+    return since_end >= CLEANUP_TIMEOUT * NANOS_SECOND || !has_left(farewell, told) || (told && since_end >= hurried);
 }
 
 /* Gives the port up when no message can arrive any more, as another user may want it. Sending does not need it. */

@@ -12,7 +12,7 @@ enum {
     CLEANUP_LAYOUT = 1,       /* the version of these structures; a cleanup process of another release ends at once */
     CLEANUP_SESSIONS = 16384, /* the most records; peers of further sessions get no message, as without this process */
     CLEANUP_GOODBYE = 64,     /* bytes of a goodbye: the rest of its MAD is zeros */
-    CLEANUP_PATIENCE = 5,     /* seconds after the last session, and after the end of the program */
+    CLEANUP_TIMEOUT = 5,      /* seconds after the last session, and after the end of the program */
 };
 
 enum cleanup_state {

@@ -76,7 +76,7 @@ static nanos now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* True: there was no session for CLEANUP_PATIENCE, and the count now says that no process reads the records. */
+/* True: there was no session for CLEANUP_TIMEOUT, and the count now says that no process reads the records. */
 static bool has_been_idle(struct cleanup_shared *shared, nanos *idle_since)
 {
     uint32_t none = 0;
@@ -85,7 +85,7 @@ static bool has_been_idle(struct cleanup_shared *shared, nanos *idle_since)
         *idle_since = time;
         return false;
     }
-    return time - *idle_since >= CLEANUP_PATIENCE * NANOS_SECOND &&
+    return time - *idle_since >= CLEANUP_TIMEOUT * NANOS_SECOND &&
            atomic_compare_exchange_strong(&shared->count, &none, CLEANUP_OVER);
 }
 

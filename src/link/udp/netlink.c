@@ -33,17 +33,17 @@ void netlink_add(struct netlink_request *request, uint16_t attribute, const void
 /* The kernel answers within the send; the time limit ends the wait if it does not. */
 int netlink_open(void)
 {
-    static const struct timeval patience = {.tv_sec = 1};
+    static const struct timeval timeout = {.tv_sec = 1};
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     return fd;
 }
 
-static int receive_response(int fd, struct netlink_response *answer)
+static int receive_response(int fd, struct netlink_response *reply)
 {
     struct sockaddr_nl from = {0};
-    struct iovec piece = {answer->bytes, sizeof answer->bytes};
+    struct iovec piece = {reply->bytes, sizeof reply->bytes};
     struct msghdr message = {.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &piece, .msg_iovlen = 1};
     ssize_t length;
     do
@@ -51,41 +51,41 @@ static int receive_response(int fd, struct netlink_response *answer)
     while ((length < 0 && errno == EINTR) || (length >= 0 && from.nl_pid));
     if (length < 0)
         return errno == EAGAIN ? EIO : errno;
-    answer->length = (size_t)length;
+    reply->length = (size_t)length;
     return message.msg_flags & MSG_TRUNC ? EMSGSIZE : 0;
 }
 
-static int judge(const struct netlink_response *answer, uint16_t type, size_t least)
+static int judge(const struct netlink_response *reply, uint16_t type, size_t least)
 {
     struct nlmsghdr header;
     struct nlmsgerr error;
-    if (answer->length < sizeof header)
+    if (reply->length < sizeof header)
         return EBADMSG;
-    memcpy(&header, answer->bytes, sizeof header);
-    if (header.nlmsg_len > answer->length)
+    memcpy(&header, reply->bytes, sizeof header);
+    if (header.nlmsg_len > reply->length)
         return EBADMSG;
     if (header.nlmsg_type == NLMSG_ERROR && header.nlmsg_len >= NLMSG_LENGTH(sizeof error)) {
-        memcpy(&error, answer->bytes + NLMSG_HDRLEN, sizeof error);
+        memcpy(&error, reply->bytes + NLMSG_HDRLEN, sizeof error);
         return error.error ? -error.error : EBADMSG;
     }
     return header.nlmsg_type == type && header.nlmsg_len >= NLMSG_LENGTH(least) ? 0 : EBADMSG;
 }
 
-int netlink_ask(int fd, struct netlink_request *request, uint16_t type, size_t least, struct netlink_response *answer)
+int netlink_ask(int fd, struct netlink_request *request, uint16_t type, size_t least, struct netlink_response *reply)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     const struct nlmsghdr *header = (const struct nlmsghdr *)request->bytes;
     if (sendto(fd, request->bytes, header->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0)
         return errno;
-    int error = receive_response(fd, answer);
-    return error ? error : judge(answer, type, least);
+    int error = receive_response(fd, reply);
+    return error ? error : judge(reply, type, least);
 }
 
 /* --- reading */
 
-const void *netlink_body(const struct netlink_response *answer)
+const void *netlink_body(const struct netlink_response *reply)
 {
-    return answer->bytes + NLMSG_HDRLEN;
+    return reply->bytes + NLMSG_HDRLEN;
 }
 
 static const void *find(const uint8_t *at, size_t left, uint16_t attribute, size_t least, size_t *size)
@@ -108,13 +108,13 @@ static const void *find(const uint8_t *at, size_t left, uint16_t attribute, size
     return NULL;
 }
 
-const void *netlink_find(const struct netlink_response *answer, size_t body, uint16_t attribute, size_t least,
+const void *netlink_find(const struct netlink_response *reply, size_t body, uint16_t attribute, size_t least,
                          size_t *size)
 {
     struct nlmsghdr header;
     size_t skip = NLMSG_HDRLEN + NLMSG_ALIGN(body);
-    memcpy(&header, answer->bytes, sizeof header);
-    return header.nlmsg_len < skip ? NULL : find(answer->bytes + skip, header.nlmsg_len - skip, attribute, least, size);
+    memcpy(&header, reply->bytes, sizeof header);
+    return header.nlmsg_len < skip ? NULL : find(reply->bytes + skip, header.nlmsg_len - skip, attribute, least, size);
 }
 
 const void *netlink_find_within(const void *attributes, size_t length, uint16_t attribute, size_t least)

@@ -51,22 +51,22 @@ static void put_gid(const uint8_t *address, bool ipv6, uint8_t gid[16])
 /* --- the kernel's tables */
 
 /* A gateway of the same IP version, or of the other. */
-static void read_gateway(const struct netlink_response *answer, bool ipv6, struct reach *reach)
+static void read_gateway(const struct netlink_response *reply, bool ipv6, struct reach *reach)
 {
     size_t size = 0;
-    const uint8_t *gateway = netlink_find(answer, sizeof(struct rtmsg), RTA_GATEWAY, length_of(ipv6), NULL);
-    const uint8_t *via = netlink_find(answer, sizeof(struct rtmsg), RTA_VIA, sizeof(uint16_t), &size);
+    const uint8_t *gateway = netlink_find(reply, sizeof(struct rtmsg), RTA_GATEWAY, length_of(ipv6), NULL);
+    const uint8_t *via = netlink_find(reply, sizeof(struct rtmsg), RTA_VIA, sizeof(uint16_t), &size);
     if (gateway)
         put_gid(gateway, ipv6, reach->neighbor);
     else if (via && size >= sizeof(uint16_t) + 16)
         memcpy(reach->neighbor, via + sizeof(uint16_t), 16);
 }
 
-static void read_hop_limit(const struct netlink_response *answer, struct reach *reach)
+static void read_hop_limit(const struct netlink_response *reply, struct reach *reach)
 {
     size_t size = 0;
     uint32_t limit = 0;
-    const void *metrics = netlink_find(answer, sizeof(struct rtmsg), RTA_METRICS, 0, &size);
+    const void *metrics = netlink_find(reply, sizeof(struct rtmsg), RTA_METRICS, 0, &size);
     const void *found = metrics ? netlink_find_within(metrics, size, METRIC_HOP_LIMIT, sizeof limit) : NULL;
     if (found)
         memcpy(&limit, found, sizeof limit);
@@ -84,7 +84,7 @@ static int verdict_of(int error)
 static int ask_route(int fd, const struct way *way, struct reach *reach, unsigned *over)
 {
     struct netlink_request request;
-    struct netlink_response answer;
+    struct netlink_response reply;
     struct rtmsg body = {.rtm_family = way->ipv6 ? AF_INET6 : AF_INET,
                          .rtm_dst_len = (uint8_t)(8 * length_of(way->ipv6)),
                          .rtm_src_len = (uint8_t)(8 * length_of(way->ipv6))};
@@ -94,16 +94,16 @@ static int ask_route(int fd, const struct way *way, struct reach *reach, unsigne
     netlink_add(&request, RTA_DST, address_of(way->destination, way->ipv6), length_of(way->ipv6));
     netlink_add(&request, RTA_SRC, address_of(way->source, way->ipv6), length_of(way->ipv6));
     netlink_add(&request, RTA_OIF, &interface, sizeof interface);
-    int error = netlink_ask(fd, &request, RTM_NEWROUTE, sizeof body, &answer);
+    int error = netlink_ask(fd, &request, RTM_NEWROUTE, sizeof body, &reply);
     if (error)
         return verdict_of(error);
-    memcpy(&body, netlink_body(&answer), sizeof body);
-    read_hop_limit(&answer, reach);
+    memcpy(&body, netlink_body(&reply), sizeof body);
+    read_hop_limit(&reply, reach);
     if (body.rtm_type != RTN_UNICAST)
         return 0;
     memcpy(reach->neighbor, way->destination, 16);
-    read_gateway(&answer, way->ipv6, reach);
-    const void *out = netlink_find(&answer, sizeof body, RTA_OIF, sizeof *over, NULL);
+    read_gateway(&reply, way->ipv6, reach);
+    const void *out = netlink_find(&reply, sizeof body, RTA_OIF, sizeof *over, NULL);
     if (out)
         memcpy(over, out, sizeof *over);
     return 0;
@@ -113,15 +113,15 @@ static int ask_route(int fd, const struct way *way, struct reach *reach, unsigne
 static bool is_known(int fd, unsigned interface, const uint8_t neighbor[16])
 {
     struct netlink_request request;
-    struct netlink_response answer;
+    struct netlink_response reply;
     bool ipv6 = !grh_is_ipv4(neighbor);
     struct ndmsg body = {.ndm_family = ipv6 ? AF_INET6 : AF_INET, .ndm_ifindex = (int)interface};
     netlink_begin(&request, RTM_GETNEIGH, &body, sizeof body);
     netlink_add(&request, NDA_DST, address_of(neighbor, ipv6), length_of(ipv6));
-    int error = netlink_ask(fd, &request, RTM_NEWNEIGH, sizeof body, &answer);
+    int error = netlink_ask(fd, &request, RTM_NEWNEIGH, sizeof body, &reply);
     if (error)
         return error != ENOENT;
-    memcpy(&body, netlink_body(&answer), sizeof body);
+    memcpy(&body, netlink_body(&reply), sizeof body);
     return body.ndm_state & USABLE;
 }
 
@@ -219,10 +219,10 @@ int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destin
     return error;
 }
 
-int reach_wait(unsigned interface, const uint8_t source[16], const uint8_t destination[16], nanos patience,
+int reach_wait(unsigned interface, const uint8_t source[16], const uint8_t destination[16], nanos timeout,
                struct reach *reach)
 {
-    nanos until = read_clock(CLOCK_MONOTONIC) + patience;
+    nanos until = read_clock(CLOCK_MONOTONIC) + timeout;
     int before = uncancelled_begin(), error;
     for (unsigned asked = 0; (error = reach_ask(interface, source, destination, reach)) == EAGAIN; asked++) {
         nanos pause = nanos_backoff(asked), time = read_clock(CLOCK_MONOTONIC);

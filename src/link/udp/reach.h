@@ -20,8 +20,8 @@ struct reach {
  * ENETUNREACH, EHOSTUNREACH, EACCES: the route says so. */
 int reach_ask(unsigned interface, const uint8_t source[16], const uint8_t destination[16], struct reach *);
 
-/* Asks until the neighbour is known, for at most `patience`; then ETIMEDOUT. Blocks: call it under no lock. */
-int reach_wait(unsigned interface, const uint8_t source[16], const uint8_t destination[16], nanos patience,
+/* Asks until the neighbour is known, for at most `timeout`; then ETIMEDOUT. Blocks: call it under no lock. */
+int reach_wait(unsigned interface, const uint8_t source[16], const uint8_t destination[16], nanos timeout,
                struct reach *);
 
 #endif

@@ -179,7 +179,7 @@ int udp_fd(const struct udp_port *port)
 bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], char *text, size_t size)
 {
     static const nanos fresh = 30 * NANOS_SECOND;
-    struct udp_icmp_error answer;
+    struct udp_icmp_error heard;
     char words[UDP_ICMP_TEXT];
     text[0] = 0;
     if (port->abandoned)
@@ -188,9 +188,9 @@ bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], cha
     udp_icmp_take_all(&port->icmp);
     uncancelled_end(before);
     nanos now = udp_icmp_now();
-    if (!udp_icmp_find(&port->icmp, destination, now > fresh ? now - fresh : 0, &answer))
+    if (!udp_icmp_find(&port->icmp, destination, now > fresh ? now - fresh : 0, &heard))
         return false;
-    udp_icmp_write(&answer, words);
+    udp_icmp_write(&heard, words);
     snprintf(text, size, "%s", words);
     return true;
 }

@@ -24,20 +24,20 @@ union icmp_address {
     struct sockaddr_in6 ipv6;
 };
 
-void udp_icmp_initialize(struct udp_icmp *answers)
+void udp_icmp_initialize(struct udp_icmp *icmp)
 {
-    lock_set_rank(&answers->lock, LOCK_INNERMOST);
+    lock_set_rank(&icmp->lock, LOCK_INNERMOST);
 }
 
 /* If the kernel refuses, nothing is known. */
-void udp_icmp_add(struct udp_icmp *answers, int fd, bool ipv6)
+void udp_icmp_add(struct udp_icmp *icmp, int fd, bool ipv6)
 {
     static const int on = 1;
-    lock_take(&answers->lock);
-    if (answers->count < UDP_ICMP_SOCKETS &&
+    lock_take(&icmp->lock);
+    if (icmp->count < UDP_ICMP_SOCKETS &&
         !setsockopt(fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof on))
-        answers->sockets[answers->count++] = fd;
-    lock_release(&answers->lock);
+        icmp->sockets[icmp->count++] = fd;
+    lock_release(&icmp->lock);
 }
 
 /* --- one answer */
@@ -56,7 +56,7 @@ static bool read_gid(const union icmp_address *address, size_t size, bool ipv6, 
 }
 
 /* Reads the error, and after it the address of the host that answered. */
-static bool read_error(struct cmsghdr *control, struct udp_icmp_error *answer)
+static bool read_error(struct cmsghdr *control, struct udp_icmp_error *heard)
 {
     struct {
         struct sock_extended_err error;
@@ -68,9 +68,9 @@ static bool read_error(struct cmsghdr *control, struct udp_icmp_error *answer)
     bool ipv6 = control->cmsg_level == IPPROTO_IPV6;
     if (size < sizeof told.error || told.error.ee_origin != (ipv6 ? SO_EE_ORIGIN_ICMP6 : SO_EE_ORIGIN_ICMP))
         return false;
-    *answer = (struct udp_icmp_error){
+    *heard = (struct udp_icmp_error){
         .ipv6 = ipv6, .type = told.error.ee_type, .code = told.error.ee_code, .mtu = told.error.ee_info};
-    return read_gid(&told.from, size - sizeof told.error, ipv6, answer->from);
+    return read_gid(&told.from, size - sizeof told.error, ipv6, heard->from);
 }
 
 static bool is_error(const struct cmsghdr *control)
@@ -79,16 +79,16 @@ static bool is_error(const struct cmsghdr *control)
            (control->cmsg_level == IPPROTO_IPV6 && control->cmsg_type == IPV6_RECVERR);
 }
 
-bool udp_icmp_read(struct msghdr *message, struct udp_icmp_error *answer)
+bool udp_icmp_read(struct msghdr *message, struct udp_icmp_error *heard)
 {
     for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control))
         if (is_error(control))
-            return read_error(control, answer) &&
-                   read_gid(message->msg_name, message->msg_namelen, answer->ipv6, answer->destination);
+            return read_error(control, heard) &&
+                   read_gid(message->msg_name, message->msg_namelen, heard->ipv6, heard->destination);
     return false;
 }
 
-static const char *words_of(const struct udp_icmp_error *answer)
+static const char *words_of(const struct udp_icmp_error *heard)
 {
     static const struct {
         bool ipv6;
@@ -114,26 +114,25 @@ static const char *words_of(const struct udp_icmp_error *answer)
         {true, 3, ANY_CODE, "time exceeded, the hop limit is too small or routers send it in a circle"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].ipv6 == answer->ipv6 && rows[i].type == answer->type &&
-            (rows[i].code == ANY_CODE || rows[i].code == answer->code))
+        if (rows[i].ipv6 == heard->ipv6 && rows[i].type == heard->type &&
+            (rows[i].code == ANY_CODE || rows[i].code == heard->code))
             return rows[i].words;
     return "an error";
 }
 
-static bool is_too_long(const struct udp_icmp_error *answer)
+static bool is_too_long(const struct udp_icmp_error *heard)
 {
-    return answer->ipv6 ? answer->type == TOO_LONG_IPV6
-                        : answer->type == UNREACHABLE_IPV4 && answer->code == TOO_LONG_IPV4;
+    return heard->ipv6 ? heard->type == TOO_LONG_IPV6 : heard->type == UNREACHABLE_IPV4 && heard->code == TOO_LONG_IPV4;
 }
 
-void udp_icmp_write(const struct udp_icmp_error *answer, char text[UDP_ICMP_TEXT])
+void udp_icmp_write(const struct udp_icmp_error *heard, char text[UDP_ICMP_TEXT])
 {
     char from[INET6_ADDRSTRLEN] = "?";
-    inet_ntop(answer->ipv6 ? AF_INET6 : AF_INET, answer->from + (answer->ipv6 ? 0 : 12), from, sizeof from);
-    int used = snprintf(text, UDP_ICMP_TEXT, "%s answered (ICMP type %u, code %u): %s", from, answer->type,
-                        answer->code, words_of(answer));
-    if (is_too_long(answer) && used > 0 && used < UDP_ICMP_TEXT)
-        snprintf(text + used, UDP_ICMP_TEXT - (size_t)used, " (%u bytes)", answer->mtu);
+    inet_ntop(heard->ipv6 ? AF_INET6 : AF_INET, heard->from + (heard->ipv6 ? 0 : 12), from, sizeof from);
+    int used = snprintf(text, UDP_ICMP_TEXT, "%s answered (ICMP type %u, code %u): %s", from, heard->type, heard->code,
+                        words_of(heard));
+    if (is_too_long(heard) && used > 0 && used < UDP_ICMP_TEXT)
+        snprintf(text + used, UDP_ICMP_TEXT - (size_t)used, " (%u bytes)", heard->mtu);
 }
 
 /* --- those that are kept */
@@ -143,81 +142,81 @@ nanos udp_icmp_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-static struct udp_icmp_error *find_kept(struct udp_icmp *answers, const uint8_t destination[16])
+static struct udp_icmp_error *find_kept(struct udp_icmp *icmp, const uint8_t destination[16])
 {
-    lock_assert_held(&answers->lock);
+    lock_assert_held(&icmp->lock);
     for (int i = 0; i < UDP_ICMP_KEPT; i++)
-        if (answers->kept[i].at && !memcmp(answers->kept[i].destination, destination, 16))
-            return &answers->kept[i];
+        if (icmp->kept[i].at && !memcmp(icmp->kept[i].destination, destination, 16))
+            return &icmp->kept[i];
     return NULL;
 }
 
-static void keep_icmp(struct udp_icmp *answers, const struct udp_icmp_error *answer)
+static void keep_icmp(struct udp_icmp *icmp, const struct udp_icmp_error *heard)
 {
-    struct udp_icmp_error *place = find_kept(answers, answer->destination);
+    struct udp_icmp_error *place = find_kept(icmp, heard->destination);
     if (!place)
-        place = &answers->kept[answers->next++ % UDP_ICMP_KEPT];
-    *place = *answer;
+        place = &icmp->kept[icmp->next++ % UDP_ICMP_KEPT];
+    *place = *heard;
     place->at = udp_icmp_now();
 }
 
-static bool take_one(struct udp_icmp *answers, int fd)
+static bool take_one(struct udp_icmp *icmp, int fd)
 {
-    lock_assert_held(&answers->lock);
+    lock_assert_held(&icmp->lock);
     _Alignas(struct cmsghdr) uint8_t control[512];
     union icmp_address to;
-    struct udp_icmp_error answer;
+    struct udp_icmp_error heard;
     struct msghdr message = {
         .msg_name = &to, .msg_namelen = sizeof to, .msg_control = control, .msg_controllen = sizeof control};
     if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
         return false;
-    if (udp_icmp_read(&message, &answer))
-        keep_icmp(answers, &answer);
+    if (udp_icmp_read(&message, &heard))
+        keep_icmp(icmp, &heard);
     return true;
 }
 
-static bool take_queue(struct udp_icmp *answers, int fd)
+static bool take_queue(struct udp_icmp *icmp, int fd)
 {
     int taken = 0;
-    while (taken < AT_ONCE && take_one(answers, fd))
+    while (taken < AT_ONCE && take_one(icmp, fd))
         taken++;
     return taken;
 }
 
-bool udp_icmp_take(struct udp_icmp *answers, int fd)
+bool udp_icmp_take(struct udp_icmp *icmp, int fd)
 {
-    lock_take(&answers->lock);
-    bool taken = take_queue(answers, fd);
-    lock_release(&answers->lock);
+    lock_take(&icmp->lock);
+    bool taken = take_queue(icmp, fd);
+    lock_release(&icmp->lock);
     return taken;
 }
 
-void udp_icmp_take_all(struct udp_icmp *answers)
+void udp_icmp_take_all(struct udp_icmp *icmp)
 {
-    lock_take(&answers->lock);
-    for (unsigned i = 0; i < answers->count; i++)
-        take_queue(answers, answers->sockets[i]);
-    lock_release(&answers->lock);
+    lock_take(&icmp->lock);
+    for (unsigned i = 0; i < icmp->count; i++)
+        take_queue(icmp, icmp->sockets[i]);
+    lock_release(&icmp->lock);
 }
 
-void udp_icmp_hold(struct udp_icmp *answers, int fd)
+void udp_icmp_hold(struct udp_icmp *icmp, int fd)
 {
-    lock_take(&answers->lock);
-    take_queue(answers, fd);
+    lock_take(&icmp->lock);
+    take_queue(icmp, fd);
 }
 
-void udp_icmp_release(struct udp_icmp *answers)
+void udp_icmp_release(struct udp_icmp *icmp)
 {
-    lock_release(&answers->lock);
+    lock_release(&icmp->lock);
 }
 
-bool udp_icmp_find(struct udp_icmp *answers, const uint8_t destination[16], nanos since, struct udp_icmp_error *to)
+bool udp_icmp_find(struct udp_icmp *icmp, const uint8_t destination[16], nanos since, struct udp_icmp_error *to)
 {
-    lock_take(&answers->lock);
-    const struct udp_icmp_error *answer = find_kept(answers, destination);
-    bool found = answer && answer->at >= since;
+    lock_take(&icmp->lock);
+    const struct udp_icmp_error *heard = find_kept(icmp, destination);
+    bool found = heard && heard->at >= since;
     if (found)
-        *to = *answer;
-    lock_release(&answers->lock);
+        *to = *heard;
+    lock_release(&icmp->lock);
     return found;
 }

@@ -274,8 +274,8 @@ bool completer_presume(struct rc *rc, nanos now)
 {
     const struct requester *requester = &rc->requester;
     const struct send_queue *queue = &requester->queue;
-    bool repeats = queue->next != queue->tail && send_queue_at(queue, queue->next)->started;
-    if (requester->rnr_waiting || requester->stalled || repeats || queue->head == queue->next)
+    bool retransmits = queue->next != queue->tail && send_queue_at(queue, queue->next)->started;
+    if (requester->rnr_waiting || requester->stalled || retransmits || queue->head == queue->next)
         return false;
     for (uint32_t at = queue->head; at != queue->next; at++)
         if (!is_unasked(rc, send_queue_at(queue, at)))

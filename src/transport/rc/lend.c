@@ -29,14 +29,14 @@ void rc_take_over(struct rc *rc, const struct engine_position *position)
     responder->established = true;
 }
 
-void rc_responded(struct rc *rc, const struct packet *answer)
+void rc_responded(struct rc *rc, const struct packet *response)
 {
     struct responder *responder = &rc->responder;
-    bool is_ack = op_operation(answer->opcode) == OPERATION_ACKNOWLEDGE;
-    bool refuses = is_ack && syndrome_class(answer->syndrome) != SYNDROME_CLASS_ACK;
-    uint32_t next = refuses ? answer->psn : psn_add(answer->psn, 1);
-    if (op_operation(answer->opcode) != OPERATION_READ_RESPONSE_MIDDLE)
-        responder->msn = answer->msn;
+    bool is_ack = op_operation(response->opcode) == OPERATION_ACKNOWLEDGE;
+    bool refuses = is_ack && syndrome_class(response->syndrome) != SYNDROME_CLASS_ACK;
+    uint32_t next = refuses ? response->psn : psn_add(response->psn, 1);
+    if (op_operation(response->opcode) != OPERATION_READ_RESPONSE_MIDDLE)
+        responder->msn = response->msn;
     if (psn_distance(next, responder->expected_psn) > 0)
         responder->expected_psn = next;
 }

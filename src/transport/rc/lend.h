@@ -19,7 +19,7 @@ struct engine_position rc_lend(struct rc *);
 void rc_take_over(struct rc *, const struct engine_position *);
 
 /* The lender remembers what the peer knows from this answer of the engine that has the position. */
-void rc_responded(struct rc *, const struct packet *answer);
+void rc_responded(struct rc *, const struct packet *response);
 
 /* Takes the position back from an engine that is gone with all that it knew: this engine continues after its last
  * answer, and asks the peer to repeat the rest. The rest of a message that it had begun is then refused. */

@@ -21,7 +21,7 @@
 /* A READ or atomic that the responder has executed or is answering, kept for repeats (IBA 9.4.4, 9.4.5). */
 struct responder_resource {
     uint8_t operation; /* enum operation of the request */
-    bool answered;     /* in full, at least once: an answer under way is a repeat */
+    bool responded;    /* in full, at least once: an answer under way is a repeat */
     uint32_t first_psn;
     uint32_t packets; /* of the whole answer */
     uint32_t msn;

@@ -10,7 +10,7 @@
 #include "wire/foreign/foreign.h"
 #include "wire/psn.h"
 
-enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
+enum { RESPONDED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 /* IBA 9.7.4.1.2: checks the order of packets within a message. */
 static inline enum reason check_sequence(const struct rc *rc, uint32_t flags, const struct packet *packet)
@@ -56,7 +56,7 @@ static inline enum reason check_validity(struct rc *rc, uint32_t flags, const st
         return REASON_FLUSH_KIND;
     if ((rc->settings.access & access) != access)
         return REASON_QP_PERMISSION;
-    if (flags & ANSWERED && !responses_have_room(rc))
+    if (flags & RESPONDED && !responses_have_room(rc))
         return REASON_TOO_MANY_READS;
     if (flags & (OP_ATOMIC | OP_ATOMIC_WRITE) && packet->address % ATOMIC_LENGTH)
         return REASON_ATOMIC_ALIGNMENT;
@@ -174,11 +174,11 @@ __attribute__((always_inline)) static inline void responder_accept(struct rc *rc
 {
     struct responder *responder = &rc->responder;
     responder->nak_due = responder->nak_sent = false;
-    if (!(flags & ANSWERED)) /* those have moved it by the packets of their answer */
+    if (!(flags & RESPONDED)) /* those have moved it by the packets of their answer */
         responder->expected_psn = psn_add(packet->psn, 1);
-    if (packet->ack_requested && !(flags & ANSWERED))
+    if (packet->ack_requested && !(flags & RESPONDED))
         responses_acknowledge(rc, packet->psn);
-    else if (flags & OP_END && !(flags & ANSWERED))
+    else if (flags & OP_END && !(flags & RESPONDED))
         responses_owe(rc, packet->psn);
     if (!(flags & OP_END)) {
         if (flags & OP_START)
@@ -186,7 +186,7 @@ __attribute__((always_inline)) static inline void responder_accept(struct rc *rc
         responder->received += packet->payload.length;
         return;
     }
-    if (!(flags & ANSWERED))
+    if (!(flags & RESPONDED))
         responder->msn++;
     if (flags & (OP_SEND | OP_IMMDT))
         complete_receive(rc, flags, packet);

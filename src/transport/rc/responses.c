@@ -44,7 +44,7 @@ bool responses_have_room(struct rc *rc)
     if (!responder->saved_size)
         return false;
     return responder->saved_tail - responder->saved_head < responder->saved_size ||
-           saved_at(rc, responder->saved_head)->answered;
+           saved_at(rc, responder->saved_head)->responded;
 }
 
 /* Skips requests whose answer is complete. */
@@ -208,7 +208,7 @@ static bool transmit_response(struct rc *rc, struct packet *out, struct iovec *p
     }
     absorb_ack(&rc->responder, psn);
     if (++saved->next == saved->stop) {
-        saved->answered = true;
+        saved->responded = true;
         skip_complete(rc);
     }
     return true;

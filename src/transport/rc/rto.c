@@ -12,7 +12,7 @@ void rto_start(struct rto *rto)
 static void arm(struct rto *rto, nanos most, nanos now)
 {
     enum { DOUBLINGS = 10 };
-    unsigned doublings = rto->repeats < DOUBLINGS ? rto->repeats : DOUBLINGS;
+    unsigned doublings = rto->retransmits < DOUBLINGS ? rto->retransmits : DOUBLINGS;
     nanos wait = (granularity + 2 * rto->round_trip) << doublings;
     rto->deadline = rto->round_trip && wait < most ? now + wait : NANOS_NEVER;
 }
@@ -42,7 +42,7 @@ static void measure(struct rto *rto, uint32_t acked_psn, nanos now)
 void rto_acknowledged(struct rto *rto, uint32_t acked_psn, bool waiting, nanos most, nanos now)
 {
     measure(rto, acked_psn, now);
-    rto->repeats = 0;
+    rto->retransmits = 0;
     rto->deadline = NANOS_NEVER;
     if (waiting)
         arm(rto, most, now);
@@ -51,7 +51,7 @@ void rto_acknowledged(struct rto *rto, uint32_t acked_psn, bool waiting, nanos m
 void rto_retransmitted(struct rto *rto, bool early, nanos most, nanos now)
 {
     rto->timing = false;
-    rto->repeats += early && rto->repeats < UINT8_MAX;
+    rto->retransmits += early && rto->retransmits < UINT8_MAX;
     arm(rto, most, now);
 }
 

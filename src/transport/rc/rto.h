@@ -15,7 +15,7 @@ struct rto {
     nanos round_trip; /* smoothed; 0: not known yet */
     nanos timed_at;   /* when the packet timed_psn left */
     uint32_t timed_psn;
-    uint8_t repeats; /* repeats without an answer since something was acknowledged */
+    uint8_t retransmits; /* repeats without an answer since something was acknowledged */
     bool timing;
 };
 

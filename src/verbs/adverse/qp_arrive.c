@@ -5,7 +5,7 @@
 #include "verbs/queue/srq.h"
 
 /* The longest of each, unless times are scaled. */
-static const nanos write_late = 2 * NANOS_MILLISECOND, answer_late = 300 * NANOS_MICROSECOND,
+static const nanos write_late = 2 * NANOS_MILLISECOND, response_late = 300 * NANOS_MICROSECOND,
                    acknowledge_late = 200 * NANOS_MICROSECOND, response_kept = 200 * NANOS_MICROSECOND;
 
 void qp_adverse_watch(struct qp_adverse *adverse)
@@ -140,12 +140,13 @@ static nanos up_to_a_timer(const struct qp *qp, nanos most)
 /* Delays an answer: later WRITEs overtake a READ whose answer waits. */
 static void delay_response(struct qp *qp, struct qp_adverse *adverse, uint32_t flags)
 {
-    bool answer = flags & (OP_READ | OP_ATOMIC);
+    bool has_response = flags & (OP_READ | OP_ATOMIC);
     nanos now = qp_flow(qp)->now;
-    if (adverse->responses_until > now || flags & OP_RESPONSE || !(flags & OP_END || answer))
+    if (adverse->responses_until > now || flags & OP_RESPONSE || !(flags & OP_END || has_response))
         return;
-    nanos delay = answer ? adverse_delay(&adverse->source, ADVERSE_OVERTAKE, up_to_a_timer(qp, answer_late))
-                         : adverse_delay(&adverse->source, ADVERSE_LATE_ACKS, up_to_a_timer(qp, acknowledge_late));
+    nanos delay = has_response
+                      ? adverse_delay(&adverse->source, ADVERSE_OVERTAKE, up_to_a_timer(qp, response_late))
+                      : adverse_delay(&adverse->source, ADVERSE_LATE_ACKS, up_to_a_timer(qp, acknowledge_late));
     adverse->responses_until = now + delay;
 }
 

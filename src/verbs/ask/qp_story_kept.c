@@ -89,11 +89,11 @@ static nanos last_ended(const struct story *story, uint32_t at)
 /* A program that ends at once does not want them; one that waits in vain gives up after some time. */
 static bool has_waited(const struct qp *qp, const struct story *story)
 {
-    const nanos patience = NANOS_SECOND / 2;
+    const nanos timeout = NANOS_SECOND / 2;
     if (qp->state == IBV_QPS_ERR ||
         (!cq_report_waits(qp->uses.send_cq, qp->number) && !cq_report_waits(qp->uses.receive_cq, qp->number)))
         return false;
-    return nanos_since(last_ended(story, traffic_written(qp_flow((struct qp *)qp))), qp_story_now()) > patience;
+    return nanos_since(last_ended(story, traffic_written(qp_flow((struct qp *)qp))), qp_story_now()) > timeout;
 }
 
 static bool is_worth_keeping(const struct qp *qp, const struct story *story)

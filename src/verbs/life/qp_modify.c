@@ -88,9 +88,9 @@ static uint32_t window_of(const struct qp *qp)
 static uint32_t ack_mask_of(const struct qp *qp)
 {
     enum { SHORT_TIMEOUT = 14, MASK = 15 };
-    bool patient = !qp->attr.timeout || (qp->attr.timeout >= SHORT_TIMEOUT && qp->attr.retry_cnt);
+    bool yields = !qp->attr.timeout || (qp->attr.timeout >= SHORT_TIMEOUT && qp->attr.retry_cnt);
     bool waits = qp->sends.signal_all || qp->counting.operations;
-    return qp->traits & QP_END_TO_END && !qp->path.remote && patient && !waits ? MASK : 0;
+    return qp->traits & QP_END_TO_END && !qp->path.remote && yields && !waits ? MASK : 0;
 }
 
 /* Frames inside a host carry ACKs along, unless a capture needs them as packets. */

@@ -67,18 +67,18 @@ static int read_maps(int maps, uintptr_t at, uintptr_t end, bool write)
     FILE *list = fdopen(dup(maps), "r");
     if (!list)
         return -1;
-    int answer = 0;
-    while (!answer && fscanf(list, "%lx-%lx %4s%*[^\n]", &from, &to, permissions) == 3) {
+    int state = 0;
+    while (!state && fscanf(list, "%lx-%lx %4s%*[^\n]", &from, &to, permissions) == 3) {
         if (to <= at)
             continue;
         while (from <= at && at < to && (next = end_of_permitted(at, to, permissions[write] != '-')))
             at = next;
-        answer = at >= end;
+        state = at >= end;
         if (at < to)
             break;
     }
     fclose(list);
-    return answer;
+    return state;
 }
 
 /* Finds out, without /proc, whether the pages are mapped; no more can be found out without touching them. */
@@ -101,12 +101,12 @@ bool vma_permits(const void *address, size_t length, bool write)
     if (end < at)
         return false;
     int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    int answer = maps < 0 ? -1 : ask_kernel(maps, at, end, write);
-    if (maps >= 0 && answer < 0)
-        answer = read_maps(maps, at, end, write);
+    int state = maps < 0 ? -1 : ask_kernel(maps, at, end, write);
+    if (maps >= 0 && state < 0)
+        state = read_maps(maps, at, end, write);
     if (maps >= 0)
         close(maps);
-    return answer < 0 ? is_mapped(at, end) : answer;
+    return state < 0 ? is_mapped(at, end) : state;
 }
 
 bool vma_is_copyable(const void *address, size_t length)

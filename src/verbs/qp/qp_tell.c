@@ -145,13 +145,13 @@ static bool is_refused(enum ibv_wc_status status)
 }
 
 /* Adds the answer of the network, or names the only host that knows more. */
-static void add_network(const struct qp *qp, enum ibv_wc_status status, char answer[PORT_ICMP])
+static void add_network(const struct qp *qp, enum ibv_wc_status status, char icmp[PORT_ICMP])
 {
-    *answer = 0;
+    *icmp = 0;
     if (status == IBV_WC_RETRY_EXC_ERR)
-        port_icmp(qp->process, qp_flow(qp)->device->index, qp->attr.ah_attr.grh.dgid.raw, answer);
+        port_icmp(qp->process, qp_flow(qp)->device->index, qp->attr.ah_attr.grh.dgid.raw, icmp);
     else if (is_refused(status))
-        snprintf(answer, PORT_ICMP, "; why, the log of the other host says");
+        snprintf(icmp, PORT_ICMP, "; why, the log of the other host says");
 }
 
 static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason,

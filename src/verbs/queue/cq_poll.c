@@ -55,7 +55,7 @@ void cq_wait_for_round(const struct cq *cq, uint32_t round)
 {
     enum { STEPS_MOST = 2000 };
     for (unsigned step = 0; step < STEPS_MOST; step++) {
-        if ((int32_t)(round - atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire)) <= 0)
+        if ((int32_t)(round - atomic_load_explicit(&cq->process->loop.responded, memory_order_acquire)) <= 0)
             return;
         lock_wait(step);
     }

@@ -26,8 +26,8 @@ void cq_wait_for_round(const struct cq *, uint32_t round);
 static inline void cq_wait_for_responses(const struct cq *cq)
 {
     uint32_t round = atomic_load_explicit(&cq->delivered, memory_order_relaxed);
-    uint32_t answered = atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire);
-    if (unlikely((int32_t)(round - answered) > 0))
+    uint32_t responded = atomic_load_explicit(&cq->process->loop.responded, memory_order_acquire);
+    if (unlikely((int32_t)(round - responded) > 0))
         cq_wait_for_round(cq, round);
 }
 

@@ -13,7 +13,7 @@
 #include "verbs/send/room.h"
 
 /* The wait for members that take nothing. A receiver that lost its processor is back by then. */
-static const nanos patience = 100 * NANOS_MILLISECOND;
+static const nanos timeout = 100 * NANOS_MILLISECOND;
 
 struct look {
     struct qp *qp;
@@ -61,8 +61,8 @@ bool multicast_has_room(struct qp *qp, const uint8_t group[16])
     nanos now = clock_now();
     if (!qp->groups.since)
         qp->groups.since = now;
-    if (now < qp->groups.since + patience) {
-        wait_until(qp, qp->groups.since + patience);
+    if (now < qp->groups.since + timeout) {
+        wait_until(qp, qp->groups.since + timeout);
         return false;
     }
     count_crowded(qp, group, true);

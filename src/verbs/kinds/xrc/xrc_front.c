@@ -17,7 +17,7 @@
 #include "wire/psn.h"
 #include "wire/wire.h"
 
-enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
+enum { RESPONDED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 static void take_back(struct qp *qp)
 {
@@ -74,7 +74,7 @@ static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
 /* Returns true for a READ or atomic whose response has left: its executor sends it again, without the position. */
 static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
 {
-    return op_find(packet->opcode)->flags & ANSWERED &&
+    return op_find(packet->opcode)->flags & RESPONDED &&
            psn_distance(packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
 }
 
