@@ -87,8 +87,8 @@ MUTANTS = [
         ("    atomic_fetch_or(&attention->state, ATTENTION_MARKS);\n    fence_for_senders(attention);\n",
          "    atomic_fetch_or(&attention->state, ATTENTION_MARKS);\n"),)),
     ("asked-without-a-last-look", "ipc/record.c", "marks", (
-        ("        if (ring_has_frame(node->heard.at[i]->reader))\n            take_back(node->heard.at[i]);\n}\n\n/* Under progress and node->lock. The fence in all",
-         "        if (0)\n            take_back(node->heard.at[i]);\n}\n\n/* Under progress and node->lock. The fence in all"),)),
+        ("        if (ring_has_frame(node->heard.at[i]->reader))\n            take_back(node->heard.at[i]);\n}\n\n/* Leaves silent peers alone. The fence in all",
+         "        if (0)\n            take_back(node->heard.at[i]);\n}\n\n/* Leaves silent peers alone. The fence in all"),)),
     ("last-look-before-the-question", "ipc/record.c", "marks", (
         ("    unsigned first = node->heard.polled;\n    for (unsigned i = first; i < end; i++)\n        shm_want_mark(",
          "    unsigned first = node->heard.polled;\n    for (unsigned i = first; i < end; i++)\n        if (ring_has_frame(node->heard.at[i]->reader))\n            poll_again(node->heard.at[i]);\n"
