@@ -45,8 +45,19 @@ def note(number, test, how):
         file.write(json.dumps([number, test, how]) + "\n")
 
 
+def is_gone(one):
+    """True where the tree has the line no more."""
+    path = os.path.join(TOP, one.path)
+    if not os.path.exists(path):
+        return True
+    with open(path, encoding="utf-8") as file:
+        return mutant.put(file.read(), one) is None
+
+
 def write_page():
-    page.write_page(PAGE, mutant.read_list(LIST), read_fates(), page.read_argued(ARGUED), SEED)
+    mutants = mutant.read_list(LIST)
+    gone = {one.number for one in mutants if is_gone(one)}
+    page.write_page(PAGE, mutants, read_fates(), page.read_argued(ARGUED), gone, SEED)
 
 
 def prepared():

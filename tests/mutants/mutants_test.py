@@ -132,21 +132,22 @@ def a_test_is_measured_once():
 
 
 def _page(place, one, fates):
-    page.write_page(place + "/page.md", [one], fates, {}, 1)
+    page.write_page(place + "/page.md", [one], fates, {}, set(), 1)
     with open(place + "/page.md", encoding="utf-8") as file:
         return file.read()
 
 
 def each_mutant_has_one_fate():
     one = mutant.Mutant(3, "cm", "src/cm/x.c", 2, "comparison changed", "  if (a || b < c)", "  if (a || b <= c)")
-    assert page.fate_of(one, {"3": ("cm x", "fails")}, {})[0] == "killed"
-    assert page.fate_of(one, {"3": (None, None)}, {"3": "equivalent: b is never c"}) == ("equivalent", "**equivalent**: b is never c")
-    assert page.fate_of(one, {"3": (None, None)}, {})[0] == "left"
-    assert page.fate_of(one, {}, {})[0] == "not judged"
+    assert page.fate_of(one, {"3": ("cm x", "fails")}, {}, {3})[0] == "killed"
+    assert page.fate_of(one, {"3": (None, None)}, {"3": "equivalent: b is never c"}, set()) == ("equivalent", "**equivalent**: b is never c")
+    assert page.fate_of(one, {"3": (None, None)}, {}, set())[0] == "left"
+    assert page.fate_of(one, {}, {}, set())[0] == "not judged"
+    assert page.fate_of(one, {}, {}, {3})[0] == "gone"
     with tempfile.TemporaryDirectory() as place:
         killed, left, later = (_page(place, one, fates) for fates in ({"3": ("cm x", "fails")}, {"3": (None, None)}, {}))
     assert "| 3 | `src/cm/x.c:2` | comparison changed: ``if (a \\|\\| b < c)`` → ``if (a \\|\\| b <= c)`` | **left** |" in left, left
-    assert "| all | 1 | 1 | 0 | 0 | 0 |" in killed and "src/cm/x.c" not in killed, killed
+    assert "| all | 1 | 1 | 0 | 0 | 0 | 0 |" in killed and "src/cm/x.c" not in killed, killed
     assert "Not judged: 3.\n" in later and "src/cm/x.c" not in later and "Not judged" not in left, later
 
 
