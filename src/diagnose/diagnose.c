@@ -205,8 +205,8 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct known, member)                                                                          \
     }
-    FLAG(faulty, faulty),           FLAG(heard, heard),       FLAG(still, since.still),
-    FLAG(unpolled, since.unpolled), FLAG(stuck, since.stuck), FLAG(naks, since.naks)};
+    FLAG(faulty, faulty),     FLAG(heard, heard),           FLAG(still, since.still), FLAG(unpolled, since.unpolled),
+    FLAG(stuck, since.stuck), FLAG(refused, since.refused), FLAG(naks, since.naks)};
 
 static bool is_true(const struct known *known, struct part name)
 {

@@ -33,6 +33,7 @@ struct since {
     bool still;    /* nothing has happened to the queue pair */
     bool unpolled; /* nothing was polled from `cq` */
     bool stuck;    /* its oldest request has had no answer */
+    bool refused;  /* the peer has answered that it has no receive */
     bool naks;     /* it has sent RNR NAKs, and has taken no message */
 };
 

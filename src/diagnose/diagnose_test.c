@@ -43,12 +43,8 @@ static void begin(struct scene *scene)
     scene->own = scene->peer = own;
     scene->own.peer_qp = scene->peer.number = number(PEERS);
     scene->peer.peer_qp = number(OWN);
-    scene->known = (struct known){.own = &scene->own,
-                                  .peer = &scene->peer,
-                                  .cq = &scene->cq,
-                                  .id = &scene->id,
-                                  .process = WHO,
-                                  .place = "this directory"};
+    scene->known = (struct known){
+        .own = &scene->own, .peer = &scene->peer, .cq = &scene->cq, .process = WHO, .place = "this directory"};
     scene->known.posting = "ibv_post_recv";
     scene->known.since.still = scene->known.since.unpolled = scene->known.since.stuck = scene->known.heard = true;
 }
@@ -230,6 +226,12 @@ static void be_unconnected(struct scene *scene)
     scene->own.state = "INIT";
 }
 
+static void be_of_librdmacm(struct scene *scene)
+{
+    be_unconnected(scene);
+    scene->known.id = &scene->id;
+}
+
 static void end(struct scene *scene)
 {
     scene->own.state = "ERR";
@@ -254,7 +256,7 @@ static void send_far(struct scene *scene)
 static void find_no_receive(struct scene *scene)
 {
     wait_for_answer(scene);
-    scene->own.not_ready = yes;
+    scene->known.since.refused = true;
     scene->known.naks_got = number(1);
 }
 
@@ -317,6 +319,8 @@ static const struct {
     {lose_peer, "queue pair 0x21 waits for its peer: " WHO ", which had queue pair 0x34, has ended"},
     {use, "queue pair 0x21 is in use: a thread is within a call of it, or a batch is open (ibv_wr_start without "
           "ibv_wr_complete)"},
+    {be_of_librdmacm, "queue pair 0x21 is in INIT: librdmacm brings that of an identifier to RTR and RTS when it is "
+                      "connected, and ibv_modify_qp any other"},
     {be_unconnected, "queue pair 0x21 is in INIT: ibv_modify_qp to RTR, and to RTS for sending, is missing"},
     {end, "queue pair 0x21 is in ERR: the program moved it there, or its peer ended"},
     {fail_itself, "queue pair 0x21 is in ERR since its first error, RETRY_EXCEEDED: softverbs explain 105"},
@@ -391,6 +395,7 @@ static const struct {
     {{.state = "established", .events = {0, true}}, DIAGNOSIS_ID_CONNECTED},
     {{.state = "idle", .events = {0, true}}, DIAGNOSIS_NOTHING},
     {{.state = "REP rcvd", .events = {0, true}}, DIAGNOSIS_NOTHING},
+    {{.state = "route resolved", .events = {0, true}}, DIAGNOSIS_ID_STEP},
 };
 
 /* Of the program, and of the next step, by the state. */
@@ -525,6 +530,7 @@ static void each_sentence_names_facts_that_there_are(void **state)
     fill(&facts_of_missing, &missing);
     scene.known.srq = scene.known.peer_srq = &scene.srq;
     scene.known.missing = &missing;
+    scene.known.id = &scene.id;
     scene.known.end = &end;
     scene.known.error = &error;
     scene.known.receive = &receive;

@@ -23,6 +23,7 @@ struct cause {
     enum { LEAVES, CLIENT_ENDS, SERVER_ENDS, SERVER_DIES } end;
     bool datagrams, full; /* a datagram service; a first client has filled the backlog of one */
     bool answered;        /* an event comes that is the end of it */
+    bool unconnected;     /* the client does not ask for the connection */
 };
 
 static const struct cause causes[] = {
@@ -37,6 +38,7 @@ static const struct cause causes[] = {
     {.name = "stopped", .server = STOPS},
     {.name = "lost", .server = WAITS, .answered = true},
     {.name = "datagram-rejected", .server = REJECTS, .datagrams = true, .answered = true},
+    {.name = "not-connected", .server = WAITS, .unconnected = true},
     {.name = "connected", .server = ACCEPTS, .answered = true},
     {.name = "ended", .server = ACCEPTS, .end = CLIENT_ENDS, .answered = true},
     {.name = "ended-there", .server = ACCEPTS, .end = SERVER_ENDS, .answered = true},
@@ -106,7 +108,7 @@ static struct rdma_cm_id *request(void)
         fail("connected: rdma_resolve_route");
     get_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
     make_qp(id);
-    if (rdma_connect(id, &parameters))
+    if (!cause->unconnected && rdma_connect(id, &parameters))
         fail("connected: rdma_connect");
     return id;
 }
@@ -137,7 +139,7 @@ static void run_client(pid_t server)
     atomic_store(&meeting->over, true);
     if (server > 0)
         kill(server, cause->server == STOPS ? SIGKILL : SIGCONT);
-    if (cause->server == FETCHES || (cause->server == WAITS && !cause->answered && !cause->full))
+    if (cause->server == FETCHES || (cause->server == WAITS && !cause->answered && !cause->full && !cause->unconnected))
         get_event(RDMA_CM_EVENT_REJECTED); /* as the server ends */
 }
 

@@ -131,6 +131,18 @@ def what_is_lost_is_said_to_be_lost():
         end()
 
 
+def programs_that_wait_before_there_is_a_connection_have_their_next_call():
+    """`why` led the client to ibv_modify_qp, and had nothing of the server."""
+    with _made("not-connected") as (numbers, identifier, end):
+        said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
+        of_qp, of_id = said[numbers[0]]
+        assert "is in INIT: librdmacm brings that of an identifier to RTR and RTS" in of_qp, said
+        assert of_id == f"Identifier {identifier} is in state route resolved: no connection is being made: next comes rdma_connect.", said
+        (listens,) = said[numbers[1]]
+        assert f"listens at 0.0.0.0:{numbers[2]} for " in listens and "no request for a connection waits" in listens, said
+        end()
+
+
 def the_other_end_tells_its_own():
     with _made("rejected") as (numbers, _, end):
         end()

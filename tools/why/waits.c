@@ -84,8 +84,9 @@ static void compare(struct known *known, const struct facts_qp *before)
     if (!before)
         return;
     known->since.still = json_equal(facts_json(&own->traffic), facts_json(&before->traffic));
-    known->since.stuck =
-        is_same(&own->oldest_psn, &before->oldest_psn) && before->not_ready.known == own->not_ready.known;
+    known->since.stuck = is_same(&own->oldest_psn, &before->oldest_psn);
+    known->since.refused =
+        facts_is(&own->not_ready) || seen_count(&before->traffic, EVENT_RNR_RECEIVED) < known->naks_got.value;
     known->since.naks = seen_count(&before->traffic, EVENT_RNR_SENT) < known->naks_sent.value &&
                         is_same(&own->expected_psn, &before->expected_psn);
 }
@@ -102,6 +103,7 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     char name[TALE_NAME], words[DIAGNOSE_ROOM];
     struct known known = {.own = own, .process = name, .place = "this directory"};
     known.cq = seen_cq(look->process, own->send_cq.value);
+    known.id = look->process->identifier_count ? look->process->identifiers : NULL;
     known.since.unpolled = is_unpolled(look, known.cq);
     known.srq = srq_of(look->process, own);
     known.naks_got = count_of(own, EVENT_RNR_RECEIVED);
@@ -129,13 +131,24 @@ static void judge_cq(struct look *look, const struct facts_cq *cq)
 
 static void judge_identifier(struct look *look, const struct facts_identifier *id)
 {
-    char place[40] = "on another host";
+    char place[40] = "on another host", words[DIAGNOSE_ROOM];
     const struct facts_identifier *before = seen_identifier(look->before, id->id.value);
     struct known known = {.id = id, .process = place};
+    known.words = diagnose_words(diagnose(DIAGNOSE_CM_NEXT, &known), &known, words, sizeof words);
     if (id->peer_pid.known)
         snprintf(place, sizeof place, "process %d", (int)id->peer_pid.value);
     if (before && !strcmp(facts_text(before->state), facts_text(id->state)))
         tale_diagnose(&look->tale, 0, diagnose(DIAGNOSE_ID, &known), &known);
+}
+
+/* Where nothing else stands out: a server that nobody has found. */
+static void judge_listeners(struct look *look)
+{
+    for (size_t i = 0; i < look->process->identifier_count; i++) {
+        const struct known known = {.id = &look->process->identifiers[i]};
+        if (!strcmp(facts_text(known.id->state), "listen") && facts_is_zero(&known.id->requests))
+            tale_diagnose(&look->tale, 0, DIAGNOSIS_ID_LISTENS, &known);
+    }
 }
 
 static void judge_process(struct look *look)
@@ -163,6 +176,8 @@ json_t *waits_of(const struct seen *seen, const struct seen_process *process, co
         judge_qp(&look, &process->qps[i]);
     for (size_t i = 0; i < process->identifier_count; i++)
         judge_identifier(&look, &process->identifiers[i]);
+    if (!json_array_size(look.tale.list) && !process->qp_count)
+        judge_listeners(&look);
     if (!json_array_size(look.tale.list))
         json_array_append_new(look.tale.list, json_string(WAITS_FOR_NOTHING));
     return look.tale.list;
