@@ -109,12 +109,19 @@ def small(what):
     return float(subprocess.run([program, "minimum", what], check=True, capture_output=True, text=True, timeout=60).stdout)
 
 
+def has_port(port):
+    """Whether a process has this UDP port."""
+    with open("/proc/net/udp", encoding="ascii") as lines:
+        return any(f":{int(port):04X} " in line for line in lines)
+
+
 def datagrams(count):
     """Half of the round trip of a datagram between two programs that sleep until it comes (bench/round_trip.c)."""
     program, port = os.path.join(os.path.dirname(SOFTVERBS), "bench/round_trip"), str(free_port())
     with subprocess.Popen(pinned(0, [program, "serve", port])) as server:
         try:
-            time.sleep(0.2)
+            while not has_port(port) and server.poll() is None:
+                time.sleep(0.01)
             done = subprocess.run(pinned(1, [program, "127.0.0.1", port, str(share(count))]), check=True, capture_output=True, text=True, timeout=60)
         finally:
             server.kill()

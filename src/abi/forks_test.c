@@ -40,7 +40,7 @@ static void *hold_for_a_while(void *listed)
     enum { A_WHILE = 5000000 /* ns */ };
     static_lock_take(listed);
     atomic_store(&phase, HELD);
-    nanosleep(&(struct timespec){.tv_nsec = A_WHILE}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = A_WHILE}, NULL); /* a fork meets the lock held */
     release_static(listed);
     atomic_store(&phase, AFTER);
     return NULL;

@@ -81,6 +81,11 @@ static nanos clock_now(void)
     return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
 }
 
+static void rest(void)
+{
+    usleep(20000); /* a member falls asleep that polls no more; a message arrives that must not */
+}
+
 static bool await(atomic_uint *value, unsigned least)
 {
     for (int i = 0; i < PATIENCE && atomic_load(value) < least; i++)
@@ -162,7 +167,7 @@ static void refuse_messages(unsigned kind, int error)
     if (kind == CONTROL_DOORBELL) {
         assert_true(send_one(node, stage));
         assert_true(turn_until(node, stage, 1));
-        usleep(20000);
+        rest();
     }
     trap.kind = kind;
     trap.times = 5;
@@ -202,7 +207,7 @@ static int ring_and_be_hit(const char *directory, void *context)
     struct node *node = rig_open(directory);
     send_one(node, stage);
     turn_until(node, stage, 2);
-    usleep(20000);
+    rest();
     trap.kind = CONTROL_DOORBELL;
     trap.times = 1;
     trap.before = stage->before;
@@ -554,7 +559,7 @@ static void who_is_stopped_is_waited_for(void **state)
     assert_true(send_one(node, stage));
     assert_true(turn_until(node, stage, 1));
     kill(child, SIGSTOP);
-    usleep(20000);
+    assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
     struct peer *peer = node_find(node, stage->number);
     unsigned filled = fill_ring(peer->link);
     trap.kind = CONTROL_DOORBELL;
@@ -602,9 +607,9 @@ static void who_insists_wakes_whatever_the_attention_says(void **state)
     assert_true(send_one(node, stage));
     assert_true(turn_until(node, stage, 1));
     assert_true(await(&stage->step, 1));
-    usleep(20000);
+    rest();
     assert_true(send_one(node, stage));
-    usleep(20000);
+    rest();
     assert_int_equal(atomic_load(&stage->received), 1);
     struct peer *peer = node_find(node, stage->number);
     nanos now = clock_now();

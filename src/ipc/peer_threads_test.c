@@ -163,7 +163,7 @@ static void who_computes_is_seen_in_user_mode(void **state)
 static void of_two_that_run_nothing_is_said(void **state)
 {
     pid_t child = start(spin_in_two_threads);
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* nothing outside shows that both threads run */
     assert_false(is_seen_in_user_mode(child, 10));
     end(child);
 }

@@ -182,10 +182,9 @@ static int run(int (*body)(void))
     return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Longer than the time between two looks. */
 static void wait_for_a_look(void)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL); /* longer than the time between two looks */
 }
 
 static int set_before(void)

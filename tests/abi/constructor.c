@@ -8,8 +8,8 @@ extern atomic_bool constructing; /* the program's: its other thread waits for it
 
 static void __attribute__((constructor)) construct(void)
 {
-    enum { A_WHILE = 20000 }; /* microseconds: the other thread is within its call by then */
+    enum { A_WHILE = 20000 }; /* microseconds */
     atomic_store(&constructing, true);
-    usleep(A_WHILE);
+    usleep(A_WHILE); /* the other thread is within its call by then */
     ibv_free_device_list(ibv_get_device_list(NULL));
 }

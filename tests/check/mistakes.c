@@ -127,7 +127,7 @@ static void touch_early(enum loopback_variant variant)
 static void *acknowledge_late(void *cq)
 {
     enum { LATE = 300000 /* us */ };
-    usleep(LATE);
+    usleep(LATE); /* what is tested */
     ibv_ack_cq_events(cq, 1);
     return NULL;
 }

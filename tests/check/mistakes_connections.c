@@ -141,7 +141,7 @@ static void forget_event(enum loopback_variant variant)
     if (variant == FAULTY)
         late.event = fetch(connection.passive, RDMA_CM_EVENT_DISCONNECTED);
     MUST(!pthread_create(&thread, NULL, acknowledge_late, &late));
-    usleep(SOON / 2);
+    usleep(SOON / 2); /* before the other thread acknowledges */
     rdma_destroy_qp(connection.server);
     if (variant == NEIGHBOUR)
         MUST(!rdma_destroy_id(connection.server)); /* cm-event-unacknowledged neighbour */

@@ -199,7 +199,7 @@ static void *begin_batch(void *argument)
     MUST(write(other->ways[1], "x", 1) == 1);
     while (!atomic_load(&other->destroys)) /* which waits for the end of the batch then */
         usleep(1000);
-    usleep(500000);
+    usleep(500000); /* longer than the checker waits for the end of the batch */
     ibv_wr_abort(ibv_qp_to_qp_ex(other->loopback->qp[0]));
     return NULL;
 }
@@ -216,7 +216,7 @@ void destroy_inside(enum loopback_variant variant)
     MUST(!pipe(other.ways));
     MUST(!pthread_create(&thread, NULL, variant == NEIGHBOUR ? begin_batch : wait_for_event, &other));
     MUST(read(other.ways[0], &byte, 1) == 1);
-    usleep(variant == NEIGHBOUR ? 0 : 300000);
+    usleep(variant == NEIGHBOUR ? 0 : 300000); /* the other thread waits within its call */
     atomic_store(&other.destroys, true);
     if (variant == TWIN)
         MUST(!pthread_cancel(thread) && !pthread_join(thread, NULL));

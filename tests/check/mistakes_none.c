@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,14 +13,17 @@
 
 #include "mistakes.h"
 
+static atomic_bool fetched;
+
 static void *fetch_and_acknowledge(void *cq)
 {
-    struct ibv_cq *fetched;
+    struct ibv_cq *of_event;
     void *context;
     struct ibv_cq *own = cq;
-    MUST(!ibv_get_cq_event(own->channel, &fetched, &context));
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    ibv_ack_cq_events(fetched, 1);
+    MUST(!ibv_get_cq_event(own->channel, &of_event, &context));
+    atomic_store(&fetched, true);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the queue is destroyed meanwhile */
+    ibv_ack_cq_events(of_event, 1);
     return NULL;
 }
 
@@ -52,7 +56,8 @@ void do_what_is_allowed(enum loopback_variant variant)
     MUST(!ibv_post_recv(qp, &receive, &bad_receive));
     MUST(!ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE)); /* flushes it: an event */
     MUST(!ibv_destroy_qp(qp));
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    while (!atomic_load(&fetched))
+        usleep(1000);
     MUST(!ibv_destroy_cq(cq));
     MUST(!pthread_join(thread, NULL) && !ibv_destroy_comp_channel(channel));
     loopback_close(&loopback);
@@ -221,7 +226,7 @@ void handle_faults(enum loopback_variant variant)
     volatile char *own = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int ways[2];
     MUST(own != MAP_FAILED && !sigaction(SIGSEGV, &action, NULL) && !pipe(ways) && write(ways[1], "xx", 2) == 2);
-    usleep(20000);
+    usleep(20000); /* the library has not looked for handlers for some milliseconds */
     struct ibv_sge piece = loopback_piece(&loopback, PAGE, PAGE);
     receive.sg_list = &piece;
     MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED)); /* the library looks for handlers */
@@ -239,7 +244,8 @@ void handle_faults(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* With --check=pages: memory with the buffer of a receive in it is registered again, as a cache of registrations does. */
+/* With --check=pages: memory with the buffer of a receive in it is registered again, as a cache of registrations does.
+ */
 void register_again(enum loopback_variant variant)
 {
     enum { PAGE = 4096 };

@@ -48,7 +48,7 @@ void share_domain(enum loopback_variant variant)
     struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(loopback.qp[0]);
     ibv_wr_start(qp);
     MUST(!pthread_create(&thread, NULL, variant == NEIGHBOUR ? receive_beside : post_beside, &user));
-    usleep(MEANWHILE);
+    usleep(MEANWHILE); /* the other thread waits within its call */
     ibv_wr_abort(qp);
     MUST(!pthread_join(thread, NULL));
     loopback_close(&loopback);

@@ -70,7 +70,7 @@ void run_out_of_receives(enum loopback_variant variant)
         MUST(!ibv_post_recv(loopback.qp[1], &receive, &bad));
     for (int message = 0; message < messages; message++)
         MUST(!ibv_post_send(loopback.qp[0], &send, &rest));
-    usleep(MEANWHILE);
+    usleep(MEANWHILE); /* the message finds no receive */
     room.addr += room.length;
     if (variant == FAULTY)
         MUST(!ibv_post_recv(loopback.qp[1], &receive, &bad)); /* receives-ran-out faulty */
@@ -125,7 +125,7 @@ static void *arm_late(void *argument)
 {
     enum { LATE = 900000 /* us */ };
     struct ibv_cq *cq = argument;
-    usleep(LATE);
+    usleep(LATE); /* what is tested */
     ibv_req_notify_cq(cq, 0);
     return NULL;
 }

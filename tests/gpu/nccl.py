@@ -45,10 +45,10 @@ def late(rank):
     dist.barrier()
     torch.cuda.synchronize()
     if rank == 0:
-        time.sleep(1)
+        time.sleep(1)  # the late rank
     work = dist.all_reduce(mine, async_op=True)
     if rank == 1:
-        time.sleep(0.2)
+        time.sleep(0.2)  # the reduction has begun
         torch.erfinv(small)
     work.wait()
     return differs(mine, wanted)

@@ -64,6 +64,7 @@ int room_operate(struct room *, enum ibv_ops_wr_opcode, uint64_t id, uint32_t ha
 int room_post(struct room *, uint64_t id, uint32_t offset, uint32_t length); /* an ordinary receive */
 bool room_poll(struct room *, struct room_event *);
 bool room_wait(struct room *, struct room_event *); /* as long as patience lasts */
+void room_let_come(void);                           /* before one polls for what must not be there */
 
 /* Senders. Buffers are offsets in the upper half; messages are built there. */
 uint8_t *room_upper(struct room *, uint32_t offset);

@@ -250,13 +250,18 @@ static void connect_anew(void)
     show();
 }
 
+static void stop_late_enough(void)
+{
+    usleep(200000); /* between the first try and the last, after 0.27 s */
+    kill(server, SIGSTOP);
+}
+
 /* The server, which stays in INIT, is stopped between the first try and the last. */
 static void stop_late(void)
 {
     connect_to(meeting->server, 15);
     post(IBV_WR_SEND);
-    usleep(200000);
-    kill(server, SIGSTOP);
+    stop_late_enough();
     show();
 }
 
@@ -283,8 +288,7 @@ static void fork_while_asking(void)
     }
     connect_to(meeting->server, 15);
     post(IBV_WR_SEND);
-    usleep(200000);
-    kill(server, SIGSTOP);
+    stop_late_enough();
     poll_for(&wc, 0.12); /* the last retry has passed after 0.27 s */
     pid_t child = fork();
     if (!child) {
@@ -310,7 +314,7 @@ static void descriptors_of_the_server(void)
 {
     connect_to(meeting->server, 17);
     post(IBV_WR_SEND);
-    usleep(20000);
+    usleep(20000); /* the server, which says nothing, gets the message */
     atomic_store(&meeting->go, FULL);
     await(&meeting->stage, FULL);
     show();

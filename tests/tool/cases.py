@@ -111,6 +111,23 @@ def told(done):
     return f"exit status {done.returncode}\nstdout: {done.stdout!r}\nstderr: {done.stderr!r}"
 
 
+def listens(port):
+    """Whether a process listens at this TCP port."""
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError), open(f"/proc/net/{table}", encoding="ascii") as lines:
+            if any(f":{int(port):04X} " in line and " 0A " in line for line in lines):
+                return True
+    return False
+
+
+def await_listener(server, port, seconds=20):
+    """Whether this process listens at the TCP port before it ends, or the seconds do."""
+    deadline = until(seconds)
+    while not listens(port) and server.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return server.poll() is None and listens(port)
+
+
 def expect(done, status=0, out=None, err=b""):
     """Exit status, stdout (None: whatever) and stderr (None: whatever; a list: one line in which all of these occur)."""
     assert done.returncode == status, told(done)

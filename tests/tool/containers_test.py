@@ -50,13 +50,8 @@ def _free_port():
 
 def _await_listener(server, port):
     """By then it has its device open."""
-    deadline = cases.until(60)
-    while server.poll() is None and time.monotonic() < deadline:
-        for table in ("tcp", "tcp6"):
-            with open(f"/proc/net/{table}", encoding="ascii") as lines:
-                if any(f":{port:04X} " in line and " 0A " in line for line in lines):
-                    return
-        time.sleep(0.02)
+    if cases.await_listener(server, port, 60):
+        return
     server.kill()
     raise AssertionError(f"the server does not listen: {server.communicate()}")
 

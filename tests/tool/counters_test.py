@@ -197,7 +197,7 @@ def a_tree_is_refreshed_and_keeps_what_ended():
                 four = _settled(process.pid)
                 while time.monotonic() < deadline and (not os.path.exists(f"{tree}/{PORT}/counters/port_xmit_packets") or _read(tree, "counters/port_xmit_packets") < four[0]):
                     time.sleep(0.1)
-            time.sleep(2.5)
+            time.sleep(2.5)  # two rounds of refreshing, which keep what ended
             assert [_read(tree, f"counters/port_{name}") for name in ("xmit_packets", "rcv_packets", "xmit_data", "rcv_data")] == [four[0], four[1], four[2] // 4, four[3] // 4]
             assert _read(tree, "hw_counters/sent_bytes") == four[2]
             keeper.terminate()

@@ -30,9 +30,9 @@ class _Victim:
             for number in range(DATAGRAMS):
                 sender.sendto(b"\xee" * length, ("127.0.0.1", 4791))
                 if number % 200 == 0:
-                    time.sleep(0.002)
+                    time.sleep(0.002)  # the socket of the program has room for some 200
             for _ in range(seconds * 20):
-                time.sleep(0.05)
+                time.sleep(0.05)  # the pace of what comes later
                 sender.sendto(b"\xee" * length, ("127.0.0.1", 4791))
 
     def end(self):

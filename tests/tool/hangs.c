@@ -374,12 +374,17 @@ static void stopped(void)
     tell();
 }
 
+static void meet_no_receive(void)
+{
+    usleep(20000); /* the message is answered that there is no receive */
+}
+
 /* Messages that found no receive once, and are done; then some that are not signalled. */
 static void late_receive(void)
 {
     struct ibv_qp *qp = looped();
     send_from(qp, IBV_SEND_SIGNALED);
-    usleep(50000); /* it is answered that there is no receive */
+    meet_no_receive();
     receive_at(qp);
     poll_one();
     poll_one();
@@ -400,7 +405,7 @@ static void moves(void)
     tell();
     for (;;) {
         send_from(qp, IBV_SEND_SIGNALED);
-        usleep(1000); /* it is answered that there is no receive */
+        meet_no_receive();
         receive_at(qp);
         poll_one();
         poll_one();

@@ -419,7 +419,7 @@ static void connect_to_peer(void)
 static void send_and_receive(enum side side)
 {
     if (plan.sleeps)
-        usleep(300000);
+        usleep(300000); /* the mistake */
     if (side == SERVER)
         wait_for(IBV_WC_RECV);
     int refused = 0;

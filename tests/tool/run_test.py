@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import cases
 from cases import PYTHON, SOFTVERBS, TEMPORARY, expect, run, softverbs, told
@@ -127,7 +126,6 @@ def a_terminal_is_the_programs_own():
 def control_c_on_the_terminal_interrupts_the_program():
     process, terminal = _on_terminal("sh", "-c", "echo ready; exec sleep 30")
     _read_until(terminal, b"ready")
-    time.sleep(0.1)
     os.write(terminal, b"\x03")
     assert os.waitpid(process, 0)[1] == signal.SIGINT
 

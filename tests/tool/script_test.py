@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """softverbs run --script and --inject: calls of an unmodified program fail and wait as a script says, and others do not."""
+import contextlib
 import json
 import os
 import re
@@ -348,7 +349,8 @@ def _rping(server, client, **options):
                     break
                 time.sleep(0.1)
         finally:
-            time.sleep(0.2)
+            with contextlib.suppress(cases.subprocess.TimeoutExpired):  # it ends, or waits for another client
+                listening.wait(timeout=cases.patience(0.2))
             listening.kill()
             shown = listening.communicate()[0].decode()
     client = (done.stdout + done.stderr).decode()

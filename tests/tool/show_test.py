@@ -90,11 +90,6 @@ def _free_port():
         return str(probe.getsockname()[1])
 
 
-def _listens(port):
-    with open("/proc/net/tcp6", encoding="ascii") as six, open("/proc/net/tcp", encoding="ascii") as four:
-        return f":{int(port):04X} " in six.read() + four.read()
-
-
 def _connected(processes):
     return all(_shown()[process.pid].get("qps", [{}])[0].get("peer_pid") for process in processes)
 
@@ -103,9 +98,8 @@ def peers_name_one_another():
     options = ["-g", "0", "-n", "100000000", "-p", _free_port()]
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(_started(PAIR, *options))
+        assert cases.await_listener(server, options[-1])
         deadline = cases.until(10)
-        while not _listens(options[-1]) and time.monotonic() < deadline:
-            time.sleep(0.02)
         client = stack.enter_context(_started(PAIR, *options, "127.0.0.1"))
         while not _connected([server, client]) and time.monotonic() < deadline:
             time.sleep(0.05)

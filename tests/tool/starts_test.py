@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import cases
 from cases import PYTHON, Skip, TEMPORARY, expect, run, softverbs, told
@@ -79,16 +78,6 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _await_listener(server, port):
-    deadline = cases.until(20)
-    while server.poll() is None and time.monotonic() < deadline:
-        for table in ("tcp", "tcp6"):
-            with open(f"/proc/net/{table}", encoding="ascii") as lines:
-                if any(f":{port:04X} " in line and " 0A " in line for line in lines):
-                    return
-        time.sleep(0.01)
-
-
 def who_asks_for_somebody_of_another_directory_does_not_reach_itself():
     """As two sandboxes with one network and a /dev/shm each do: same GID. Datagrams, as a connection's PSNs would not fit."""
     if not shutil.which("ibv_ud_pingpong"):
@@ -97,7 +86,7 @@ def who_asks_for_somebody_of_another_directory_does_not_reach_itself():
     command = [cases.SOFTVERBS, "run", "--", "ibv_ud_pingpong", "-g", "0", "-n", "10", "-p", str(port)]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     server = subprocess.Popen(command, env=cases.environment(SOFTVERBS_DIR=places[0]), **options)
-    _await_listener(server, port)
+    cases.await_listener(server, port)
     client = subprocess.Popen([*command, "127.0.0.1"], env=cases.environment(SOFTVERBS_DIR=places[1]), **options)
     with contextlib.suppress(subprocess.TimeoutExpired):
         client.wait(2)

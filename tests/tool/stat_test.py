@@ -33,11 +33,12 @@ def _writing(*options):
     """Two processes of which one writes to the other for longer than a test takes; yields the writer's."""
     if not os.path.exists(PROGRAM):
         raise Skip("package perftest is not installed")
-    command = [SOFTVERBS, "run", *options, "--", PROGRAM, "-F", "-D", "60", "-s", "64", "-Q", "1", "-p", str(_port())]
+    port = _port()
+    command = [SOFTVERBS, "run", *options, "--", PROGRAM, "-F", "-D", "60", "-s", "64", "-Q", "1", "-p", str(port)]
     os.makedirs(cases.DIRECTORY, 0o700, exist_ok=True)  # stat is asked whether or not a program has made it
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": cases.environment()}
     with subprocess.Popen(command, **quiet) as server:
-        time.sleep(1)
+        assert cases.await_listener(server, port)
         with subprocess.Popen([*command, "127.0.0.1"], **quiet) as client:
             try:
                 deadline = cases.until(20)
@@ -172,8 +173,10 @@ def counters_are_written_where_the_helper_gets_no_processor_for_a_while():
         assert libc.ptrace(interrupt, helper, None, None) == 0
         assert os.waitpid(helper, 0x40000000)[0] == helper  # __WALL
         program.stdin.close()
-        time.sleep(1.2)  # longer than a process waits that has nothing to write
-        assert not os.path.exists(path) and program.poll() is None
+        end = time.monotonic() + 1.2  # longer than a process waits that has nothing to write
+        while time.monotonic() < end:
+            assert not os.path.exists(path) and program.poll() is None
+            time.sleep(0.05)
         assert libc.ptrace(detach, helper, None, None) == 0
         assert program.wait(cases.patience(30)) == 0
     with open(path, encoding="utf-8") as file:

@@ -366,10 +366,9 @@ static void wait_for_completions(unsigned count)
     }
 }
 
-/* Until the peer has said a few times that it is not ready. */
 static void wait_a_little(void)
 {
-    usleep(200000);
+    usleep(200000); /* the peer says a few times that it is not ready */
     if (!cause->moves_itself)
         return;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};

@@ -56,7 +56,7 @@ def a_process_that_waits_for_a_processor_at_its_end_leaves_its_story():
         with _without_processor(_helper_of(numbers[2])):
             ending = threading.Thread(target=end)
             ending.start()
-            time.sleep(1.5)
+            time.sleep(1.5)  # longer than an end usually waits for the helper
         ending.join()
         last = expect(softverbs("why", "--last", "--qp", str(numbers[1]), str(numbers[0])))
         compare("no-receive, late", plain(last.stdout.decode(), numbers), CAUSES["no-receive"])
@@ -85,7 +85,6 @@ def a_lost_event_is_told_when_its_process_has_ended():
         programs = {name: stack.enter_context(failed(name)) for name in LOST_ENDED}
         for name, (numbers, _) in programs.items():
             _wait_until_told(numbers, CAUSES[name])
-        time.sleep(1)
         for _, end in programs.values():
             end()
         for name, (numbers, _) in programs.items():

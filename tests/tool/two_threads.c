@@ -100,7 +100,7 @@ static void *fill_anew(void *context)
 {
     struct end *end = context;
     if (!strcmp(mistake, "hasty"))
-        usleep(200000);
+        usleep(200000); /* the mistake: time instead of a completion */
     else
         await(end);
     end->memory[1] = 2;

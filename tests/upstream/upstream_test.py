@@ -13,7 +13,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, f"{HERE}/../clients"]
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 import entry as entries

@@ -7,17 +7,23 @@ src/base/testing/patience.h and tests/clients/patience.py set how long a test wa
 multiplies; a test that needs several tries has them from there, so that their number is shown. So no other file of tests, nor of bench/,
 defines a constant of that name, and where a test gives up a process that it waits for (timeout=, alarm), the number is multiplied. BY_HAND:
 those that a person starts, who sees what is slow; LIVES: programs whose alarm is a part of what they show.
+
+A test waits for a condition. Where it sleeps for a literal time (sleeps.py), its line has the reason in a comment, and there are at most
+SLEEPS such lines; that number only falls.
 """
 import os
 import re
 import sys
 
 sys.dont_write_bytecode = True
+import sleeps
 from tree import SUPPORT, report
 
 OWNERS = ("src/base/testing/patience.h", "tests/clients/patience.py")
 BY_HAND = ("tests/releases/", "tests/interop/", "tests/look/", "tests/upstream/", "tests/tool/lab_evidence.py", "bench/")
 LIVES = ("tests/clients/processes/mistakes.c", "tests/tool/newcomer.c")
+SLEEPS = 59
+OTHER_TIME = ("tests/model/", "bench/")  # the model's clock is its own; a benchmark does not wait for a condition
 WITHIN = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*?"
 LITERAL = {".py": re.compile(r"(?:subprocess\.\w+|\.communicate|\.wait)" + WITHIN + r"\btimeout=[\dA-Z_]+\b"),
            ".c": re.compile(r"\balarm\((?:\d*[1-9]\d*|[A-Z_]+)\)")}
@@ -40,16 +46,25 @@ def limits(path, text):
     return [f"{path}:{end.count(chr(10)) + 1}: a limit that TEST_PATIENCE does not multiply" for end in ends]
 
 
+def literal_sleeps(found):
+    """The faults of these lines: path, number, whether a reason is given."""
+    faults = [f"{path}:{number}: a sleep without a reason in its line: wait for a condition" for path, number, reason in found if not reason]
+    return faults + [f"{len(found)} literal sleeps, at most {SLEEPS}: wait for a condition"] * (len(found) > SLEEPS)
+
+
 def main():
-    top, faults, count = sys.argv[1], [], 0
+    top, faults, count, found = sys.argv[1], [], 0, []
     for path in sources(top):
         count += 1
         with open(os.path.join(top, path), encoding="utf-8") as file:
             text = file.read()
         faults += [f"{path}: {name} is a scale of its own" for name in CONSTANT.findall(text)] + limits(path, text)
-    print("1..1")
+        found += [(path, *line) for line in sleeps.literal(path, text)] if not path.startswith(OTHER_TIME) else []
+    print("1..2")
     report(1, f"none of {count} files of tests waits or tries by a scale of its own", faults)
-    return 1 if faults else 0
+    hopes = literal_sleeps(found)
+    report(2, f"{len(found)} of at most {SLEEPS} literal sleeps, each with its reason", hopes)
+    return 1 if faults or hopes else 0
 
 
 if __name__ == "__main__":

@@ -21,6 +21,15 @@ TREES = {
     "an alarm that nothing multiplies is found": ({"tests/api/x.c": "alarm(SOON);\n"}, 1, "# tests/api/x.c:1: a limit"),
     "one that is taken back is fine": ({"src/ipc/x_test.c": "alarm(0);\nalarm((unsigned)patience(SOON));\n"}, 0, "ok 1"),
     "by hand a person sees what is slow": ({"tests/look/x.py": "subprocess.run(c, timeout=600)\n"}, 0, "ok 1"),
+    "a sleep without a reason is found": ({"tests/api/x.c": "    f();\n    usleep(20000);\n"}, 1, "# tests/api/x.c:2: a sleep without a reason"),
+    "in a script, too": ({"tests/tool/x.py": "import time\nfor name in names:\n    time.sleep(QUIET)\n    assert name\n"}, 1, "x.py:3: a sleep without"),
+    "after a loop of looks, too": ({"tests/tool/x.py": "while not there():\n    time.sleep(1)\ntime.sleep(2)\n"}, 1, "# tests/tool/x.py:3: a sleep"),
+    "one of rounds is no look": ({"tests/api/x.c": "    for (int i = 0; i < 5; i++) {\n        nanosleep(&(struct timespec){.tv_nsec = 5}, NULL);\n        f();\n    }\n"}, 1, "x.c:2: a sleep"),
+    "one with its reason is fine": ({"tests/api/x.c": "    usleep(20000); /* the time in which it would end */\n"}, 0, "1 of at most"),
+    "the pause between two looks is fine": ({"tests/api/x.c": "    while (!there())\n        usleep(100);\n"}, 0, "ok 2 - 0 of"),
+    "between two tries, too": ({"tests/tool/x.py": "for _ in range(20):\n    if try_it():\n        break\n    time.sleep(0.1)\n"}, 0, "ok 2 - 0 of"),
+    "what chance draws is fine": ({"tests/api/x.c": "    usleep(next_random(&random) % 500);\n"}, 0, "ok 2 - 0 of"),
+    "too many are found": ({"tests/api/x.c": "    usleep(5); /* why */\n" * 99}, 1, "99 literal sleeps, at most"),
     "the scale itself stands where it belongs": ({"src/base/testing/patience.h": "enum { PATIENCE_WITH_ONE = 20000 };\n"}, 0, "ok 1"),
 }
 

@@ -28,7 +28,7 @@ enum { SIZE = 64 };
 struct pair {
     _Atomic uint32_t number;
     atomic_uint answers, done; /* how many bytes the other answers with; when it is to end */
-    atomic_bool deaf;          /* it services nothing */
+    atomic_bool deaf, silent;  /* it is to service nothing; it does so */
 };
 
 static void answer(void *context, const char *request, int fd)
@@ -51,6 +51,8 @@ static int other(const char *directory, void *context)
     while (!atomic_load(&pair->done)) {
         if (!atomic_load(&pair->deaf))
             node_service(node, answer, pair);
+        else
+            atomic_store(&pair->silent, true);
         usleep(100);
     }
     rig_close(node);
@@ -151,14 +153,21 @@ static void errno_of_the_program_stays(void **state)
     leave(&room, 0);
 }
 
+static void make_deaf(struct room *room)
+{
+    atomic_store(&room->pair->deaf, true);
+    for (int i = 0; i < PATIENCE && !atomic_load(&room->pair->silent); i++)
+        usleep(1000);
+    assert_true(atomic_load(&room->pair->silent));
+}
+
 static void who_does_not_look_keeps_nobody_waiting(void **state)
 {
     struct room room;
     struct question question;
     char bytes[SIZE];
     enter(&room, SIZE);
-    atomic_store(&room.pair->deaf, true);
-    usleep(10000);
+    make_deaf(&room);
     assert_int_equal(question_ask(room.node, room.peer, "qp 7", &question), 0);
     assert_int_equal(question_look(&question, bytes, SIZE), EAGAIN);
     question_end(&question);
@@ -171,8 +180,7 @@ static void who_ends_meanwhile_is_noticed(void **state)
     struct question question;
     char bytes[SIZE];
     enter(&room, SIZE);
-    atomic_store(&room.pair->deaf, true);
-    usleep(10000);
+    make_deaf(&room);
     assert_int_equal(question_ask(room.node, room.peer, "qp 7", &question), 0);
     kill(room.process, SIGKILL);
     int error = await(&question, bytes);

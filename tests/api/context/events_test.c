@@ -124,11 +124,18 @@ static void *destroy(void *argument)
     return NULL;
 }
 
+static void still_waits(struct waiter *waiter)
+{
+    for (int i = 0; i < 30; i++) {
+        usleep(1000);
+        EXPECT(atomic_load(&waiter->done), ==, false);
+    }
+}
+
 static void begin_to_destroy(struct waiter *waiter)
 {
     EXPECT(pthread_create(&waiter->thread, NULL, destroy, waiter), ==, 0);
-    usleep(30000);
-    EXPECT(atomic_load(&waiter->done), ==, false);
+    still_waits(waiter);
 }
 
 static void ends_now(struct waiter *waiter)
@@ -154,8 +161,7 @@ static void ibv_ack_cq_events_lets_the_destruction_go_on(const void *row)
     struct waiter waiter = {.cq = cq};
     begin_to_destroy(&waiter);
     ibv_ack_cq_events(cq, 1);
-    usleep(30000);
-    EXPECT(atomic_load(&waiter.done), ==, false); /* one is missing */
+    still_waits(&waiter); /* one is missing */
     ibv_ack_cq_events(cq, 1);
     ends_now(&waiter);
     EXPECT(ibv_destroy_comp_channel(channel), ==, 0);

@@ -361,10 +361,10 @@ static void *send_two(void *argument)
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad; /* unsignalled, empty */
     if (!run_on(1))
         return NULL;
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    ibv_post_send(hasty->qp, &wr, &bad);
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    ibv_post_send(hasty->qp, &wr, &bad);
+    for (int i = 0; i < 2; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* the other polls in vain meanwhile */
+        ibv_post_send(hasty->qp, &wr, &bad);
+    }
     return hasty;
 }
 

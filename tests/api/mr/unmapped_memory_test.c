@@ -182,12 +182,18 @@ static void count_and_end(int number)
     _exit(3);
 }
 
+static void wait_for_a_look(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000},
+              NULL); /* the library looks every 4 ms while data moves */
+}
+
 static void set_handler(void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGBUS, &action, NULL);
-    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL); /* we look every 4 ms while data moves */
+    wait_for_a_look();
 }
 
 static void a_handler_that_is_set_later_sees_nothing_of_it(const void *row)
@@ -207,7 +213,7 @@ static void a_thread_that_blocks_the_signals_lives_on(const void *row)
     struct pair pair = open_pair();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+    wait_for_a_look();
     remote_lose(pair.near.remote, pair.near.memory, PAGE, LOSS_TRUNCATED);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 64));
     expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);

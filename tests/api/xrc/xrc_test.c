@@ -75,7 +75,7 @@ static int open_elsewhere(int fd, int flags, int told)
     struct ibv_xrcd *xrcd = xrc_make_domain(context, fd, flags);
     int error = xrcd ? 0 : errno;
     ssize_t written = write(told, "x", 1);
-    sleep(xrcd ? 60 : 0);
+    sleep(xrcd ? 60 : 0); /* it has the domain until its parent ends it */
     return written == 1 ? error : 99;
 }
 

@@ -320,7 +320,7 @@ def migrates(suite, pin):
             machine.ask("migrate-set-capabilities", capabilities=[{"capability": "rdma-pin-all", "state": pin}])
         other.ask("migrate-incoming", uri=f"rdma:127.0.0.1:{port}")
         one.ask("cont")
-        time.sleep(0.5)
+        time.sleep(0.5)  # the guest runs before it moves
         one.ask("migrate", uri=f"rdma:127.0.0.1:{port}")
         deadline = until(60)
         while (state := one.ask("query-migrate"))["status"] != "completed":

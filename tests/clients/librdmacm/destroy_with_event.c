@@ -32,7 +32,7 @@ static void *fetch_late(void *unused)
         struct rdma_cm_event *event;
         check(poll(&(struct pollfd){.fd = channel->fd, .events = POLLIN}, 1, -1) == 1, "poll");
         atomic_store(&polled, round + 1);
-        usleep(round ? LATE : 0);
+        usleep(round ? LATE : 0); /* the event is taken late: what is tested */
         check(!rdma_get_cm_event(channel, &event) && !rdma_ack_cm_event(event), "rdma_get_cm_event");
         atomic_store(&fetched, round + 1);
     }

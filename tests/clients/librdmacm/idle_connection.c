@@ -68,7 +68,7 @@ static void note_child(int number)
 static void fork_and_end(void)
 {
     if (fork() == 0) {
-        sleep(LIVES_ON);
+        sleep(LIVES_ON); /* a child that outlives its parent */
         _exit(0);
     }
     raise(SIGKILL);

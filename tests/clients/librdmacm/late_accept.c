@@ -50,7 +50,7 @@ static void serve(const char *port, struct ibv_qp_init_attr *attr)
 {
     struct rdma_cm_id *id = take_request(port);
     struct rdma_cm_event *event;
-    sleep(UNTIL_ASKED_AGAIN);
+    sleep(UNTIL_ASKED_AGAIN); /* the client's REQ is repeated */
     check(rdma_create_qp(id, NULL, attr), "rdma_create_qp");
     check(rdma_accept(id, NULL), "rdma_accept");
     check(rdma_get_cm_event(id->channel, &event), "rdma_get_cm_event");

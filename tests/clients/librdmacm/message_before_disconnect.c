@@ -143,7 +143,7 @@ static void say(struct end *end, pid_t child, int ready)
     struct ibv_sge sge = {(uintptr_t)end->memory, 5, end->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
     check(read(ready, &byte, 1) == 1, "read");
-    usleep(ASLEEP_US);
+    usleep(ASLEEP_US); /* the child has gone from its word to its sleep */
     check(!kill(child, SIGSTOP) && waitpid(child, NULL, WUNTRACED) == child, "SIGSTOP");
     struct ibv_send_wr write = wr;
     write.opcode = IBV_WR_RDMA_WRITE;

@@ -36,6 +36,15 @@ def named(host, name):
     return [int(pid) for pid in pids(host) if read(f"/proc/{pid}/comm") == name and ") Z " not in read(f"/proc/{pid}/stat")]
 
 
+def stays(is_so, what, seconds):
+    """Looks all the time whether it is so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not is_so():
+            raise Failure(f"no more: {what}")
+        time.sleep(0.02)
+
+
 def wait_until(is_so, what, seconds=LEFT):
     end = until(seconds)
     while not is_so():
@@ -143,9 +152,7 @@ def hurries_when_told(suite):
         pid = pair.cleanup.find()
         os.kill(pid, signal.SIGTERM)
         lead_astray()
-        time.sleep(0.1)
-        if pid not in pair.cleanup.there():
-            raise Failure("it has ended before its program")
+        stays(lambda: pid in pair.cleanup.there(), "it does not end before its program", 0.1)
         pair.tell(signal.SIGKILL)
         try:
             wait_until(lambda: pid not in pair.cleanup.there(), "it ends", 3.0)
@@ -157,10 +164,7 @@ def normal_end_is_told_once(suite):
     with Pair(suite, "return") as pair:
         pair.tell(signal.SIGUSR1)
         pair.client.wait_for("disconnected", SOON)
-        time.sleep(0.6)
-        count = pair.client_log().count("MESSAGE_RECEIVED: DREQ")
-        if count != 1:
-            raise Failure(f"{count} DREQs came")
+        stays(lambda: pair.client_log().count("MESSAGE_RECEIVED: DREQ") == 1, "one DREQ comes", 0.6)
 
 
 def stream_ends(suite):
@@ -238,7 +242,7 @@ def is_killed(suite):
 def is_refused(suite, how, before=(), needs=""):
     """The program goes on without, and the log says once why."""
     with Pair(suite, how, before=before, extra={"SOFTVERBS_LOG": "warn"}) as pair:
-        time.sleep(0.2)
+        wait_until(lambda: NOT_STARTED in pair.log(), "the log says why", SOON)
         if pair.cleanup.there() or pair.log().count(NOT_STARTED) != 1 or needs not in pair.log():
             raise Failure(f"it is there, or not explained once:\n{pair.log()}")
 
@@ -251,9 +255,7 @@ def none_within_a_host(suite):
     client = Program([*command, "client", "127.0.0.1", port], suite.host_environment(SERVER))
     try:
         client.wait_for("connected")
-        time.sleep(0.1)
-        if cleanup.there():
-            raise Failure("a cleanup process without --net")
+        stays(lambda: not cleanup.there(), "there is no cleanup process without --net", 0.1)
     finally:
         client.kill()
         server.kill()

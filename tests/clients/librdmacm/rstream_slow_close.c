@@ -9,6 +9,6 @@
 __attribute__((visibility("default"))) int rshutdown(int socket, int how)
 {
     int (*real)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "rshutdown");
-    sleep(1);
+    sleep(1); /* the other end is done by then */
     return real(socket, how);
 }

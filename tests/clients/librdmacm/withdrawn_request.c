@@ -41,7 +41,7 @@ static int ask(struct rdma_event_channel *channel, struct rdma_cm_id *id, struct
     take(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
     struct rdma_conn_param parameters = {.qp_num = A_QUEUE_PAIR, .retry_count = 7};
     check(rdma_connect(id, &parameters), "rdma_connect");
-    usleep(UNTIL_WITHDRAWN_US);
+    usleep(UNTIL_WITHDRAWN_US); /* the server hears of the request */
     check(rdma_destroy_id(id), "rdma_destroy_id");
     puts("withdrawn");
     fflush(stdout);
@@ -55,7 +55,7 @@ static int serve(struct rdma_event_channel *channel, struct rdma_cm_id *listener
     check(rdma_listen(listener, 1), "rdma_listen");
     struct rdma_cm_id *id = take(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
     struct rdma_conn_param parameters = {.qp_num = A_QUEUE_PAIR};
-    usleep(3 * UNTIL_WITHDRAWN_US);
+    usleep(3 * UNTIL_WITHDRAWN_US); /* the request is withdrawn meanwhile */
     int error = rdma_accept(id, &parameters) ? errno : 0;
     puts(error == EINVAL ? "it is withdrawn" : "accepted");
     return error != EINVAL;

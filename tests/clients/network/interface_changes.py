@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
-from clients import BUILD, Failure, Suite, free_port
+from clients import BUILD, Failure, Suite, free_port, listening
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
 from patience import patience, until
 
@@ -152,7 +152,7 @@ def hears_late(suite):
         for verb, state, event in (("down", "down", PORT_ERR), ("up", "active", PORT_ACTIVE)):
             expect(one.ask("files none"), "done")
             ip("-n", SERVER, "link", "set", "eth0", verb)
-            time.sleep(0.2) # so that the helper asks in vain; where it gets no processor until then, the test proves less
+            time.sleep(0.2)  # so that the helper asks in vain; where it gets no processor until then, the test proves less
             expect(one.ask("files all"), "done")
             one.await_state(state, before[1])
             if event not in one.events():
@@ -254,10 +254,12 @@ def survives_a_pause(suite):
             programs.append(subprocess.Popen(
                 ["ip", "netns", "exec", host, f"{suite.root}/softverbs", "run", "--net", "eth0", "--", *command, *peer],
                 env={**suite.environment(), "SOFTVERBS_DIR": directory}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-            time.sleep(0.4)
-        time.sleep(0.3)
+            deadline = until(20)
+            while not peer and not listening(port, programs[0].pid) and programs[0].poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+        time.sleep(0.5)  # the queue pairs are in use
         change()
-        time.sleep(0.2)
+        time.sleep(0.2)  # the pause
         back()
         told = [program.communicate(timeout=patience(60))[0] for program in programs]
         if any(program.returncode for program in programs):

@@ -48,7 +48,7 @@ static void exchange(struct side *side, unsigned round)
     struct ibv_wc wc;
     meet(side, round);
     if (side->self == RECEIVER)
-        usleep(LATE);
+        usleep(LATE); /* the receive is late: what is tested */
     post(side);
     if (endpoint_wait(&side->endpoint, &wc, 1, PATIENCE_SECONDS) != 1 || wc.status != IBV_WC_SUCCESS)
         die("round %u does not end well at %s", round, side->self == SENDER ? "the sender" : "the receiver");

@@ -156,7 +156,7 @@ def resolves_who_comes_late(suite):
     late = "10.91.0.78"
     command = suite.command(CLIENT, [REACH, "resolve", "20000", late], "--net", "eth0")
     with subprocess.Popen(command, env=suite.host_environment(CLIENT), text=True, stdout=subprocess.PIPE) as program:
-        time.sleep(1)
+        time.sleep(1)  # the host is late: what is tested
         ip("-n", ROUTER, "address", "add", f"{late}/24", "dev", CLIENT)
         try:
             out = program.communicate(timeout=patience(30))[0]

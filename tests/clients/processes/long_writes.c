@@ -259,7 +259,7 @@ static int own_computing(enum mode mode)
     struct ibv_mr *mr = let_write(&endpoint, 1);
     if (mode == COMPUTES)
         kill(writer, SIGUSR1);
-    usleep(2000);
+    usleep(2000); /* the writer computes, within or after its call */
     take_back(mr);
     memset(memory, 0, LENGTH);
     expect_untouched();

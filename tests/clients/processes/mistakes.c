@@ -476,10 +476,9 @@ static void end_process(pid_t other)
     waitpid(other, NULL, 0);
 }
 
-/* Behind the second and last retry, 135 ms after the first try, and before its time-out at 202 ms. */
 static void stop_late(pid_t other)
 {
-    usleep(165000);
+    usleep(165000); /* the last retry is 135 ms after the first try, its time-out is at 202 ms */
     kill(other, SIGSTOP);
 }
 
@@ -488,7 +487,7 @@ static void stop_late(pid_t other)
 static void begin_anew(struct side *side)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
-    usleep(80000);
+    usleep(80000); /* the last time-out has passed */
     int error = ibv_modify_qp(side->qp, &attr, IBV_QP_STATE);
     if (error)
         end_with("ibv_modify_qp", error);
@@ -526,7 +525,7 @@ static void play(const struct mistake *mistake, struct side *side, int fd, pid_t
     if (side->sends_too)
         swap(fd, &sign, &sign, 1); /* the other has heard of this queue pair */
     if (side->sends > 1)
-        usleep(200000);
+        usleep(200000); /* the others are refused, too */
     if (getenv("MISTAKES_THEN") && system(getenv("MISTAKES_THEN")))
         die("what was to be run in the end fails");
     ibv_destroy_qp(side->qp); /* before the other side ends: its end would be reported, too */

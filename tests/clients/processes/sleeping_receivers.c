@@ -121,7 +121,7 @@ static void signal_some(unsigned behind, int signal)
 {
     for (unsigned i = 0; i < behind; i++)
         kill(crowd->receivers[i].process, signal);
-    usleep(50000);
+    usleep(50000); /* they stop, or fall asleep again */
 }
 
 static unsigned count_received(unsigned from, unsigned round)
