@@ -8,7 +8,7 @@ the floors of a layer's folders (src/layers) or climbs out with "../", no getenv
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
 more than three files has the same name. No mmap() of the library chooses its place (src/base/mapping.c does, and never where a memory
 region is), but for programs that have no regions. Files over 500 lines are listed; they fail
-only above 700.
+only above 700. No folder of tests has more files of source than FOLDER_LIMIT; the numbers of WIDE, which are over it, only fall.
 """
 import os
 import re
@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 from tree import SUPPORT, read_floors, read_layers, report
 
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
+FOLDER_LIMIT, WIDE = 28, {"tests/tool": 89, "tests/model": 36}
 # Those that map for a program, and those that run in processes of ours.
 MAPPERS = ("src/base/mapping.c", "src/check/outside/remaps.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
@@ -29,6 +30,17 @@ def sources(top):
             for name in sorted(names):
                 if name.endswith((".c", ".h")):
                     yield os.path.relpath(os.path.join(folder, name), top)
+
+
+def wide_folders(top):
+    """Folders of tests with too many files for a reader who looks for one."""
+    for folder, _, names in os.walk(os.path.join(top, "tests")):
+        name, count = os.path.relpath(folder, top), sum(each.endswith((".c", ".h", ".py", ".sh")) for each in names)
+        most = WIDE.get(name, FOLDER_LIMIT)
+        if count > most:
+            yield f"{name}: {count} files, at most {most}: split it by subject"
+        elif name in WIDE and count < most:
+            yield f"{name}: {count} files, fewer than the {most} of WIDE: lower that number"
 
 
 def long_functions(lines):
@@ -134,8 +146,8 @@ def main():
                 statics.setdefault(title, set()).add(name)
         if len(lines) > FILE_LISTED:
             (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
-    alike = list(namesakes(statics))
-    print("1..7")
+    alike, wide = list(namesakes(statics)), list(wide_folders(top))
+    print("1..8")
     report(1, f"no function has more than {FUNCTION_LIMIT} lines", functions)
     report(2, "every include follows the layers", includes)
     report(3, f"no file has more than {FILE_LIMIT} lines", huge)
@@ -143,9 +155,10 @@ def main():
     report(5, f"no name is that of static functions in more than {NAMESAKES} files of the library", alike)
     report(6, f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs)
     report(7, "the library maps memory where no region is", maps)
+    report(8, f"no folder of tests has more than {FOLDER_LIMIT} files, but for {len(WIDE)}", wide)
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
-    return 1 if functions or includes or stairs or huge or environment or alike or maps else 0
+    return 1 if functions or includes or stairs or huge or environment or alike or maps or wide else 0
 
 
 if __name__ == "__main__":
