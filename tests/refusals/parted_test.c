@@ -1,5 +1,5 @@
-/* A process refuses a request and ends. The requester learns first that it has ended, and lets go of it; the NAK comes
- * then. The line of the failed request still has what the other process said of it. */
+/* A process refuses a request, and the line of the failed request has what that process says of it. Where it has ended,
+ * and the requester learns that first, lets go of it, and takes the NAK then, the words are those of its last lines. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -122,6 +122,13 @@ static int refuse(int meeting)
     return 0;
 }
 
+static int refuse_and_stay(int meeting)
+{
+    int result = refuse(meeting);
+    swap_signs(meeting);
+    return result;
+}
+
 /* No thread takes what lies in the rings: the process that refused has ended by the time that the queue pair sends
  * again. */
 static void let_go_of_it(struct end *end, pid_t peer)
@@ -137,35 +144,91 @@ static void let_go_of_it(struct end *end, pid_t peer)
     lock_release(&qp->process->progress);
 }
 
-static bool a_refusal_keeps_its_words_when_its_process_was_let_go(void)
+/* Returns true if the failed request's line has the words of this process about it. */
+static bool has_words(pid_t of)
 {
-    int meeting[2];
     char text[LINES], words[128];
-    NEED(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, meeting));
-    pid_t child = fork();
-    if (!child)
-        _exit(refuse(meeting[1]));
-    struct end end = open_end(meeting[0]);
-    receive(&end, end.mr->lkey);
-    swap_signs(meeting[0]);
-    send_one(&end);
-    NEED(next_status(&end) == IBV_WC_SUCCESS && next_status(&end) == IBV_WC_SUCCESS);
-    let_go_of_it(&end, child);
-    NEED(next_status(&end) == IBV_WC_REM_OP_ERR);
     lines_read(text);
-    snprintf(words, sizeof words, "REM_OP_ERR: process %d (%s) refused it: ", (int)child,
-             program_invocation_short_name);
+    snprintf(words, sizeof words, "REM_OP_ERR: process %d (%s) refused it: ", (int)of, program_invocation_short_name);
     const char *line = strstr(text, words);
     if (!line || !strstr(line, "(its reason 201) (reason 109)"))
         printf("# no \"%s\" in\n# %s", words, text);
     return line && strstr(line, "(its reason 201) (reason 109)");
 }
 
+/* One message has passed each way when this returns. */
+static struct end meet(int (*peer)(int meeting), int meeting[2], pid_t *child)
+{
+    NEED(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, meeting));
+    *child = fork();
+    if (!*child)
+        _exit(peer(meeting[1]));
+    struct end end = open_end(meeting[0]);
+    receive(&end, end.mr->lkey);
+    swap_signs(meeting[0]);
+    send_one(&end);
+    NEED(next_status(&end) == IBV_WC_SUCCESS && next_status(&end) == IBV_WC_SUCCESS);
+    return end;
+}
+
+static bool is_refused_with_words(void)
+{
+    int meeting[2], status = -1;
+    pid_t child;
+    struct end end = meet(refuse_and_stay, meeting, &child);
+    send_one(&end);
+    NEED(next_status(&end) == IBV_WC_REM_OP_ERR);
+    bool fine = has_words(child);
+    NEED(!ibv_destroy_qp(end.qp));
+    swap_signs(meeting[0]);
+    NEED(waitpid(child, &status, 0) == child && !status);
+    return fine;
+}
+
+/* Few processes are asked at a time. The first question has ended when the second begins. */
+static bool a_refusal_has_the_words_of_its_process(void)
+{
+    return is_refused_with_words() && is_refused_with_words();
+}
+
+static bool a_refusal_keeps_its_words_when_its_process_was_let_go(void)
+{
+    int meeting[2];
+    pid_t child;
+    struct end end = meet(refuse, meeting, &child);
+    let_go_of_it(&end, child);
+    NEED(next_status(&end) == IBV_WC_REM_OP_ERR);
+    return has_words(child);
+}
+
+/* Neither case finds the devices that the other left open. */
+static bool in_child(bool (*test)(void))
+{
+    int status = -1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        bool fine = test();
+        fflush(stdout);
+        _exit(!fine);
+    }
+    return waitpid(child, &status, 0) == child && !status;
+}
+
+static int report(unsigned number, const char *sentence, bool (*test)(void))
+{
+    bool fine = in_child(test);
+    printf("%sok %u - %s\n", fine ? "" : "not ", number, sentence);
+    return !fine;
+}
+
 int main(void)
 {
     NEED(lines_start());
-    bool fine = a_refusal_keeps_its_words_when_its_process_was_let_go();
-    printf("%sok 1 - a refusal keeps its words when its process was let go\n1..1\n", fine ? "" : "not ");
+    int failed = report(1, "a refusal has the words of its process", a_refusal_has_the_words_of_its_process);
+    failed |= report(2, "a refusal keeps its words when its process was let go",
+                     a_refusal_keeps_its_words_when_its_process_was_let_go);
+    printf("1..2\n");
     lines_end();
-    return !fine;
+    return failed;
 }
