@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "command.h"
 #include "draw/page.h"
+#include "print/screen.h"
 
 enum { MOST = 1000000 };
 
@@ -100,8 +101,8 @@ static void tell_counts(const char *name, const struct page *page)
         lost += !!(ladder->list[i].marks & (1u << MARK_LOST | 1u << MARK_MISSING));
     }
     size_t packets = ladder->count - page->records->happenings, pairs = page->flows->pair_count;
-    printf("%s: %zu packet%s of %zu pair%s of queue pairs, %zu sent again, %zu lost\n", name, packets,
-           packets == 1 ? "" : "s", pairs, pairs == 1 ? "" : "s", repeats, lost);
+    screen_print(stdout, "%s: %zu packet%s of %zu pair%s of queue pairs, %zu sent again, %zu lost", name, packets,
+                 packets == 1 ? "" : "s", pairs, pairs == 1 ? "" : "s", repeats, lost);
     if (page->records->left_out)
         printf("%zu packets more were left out; see --limit\n", page->records->left_out);
 }

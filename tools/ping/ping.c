@@ -259,20 +259,23 @@ static void go_on(struct ping *ping)
 static void explain_silence(const struct ping *ping)
 {
     if (ping->error == ECONNREFUSED)
-        printf("The host is there, but nothing listens on UDP port 4791: no RoCE device, and no program that\n"
-               "\"softverbs run --net\" started.\n");
+        screen_print(stdout,
+                     "The host is there, but nothing listens on UDP port 4791: no RoCE device, and no program that "
+                     "\"softverbs run --net\" started.");
     else if (ping->error)
-        printf("%s says: %s.\n", *ping->error_from ? ping->error_from : "This host", strerror(ping->error));
+        screen_print(stdout, "%s says: %s.", *ping->error_from ? ping->error_from : "This host", strerror(ping->error));
     else if (!memcmp(ping->wire.route.source, ping->wire.route.destination, 16))
-        printf("No answer. The address is this host's own, and no program that\n"
-               "\"softverbs run --net\" started is on %s, or its port is down\n"
-               "(\"softverbs devices\" shows it, \"softverbs event port-up\" ends it).\n",
-               ping->wire.interface);
+        screen_print(
+            stdout,
+            "No answer. The address is this host's own, and no program that \"softverbs run --net\" started is "
+            "on %s, or its port is down (\"softverbs devices\" shows it, \"softverbs event port-up\" ends it).",
+            ping->wire.interface);
     else
-        printf(
-            "No answer. The host may be down; a firewall on the way, there or here may drop UDP port 4791, to which\n"
-            "answers come too; or what is there has no connection manager (Linux: modprobe rdma_ucm) or drops what\n"
-            "it is sent, as endpoints do when something on the way has changed a packet (its ICRC).\n");
+        screen_print(stdout,
+                     "No answer. The host may be down; a firewall on the way, there or here may drop UDP port 4791, "
+                     "to which answers come too; or what is there has no connection manager (Linux: modprobe "
+                     "rdma_ucm) or drops what it is sent, as endpoints do when something on the way has changed "
+                     "a packet (its ICRC).");
 }
 
 static json_t *milliseconds(const struct ping *ping, nanos time)
@@ -394,8 +397,8 @@ static int run(struct ping *ping)
         return refuse(ping, error);
     catch_interrupts();
     if (!ping->as_json)
-        printf("ping %s (%s) from %s by %s, UDP port 4791\n", ping->name, ping->wire.there, ping->wire.here,
-               ping->wire.interface);
+        screen_print(stdout, "ping %s (%s) from %s by %s, UDP port 4791", ping->name, ping->wire.there, ping->wire.here,
+                     ping->wire.interface);
     ping_path_begin(&ping->path, &ping->wire);
     ping->next = clock_now();
     if (ping->deadline)

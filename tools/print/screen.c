@@ -1,5 +1,7 @@
 #include "screen.h"
 
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,4 +61,18 @@ void screen_wrap(FILE *to, size_t width, size_t at, size_t indent, const char *t
         fprintf(to, "%*s", (int)indent, "");
         at = indent;
     }
+}
+
+void screen_print(FILE *to, const char *format, ...)
+{
+    enum { INDENT = 4 };
+    char *text;
+    va_list rest;
+    va_start(rest, format);
+    bool enough = vasprintf(&text, format, rest) >= 0;
+    va_end(rest);
+    if (!enough)
+        return;
+    screen_wrap(to, screen_width(to), 0, INDENT, text);
+    free(text);
 }

@@ -15,4 +15,7 @@ size_t screen_width(FILE *);
  * between words in a new line, at column `indent`. */
 void screen_wrap(FILE *, size_t width, size_t at, size_t indent, const char *text);
 
+/* Prints a sentence as a line, which goes on in further lines where the screen is narrower; nothing without memory. */
+void screen_print(FILE *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 #endif
