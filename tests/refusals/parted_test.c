@@ -1,6 +1,7 @@
 /* A process refuses a request, and the line of the failed request has what that process says of it. Where it has ended,
  * and the requester learns that first, lets go of it, and takes the NAK then, the words are those of its last lines. */
 #include <errno.h>
+#include <glob.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +172,20 @@ static struct end meet(int (*peer)(int meeting), int meeting[2], pid_t *child)
     return end;
 }
 
+/* The story of a queue pair that failed can be read at once, as its process may be killed. */
+static bool has_story(pid_t of)
+{
+    char pattern[256];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/last-%d-*.story", getenv("SOFTVERBS_DIR"), (int)of);
+    if (glob(pattern, 0, NULL, &found)) {
+        printf("# no %s\n", pattern);
+        return false;
+    }
+    globfree(&found);
+    return true;
+}
+
 static bool is_refused_with_words(void)
 {
     int meeting[2], status = -1;
@@ -178,7 +193,7 @@ static bool is_refused_with_words(void)
     struct end end = meet(refuse_and_stay, meeting, &child);
     send_one(&end);
     NEED(next_status(&end) == IBV_WC_REM_OP_ERR);
-    bool fine = has_words(child);
+    bool fine = has_words(child) && has_story(getpid());
     NEED(!ibv_destroy_qp(end.qp));
     swap_signs(meeting[0]);
     NEED(waitpid(child, &status, 0) == child && !status);

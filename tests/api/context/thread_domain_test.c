@@ -137,6 +137,13 @@ static void bad_attributes_of_a_parent_domain_are_refused(const void *row)
     attr.alloc = NULL, attr.free = release;
     EXPECT_ERRNO(ibv_alloc_parent_domain(context, &attr), EINVAL);
     EXPECT_ERRNO(make_cq(pd), EINVAL);
+    attr = (struct ibv_parent_domain_init_attr){.pd = foreign};
+    struct ibv_cq_init_attr_ex of_foreign = {.cqe = 20,
+                                             .wc_flags = IBV_WC_STANDARD_FLAGS,
+                                             .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+                                             .parent_domain = ibv_alloc_parent_domain(other, &attr)};
+    EXPECT_TRUE(of_foreign.parent_domain);
+    EXPECT_ERRNO(ibv_create_cq_ex(context, &of_foreign), EINVAL);
     EXPECT(ibv_dealloc_pd(pd), ==, 0); /* nothing of all that holds it */
     EXPECT(ibv_close_device(other), ==, 0);
     EXPECT(ibv_close_device(context), ==, 0);

@@ -1,10 +1,12 @@
 /* Completions of a queue pair that is destroyed or reset are gone: what was in the CQ without them is all that is in
- * it, for its size as well. All in this process, with classic and with extended CQs. */
+ * it, for its size as well. A batch keeps other threads out. All in this process, with classic and with extended CQs.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/testing/patience.h"
@@ -191,6 +193,44 @@ static void a_batch_goes_on_behind_what_was_withdrawn(const void *row)
     fixture_close(&of.fixture);
 }
 
+struct visitor {
+    struct counter *of;
+    atomic_int polled; /* entries; -1: its poll has not ended */
+};
+
+static void *poll_once(void *argument)
+{
+    struct visitor *visitor = argument;
+    struct ibv_wc wc;
+    atomic_store(&visitor->polled, ibv_poll_cq(visitor->of->cq, 1, &wc));
+    return NULL;
+}
+
+/* The thread of the batch polls in its midst. Other threads wait for the end of the batch all the same. */
+static void a_poll_within_a_batch_lets_no_other_in(const void *row)
+{
+    struct counter of = open_counter(row, 0);
+    struct ibv_cq_ex *cq = (struct ibv_cq_ex *)of.cq;
+    struct visitor visitor = {.of = &of, .polled = -1};
+    enum { WAIT = 20000000 }; /* ns: a thread that is let in has polled by then */
+    struct timespec let_in;
+    struct ibv_wc wc;
+    pthread_t thread;
+    write_many(&of, make_qp(&of), 0, HALF);
+    EXPECT(ibv_start_poll(cq, &(struct ibv_poll_cq_attr){0}), ==, 0);
+    EXPECT(ibv_poll_cq(of.cq, 1, &wc), ==, 1);
+    EXPECT(pthread_create(&thread, NULL, poll_once, &visitor), ==, 0);
+    clock_gettime(CLOCK_REALTIME, &let_in);
+    let_in.tv_sec += (let_in.tv_nsec += WAIT) / 1000000000;
+    let_in.tv_nsec %= 1000000000;
+    EXPECT(pthread_timedjoin_np(thread, NULL, &let_in), ==, ETIMEDOUT);
+    EXPECT(atomic_load(&visitor.polled), ==, -1);
+    ibv_end_poll(cq);
+    EXPECT(pthread_join(thread, NULL), ==, 0);
+    EXPECT(atomic_load(&visitor.polled), ==, 1);
+    fixture_close(&of.fixture);
+}
+
 /* -- while another thread polls */
 
 struct stream {
@@ -279,6 +319,7 @@ static void all(void)
     CASE_OF_BOTH(what_a_destroyed_queue_pair_left_is_not_counted_when_resizing);
     CASE_OF_BOTH(what_a_destroyed_queue_pair_left_pushes_nobody_out);
     harness_run("a batch goes on behind what was withdrawn", a_batch_goes_on_behind_what_was_withdrawn, &(bool){true});
+    harness_run("a poll within a batch lets no other in", a_poll_within_a_batch_lets_no_other_in, &(bool){true});
     CASE_OF_BOTH(a_stream_loses_nothing_when_others_are_withdrawn);
 }
 

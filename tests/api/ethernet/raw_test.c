@@ -97,7 +97,7 @@ static void dropped_frames_are_counted_and_gone(const void *row)
     struct ibv_counters_init_attr init = {0};
     struct ibv_counters *counters = ibv_create_counters(receiver->qp->context, &init);
     struct ibv_counter_attach_attr packets = {IBV_COUNTER_PACKETS, 0, 0}, bytes = {IBV_COUNTER_BYTES, 3, 0};
-    uint64_t values[5];
+    uint64_t values[6] = {[5] = 77};
     EXPECT(ibv_attach_counters_point_flow(counters, &packets, NULL), ==, 0);
     EXPECT(ibv_attach_counters_point_flow(counters, &bytes, NULL), ==, 0);
     struct ibv_flow *sniffer = RAW_FLOW(witness, .type = IBV_FLOW_ATTR_SNIFFER);
@@ -115,6 +115,7 @@ static void dropped_frames_are_counted_and_gone(const void *row)
     EXPECT(values[0], ==, 3);
     EXPECT(values[3], ==, 3 * FRAME);
     EXPECT(values[1] + values[2] + values[4], ==, 0);
+    EXPECT(values[5], ==, 77);
     EXPECT(ibv_destroy_flow(drop), ==, 0);
     EXPECT(ibv_destroy_counters(counters), ==, 0);
     raw_far_sends_to(&pair, mac);
