@@ -4,9 +4,9 @@
 Usage: rows.py DIRECTORY PAGE
 
 Every row of the page's tables of tests names one at least, and each that is named runs in some test program (or is a test of
-meson's, or a script that is one); behind the name of a file, in that file: a test of a program's main function, a function or the name of a
+meson's, or a script that is one); after the name of a file, in that file: a test of a program's main function, a function or the name of a
 case in a script, a fault of the error matrix. Every question of the page has a row of tests. Where rows have a clause of
-the specification, every test that is named after one (`c9_7_1_...`, `a17_9_3_...`) stands in a row of that clause. Where rows have a
+the specification, every test that is named after one (`c9_7_1_...`, `a17_9_3_...`) is in a row of that clause. Where rows have a
 promise, they are the sentences of SECURITY.md's table, each of them.
 """
 import ast
@@ -113,7 +113,7 @@ def wrong_questions(page):
 
 
 def clause_of(test):
-    """Of the specification, as a row writes it; None: the test is named after none."""
+    """The clause of the specification, as a row writes it; None: the test's name has no clause."""
     found = CLAUSE.match(test)
     return found[0].replace("_", ".").replace("c", "", 1).replace("a", "A") if found else None
 

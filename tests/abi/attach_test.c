@@ -81,7 +81,7 @@ static int call_beside_a_loader(void)
     return opens ? 0 : 1;
 }
 
-/* The constructor's thread is in dlopen, and this one in its first call, each of which the other must not wait for. */
+/* The constructor's thread is in dlopen, and this one in its first call, and neither must wait for the other. */
 static int call_beside_a_constructor(void)
 {
     load(LAZY);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* RELEASE is that of the installed header, from meson. */
+/* RELEASE is the installed header's release, from meson. */
 #if __SIZEOF_POINTER__ == 8 && defined(__x86_64__)
 #define SIZE(structure, bytes) _Static_assert(sizeof(structure) == (bytes), "");
 #define AT(structure, member, offset) _Static_assert(offsetof(structure, member) == (offset), #member);

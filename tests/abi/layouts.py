@@ -3,8 +3,8 @@
 
     layouts.py RELEASE=DIRECTORY... >layouts.def
 
-DIRECTORY holds infiniband/verbs.h of that release and what it includes, and each release stands there: where one is left out,
-its additions are listed as those of the next. Needs clang, whose record layouts these are, on x86-64.
+DIRECTORY holds infiniband/verbs.h of that release and what it includes, and each release is named there: where one is left
+out, its additions are listed as the next release's. Needs clang, whose record layouts these are, on x86-64.
 """
 import collections
 import re
@@ -32,7 +32,7 @@ def layouts(directory):
 
 
 def members(lines):
-    """Its own ones and those of unions without a name, not those of structures within; no bit fields."""
+    """Members of the structure itself and of unions without a name, not members of structures within; no bit fields."""
     inside = [3]  # the indentations whose members count
     for line in lines:
         depth, text = len(line[2]), line[3]

@@ -6,7 +6,7 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Returns true if the name is that of a character device that refuses bytes that are not a command. */
+/* Returns true if the name names a character device that refuses bytes that are not a command. */
 EXPORTED bool lazy_opens_a_device(const char *name);
 /* Returns true if a file holds the bytes that were written to it. */
 EXPORTED bool lazy_writes_a_file(const char *name);

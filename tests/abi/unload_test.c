@@ -57,7 +57,7 @@ static bool is_called_for(volatile char *fault)
     return called == 1;
 }
 
-/* Memory that can't be written, and memory that no file stands behind any more. */
+/* Memory that can't be written, and memory whose file has become too short. */
 static bool handlers_are_called(void)
 {
     char *protected = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -41,7 +41,7 @@ def misnamed(called, inline):
 
 
 def compare(verbs, symbols):
-    """Each comparison's name, and what stands on one side only."""
+    """Each comparison's name, and what only one side has."""
     text, called = header(), declared.listed_members(verbs)
     names, members, there = set(declared.listed_verbs(verbs)), set(called), members_of(text)
     yield "each exported verb is in the list of symbols", names - set(declared.exported(symbols)[0])

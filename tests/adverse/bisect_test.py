@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""softverbs adverse: finds by itself which behaviour a program does not bear, under which seeds, and when none is to blame. Prints TAP."""
+"""softverbs adverse: finds by itself which behaviour a program does not bear, the seeds, and when no behaviour is to blame. Prints TAP."""
 import json
 import os
 import re

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes docs/evidence/adverse.md: `make adverse`. Stopped, it goes on where it was.
+"""Writes docs/evidence/adverse.md: `make adverse`. Stopped, it continues where it was.
 
-    evidence.py [litmus|rows|seeds|page] [WORDS]    one part, and of it the tests whose names hold the words; without a part all. Behind each the page
+    evidence.py [litmus|rows|seeds|page] [WORDS]    one part, and of it the tests whose names hold the words; without a part all. After each the page
 
 Part `seeds`: all litmus tests once under each seed of a range, in place of words; 1000-1100 by default. Part `litmus`: a million trials of each outcome that must never be, in processes that live for 50,000 of them, and each
 allowed one under up to 1,000 seeds. Part `rows`: the rows of `make clients`, each under 3 seeds, and ping-pongs, perftest
-and rping under 100, of which those after the third exchange a tenth of the messages. ADVERSE_BESIDE=3 runs three rows at a time. A run
-that failed runs again when the part does. The results lie in the build directory, with the commit that they are of; a build without any goes
-on from what the page has.
+and rping under 100, where each after the third exchanges a tenth of the messages. ADVERSE_BESIDE=3 runs three rows at a time. A run
+that failed runs again when the part does. The results are in the build directory, with their commit; a build without any continues from the
+page's results.
 """
 import concurrent.futures
 import contextlib
@@ -36,12 +36,12 @@ from wrapped import write_page
 PAGE = os.path.join(HERE, "../../docs/evidence/adverse.md")
 MEMORY = os.environ.get("ADVERSE_MEMORY", os.path.join(BUILD, "adverse.json"))
 TRIALS, CHUNK, SEEDS, THREADS = 1_000_000, 50_000, 1000, 16
-PROCESSES = {"P21": 1000}  # tests of what happens once in a process: so many processes with one trial each
+PROCESSES = {"P21": 1000}  # tests of what happens once in a process: that number of processes with one trial each
 
 
 @functools.lru_cache
 def built_from():
-    """The commit of the build that runs, which the tree may have left behind."""
+    """The commit of the build that runs, which may be older than the tree."""
     shown = subprocess.run([f"{BUILD}/softverbs", "version"], capture_output=True, text=True, check=True).stdout
     return next(line.split()[-1] for line in shown.splitlines() if line.startswith("built from"))
 
@@ -116,7 +116,7 @@ LOOK, OTHER_SEEDS = 40, "1000-1100"
 
 
 def seeds(words):
-    """A look at each test under each seed of the range that had none yet."""
+    """A look at each test under each seed of the range that had no look yet."""
     reach = words or OTHER_SEEDS
     first, last = map(int, reach.split("-"))
     state = recall().get("seeds", {}).get(reach, {"done": 0, "seen": {}, "bad": {}, "commits": []})

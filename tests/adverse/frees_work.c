@@ -1,4 +1,4 @@
-/* A thread posts work requests that lie in a page each, and another one unmaps the page when it polls the completion:
+/* A thread posts work requests, each in a page of memory, and another one unmaps the page when it polls the completion:
  * as programs do whose requests belong to the thread that completes them. The call may still be inside. */
 #include <pthread.h>
 #include <sched.h>

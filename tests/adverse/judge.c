@@ -97,7 +97,7 @@ static void post(const struct step *step, unsigned at)
     MUST(!ibv_post_send(ends.qp[0], &work, &bad));
 }
 
-/* A receive: all its bytes are there, and those of each WRITE that was posted before it. */
+/* A receive: all its bytes are there, and all bytes of each WRITE that was posted before it. */
 static void judge_receive(const struct step *steps, const struct ibv_wc *entry, unsigned round)
 {
     unsigned at = (unsigned)entry->wr_id;
@@ -179,7 +179,7 @@ static void play(unsigned round)
             sent = (unsigned)entry.wr_id + 1;
         }
     }
-    while (added[0]) { /* each once, and none left out */
+    while (added[0]) { /* each exactly once */
         memmove(added, added + 1, sizeof added - sizeof *added);
         added[ROUND - 1] = 0;
         sum++;

@@ -118,7 +118,7 @@ bool litmus_L1(struct litmus *litmus)
     POST(RDMA_WRITE, litmus->r, litmus->x, SIGNALLED);
     *litmus->r = 2;
     litmus_poll(CQ, 1);
-    POST(RDMA_READ, litmus->y, litmus->x, SIGNALLED); /* behind it everything is in place */
+    POST(RDMA_READ, litmus->y, litmus->x, SIGNALLED); /* after it everything is in place */
     litmus_poll(CQ, 1);
     return *litmus->y == 2;
 }

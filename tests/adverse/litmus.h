@@ -9,7 +9,7 @@
 #include "loopback.h"
 
 /* The objects of a test: at the requester r, at the target x and y, all 0 at the beginning of a trial. The queue pairs
- * of `back` end where those of `forth` begin. */
+ * of `back` end where the pairs of `forth` begin. */
 struct litmus {
     struct loopback ends;
     struct ibv_qp *more[2]; /* a second pair, connected with each other */
@@ -36,7 +36,7 @@ void litmus_post(struct ibv_qp *, struct litmus *, enum ibv_wr_opcode, volatile 
                  volatile uint64_t *remote, unsigned length, unsigned flags);
 void litmus_receive(struct ibv_qp *, struct litmus *, volatile uint64_t *into, unsigned length);
 
-/* Polls until so many completions came, all of them well. */
+/* Polls until `count` completions arrived, all of them successful. */
 void litmus_poll(struct ibv_cq *, unsigned count);
 
 /* Each row of the table: the outcome that it is about was seen. */

@@ -88,7 +88,7 @@ def a_correct_program_passes_under_every_seed():
 
 
 def a_schedule_shows_a_race_between_threads():
-    """The one counts its work behind the post, and the other finds a completion that was not counted."""
+    """One thread counts its work after the post, and the other finds a completion that was not counted."""
     for seed in range(1, SEEDS + 1):
         if softverbs("run", "--schedule", f"seed={seed}", "--", f"{BUILD}/tests/adverse/late_count").returncode == 1:
             return

@@ -25,7 +25,7 @@ static bool is_wanted(const struct row *row, int count, char **names)
     return wanted;
 }
 
-/* WRITEs of a trial that are still on their way land before the next: a READ of the same queue pair is behind them. */
+/* WRITEs of a trial that are still on their way land before the next: a READ of the same queue pair follows them. */
 static void begin_trial(struct litmus *litmus)
 {
     litmus_post(NULL, litmus, IBV_WR_RDMA_READ, litmus->r, litmus->x, 8, IBV_SEND_SIGNALED);

@@ -1,6 +1,6 @@
 /* A program with a mistake: planted [TRIALS [NAME...]]. It makes what the litmus tests of these names are about, and
  * ends with 1 when each of them was seen at least once; with names such as 3:L3, it makes the mistake in one of three
- * runs only, by chance. Without a name it makes none. */
+ * runs only, by chance. Without a name it makes no mistake. */
 #include "litmus.h"
 
 #include <stdio.h>

@@ -28,7 +28,7 @@ LATER_INLINE = {"ibv_wr_flush": "`builders` in `tests/api`", "ibv_query_comp_cnt
 VERBS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/calls/verbs.def")
 LATER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../abi")
 OLD_NAMES = {"ibv_dofork_range", "ibv_dontfork_range", "ibv_copy_ah_attr_from_kern", "ibv_copy_path_rec_from_kern", "ibv_copy_path_rec_to_kern", "ibv_copy_qp_attr_from_kern",
-             "ibv_get_sysfs_path", "ibv_read_sysfs_file"}  # of other headers, or of none
+             "ibv_get_sysfs_path", "ibv_read_sysfs_file"}  # of other headers, or without a header
 
 INTRODUCTION = """# What of the interface is there
 
@@ -62,13 +62,13 @@ class Interface:
         return next((self.missing[name] for name in [function, *self.through(function)] if name in self.missing), None)
 
     def functions(self):
-        """Those that programs call by their name; what begins with _ is behind a name of the header."""
+        """Functions that programs call by name; one with a leading _ is called through the header."""
         later = set(self.later())
         return sorted(name for name in {*self.public, *self.inline}
                       if "ibv_" in name and not name.startswith("_") and name not in later)
 
     def later(self):
-        """Those of releases after the installed header's."""
+        """Functions of releases after the installed header's."""
         return sorted(name for name in self.public if not re.search(rf"\b{name}\(", self.header) and not name.startswith("_ibv")
                       and name not in OLD_NAMES)
 

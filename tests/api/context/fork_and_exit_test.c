@@ -268,7 +268,7 @@ static void clean_up_late(void)
     _exit(good && !ibv_close_device(late_fixture.context) ? CHILD_GOOD : 1);
 }
 
-/* A library that was opened by dlopen and does not name libibverbs as its need is ended behind it. */
+/* A library that was opened by dlopen and does not name libibverbs as its need is ended after libibverbs. */
 static void destructors_that_run_behind_ours_may_destroy(const void *row)
 {
     pid_t child = make_child();
@@ -288,7 +288,7 @@ static void destructors_that_run_behind_ours_may_destroy(const void *row)
 
 /* -- a helper thread that does not end */
 
-/* The thread of the process that the library named; 0: there is none. */
+/* The thread of the process that the library named; 0: no such thread. */
 static pid_t find_helper(pid_t process)
 {
     char path[64], name[32] = "";

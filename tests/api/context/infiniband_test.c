@@ -92,7 +92,7 @@ static void send_to(struct fixture *fixture, struct ibv_ah *ah, uint32_t number)
     EXPECT(ibv_post_send(fixture->qp, &wr, &bad), ==, 0);
 }
 
-/* That of the receive; the one of the send is passed over. */
+/* The completion of the receive; the completion of the send is passed over. */
 static struct ibv_wc received(struct fixture *fixture)
 {
     struct ibv_wc wc;

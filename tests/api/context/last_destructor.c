@@ -1,4 +1,4 @@
-/* A library that needs nothing of verbs and is opened by dlopen: its destructor runs behind libibverbs'. */
+/* A library that needs nothing of verbs and is opened by dlopen: its destructor runs after libibverbs'. */
 #include <stddef.h>
 
 __attribute__((visibility("default"))) extern void (*last_of_all)(void);

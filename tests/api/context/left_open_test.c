@@ -38,7 +38,7 @@ static void make_flow(const struct fixture *fixture, struct ibv_qp *frames)
 
 static void make_memory(const struct fixture *fixture)
 {
-    static char memory[64]; /* the program's, which goes with no region */
+    static char memory[64]; /* the program's, which outlives each region */
     struct ibv_td *td = ibv_alloc_td(fixture->context, &(struct ibv_td_init_attr){0});
     EXPECT_TRUE(
         ibv_alloc_parent_domain(fixture->context, &(struct ibv_parent_domain_init_attr){.pd = fixture->pd, .td = td}));
@@ -59,7 +59,7 @@ static void make_one_each(const struct fixture *fixture, struct ibv_qp *frames)
     make_memory(fixture);
 }
 
-/* The line behind `from` that says how many of this kind were left. */
+/* The line after `from` that says how many of this kind were left. */
 static const char *find_kind(const char *from, const char *kind)
 {
     char line[64];

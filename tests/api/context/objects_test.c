@@ -47,7 +47,7 @@ static void ibv_reg_mr_refuses_what_cannot_be(const void *row)
     fixture_close(&fixture);
 }
 
-/* As with a kernel, which counts the pages that a region touches: none at a page boundary, and one elsewhere. */
+/* As with a kernel, which counts the pages that a region touches: 0 at a page boundary, and 1 elsewhere. */
 static void ibv_reg_mr_takes_0_bytes_but_not_at_a_page_boundary(const void *row)
 {
     struct fixture fixture = fixture_open();
@@ -66,7 +66,7 @@ static void ibv_reg_mr_takes_0_bytes_but_not_at_a_page_boundary(const void *row)
                        *bad;
     EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
     EXPECT(local_poll(fixture.cq).status, ==, IBV_WC_SUCCESS);
-    sge.length = 1; /* nothing lies in it */
+    sge.length = 1; /* it is empty */
     EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
     EXPECT(local_poll(fixture.cq).status, ==, IBV_WC_LOC_PROT_ERR);
     EXPECT(ibv_dereg_mr(mr), ==, 0);

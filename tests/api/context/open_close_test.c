@@ -44,7 +44,7 @@ static void post_into_the_void(struct ibv_context *context)
     EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
 }
 
-/* The helper must hear of the end at whatever moment it comes: it may just have read its doorbell. */
+/* The helper must notice the end at every moment: it may just have read its doorbell. */
 static void a_device_is_closed_while_its_helper_wakes(const void *row)
 {
     for (int i = 0; i < 1000; i++) {
@@ -73,7 +73,7 @@ __attribute__((visibility("default"))) int pthread_tryjoin_np(pthread_t thread, 
     return atomic_load(&helper_starves) ? EBUSY : join(thread, result);
 }
 
-/* On a busy machine the helper gets no processor for the 3 seconds after which ibv_close_device goes on without it.
+/* On a busy machine the helper gets no processor for the 3 seconds after which ibv_close_device continues without it.
  * The device could not be opened any more then. */
 static void a_device_is_opened_again_whose_helper_ended_late(const void *row)
 {
@@ -137,8 +137,8 @@ LEFT_BY_CANCELLATION static void *write_for_ever(void *argument)
     return NULL;
 }
 
-/* pthreads(7) lists what may be a cancellation point. Verbs that post and poll are none: a thread that ended there
- * would keep its locks. */
+/* pthreads(7) lists what may be a cancellation point. Verbs that post and poll are not cancellation points: a thread
+ * that ended there would keep its locks. */
 static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
 {
     struct ibv_context *context = local_open();
@@ -178,7 +178,7 @@ LEFT_BY_CANCELLATION static void *open_for_ever(void *argument)
 }
 
 /* Nor are those that make objects, whatever system calls they make: a thread that ended there would leave descriptors
- * behind, and once left a stream on its stack in the C library's list, which then crashed at exit. */
+ * open, and once left a stream on its stack in the C library's list, which then crashed at exit. */
 static void a_thread_that_is_cancelled_leaves_no_half_object(const void *row)
 {
     struct ibv_context *context = local_open();

@@ -134,7 +134,7 @@ static void send_one(struct pair *pair, uint64_t id, bool arrives)
         EXPECT(end_received(&pair->far).status, ==, IBV_WC_SUCCESS);
 }
 
-/* Unreliable messages are lost without an error; the receive takes the first that comes afterwards. */
+/* Unreliable messages are lost without an error; the receive takes the first one that arrives afterwards. */
 static void unreliable_messages_are_lost_while_a_port_is_down(const void *row)
 {
     struct pair pair = pair_open(*(const enum ibv_qp_type *)row);

@@ -168,7 +168,7 @@ static void ibv_query_gid_table_gives_the_valid_ones(const void *row)
     ibv_close_device(context);
 }
 
-/* A release that makes the entry longer passes its own size; what lies behind ours is 0, and nothing behind that is
+/* A release that makes the entry longer passes its own size; the bytes after ours are 0, and nothing after its size is
  * touched. */
 static void ibv_query_gid_table_keeps_to_the_size_of_the_caller(const void *row)
 {

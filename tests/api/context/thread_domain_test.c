@@ -226,7 +226,7 @@ static void a_region_moves_between_the_domains(const void *row)
     free(memory);
 }
 
-/* Each kind of queue, while it is made, grows and goes. */
+/* Each kind of queue, while it is made, grows and is destroyed. */
 static void queues_lie_in_memory_of_the_allocators(const void *row)
 {
     struct allocator allocator = {.answer = GIVE};

@@ -1,5 +1,5 @@
-/* Arming a completion queue that holds entries: ibv_req_notify_cq(3). The event comes at once, as with mlx4 and mlx5,
- * which are armed for the next entry to be polled. The near end receives. Every case runs with classic and with
+/* Arming a completion queue that holds entries: ibv_req_notify_cq(3). The event is raised at once, as with mlx4 and
+ * mlx5, which are armed for the next entry to be polled. The near end receives. Every case runs with classic and with
  * extended CQs. */
 #include <stdio.h>
 #include <time.h>
@@ -116,7 +116,7 @@ static void a_solicited_arming_is_for_solicited_entries_that_lie_there(const voi
     expect_no_event(&pair);
     send_to_near(&pair, 1, IBV_SEND_SOLICITED);
     expect_event(&pair);
-    arm(&pair, 1); /* it lies there */
+    arm(&pair, 1); /* the entry is in the queue */
     expect_event(&pair);
     take(&pair, 2);
     arm(&pair, 1);
@@ -189,7 +189,7 @@ static long microseconds(void)
     return now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Those that lie there count as if they came now: three of four are held back for the period, four are not. */
+/* Entries in the queue count as if they arrived now: three of four are held back for the period, four are not. */
 static void moderation_counts_what_lies_there(const void *row)
 {
     struct pair pair = open_with_channel();

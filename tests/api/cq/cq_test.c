@@ -22,7 +22,7 @@ static struct wishes cq_wishes(void)
     return wishes;
 }
 
-/* Polls as the row wants it; an entry of an extended CQ comes back as the classic one that it equals. */
+/* Polls as the row wants it; an entry of an extended CQ is returned as the classic one that it equals. */
 static int poll_some(struct end *end, int cq, int most, struct ibv_wc *wc, int64_t milliseconds)
 {
     struct extended entries[64];
@@ -104,7 +104,7 @@ static void a_channel_reports_once_for_each_arming(const void *row)
     remote_ack_cq_events(far->remote, far->receive_cq, 1);
 }
 
-/* Poll, arm, poll again, wait: no entry is lost, whenever it comes. */
+/* Poll, arm, poll again, wait: no entry is lost, whenever it arrives. */
 static void who_arms_and_polls_again_loses_nothing(const void *row)
 {
     struct pair pair = pair_open_as(cq_wishes());
@@ -266,7 +266,7 @@ static void an_overrun_that_is_ignored_frees_the_send_queue(const void *row)
         send_many(&pair, 0, 1, 0);
         end_expect_received(&pair.far, 0, IBV_WC_SUCCESS, 8);
         if (i % 16 == 0)
-            pair_ping(&pair, &pair.far, &pair.near); /* behind which all ACKs have come */
+            pair_ping(&pair, &pair.far, &pair.near); /* after which all ACKs have arrived */
     }
     EXPECT(end_state(&pair.near), ==, IBV_QPS_RTS);
 }
@@ -381,10 +381,10 @@ static int wait_and_poll(struct end *end, int wanted, int *entries)
     return cq;
 }
 
-/* Why that program hangs now and then. Both its queues report to one channel, and it takes any event for that of the
- * queue it waits for. When the answer comes before the completion of the request, it looks for that completion too
- * early and never comes back to it; then the work request that was not polled still has its place in the send queue:
- * with one place, its ibv_post_send was ENOMEM, it ended, and its peer waited for ever. A queue has two, so it goes on.
+/* Why that program hangs now and then. Both its queues report to one channel, and it takes any event for the event of
+ * the queue it waits for. If the answer precedes the completion of the request, it looks for that completion too early
+ * and never again; then the work request that was not polled still has its place in the send queue: with one place, its
+ * ibv_post_send was ENOMEM, it ended, and its peer waited for ever. A queue has two, so the program continues.
  */
 static void who_takes_the_event_of_another_CQ_misses_an_entry(const void *row)
 {
@@ -410,7 +410,7 @@ static void who_takes_the_event_of_another_CQ_misses_an_entry(const void *row)
     end_post(near, send);
     EXPECT(remote_post_send(near->remote, near->qp, &send, 1, NULL), ==, ENOMEM);
     EXPECT(wait_and_poll(near, near->send_cq, &entries), ==, near->send_cq);
-    EXPECT(entries, ==, 1); /* that of the first: from now on it polls one late, which does no harm */
+    EXPECT(entries, ==, 1); /* the completion of the first: from now on it polls one late, which does no harm */
     end_post_receive(far, end_receive(far, 4, 0, 64));
     end_post(near, send);
     EXPECT(wait_and_poll(near, near->send_cq, &entries), ==, near->send_cq);

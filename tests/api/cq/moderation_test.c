@@ -61,7 +61,7 @@ static void take(struct pair *pair, int count)
         end_expect_received(&pair->near, 1, IBV_WC_SUCCESS, 8);
 }
 
-/* How long after arming the event of so many messages comes. */
+/* The time from arming to the event of this number of messages. */
 static long time_of_event(struct pair *pair, int messages)
 {
     long from = microseconds();
@@ -73,7 +73,7 @@ static long time_of_event(struct pair *pair, int messages)
     return took;
 }
 
-/* The event of so many messages comes before the period is over. */
+/* The event of this number of messages is raised before the period is over. */
 struct early {
     struct pair *pair;
     int messages;
@@ -131,7 +131,7 @@ static void without_count_or_period_nothing_is_held_back(const void *row)
     expect_early(&pair, 1);
 }
 
-/* Moderation ends: the count that is left has come already, or there is none. */
+/* Moderation ends: the count that is left has arrived already, or no count is left. */
 static bool ends_early(void *context)
 {
     struct early *early = context;
@@ -173,7 +173,7 @@ static void who_arms_and_polls_again_loses_nothing(const void *row)
     }
 }
 
-/* Of the thread that fires the timers; -1: there is none. */
+/* The thread that fires the timers; -1: no such thread. */
 static long sleeps_of_helper(void)
 {
     char path[300], line[200];

@@ -50,7 +50,7 @@ static bool has_event(struct counter *of, int wait)
     return true;
 }
 
-/* The next event is of an entry to come: one for those that are there comes at once. */
+/* The next event is for a later entry: an event for entries in the queue is raised at once. */
 static void arm(struct counter *of)
 {
     do
@@ -58,7 +58,7 @@ static void arm(struct counter *of)
     while (has_event(of, 0));
 }
 
-/* Returns when the completions lie in the CQ, which is not polled: each raises an event. */
+/* Returns when the completions are in the CQ, which is not polled: each raises an event. */
 static void write_many(struct counter *of, struct ibv_qp *qp, uint64_t from, uint64_t to)
 {
     struct ibv_sge sge = {(uintptr_t)of->fixture.memory, 8, of->fixture.mr->lkey};
@@ -73,7 +73,7 @@ static void write_many(struct counter *of, struct ibv_qp *qp, uint64_t from, uin
     }
 }
 
-/* The next completion; -1: there is none. */
+/* The next completion; -1: no completion. */
 static int64_t next_id(struct counter *of, struct ibv_qp *qp)
 {
     struct ibv_cq_ex *cq = (struct ibv_cq_ex *)of->cq;

@@ -1,4 +1,4 @@
-/* The far process is killed or stopped: the near one sees errors in time, never hangs, and goes on with others. */
+/* The far process is killed or stopped: the near one sees errors in time, never hangs, and serves other peers. */
 #include "pair.h"
 
 static struct wishes quick(void)
@@ -52,7 +52,7 @@ static void who_lost_a_peer_talks_to_the_next(const void *row)
     pair_ping(&pair, &pair.near, &pair.far);
 }
 
-/* Longer than all retries together: a process that stands still is slow, not gone. */
+/* Longer than all retries together: a stopped process is slow, not gone. */
 static void a_peer_that_stood_still_is_still_there(const void *row)
 {
     struct pair pair = pair_open_as(quick());

@@ -293,7 +293,7 @@ static int64_t get_async_event(void)
     {                                                                                                                  \
         "ibv_" #name, name                                                                                             \
     }
-#define IN_TESTS_ABI(name) CAN_NOT_FAIL(name) /* those of releases after 44, where errno is looked at as well */
+#define IN_TESTS_ABI(name) CAN_NOT_FAIL(name) /* verbs of releases after 44, where errno is looked at as well */
 #define CAN_NOT_FAIL(name)                                                                                             \
     {                                                                                                                  \
         "ibv_" #name, NULL                                                                                             \

@@ -28,7 +28,7 @@ static void qp_without_permission(struct wishes *wishes)
     wishes->qp_access = 0;
 }
 
-/* Memory of an end under a new registration: `lkey` and `rkey` are those of the scene's end from then on. */
+/* Memory of an end under a new registration: the scene's end has its `lkey` and `rkey` from then on. */
 static void register_anew(struct scene *scene, struct end *end, bool of_other_pd, int access)
 {
     if (of_other_pd)

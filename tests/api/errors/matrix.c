@@ -47,7 +47,7 @@ static const enum ibv_wr_opcode opcodes[OPERATIONS] = {
     [OPERATION_ATOMIC_WRITE] = IBV_WR_ATOMIC_WRITE,
 };
 
-/* A receive waits in every row, also where the operation takes none: it shows whether the responder was flushed. */
+/* A receive waits in every row, even if the operation takes no receive: it shows if the responder was flushed. */
 static struct scene set(const struct row *row)
 {
     const struct fault *fault = &faults[row->fault];
@@ -73,8 +73,8 @@ static void take(const struct ibv_wc *wc, uint64_t id, int *status, enum reason 
     *reason = (enum reason)wc->vendor_err;
 }
 
-/* A message behind the one in question: whatever that one did at the responder is over when this one has arrived. On
- * the unreliable services it also shows that the dropped one left the receive where it was. */
+/* A message after the one in question: whatever that one did at the responder is over when this one has arrived. On the
+ * unreliable services it also shows that the dropped one left the receive where it was. */
 static void send_another(struct scene *scene, struct row *seen)
 {
     struct end *near = &scene->pair.near, *far = &scene->pair.far;

@@ -1,4 +1,4 @@
-/* The effect of each fault: one row a case. The rows stand in error_matrix.def; this is the language in which they are
+/* The effect of each fault: one row a case. The rows are in error_matrix.def; this is the language in which they are
  * written. */
 #ifndef API_MATRIX_H
 #define API_MATRIX_H

@@ -1,5 +1,5 @@
-/* The names of the table's values, and from each its number and its text. Statuses and states are those of infiniband/verbs.h
- * without their prefixes. */
+/* The names of the table's values, and from each its number and its text. Statuses and states have the names of
+ * infiniband/verbs.h without their prefixes. */
 #ifndef API_MATRIX_NAMES_H
 #define API_MATRIX_NAMES_H
 

@@ -50,7 +50,7 @@ struct pair raw_open_pair(void);
 void raw_far_sends_to(struct pair *pair, const uint8_t *to);
 /* From the far end, and its completion waited for. */
 void raw_far_sends(struct pair *pair, const uint8_t *frame, uint32_t length, unsigned flags);
-/* In RTS, with so many receives posted. */
+/* The queue pair is in RTS, with this number of receives posted. */
 struct receiver *raw_make_receiver(const struct pair *pair, uint32_t create_flags, uint32_t receives);
 void raw_destroy_receiver(struct receiver *receiver);
 /* False: nothing is there. */
@@ -64,7 +64,7 @@ void raw_flush_to(struct pair *pair, struct receiver *witness);
 void raw_gets_nothing(struct receiver *receiver);
 /* A rule for an address, or for everything, with actions; NULL and errno. */
 struct ibv_flow *raw_try_flow(struct ibv_qp *qp, struct wanted wanted);
-/* Fails the case when there is none. */
+/* Fails the case when no frame arrives. */
 struct ibv_flow *raw_must(struct ibv_flow *flow);
 
 #define RAW_TRY_FLOW(qp, ...) raw_try_flow(qp, (struct wanted){__VA_ARGS__})

@@ -1,6 +1,6 @@
 /* The results that programs may expect of the verbs, as a model that runs beside them; and the random calls. There are
  * two programs, the ends of the link, and every object is of one of them: those in even places are the near end's,
- * those in odd places the far one's. Objects are the numbers that remote ends give them, NOBODY where there is none. */
+ * those in odd places the far one's. Objects are the numbers that remote ends give them, NOBODY without an object. */
 #ifndef API_FUZZ_MODEL_H
 #define API_FUZZ_MODEL_H
 
@@ -18,7 +18,7 @@ enum {
     SRQS = 4,
     QPS = 8,
     DEPTH = 8,
-    CQE = 1024, /* none overruns: that is tested elsewhere */
+    CQE = 1024, /* no queue overruns: that is tested elsewhere */
     /* Each queue pair and each SRQ has separate memory, so that the program does not race with itself: at the start of
        a queue pair's is the part that it sends from and reads into, then the part that its peer accesses, then the part
        that it receives into. */
@@ -87,7 +87,7 @@ struct model {
     struct model_qp qps[QPS];
 };
 
-/* Of all sequences so far: what shows that they did something. */
+/* The counts of all sequences until now, which show that they did something. */
 struct model_tally {
     unsigned long refused, succeeded, failed, flushed;
 };
@@ -100,7 +100,7 @@ void model_step(struct model *);
 void model_finish(struct model *);
 
 uint64_t model_random(struct model *, uint64_t below);
-/* The place of an object of the same end as this one, out of so many. */
+/* The place of an object of the same end as this one, out of `places`. */
 int model_random_beside(struct model *, int place, int places);
 struct remote_end *model_end_of(struct model *, int place);
 /* Fails the case with the seed. */

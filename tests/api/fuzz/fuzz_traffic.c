@@ -136,7 +136,7 @@ void model_connect(struct model *model)
     }
 }
 
-/* Mostly one of this PD that allows all, else any, else none. */
+/* Mostly one of this PD that allows all, else any, else no region. */
 static const struct model_mr *choose_mr(struct model *model, int pd)
 {
     uint64_t from = model_random(model, MRS), wild = model_random(model, 40);
@@ -159,7 +159,7 @@ static void name_target(struct ibv_send_wr *wr, uint64_t address, uint32_t rkey)
     }
 }
 
-/* A work request as it comes: good ones, and such as fail here or at the peer. */
+/* A random work request: a good one, or one that fails here or at the peer. */
 static struct send make_send(struct model *model, int chosen)
 {
     static const enum ibv_wr_opcode opcodes[] = {IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,        IBV_WR_RDMA_WRITE,

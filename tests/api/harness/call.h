@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The calls that an end can make. Objects are named by small numbers of their kind, NOBODY where there is none. */
+/* The calls that an end can make. Objects are named by small numbers of their kind, NOBODY where there is no object. */
 enum verb {
     VERB_OPEN,
     VERB_CLEAR,  /* destroys everything, in order; error: the first errno that a destroy gave */
@@ -32,7 +32,7 @@ enum verb {
     VERB_POST_SEND,
     VERB_POST_RECEIVE,
     VERB_POST_SRQ,
-    VERB_POLL,    /* id[0] cq; number: most, milliseconds: until so many came or so long */
+    VERB_POLL,    /* id[0] cq; number: most, milliseconds: until `most` arrived or the time is over */
     VERB_POLL_EX, /* the same through the iterator of an extended CQ */
     VERB_ARM,
     VERB_GET_CQ_EVENT,    /* id[0] channel, number[0] milliseconds -> id[0] cq, number[0] its context */
@@ -78,7 +78,7 @@ struct call {
     };
 };
 
-/* Work requests with their SGEs behind them; `next`, `sg_list` and the address handle are filled in there. */
+/* Work requests, followed by their SGEs; `next`, `sg_list` and the address handle are filled in there. */
 struct send {
     struct ibv_send_wr wr;
     int ah;

@@ -8,7 +8,7 @@ import sys
 
 TABLES = ("ibv_context_ops", "verbs_context", "ibv_cq_ex", "ibv_qp_ex", "ibv_wq", "ibv_dm")
 
-# Names that the header also makes macros of: what they stand for there.
+# Names that the header also makes macros of: their values there.
 MACROS = {
     "ibv_query_port": "___ibv_query_port(__VA_ARGS__)",
     "ibv_reg_mr": "__ibv_reg_mr(__VA_ARGS__, constant_access(__VA_ARGS__))",

@@ -73,8 +73,8 @@ static void memory(struct end_objects *objects, struct call *call, void *payload
     abort();
 }
 
-/* A file of no length under it: what is touched there is behind its end. By the system call itself, since
- * ThreadSanitizer takes mmap and munmap for writes, which race with what peers do there: that is what is tested. */
+/* A file of no length under it: an access there is past its end. By the system call itself, since ThreadSanitizer takes
+ * mmap and munmap for writes, which race with what peers do there: that is what is tested. */
 static void truncate_under(void *address, size_t length)
 {
     int file = memfd_create("lost", MFD_CLOEXEC);

@@ -17,7 +17,7 @@ static int64_t milliseconds(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Links a list that came as an array; the index of the bad one goes back in number[0], -1 when there is none. */
+/* Links a list that arrived as an array; number[0] returns the index of the bad one, or -1 without a bad one. */
 static void post_send(struct end_objects *objects, struct call *call, void *payload)
 {
     struct send *sends = payload;
@@ -52,7 +52,7 @@ static void post_receive(struct end_objects *objects, struct call *call, void *p
     call->payload = 0;
 }
 
-/* Polls until `most` entries came or the time is over; `take` takes up to so many of what is there. */
+/* Polls until `most` entries arrived or the time is over; `take` takes at most its `most` of them. */
 static void poll_with(struct end_objects *objects, struct call *call, void *payload, size_t size,
                       int (*take)(struct end_objects *, int cq, int most, void *))
 {

@@ -133,7 +133,7 @@ void harness_fail(const char *file, int line, const char *format, ...)
     longjmp(harness.out, ENDED_FAILED);
 }
 
-/* NULL: it is none, or the C library is too old to know. */
+/* NULL: not an error code, or the C library is too old to know. */
 static const char *errno_name(long long value)
 {
 #if __GLIBC_PREREQ(2, 32)

@@ -5,9 +5,9 @@
  *   self    both ends in this process
  *   shm     the far end in a separate process
  *   pieces  the same, and payloads are never pulled by reference: SOFTVERBS_NO_PULL=1
- *   packets as shm, and READs and WRITEs go as packets: SOFTVERBS_DIRECT=0
- *   lossy   as shm, with frames that get lost, come twice, overtake each other: SOFTVERBS_FAULT
- *   twice   as shm, with frames that come twice
+ *   packets as shm, and READs and WRITEs are sent as packets: SOFTVERBS_DIRECT=0
+ *   lossy   as shm, with frames that get lost, arrive twice, overtake each other: SOFTVERBS_FAULT
+ *   twice   as shm, with frames that arrive twice
  *   slow    as shm, with frames that arrive late, in their order */
 #ifndef API_HARNESS_H
 #define API_HARNESS_H

@@ -22,8 +22,8 @@ static inline struct ibv_mr *near_mr(const struct pair *pair)
 }
 
 /* Between what the far end does to memory here and what the test itself does there, in either order. The far end's
- * completion says that it is done, but it comes from another process, which orders no memory accesses by the rules of
- * C. Those of the library are under the queue pair's lock, and so is a query. */
+ * completion says that it is done, but another process sends it, which orders no memory accesses by the rules of C.
+ * The library's accesses are under the queue pair's lock, and so is a query. */
 static inline void near_in_step(const struct pair *pair)
 {
     struct ibv_qp_attr attr;

@@ -22,7 +22,7 @@ struct ibv_qp_init_attr fixture_describe(const struct fixture *, enum ibv_qp_typ
 struct ibv_qp *fixture_qp(const struct fixture *, enum ibv_qp_type);
 struct ibv_srq *fixture_srq(struct fixture *, uint32_t size);
 
-/* Posts so many signalled WRITEs of the memory's first 8 bytes to its byte 64; wr_id counts from 0. */
+/* Posts `count` signalled WRITEs of the memory's first 8 bytes to its byte 64; wr_id counts from 0. */
 void fixture_write(struct fixture *, struct ibv_qp *, int count);
 
 #endif

@@ -8,7 +8,7 @@
 /* A hint for mmap(2), another one each time, for up to 32 MiB. Without a hint the kernel gives the highest hole that
  * fits: a page that a test unmaps elsewhere becomes, for one, the signal stack that AddressSanitizer maps for a thread
  * which begins just then. ThreadSanitizer lets programs have other addresses than AddressSanitizer does. Not for two
- * threads at once; NULL, no place, where none is known. */
+ * threads at once; NULL, no hint, where no place is known. */
 static inline void *mmap_hint(void)
 {
 #if defined(__x86_64__) && defined(__SANITIZE_THREAD__)

@@ -28,7 +28,7 @@ enum ibv_qp_state local_state(struct ibv_qp *);
 
 /* The next completion within two seconds. */
 struct ibv_wc local_poll(struct ibv_cq *);
-/* There is none, and none comes in 20 ms. */
+/* The queue has no completion, and gets no completion in 20 ms. */
 void local_poll_nothing(struct ibv_cq *);
 
 /* The next asynchronous event within two seconds, acknowledged. */

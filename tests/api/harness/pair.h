@@ -83,8 +83,8 @@ void end_expect_received(struct end *, uint64_t id, enum ibv_wc_status, uint32_t
  */
 void end_expect_nothing(struct end *);
 
-/* A SEND of so many bytes from one end to the other that must arrive; shows that the pair still works and that whatever
- * was sent before it has arrived or is lost. Uses the last 4 KiB of both memories, which are of one length. */
+/* A SEND from one end to the other that must arrive; shows that the pair still works and that whatever was sent before
+ * it has arrived or is lost. Uses the last 4 KiB of both memories, which are of one length. */
 void pair_ping(struct pair *, struct end *from, struct end *to);
 
 #endif

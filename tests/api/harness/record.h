@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Called with a string that lives on, and notes errno. The name goes nowhere unless $SOFTVERBS_TEST_RECORD names a
- * file. */
+/* Called with a string that lives on, and notes errno. The name is written nowhere unless $SOFTVERBS_TEST_RECORD names
+ * a file. */
 void record(const char *name);
 
 /* Called with what the function then answered, which they pass on. errno must agree: set by what failed, as it was
@@ -17,12 +17,12 @@ int record_minus(int result);
 int64_t record_negative(int64_t result);
 void *record_pointer(const void *made);
 
-/* The first call of this case whose errno did not agree, as a sentence; NULL: there is none. */
+/* The first call of this case whose errno did not agree, as a sentence; NULL: each errno agreed. */
 const char *record_disagreement(void);
 
 /* A case begins: what was called before is forgotten. */
 void record_begin(void);
-/* It went well: its line is added to the file, the name of the case and then those of the functions, between tabs. */
+/* The case passed: its line is added to the file, the name of the case and then the functions' names, between tabs. */
 void record_end(const char *name_of_case);
 
 #endif

@@ -61,7 +61,7 @@ int remote_serve(int fd)
     return call.error != 0;
 }
 
-/* Makes the call that stands in remote->call. A child that does not answer has died, which no test expects. */
+/* Makes the call in remote->call. A child that does not answer has died, which no test expects. */
 static int make(struct remote_end *remote, enum verb verb)
 {
     remote->call.verb = verb;

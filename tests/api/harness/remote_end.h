@@ -52,12 +52,12 @@ int remote_attach(struct remote_end *, int qp, const union ibv_gid *);
 int remote_detach(struct remote_end *, int qp, const union ibv_gid *);
 int remote_destroy(struct remote_end *, enum kind, int number);
 
-/* *bad: index of the work request that was refused, -1 when none was; may be NULL. */
+/* *bad: index of the work request that was refused, -1 when no work request was refused; may be NULL. */
 int remote_post_send(struct remote_end *, int qp, const struct send *, int count, int *bad);
 int remote_post_receive(struct remote_end *, int qp, const struct receive *, int count, int *bad);
 int remote_post_srq(struct remote_end *, int srq, const struct receive *, int count, int *bad);
 
-/* How many came, at most `most`, before so many milliseconds were over. */
+/* The number of completions, at most `most`, that arrived before `milliseconds` were over. */
 int remote_poll(struct remote_end *, int cq, int most, struct ibv_wc *, int64_t milliseconds);
 int remote_poll_ex(struct remote_end *, int cq, int most, struct extended *, int64_t milliseconds);
 int remote_arm(struct remote_end *, int cq, int solicited_only);

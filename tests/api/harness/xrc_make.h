@@ -8,7 +8,7 @@
 /* The domain of the file, -1 for a private one; the flags are open's. */
 struct ibv_xrcd *xrc_make_domain(struct ibv_context *, int fd, int flags);
 
-/* Of so many receives of one SGE. */
+/* Makes an SRQ for `size` receives of one SGE. */
 struct ibv_srq *xrc_make_srq(struct ibv_pd *, struct ibv_xrcd *, struct ibv_cq *, uint32_t size);
 
 struct ibv_qp *xrc_make_receiver(struct ibv_context *, struct ibv_xrcd *);

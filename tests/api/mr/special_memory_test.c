@@ -32,7 +32,7 @@ static struct ibv_dm *allocate_dm(const struct pair *pair, size_t length, uint32
     return dm;
 }
 
-/* The far end's first bytes to there, and back to behind them. */
+/* Copies the far end's first bytes there, and back to the bytes after them. */
 static void write_and_read_back(struct pair *pair, uint32_t rkey, uint64_t address, uint32_t length)
 {
     remote_fill(pair->far.remote, pair->far.memory, length, SEED);
@@ -286,8 +286,7 @@ static void a_dmabuf_that_can_not_be_mapped_is_EOPNOTSUPP(const void *row)
     EXPECT(of.error, ==, EOPNOTSUPP);
 }
 
-/* Memory that its program can load and store, and the kernel can't copy. memfd_secret(2) stands for a device's memory.
- */
+/* Memory that its program can load and store, and the kernel can't copy. memfd_secret(2) is our device's memory. */
 static int make_secret(size_t length)
 {
     enum { SYS_MEMFD_SECRET = 447 };

@@ -1,5 +1,5 @@
 /* Memory that the program took away while it was registered: no access of ours ends the process. error_matrix_test has
- * every operation; here are all ways to lose memory and messages of all lengths, in the midst of which it is lost. */
+ * every operation; this program has all ways to lose memory, and messages of all lengths that lose it midway. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ static const char *const loss_names[] = {"unmapped", "protected", "read-only", "
 static const uint32_t lengths[] = {8, 1000, PAGE * 3 + 5, 70000, 3 << 20}; /* copied, in pieces, by reference */
 
 /* Sanitizers map memory at any time, and may do so just there: ThreadSanitizer, and AddressSanitizer of gcc 14 with
- * detect_stack_use_after_return (a third of the runs; without that, none). */
+ * detect_stack_use_after_return (a third of the runs; without that, no run). */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 static const enum loss first_loss = LOSS_PROTECTED;
 #else
@@ -37,7 +37,7 @@ static struct pair open_pair(void)
     return pair;
 }
 
-/* The page with the last of so many bytes is lost. */
+/* The page with the last of `length` bytes is lost. */
 static void lose_end(struct end *end, uint32_t length, enum loss loss)
 {
     uint64_t at = (end->memory + length - 1) & ~(uint64_t)(PAGE - 1);

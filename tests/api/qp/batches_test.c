@@ -121,7 +121,7 @@ static void one_mistake_spoils_the_batch(const void *row)
     ibv_wr_rdma_write(builder_start(&builder), builder.mr->rkey, builder_target(&builder)); /* a good one before */
     builder_set_source(&builder, "never");
     mistake->make(&builder);
-    ibv_wr_rdma_write(builder.ex, builder.mr->rkey, builder_target(&builder)); /* and one behind */
+    ibv_wr_rdma_write(builder.ex, builder.mr->rkey, builder_target(&builder)); /* and one after it */
     EXPECT(ibv_wr_complete(builder.ex), ==, mistake->error);
     EXPECT(builder.memory[TARGET], ==, 0);
     expect_untouched(&builder);

@@ -103,7 +103,7 @@ static void ibv_wr_atomic_write_writes_eight_bytes(const void *row)
     builder_close(&builder);
 }
 
-/* The builder that release 45 has added, by value; it is the last member of ibv_qp_ex, behind wr_atomic_write of 44. */
+/* The builder that release 45 has added, by value; it is the last member of ibv_qp_ex, after wr_atomic_write of 44. */
 enum {
     FLUSH = 14,
     COMPLETES_FLUSH = 8,
@@ -188,7 +188,7 @@ static void ibv_wr_flush_wants_a_type_and_a_level_that_exist(const void *row)
     builder_close(&builder);
 }
 
-/* Its parameters are those of the builder: a work request of ibv_post_send has no place for them. */
+/* Its parameters are the builder's: a work request of ibv_post_send has no place for them. */
 static void a_flush_is_only_for_builders_of_reliable_services(const void *row)
 {
     struct builder builder = open_for_flush();
@@ -228,7 +228,7 @@ static void expect_closed(struct builder *builder, uint32_t rkey)
     ibv_wr_rdma_write(builder_start(builder), rkey, builder_target(builder));
     builder_set_source(builder, "shut");
     EXPECT(ibv_wr_complete(builder->ex), ==, 0);
-    /* As responder the queue pair goes to error, which flushes the work before the refusal comes to it as requester. */
+    /* As responder the queue pair enters ERR, which flushes the work before the refusal reaches it as requester. */
     EXPECT(local_poll(builder->sent).status, ==, IBV_WC_WR_FLUSH_ERR);
     EXPECT(local_event(builder->context).event_type, ==, IBV_EVENT_QP_ACCESS_ERR);
     EXPECT(strcmp(builder->memory + TARGET, "shut"), !=, 0);

@@ -30,7 +30,7 @@ static const char *const opcode_names[] = {
 };
 static const char *const type_names[] = {[IBV_QPT_RC] = "RC", [IBV_QPT_UC] = "UC", [IBV_QPT_UD] = "UD"};
 
-/* The same bytes as a list of pieces of uneven lengths, the second of which is empty. */
+/* The same bytes as a list of pieces of uneven lengths, where the second is empty. */
 static int split(const struct end *end, uint64_t offset, uint32_t length, int pieces, struct ibv_sge *list)
 {
     uint32_t first = pieces > 1 ? length / 3 : length, third = pieces > 1 ? (length - first) / 2 : 0;
@@ -67,7 +67,7 @@ static void post_target(struct end *end, const struct row *row, uint32_t extra)
     receive.wr.num_sge = split(end, TO, row->size, row->pieces, receive.sge);
     if (row->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
         receive.wr.num_sge = 0;
-    if (extra) { /* the GRH goes where it does not touch what is compared */
+    if (extra) { /* the GRH is written where it does not touch what is compared */
         memmove(receive.sge + 1, receive.sge, (size_t)receive.wr.num_sge * sizeof *receive.sge);
         receive.sge[0] = end_sge(end, 0, extra);
         receive.wr.num_sge++;

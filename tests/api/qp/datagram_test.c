@@ -70,7 +70,7 @@ static void a_wrong_QKey_is_dropped(const void *row)
     only_the_good_one_arrives(&pair, send, 1);
 }
 
-/* A Q_Key with the high bit set stands for the queue pair's own (IBA 10.2.5). */
+/* A Q_Key with the high bit set means the queue pair's own (IBA 10.2.5). */
 static void a_privileged_QKey_stands_for_the_senders_own(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_UD);
@@ -108,7 +108,7 @@ static void a_message_fits_exactly(const void *row)
     end_expect_received(&pair.far, 1, IBV_WC_SUCCESS, GRH + MTU);
 }
 
-/* ibv_init_ah_from_wc(3) needs the completion and the GRH; the reply goes to its source. */
+/* ibv_init_ah_from_wc(3) needs the completion and the GRH; the reply is sent to its source. */
 static void one_datagram_queue_pair_talks_to_many(const void *row)
 {
     struct pair pairs[4];
@@ -249,7 +249,7 @@ static int count_received(struct end *end)
 }
 
 /* A member that takes nothing holds up the others for a moment, once, misses the messages that it has no room for, and
- * is a member again as soon as it goes on. */
+ * is a member again as soon as it continues. */
 static void a_member_that_takes_nothing_misses_what_it_has_no_room_for(const void *row)
 {
     union ibv_gid group = group_gid(11);
@@ -294,7 +294,7 @@ static void a_queue_pair_that_is_attached_to_a_group_is_busy(const void *row)
     EXPECT(remote_destroy(pair.near.remote, KIND_QP, pair.near.qp), ==, EBUSY);
     EXPECT(remote_detach(pair.near.remote, pair.near.qp, &group), ==, 0);
     EXPECT(remote_destroy(pair.near.remote, KIND_QP, pair.near.qp), ==, EBUSY);
-    end_post_receive(&pair.near, end_receive(&pair.near, 1, 0, 512)); /* it goes on */
+    end_post_receive(&pair.near, end_receive(&pair.near, 1, 0, 512)); /* the member continues */
     end_post(&pair.far, to_group(&(struct pair){.near = pair.far, .far = pair.near}, &other));
     end_expect_received(&pair.near, 1, IBV_WC_SUCCESS, 100 + GRH);
     EXPECT(remote_detach(pair.near.remote, pair.near.qp, &other), ==, 0);

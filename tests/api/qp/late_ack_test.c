@@ -164,8 +164,8 @@ static void it_has_ended_well(const void *row)
     EXPECT_TRUE(ended_well > 0);
 }
 
-/* The message stays in the ring behind those that the peer had got without reporting it: then it may fail, and all
- * behind it is flushed. */
+/* The message stays in the ring after the messages that the peer had got without reporting it: then it may fail, and
+ * all later work is flushed. */
 static void what_is_posted_to_a_killed_peer_fails(const void *row)
 {
     struct pair pair = open_with_time_out();

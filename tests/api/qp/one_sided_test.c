@@ -86,7 +86,7 @@ static void packets_go_on_behind_what_went_without_them(const void *argument)
     }
 }
 
-/* The requests before the wrong one are done, in their order; nothing behind it is. */
+/* The requests before the wrong one are done, in their order; no later request is. */
 static void a_list_of_WRITEs_is_done_up_to_the_wrong_one(const void *row)
 {
     enum { ALL = 40, NONE = ALL };

@@ -1,6 +1,6 @@
 /* The batches that the interface lets a program hold: completions between ibv_start_poll and ibv_end_poll, work
- * requests between ibv_wr_start and ibv_wr_complete. Every other verb goes on meanwhile, in this thread and in others,
- * as with adapters, where such a batch is a matter of one queue only. All in this process. */
+ * requests between ibv_wr_start and ibv_wr_complete. Every other verb works meanwhile, in this thread and in others, as
+ * with adapters, where such a batch is a matter of one queue only. All in this process. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -258,7 +258,7 @@ static void two_batches_that_each_destroy_on_the_other_CQ_both_end(const void *r
     builder_close(&builder);
 }
 
-/* The lives of queue pairs on one CQ, each of which writes with its number as wr_id and is destroyed. */
+/* The lives of queue pairs on one CQ: each writes with its number as wr_id and is destroyed. */
 struct lives {
     struct builder *builder;
     struct ibv_cq_ex *cq;
@@ -487,7 +487,7 @@ static void posting_within_a_batch_of_ones_own_is_refused(const void *row)
 
 /* -- forks */
 
-/* In the child only the thread that forked goes on: it ends what it has begun. */
+/* In the child only the thread that forked continues: it ends what it has begun. */
 static void a_process_forks_within_its_batches(const void *row)
 {
     struct shelf shelf = open_shelf();

@@ -242,7 +242,7 @@ static void a_lost_completion_takes_no_place_of_an_SRQ_along(const void *row)
     fixture_close(&loop.fixture);
 }
 
-/* They are the SRQ's, and stay when the queue pair goes; the SRQ may go before they are polled. */
+/* The receives are the SRQ's, and outlive the queue pair; the SRQ may be destroyed before they are polled. */
 static void receives_of_an_XRC_SRQ_have_places_until_they_are_polled(const void *row)
 {
     struct loop loop = {.fixture = fixture_open()};

@@ -77,7 +77,7 @@ static void a_full_receive_queue_is_ENOMEM(const void *row)
     EXPECT(post_list(far, &extra, 1, &bad), ==, ENOMEM);
 }
 
-/* The receives before the bad one are posted, those behind it are not. */
+/* The receives before the bad one are posted, the later ones are not. */
 static void a_list_of_receives_stops_at_the_first_that_fails(const void *row)
 {
     struct pair pair = open_kind();
@@ -140,8 +140,8 @@ static void a_receive_without_SGEs_takes_an_empty_message(const void *row)
     end_expect_received(&pair.far, 1, IBV_WC_SUCCESS, grh());
 }
 
-/* A receive's key is looked at when its message comes, so one that became wrong meanwhile is found, and one that became
- * right is fine. */
+/* A receive's key is looked at when its message arrives, so one that became wrong meanwhile is found, and one that
+ * became right is fine. */
 static void the_key_of_a_receive_is_looked_at_when_the_message_comes(const void *row)
 {
     struct pair pair = open_kind();
@@ -182,7 +182,7 @@ static void receives_in_RESET_are_refused_and_in_INIT_taken(const void *row)
     end_expect_received(far, wishes.srq ? 1 : 2, IBV_WC_SUCCESS, 8 + grh());
 }
 
-/* On an SRQ, the queue pair that goes to error leaves the receives where they are. */
+/* On an SRQ, the queue pair that enters the error state leaves the receives where they are. */
 static void a_queue_pair_in_ERR_flushes_its_receives(const void *row)
 {
     struct pair pair = open_kind();

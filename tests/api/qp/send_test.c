@@ -43,7 +43,7 @@ static const struct refusal refusals[] = {
     {"too many SGEs on UD are refused", IBV_QPT_UD, IBV_WR_SEND, 0, 5, 1, false, EINVAL},
 };
 
-/* The list stops there: what is before the bad one is sent, what is behind it is not, and the queue pair goes on. */
+/* The list stops there: requests before the bad one are sent, later ones are not, and the queue pair works on. */
 static void a_list_stops_at_what_is_refused(const void *argument)
 {
     const struct refusal *row = argument;

@@ -244,7 +244,7 @@ static void a_wrong_value_is_EINVAL(const void *argument)
         attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = pair.far.gid}};
     EXPECT(remote_modify_qp(near->remote, near->qp, &attr, mask), ==, EINVAL);
     EXPECT(end_state(near), ==, value->from);
-    pair_make(pair_wishes(IBV_QPT_RC)); /* the device is none the worse */
+    pair_make(pair_wishes(IBV_QPT_RC)); /* the device still works */
     EXPECT(end_move(near, IBV_QPS_RESET), ==, 0);
     pair_connect(&pair);
     pair_ping(&pair, &pair.near, &pair.far);
@@ -275,7 +275,7 @@ static void a_timeout_that_is_set_runs_for_what_is_on_its_way(const void *row)
     end_expect_sent(&pair.near, 1, IBV_WC_RETRY_EXC_ERR);
 }
 
-/* After the first error all that was behind it is flushed, in order, also what is unsignalled. */
+/* After the first error all later work is flushed, in order, also unsignalled work. */
 static void what_stands_behind_an_error_is_flushed(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);

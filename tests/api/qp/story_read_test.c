@@ -1,6 +1,6 @@
 /* The stories of queue pairs are read while two threads post, poll, fail, reset and destroy them: by the requests that
  * `softverbs why`, `show` and `top` send, one after the other. Each answer is whole: its work requests are in order,
- * and none is missing. Under TSan it also shows that the thread which answers reads nothing that another thread writes.
+ * and complete. Under TSan it also shows that the thread which answers reads nothing that another thread writes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ struct lane {
 /* Shared by this process and the reader. The reader is a process, as tools are: the answers come from the library's
  * thread in this one. */
 static struct shared {
-    atomic_uint numbers[LANES]; /* of the queue pairs; 0: there is none just now */
+    atomic_uint numbers[LANES]; /* of the queue pairs; 0: no queue pair just now */
     atomic_bool over;
     atomic_uint answers[LANES], errors; /* stories that had events, and those that had an error */
     char wrong[256];                    /* the first thing */

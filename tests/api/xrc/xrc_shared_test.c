@@ -510,8 +510,8 @@ static void a_destroyed_srq_is_unknown(const void *row)
     close_room(&room);
 }
 
-/* The queue pair goes on (reason 217): others are still reached; a sender that names its SRQ gets the error that there
- * is none (reason 380). */
+/* The queue pair works on (reason 217): others are still reached; a sender that names its SRQ gets the error of a
+ * missing SRQ (reason 380). */
 static void a_process_that_dies_takes_its_srq_along(const void *row)
 {
     struct room room = open_room(3, 7);
@@ -549,7 +549,7 @@ static void death_amidst_messages_is_an_error_and_no_hang(const void *row)
     close_room(&room);
 }
 
-/* Its queue pair goes with it; the others' SRQs stay and are reached by other queue pairs. */
+/* Its queue pair is destroyed with it; the others' SRQs stay and are reached by other queue pairs. */
 static void death_of_the_queue_pairs_process_is_the_end_of_the_queue_pair(const void *row)
 {
     struct room room = open_room(3, 7);

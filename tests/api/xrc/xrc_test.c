@@ -250,7 +250,7 @@ static void no_receive_in_the_named_srq_waits_for_one(const void *row)
     close_room(&room);
 }
 
-/* The PD of memory that a peer names is that of the SRQ which the packet names (IBA A14.5.1). */
+/* Memory that a peer names must be of the PD of the SRQ which the packet names (IBA A14.5.1). */
 static void remote_memory_is_of_the_srqs_domain(const void *row)
 {
     struct room room = open_room();
