@@ -10,15 +10,15 @@
 struct connection_question {
     const char *directory; /* where processes meet; NULL: in `from` alone */
     const char *from;      /* a file with stories (SOFTVERBS_STORY); NULL */
-    unsigned long number;  /* of the identifier */
+    unsigned long number;  /* the identifier's */
     int pid;               /* 0: of any process */
     bool last;             /* only what processes have left */
     bool all;              /* whatever the number: of the file, or what processes have left */
 };
 
-/* An object with the ends ("ends", that of this number first) and "sentences" for each and the "reason" that explains
- * most (0: none), an array. NULL, after a
- * sentence: `from` can't be read. Nothing that was found is trusted. */
+/* An array, the caller's, with an object for each connection: its "ends" (the wanted number first), the "sentences",
+ * and the "reason" that explains most (0: no reason). NULL after a sentence: `from` can't be read. Nothing that was
+ * found is trusted. */
 json_t *connection_story_collect(const struct connection_question *);
 
 #endif

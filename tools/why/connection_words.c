@@ -14,7 +14,7 @@
 
 enum { MOST_LISTENERS = 3 };
 
-/* One end, read: the process, its record of the identifier, and the identifier. */
+/* An end, read: the process, its record of the identifier, and the identifier. */
 struct connection_end {
     char name[TALE_NAME]; /* "client (4711)" */
     struct facts_connected end;
@@ -22,7 +22,7 @@ struct connection_end {
     struct facts_identifier identifier;
 };
 
-/* Both ends, and the sentences. The peer may be NULL: nothing is known of it. */
+/* The two ends, and the sentences. The peer is NULL if nothing is known of it. */
 struct connection_tale {
     struct tale tale;
     const struct connection_end *own, *peer;
@@ -73,7 +73,7 @@ static const json_t *event_of(const struct connection_end *end, enum event wante
     return NULL;
 }
 
-/* The last that was no good news. */
+/* The last event of the connection manager that has a reason; NULL: no event has one. */
 static const json_t *bad_news(const struct connection_end *end)
 {
     const json_t *events = facts_json(&end->record.events);
@@ -92,7 +92,7 @@ unsigned connection_reason(const json_t *json)
     return (unsigned)record_number(bad_news(&end), EVENT_FIELD_REASON);
 }
 
-/* How often this message was sent; 0: never, or it is no more among the events. */
+/* How often this message was sent; 0: never, or the events no longer have it. */
 static json_int_t times_sent(const struct connection_end *end, const char *message)
 {
     return record_number(event_of(end, EVENT_CM_SENT, message), EVENT_FIELD_TIMES);
@@ -132,7 +132,7 @@ static int tell_listeners_of(struct connection_tale *tale, const struct seen_pro
     return count;
 }
 
-/* Those at the port that is asked for, or the others: how many. */
+/* Adds sentences of the listeners at the port that is asked for, or of the others. Returns their number. */
 static int tell_listeners(struct connection_tale *tale, bool there)
 {
     int count = 0;
@@ -153,7 +153,7 @@ static bool tell_nobody_listens(struct connection_tale *tale)
     return true;
 }
 
-/* -- why no answer comes */
+/* -- causes of a missing answer */
 
 static void tell_faults(struct connection_tale *tale)
 {

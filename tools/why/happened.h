@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* Of live processes (pid 0: of all) that have the object `number` of this kind ("cq", "srq", "id"; "process"): a list
- * of their answers, each with "sentences". `silent`: the number of a process that did not answer (report/reports.h). */
+/* A list of answers, each with "sentences", from the live processes (pid 0: all) that have the object `number` of this
+ * kind ("cq", "srq", "id"; "process"). `silent`: the number of a process that did not answer (report/reports.h). */
 json_t *happened_collect(const char *directory, const char *kind, unsigned long number, int pid, int *silent);
 
 /* Adds the line of one event, "12:01:02.345 MEANING (FIELDS): REASON.", to a list of sentences. */

@@ -9,7 +9,7 @@
 
 enum { MOST_DROPS = 4, BEFORE = 10000000, GRH = 40 }; /* the time of a post is known to some milliseconds */
 
-/* When its work failed, and when that was posted; 0: none did. */
+/* When work of the end failed, and when that work was posted; 0: no work failed. */
 static json_int_t failed_at(const struct story_end *end)
 {
     return (json_int_t)end->error.time.value;
@@ -39,8 +39,8 @@ static json_int_t count_drops(const struct story_end *end, unsigned reason, json
 
 /* -- the state of the other end */
 
-/* It came to its state before the work failed, as far as that is known; of an ended one it must be. Changes before the
- * first packet have no record, but what was dropped for the state shows it. */
+/* The other end reached its state before the work failed, as far as records show; an ended queue pair needs a record.
+ * A change before the first packet has no record, but packets dropped for the state show it. */
 static bool was_so_before(const struct story_end *end, const struct story_end *other)
 {
     const json_t *change = story_end_event(other, EVENT_QP_STATE);
@@ -124,7 +124,7 @@ unsigned silence_reason(const struct story_end *end, const struct story_end *oth
     return dropped_for(other, sent_since(end));
 }
 
-/* -- that there is no other end */
+/* -- a missing other end */
 
 static bool has_ended(const struct tale *tale, const struct story_end *end)
 {

@@ -1,5 +1,5 @@
-/* The sentences about queue pairs of the simulator: the numbers in them are those of its own record, over networks that
- * lose packets by themselves and by faults that were asked for. STORY_SEEDS of them, from STORY_FIRST on. */
+/* The sentences about queue pairs of the simulator: their numbers equal the simulator's own record, over networks that
+ * lose packets by chance and by faults that were asked for. STORY_SEEDS networks, from seed STORY_FIRST on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static uint64_t count_lost(const struct end *end)
     return count;
 }
 
-/* The time of its work that ended so; 0: none did. */
+/* The time when the end's first work with this status ended; 0: no work ended so. */
 static nanos ended_with(const struct end *end, enum ibv_wc_status status)
 {
     for (uint32_t i = 0; i < end->told.count; i++)
@@ -47,7 +47,7 @@ static nanos ended_with(const struct end *end, enum ibv_wc_status status)
     return 0;
 }
 
-/* --- an end as the library reports it, but for the queue pair, which there is none of */
+/* --- an end as the library reports it, without a queue pair, which the simulator lacks */
 
 static void report_error(FILE *out, const struct end *end)
 {
@@ -114,7 +114,7 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Of the records from `first` on. */
+/* Counts drops with this reason in the records from `first` on. */
 static uint64_t count_drops(const struct end *end, uint32_t first, uint64_t reason)
 {
     uint64_t count = 0;
@@ -123,7 +123,7 @@ static uint64_t count_drops(const struct end *end, uint32_t first, uint64_t reas
     return count;
 }
 
-/* Those of the ring, which has the last records. */
+/* Expects a sentence for each reason of drops in the ring, which has the last records. */
 static void expect_drops(struct end *end, const json_t *sentences)
 {
     uint32_t count = end->seen.count, first = count < STORY_RECORDS ? 0 : count - STORY_RECORDS;

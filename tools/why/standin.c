@@ -24,7 +24,7 @@ static json_int_t last_empty(const struct story_end *end)
     return record_time(story_end_event(end, EVENT_RNR_SENT));
 }
 
-/* Returns whether it was the last without a receive. The other is not, if no message has named a queue of its own. */
+/* Returns whether the stand-in was the last without a receive. A receiver whose queue no message has named is not. */
 static bool is_empty(const struct story_end *standin, const struct story_end *receiver)
 {
     json_int_t when = last_empty(standin);

@@ -1,5 +1,5 @@
 /* XRC with three processes: the one whose shared receive queue a message names executes it in place of the one that has
- * the queue pair. Its end stands in the story for the other's where it knows more. */
+ * the queue pair. Its end replaces the other's in the story where it knows more. */
 #ifndef TOOLS_WHY_STANDIN_H
 #define TOOLS_WHY_STANDIN_H
 

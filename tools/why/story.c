@@ -107,7 +107,7 @@ json_t *story_lines(const char *directory, const char *from)
 /* -- ends, read: those that are refused are left out */
 
 struct line {
-    json_t *json; /* NULL: none */
+    json_t *json; /* NULL: no line */
     struct story_end end;
     bool told; /* it is in a story */
 };
@@ -118,7 +118,7 @@ struct lines {
     json_t *json; /* what they are read from, and have their texts in */
 };
 
-/* Takes the list; NULL: there is none. */
+/* Takes the list; NULL: an empty one. */
 static struct lines lines_begin(json_t *json)
 {
     size_t i;
@@ -143,7 +143,7 @@ static void lines_end(struct lines *lines)
 
 /* The sources besides live processes, in the order in which they are searched; either may be empty. */
 struct sources {
-    const char *directory; /* whose live processes are asked; NULL: none are */
+    const char *directory; /* whose live processes are asked; NULL: no process is asked */
     struct lines named, kept;
     int *silent; /* a process that did not answer */
 };
@@ -179,7 +179,7 @@ static struct lines ask_live(const struct sources *sources, uint64_t qp)
     return lines_begin(sources->directory ? reports_ask_all(sources->directory, request, sources->silent) : NULL);
 }
 
-/* A line that outlives its list: its JSON is the caller's. NULL: none. */
+/* A line that outlives its list: its JSON is the caller's. NULL: an empty line. */
 static struct line keep(const struct line *line)
 {
     struct line kept = line ? *line : (struct line){0};
@@ -187,7 +187,7 @@ static struct line keep(const struct line *line)
     return kept;
 }
 
-/* Of a live process, or one that was kept. */
+/* A line of the named file, of a live process, or of one that has ended. */
 static struct line find(const struct sources *sources, const struct wanted *wanted, bool ask)
 {
     const struct line *found = choose(&sources->named, wanted);
@@ -200,7 +200,7 @@ static struct line find(const struct sources *sources, const struct wanted *want
 
 /* -- both ends */
 
-/* That of the peer, even where only what has ended was asked for: it may live on. */
+/* The peer's line, even where only ended processes were asked for: the peer may be alive. */
 static struct line find_peer(const struct sources *sources, const struct facts_story *own, bool ask)
 {
     const struct wanted wanted = {own->peer_qp.value, own->peer_pid.value, own->qp.value};
@@ -233,7 +233,7 @@ static const struct line *choose_standin(const struct lines *lines, uint64_t qp,
     return best;
 }
 
-/* Of one of the ends, which receives. None: there is none, or it has left nothing. */
+/* The stand-in of the end that receives. An empty line: no process is a stand-in, or it has left nothing. */
 static struct line find_standin(const struct sources *sources, const struct story_end *end, const struct line *peer)
 {
     const struct facts_story *own = &end->story;
@@ -288,7 +288,7 @@ static json_t *join(struct sources *sources, const struct line *own, bool ask)
     return joined;
 }
 
-/* First the queue pairs, then the stand-ins of which nothing else is left. */
+/* Joins the queue pairs first, then the stand-ins whose connections have left nothing else. */
 static void join_all(struct sources *sources, uint64_t pid, json_t *stories)
 {
     const struct lines *lines = sources->named.json ? &sources->named : &sources->kept;
@@ -300,7 +300,7 @@ static void join_all(struct sources *sources, uint64_t pid, json_t *stories)
         }
 }
 
-/* The last one whose peer that is, and no stand-in where there is another. */
+/* The last line whose peer is the wanted queue pair; a stand-in's line only if no other line has that peer. */
 static const struct line *choose_of_peer(const struct lines *lines, const struct wanted *wanted,
                                          const struct line *best)
 {
@@ -311,8 +311,8 @@ static const struct line *choose_of_peer(const struct lines *lines, const struct
     return best;
 }
 
-/* Of a process that was killed before it could write: the story of the other end, which begins with a sentence that
- * says so, if there is one. */
+/* Adds the story of the other end, if it has left one, for a process that was killed before it could write. The first
+ * sentence says so. */
 static void add_of_peer(struct sources *sources, const struct wanted *wanted, json_t *stories)
 {
     char text[256];

@@ -6,30 +6,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a process and a queue pair, which may be of it. */
+/* The arguments are a process and a queue pair that it may have. */
 #define DID_NOT_ANSWER                                                                                                 \
     "Process %d did not answer within a second (it is stopped, or has no time): queue pair 0x%lx may be of it."
 
 /* Whose story is wanted, and where it is looked for. */
 struct story_question {
     const char *directory; /* where processes meet; NULL: in `from` alone */
-    const char *from;      /* a file with stories (SOFTVERBS_STORY), which come before those of the directory; NULL */
-    uint32_t qp;           /* 0: of all that the file, or what processes have left, has */
-    int pid;               /* 0: of any process */
+    const char *from;      /* a file with stories (SOFTVERBS_STORY), which precede the directory's; NULL: no file */
+    uint32_t qp;           /* 0: all queue pairs in the file, or in what processes have left */
+    int pid;               /* 0: any process */
     bool last;             /* only what processes have left in the directory, also of ones that ended */
     int *silent;           /* the number of a live process that did not answer (report/reports.h) */
 };
 
-/* An object with the ends ("ends", as src/verbs/ask/qp_story.c writes them, that of this number first) and
- * "sentences" for each queue pair, an array; without `qp` each connection once. NULL, after a sentence: `from` can't be
- * read. Nothing that was found is trusted. */
+/* An array, the caller's, with an object for each queue pair: its "ends" (as src/verbs/ask/qp_story.c writes them, the
+ * wanted number first) and "sentences"; without `qp` each connection once. NULL after a sentence: `from` can't be read.
+ * Nothing that was found is trusted. */
 json_t *story_collect(const struct story_question *);
 
 /* All lines that processes have left in the directory, or that the file has; either may be NULL. A list, the caller's;
  * NULL, after a sentence: the file can't be read. */
 json_t *story_lines(const char *directory, const char *from);
 
-/* Prints the sentences of one. */
+/* Prints the sentences of a story. */
 void story_print(const json_t *story);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { NAME = 128 };
 
-/* As long as it is printed. */
+/* A story while it is printed. */
 struct described {
     struct sarif_finding finding;
     const char *program;
@@ -20,7 +20,7 @@ struct described {
     char *text;        /* the caller's */
 };
 
-/* A story, and its first end, read: that of a queue pair, or of an identifier of librdmacm. */
+/* A story, and its first end, read: a queue pair, or an identifier of librdmacm. */
 struct told {
     struct facts_told story;
     struct facts_story own;
@@ -28,7 +28,7 @@ struct told {
     struct facts_connection record;
     struct facts_identifier identifier;
     bool is_connection;
-    unsigned reason; /* 0: none, or none that is known */
+    unsigned reason; /* 0: no reason, or an unknown one */
 };
 
 static void read_end(struct told *told, const json_t *end)
@@ -68,7 +68,7 @@ static char *join_sentences(const struct fact_inner *sentences)
     return text;
 }
 
-/* What it waits for, or that the program itself ended it. */
+/* The rule of a story without an error: it waits, or the program itself ended it. */
 static const char *rule_without_reason(const struct told *told, bool ended)
 {
     static const char *const rules[2][2] = {{"QP_WAITS", "QP_ENDED"}, {"CONNECTION_WAITS", "CONNECTION_ENDED"}};
@@ -104,7 +104,7 @@ static bool is_same(const struct told *one, const struct told *other)
            one->record.number.value == other->record.number.value;
 }
 
-/* One of the stories has this end already. */
+/* Returns whether one of the stories has this end already. */
 static bool is_told(const json_t *stories, const struct told *own)
 {
     size_t i, k;
@@ -163,7 +163,7 @@ void story_print_junit(const json_t *stories)
     json_array_foreach((json_t *)stories, i, story) failures += reason_of(story) != 0;
     junit_begin(stdout, "softverbs why", count ? count : 1, failures);
     json_array_foreach((json_t *)stories, i, story) print_case(story);
-    if (!count) /* some readers take none for an error */
+    if (!count) /* some readers take a file without a case for an error */
         junit_case(stdout, "softverbs", "no queue pair and no connection failed", true, NULL);
     junit_end(stdout);
 }

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* Adds those of connection_story_collect, each connection once: the story of the end that heard of an error, where one
- * did. */
+/* Adds the stories of connection_story_collect, each connection once: the story of the end that heard of an error, if
+ * an end did. */
 void story_ci_add(json_t *stories, const json_t *connections);
 
 /* Print an array of story_collect, or of connection_story_collect, on standard output. A story without an error, as of

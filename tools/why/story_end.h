@@ -1,4 +1,4 @@
-/* One end of a story, read: a queue pair, and the first error that it had. */
+/* An end of a story, read: a queue pair, and its first error. */
 #ifndef TOOLS_WHY_STORY_END_H
 #define TOOLS_WHY_STORY_END_H
 
@@ -17,16 +17,16 @@ struct story_end {
     struct facts_short too_short;
 };
 
-/* Reads an end (End of docs/reference/json.md), which lives at least as long. NULL: there is none, or it is refused. */
+/* Reads an end (End of docs/reference/json.md), which lives at least as long. NULL: no end, or it is refused. */
 const struct story_end *story_end_read(struct story_end *room, const json_t *json);
 
-/* The reason of its first error; 0: it had none. `end` may be NULL. */
+/* The reason of the end's first error; 0: no error. `end` may be NULL. */
 unsigned story_end_reason(const struct story_end *end);
 
-/* Its last record of the event; NULL: none is left. `end` may be NULL. */
+/* The end's last record of the event; NULL: no record is left. `end` may be NULL. */
 const json_t *story_end_event(const struct story_end *end, enum event event);
 
-/* Its records. `end` may be NULL. */
+/* The end's records. `end` may be NULL. */
 const json_t *story_end_events(const struct story_end *end);
 
 bool story_end_is_in(const struct story_end *end, const char *state);

@@ -200,13 +200,13 @@ static bool is_ended(const struct story_end *end)
     return facts_is(&end->story.ended);
 }
 
-/* It was kept for what it waited for, and not for an error, with which its completion lies there, too. */
+/* Returns whether the end was kept because it waited, not for an error, whose completion is in the queue as well. */
 static bool is_kept_waiting(const struct story_end *end, const struct facts_cq *cq)
 {
     return cq->event.known && !story_end_reason(end) && !story_end_is_in(end, "ERR");
 }
 
-/* The next queue of the end (NULL: it has no queue), from the i-th on, in which something lies that the program has not
+/* The next queue of the end (NULL: it has no queue), from the i-th on, with a completion that the program has not
  * polled. */
 static bool next_unpolled(const struct story_end *end, size_t *i, struct facts_cq *cq)
 {
@@ -240,7 +240,7 @@ static void tell_completions(struct tale *tale, const struct story_end *end)
     }
 }
 
-/* The messages that did not arrive, of services that do not repeat; or why there is no answer yet. */
+/* Adds sentences about lost messages of services that do not repeat, or why there is no answer yet. */
 static void tell_losses(struct tale *tale)
 {
     if (!tale->own->story.retry_cnt.known) {
@@ -327,7 +327,7 @@ static unsigned reason_of(const struct story_end *own, const struct story_end *p
     return story_end_reason(own) ? cause_of(own, peer) : cause_of(peer, own);
 }
 
-/* The ends, read, and the processes; `none` for an end that is refused. */
+/* The ends, read; `own` is `none` if it is refused. */
 struct read_ends {
     struct story_end room[4], none;
     const struct story_end *own, *peer, *standin, *stranger;
@@ -368,7 +368,7 @@ static void tell_more(struct tale *tale)
         tale_diagnose(tale, 0, DIAGNOSIS_EXPLAINED, &known);
 }
 
-/* The sender's end has the whole of the refused request. Otherwise each end has a separate error, the first of which
+/* The sender's end has the whole of the refused request. Otherwise each end has a separate error, and the first error
  * may have led to the other. */
 static void tell_errors(struct tale *tale, const struct story_end *own, const struct story_end *peer)
 {

@@ -10,7 +10,7 @@
 
 enum { TALE_NAME = 64 };
 
-/* Both ends of a connection, all processes where they are known, and the list that is being written. */
+/* The two ends of a connection, all processes where they are known, and the list that is being written. */
 struct tale {
     const struct story_end *own, *peer;
     const struct story_end *stranger; /* what has the peer's number and is connected with another; NULL */
@@ -18,7 +18,7 @@ struct tale {
     json_t *list;
 };
 
-/* The process with this number; NULL: none is known. */
+/* The process with this number; NULL: not known. */
 const struct seen_process *tale_process(const struct tale *, uint64_t pid);
 
 /* "12:01:02.345 ", or "" of a time that is not known. Returns `text`. */
@@ -27,7 +27,7 @@ const char *tale_time(json_int_t nanoseconds, char text[TALE_NAME]);
 /* Adds a sentence, of 1023 bytes at most, without what a terminal would take for more than text. */
 void tale_say(struct tale *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The facts of an end and of the other one, NULL where that is not known. */
+/* The facts of an end and of the other one; an end is NULL where it is not known. */
 struct known tale_known(const struct story_end *end, const struct story_end *other);
 
 /* Adds the sentence of the diagnosis, if it is one, after its time; 0: without one. */

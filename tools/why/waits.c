@@ -6,7 +6,7 @@
 #include "diagnose/diagnose.h"
 #include "why/tale.h"
 
-/* One object of a process, now and earlier, and the sentences. */
+/* A process, now and earlier, and its sentences. */
 struct look {
     const struct seen *seen;
     const struct seen_process *process, *before;
@@ -38,7 +38,7 @@ static const struct seen_process *process_with(const struct seen *seen, uint64_t
     return NULL;
 }
 
-/* Of a connected queue pair that no report has the peer of. NOTHING: its process has no time to list what it has. */
+/* The diagnosis of a queue pair whose peer no report has. NOTHING: it is not connected, or the peer's process is busy. */
 static enum diagnosis absence_of(const struct facts_qp *own, const struct seen_process *process)
 {
     bool connected = own->type && !strcmp(own->type, "RC") && own->peer_qp.known && !own->network.known;
@@ -141,7 +141,7 @@ static void judge_identifier(struct look *look, const struct facts_identifier *i
         tale_diagnose(&look->tale, 0, diagnose(DIAGNOSE_ID, &known), &known);
 }
 
-/* Where nothing else stands out: a server that nobody has found. */
+/* Adds a sentence for each listener that no request has reached; the last resort. */
 static void judge_listeners(struct look *look)
 {
     for (size_t i = 0; i < look->process->identifier_count; i++) {

@@ -152,8 +152,8 @@ static int tell_events(const char *directory, const char *kind, unsigned long nu
 struct question {
     bool last, as_json;
     enum form form;           /* of stories */
-    const char *kind;         /* of an object that is no queue pair, or "process"; NULL: of none */
-    unsigned long number, qp; /* of that object; of a queue pair, 0: of all */
+    const char *kind;         /* the kind of an object other than a queue pair, or "process"; NULL: no such object */
+    unsigned long number, qp; /* the object's; the queue pair's, 0: all queue pairs */
     const char *from;         /* NULL: no file was named */
 };
 
@@ -215,7 +215,7 @@ static json_t *collect_connections(const struct question *question, const char *
         .directory = directory, .from = question->from, .pid = pid, .last = true, .all = true});
 }
 
-/* Of all, for CI, in one list. */
+/* Adds the stories of all connections to the list, for CI. */
 static void add_connections(const struct question *question, const char *directory, int pid, json_t *stories)
 {
     json_t *connections = collect_connections(question, directory, pid);
@@ -223,7 +223,7 @@ static void add_connections(const struct question *question, const char *directo
     json_decref(connections);
 }
 
-/* Of all: those of connections stand behind those of queue pairs. */
+/* Prints the stories of connections, after the stories of queue pairs unless `first`. */
 static void print_connections(const struct question *question, const char *directory, int pid, bool first)
 {
     json_t *stories = collect_connections(question, directory, pid);
@@ -274,7 +274,7 @@ static const struct {
     {'i', "id", "an identifier", 0, UINT32_MAX},
 };
 
-/* False, after a sentence: the text is no number of such an object. */
+/* False after a sentence: the text is no number of such an object. */
 static bool read_number(const struct command *command, int option, struct question *question)
 {
     uint64_t number;
