@@ -3,7 +3,7 @@
 
 Usage: embed.py OUTPUT PAGE STYLE SCRIPT...
 
-PAGE has STYLE, SCRIPT, TITLE and DATA in double brackets; the style and the scripts come into their places, and what stands around the
+PAGE has STYLE, SCRIPT, TITLE and DATA in double brackets; the style and the scripts replace the first two, and the text around the
 other two becomes three arrays (page_parts.h).
 """
 import sys

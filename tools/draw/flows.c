@@ -87,7 +87,7 @@ static void find_flows(struct flows *flows, const struct records *records)
     lookup_free(&votes);
 }
 
-/* The only flow between two addresses whose sender is not known; LOOKUP_NONE: there is none, or several. */
+/* The only flow between two addresses whose sender is not known; LOOKUP_NONE: no flow; LOOKUP_NONE - 1: several. */
 static void fill_lonely(struct lookup *lonely, const struct flows *flows)
 {
     const uint32_t several = LOOKUP_NONE - 1;
@@ -100,8 +100,8 @@ static void fill_lonely(struct lookup *lonely, const struct flows *flows)
     }
 }
 
-/* No answer identifies the sender of a UC packet: where only one flow goes there and one comes back, these are a pair.
- */
+/* No answer identifies the sender of a UC packet: if each direction between two addresses has only one such flow, the
+ * two are a pair. */
 static void marry_lonely(struct flows *flows)
 {
     struct lookup lonely = {0};

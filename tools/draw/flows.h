@@ -1,5 +1,5 @@
-/* Which queue pairs talk with each other. A packet names the queue pair that receives it; the one that sent it stands
- * in a datagram, in softverbs' comment, or follows from the answers: those to a packet have its PSN. */
+/* Which queue pairs talk with each other. A packet names the queue pair that receives it; a datagram or softverbs'
+ * comment names the sender, or it follows from the answers: an answer to a packet has its PSN. */
 #ifndef TOOLS_FLOWS_H
 #define TOOLS_FLOWS_H
 
@@ -12,9 +12,9 @@ struct flow {
     uint32_t pair;
     uint8_t side;         /* of the pair: where it begins */
     bool heard;           /* the capture has packets of it as its receiver saw them */
-    uint32_t peer;        /* the flow in the other direction; LOOKUP_NONE: none */
+    uint32_t peer;        /* the flow in the other direction; LOOKUP_NONE: no flow */
     uint32_t best, votes; /* the flow that most answers point to, while `from` is not known */
-    uint32_t mtu;         /* the payload of a packet with others behind it; 0: there was none */
+    uint32_t mtu;         /* the payload of a packet that others of its message follow; 0: not known */
 };
 
 struct pair {

@@ -19,10 +19,10 @@ struct progress {
     uint32_t nak, nak_psn; /* the NAK that no repeat has followed yet; LOOKUP_NONE */
     enum cause nak_cause;
     uint64_t nak_time;
-    enum cause cause;               /* of the burst of repeats that goes on */
-    uint32_t response;              /* PSN that the next response of a READ has; LOOKUP_NONE: none is awaited */
-    uint32_t *messages;             /* that it has sent, by their PSNs */
-    size_t count, room, unanswered; /* those before this one have their answer */
+    enum cause cause;               /* the cause of the present burst of repeats */
+    uint32_t response;              /* PSN that the next response of a READ has; LOOKUP_NONE: not awaited */
+    uint32_t *messages;             /* messages that the flow has sent, by their PSNs */
+    size_t count, room, unanswered; /* messages before `unanswered` have their answer */
     struct works works;
 };
 
@@ -243,14 +243,14 @@ static void note_nak(struct walk *walk, struct progress *progress, uint32_t inde
         return;
     }
     if (!rnr && progress->nak != LOOKUP_NONE && progress->nak_cause == CAUSE_NOT_READY)
-        return; /* of what came behind the packet that the requester repeats */
+        return; /* a NAK of a packet after the one that the requester repeats */
     progress->nak = index;
     progress->nak_psn = packet->psn;
     progress->nak_cause = rnr ? CAUSE_NOT_READY : CAUSE_SEQUENCE;
     progress->nak_time = record->nanoseconds;
 }
 
-/* Responses of a READ come one behind the other. */
+/* Marks a gap where a READ's response has a later PSN than expected. */
 static void follow_responses(struct walk *walk, struct progress *progress, uint32_t index, const struct entry *record)
 {
     const struct packet *packet = &record->packet;
@@ -297,7 +297,7 @@ static void end_work(struct walk *walk, struct progress *progress, uint32_t inde
         walk->ladder->messages[message].completed = index;
 }
 
-/* Of the message in the other direction that has the PSN of the packet in hand. */
+/* Notes the end of a receive for the message in the other direction that has this PSN. */
 static void end_receive(struct walk *walk, uint32_t index, uint32_t psn)
 {
     struct transit *transit = &walk->ladder->list[index];

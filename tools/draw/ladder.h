@@ -25,14 +25,14 @@ enum message_state {
 
 /* A packet from one end to the other. */
 struct transit {
-    uint32_t sent, received; /* records; LOOKUP_NONE: there is none, or it is not known which of both it is */
-    uint32_t before;         /* so many transits began before it arrived; 0 where it is not known to have arrived */
+    uint32_t sent, received; /* records; LOOKUP_NONE: no record, or its direction is not known */
+    uint32_t before;         /* how many transits began before it arrived; 0 where no arrival is known */
     uint32_t flow;
     uint32_t marks;   /* bits by enum mark */
     enum cause cause; /* of a repeat */
-    uint32_t related; /* the transit that it repeats or that caused it; LOOKUP_NONE: none */
+    uint32_t related; /* the transit that it repeats or that caused it; LOOKUP_NONE: no such transit */
     uint64_t waited;  /* nanoseconds, of a repeat: since the requester last sent something, or got a NAK */
-    uint32_t message; /* LOOKUP_NONE: of none */
+    uint32_t message; /* LOOKUP_NONE: no message */
 };
 
 struct message {
@@ -44,7 +44,7 @@ struct message {
     uint64_t bytes;
     enum message_state state;
     uint8_t syndrome;                     /* of a refused one */
-    uint32_t answered;                    /* the transit that acknowledged or refused it; LOOKUP_NONE: none */
+    uint32_t answered;                    /* the transit that acknowledged or refused it; LOOKUP_NONE: no transit */
     bool begun, ended;                    /* its first and its last packet are there */
     uint32_t posted, completed, received; /* the transits of its work request, of its completion and of the completion
                                            * of its receive; LOOKUP_NONE: not known, as in all captures */

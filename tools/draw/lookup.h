@@ -26,14 +26,14 @@ struct strings {
  * message. */
 void *list_grow(void *list, size_t count, size_t *room, size_t size);
 
-/* So many elements of zeros, likewise. */
+/* A list of `count` elements of zeros. Where there is no memory, the process ends with a message. */
 void *list_make(size_t count, size_t size);
 
 /* The value of this key, which is LOOKUP_NONE where it was not there before. Valid until the next call. */
 uint32_t *lookup_find(struct lookup *, uint64_t a, uint64_t b);
 void lookup_free(struct lookup *);
 
-/* The index of these bytes, up to a NUL; that of "" is 0. */
+/* The index of these bytes, up to a NUL; "" has the index 0. */
 uint32_t strings_add(struct strings *, const char *text, size_t length);
 void strings_free(struct strings *);
 

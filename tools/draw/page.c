@@ -62,7 +62,7 @@ static const struct {
     {0, "other"},
 };
 
-/* As a string of JSON that may stand in a script of HTML: without what could end it. */
+/* Writes a string of JSON that a script in HTML may contain: without characters that could end the script. */
 static void put_string(FILE *out, const char *text)
 {
     json_t *string = emit_text(text);

@@ -1,4 +1,4 @@
-/* The page as the build made it of tools/draw/page/: what stands before the title, before the data, and behind it. */
+/* The page as the build made it of tools/draw/page/: the text before the title, before the data, and after the data. */
 #ifndef TOOLS_PAGE_PARTS_H
 #define TOOLS_PAGE_PARTS_H
 

@@ -31,7 +31,7 @@ struct reading {
     struct lookup tellers; /* by process and queue: places in the list */
     struct teller *list;
     size_t count, room;
-    uint64_t offset;        /* of the wall's clock to that of the processes, which share one */
+    uint64_t offset;        /* the realtime clock less the clock that all processes share, in nanoseconds */
     uint64_t start, latest; /* 0: not known yet */
 };
 
@@ -106,8 +106,8 @@ static bool is_told(const struct record *record)
 
 /* --- entries */
 
-/* Records stand in the order in which they happened; so that what comes later is not earlier, whatever the clocks of
- * processors say. */
+/* The record's time, never before the latest one: records have the order in which they happened, while processors'
+ * clocks may differ. */
 static uint64_t moment_of(struct reading *reading, const struct teller *teller)
 {
     uint64_t when = teller->time + reading->offset;
@@ -158,7 +158,7 @@ static void add_happening(struct reading *reading, const struct teller *teller, 
     reading->records->happenings++;
 }
 
-/* The headers stand behind `skip` bytes. */
+/* The headers begin after `skip` bytes. */
 static bool read_packet(const struct record *record, size_t skip, uint64_t payload, struct packet *packet)
 {
     unsigned headers, pad;
@@ -171,7 +171,7 @@ static bool read_packet(const struct record *record, size_t skip, uint64_t paylo
     return true;
 }
 
-/* Of a datagram the sender; of a connected queue pair the peer, whichever end sent the packet. */
+/* The sender of a packet that arrived: a datagram names it, a connected queue pair hears its peer alone. */
 static uint32_t sender_of(const struct teller *teller, const struct packet *packet)
 {
     return op_table[packet->opcode].flags & OP_DETH ? packet->source : teller->peer;
@@ -220,7 +220,7 @@ static void hear(struct reading *reading, const struct record *record)
 
 /* --- the file */
 
-/* The number of a queue pair stands behind its first records. All tellers are in the list afterwards. */
+/* A queue pair's number is not in its first record, so a first pass learns numbers, peers and all tellers. */
 static void learn(struct reading *reading, const struct record *record)
 {
     teller_of(reading, record->process, 0);

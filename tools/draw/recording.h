@@ -13,7 +13,7 @@ struct bytes {
 /* Whether they begin as a recording does, of whatever version. */
 bool recording_is(const struct bytes *);
 
-/* As records_read. An entry's number is that of its record, as `softverbs replay --until` counts. */
+/* Reads like records_read. An entry's number is its record's, as `softverbs replay --until` counts. */
 bool recording_read(struct records *, const char *path, const struct bytes *, uint32_t file,
                     const struct records_choice *);
 

@@ -21,7 +21,7 @@ struct entry {
     uint32_t file, number;        /* the place among the files, and in it, as `softverbs decode` counts */
     uint32_t source, destination; /* addresses, as strings */
     uint32_t from;                /* number of the queue pair that sent it; LOOKUP_NONE: not known */
-    uint32_t process, note;       /* strings, from softverbs' comment; 0: none */
+    uint32_t process, note;       /* strings, from softverbs' comment; 0: no string */
     uint32_t verdict, message;    /* strings: what is wrong with it, and the connection manager's message; 0: nothing */
     enum pcap_direction direction; /* as the process saw it that captured it */
     bool known;                    /* `packet` has its headers, and the length of its payload, not the payload */
@@ -51,7 +51,7 @@ struct records {
  * added. */
 bool records_read(struct records *, const char *path, uint32_t file, const struct records_choice *);
 
-/* By their time; those of the same time stay in their order. */
+/* Sorts by time; entries of the same time keep their order. */
 void records_sort(struct records *);
 
 void records_free(struct records *);

@@ -5,7 +5,7 @@
 
 #include "wire/wire.h"
 
-/* A record, and what those of the same packet have in common. */
+/* A record, and the key that records of the same packet have in common. */
 struct sameness {
     uint64_t key;
     uint32_t record;
@@ -54,7 +54,7 @@ static size_t list_samenesses(const struct records *records, const struct flows 
     return count;
 }
 
-/* Equal packets, of which as many arrived as were sent: each of them in its turn. */
+/* Pairs equal packets, as many of which arrived as were sent, in their order. */
 static void join_in_turn(const struct records *records, const struct sameness *group, size_t count, uint32_t *arrival)
 {
     size_t at = 0;
@@ -95,7 +95,7 @@ static void join_group(const struct records *records, const struct sameness *gro
         join_backwards(records, group, count, arrival);
 }
 
-/* For each record that was sent the one where it arrived, or LOOKUP_NONE. */
+/* Finds, for each record of a packet sent, the record of its arrival, or LOOKUP_NONE. */
 static void find_arrivals(const struct records *records, const struct flows *flows, uint32_t *arrival)
 {
     struct sameness *list = list_make(records->count, sizeof *list);

@@ -1,4 +1,4 @@
-/* Which message is of which work request. A queue pair sends and ends its work in the order in which it was posted. */
+/* Which message belongs to which work request. A queue pair sends and ends work in the order in which it was posted. */
 #ifndef TOOLS_WORKS_H
 #define TOOLS_WORKS_H
 
@@ -8,7 +8,7 @@
 
 struct work {
     uint32_t posted;  /* the transit of that event */
-    uint32_t message; /* LOOKUP_NONE: none yet, or it needs none */
+    uint32_t message; /* LOOKUP_NONE: no message yet, or the work needs no message */
     bool local;       /* it needs no packet */
 };
 
@@ -24,7 +24,7 @@ void works_post(struct works *, uint32_t posted, bool local);
 /* A new message begins: the transit that posted its work; LOOKUP_NONE: not known. */
 uint32_t works_send(struct works *, uint32_t message);
 
-/* The oldest work ends: its message; LOOKUP_NONE: it had none, or is not known. */
+/* Ends the oldest work and returns its message; LOOKUP_NONE: it had no message, or is not known. */
 uint32_t works_end(struct works *);
 
 /* All that was posted before is gone. */

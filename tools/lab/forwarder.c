@@ -16,10 +16,10 @@
 
 enum { FRAME_MOST = 65600, WAITING_MOST = 1 << 17, BATCH = 64, BUFFER = 8 << 20 };
 
-/* On its way: the channels that it still has before it. */
+/* A frame on its way, and the channels that it still has to pass. */
 struct frame {
     int64_t due;
-    uint64_t order; /* of two that are due at once, the earlier goes first */
+    uint64_t order; /* of two frames that are due at once, the lower order is first */
     struct channel *path[NETWORK_PATH_MOST];
     unsigned at, steps;
     unsigned to;
@@ -35,7 +35,7 @@ struct forwarder {
     uint64_t orders, random;
 };
 
-/* From 0 to 1, without it. */
+/* A random number from 0 to 1, without 1. */
 static double draw(struct forwarder *forwarder)
 {
     forwarder->random ^= forwarder->random << 13;

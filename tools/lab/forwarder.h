@@ -15,7 +15,7 @@ struct forwarder *forwarder_start(struct network *, int netlink, char *why, size
 /* The descriptors that it waits for, at most LAB_HOSTS_MOST; returns their number. */
 unsigned forwarder_wants(const struct forwarder *, struct pollfd *);
 
-/* Nanoseconds until the next frame is due; -1: none waits. */
+/* Nanoseconds until the next frame is due; -1: no frame waits. */
 int64_t forwarder_next(const struct forwarder *);
 
 /* Takes what there is, and lets go what is due. */

@@ -111,7 +111,7 @@ static bool answer(void *context, const char *request, char *reply, size_t size)
 
 /* --- the command */
 
-/* In a process group of the terminal's foreground, as the lab was. */
+/* Starts the command on the first host, in the lab's own process group, which may have the terminal's foreground. */
 static pid_t start_command(char **command)
 {
     pid_t child = fork();
@@ -140,7 +140,7 @@ static int collect(pid_t command)
 
 enum { SIGNALS, ALIVE, CONTROL, PORTS };
 
-/* Waits for what there is to do, of which the first are known by their numbers. */
+/* Waits for work; the first PORTS descriptors have names, the forwarder's follow. */
 static bool wait_for_work(struct pollfd *ready)
 {
     unsigned count = PORTS;

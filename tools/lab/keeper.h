@@ -4,8 +4,8 @@
 
 #include "lab/network.h"
 
-/* In a new process namespace, as its first process. Ends with the command's exit status; `alive` is a pipe whose other
- * end the starting process has. */
+/* Runs as the first process of a new process namespace. Ends with the command's exit status; `alive` is a pipe whose
+ * other end the starting process has. */
 _Noreturn void keeper_run(struct network *, char **command, int alive);
 
 #endif

@@ -123,7 +123,7 @@ static int take_option(const struct command *command, struct lab_plan *plan, int
 
 /* --- links */
 
-/* Of "h1-h2:delay=1ms" and "delay=1ms". */
+/* Applies a change such as "h1-h2:delay=1ms" or "delay=1ms", which changes all links. */
 static bool change_link(struct network *network, const char *text, char *why, size_t size)
 {
     char target[64];

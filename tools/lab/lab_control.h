@@ -14,7 +14,7 @@ int lab_control_listen(void);
 void lab_control_serve(int listener, bool (*answer)(void *context, const char *request, char *reply, size_t size),
                        void *context);
 
-/* From a host of the lab. -1: it has no process 1 that answers (errno); 0: refused, and the reply says why; 1: done. */
+/* Asks from a host of the lab. -1: no process 1 answers (errno); 0: refused, and the reply says why; 1: done. */
 int lab_control_ask(const char *request, char *reply, size_t size);
 
 #endif

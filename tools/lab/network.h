@@ -8,11 +8,11 @@
 
 enum { NETWORK_PATH_MOST = 5 };
 
-/* One direction of a link. */
+/* A direction of a link. */
 struct channel {
     struct quality quality;
-    int64_t free_at;   /* when what waits has left */
-    int64_t latest_at; /* when the last frame arrives, before which none behind it does */
+    int64_t free_at;   /* when all waiting frames have left */
+    int64_t latest_at; /* when the last frame arrives; a later frame arrives no earlier */
     uint64_t frames, lost, marked;
 };
 
@@ -23,7 +23,7 @@ struct network {
     struct channel *between; /* of each two hosts, count * count; what their links have besides */
     unsigned leaf[LAB_HOSTS_MOST];
     bool has_core;                  /* else hosts of different leaves do not reach each other */
-    uint32_t mtu;                   /* 0: that of the system */
+    uint32_t mtu;                   /* 0: the system's */
     bool port_down[LAB_HOSTS_MOST]; /* the host sees that its link is down */
     bool is_plain;                  /* a bridge does the same */
 };
@@ -37,7 +37,7 @@ bool network_change(struct network *, const char *target, const char *words, cha
 /* Reads the lines of a topology: leaf HOSTS, pair HOST HOST, core WORDS, link TARGET WORDS. */
 bool network_read(struct network *, const char *path, char *why, size_t size);
 
-/* The channels that a frame goes through, in their order; 0: there is no way. */
+/* The number of channels that a frame passes, and the channels in their order; 0: there is no way. */
 unsigned network_path(struct network *, unsigned from, unsigned to, struct channel *path[NETWORK_PATH_MOST]);
 
 /* A line for each channel that is not perfect or has lost or marked something. */

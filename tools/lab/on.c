@@ -26,7 +26,7 @@ static int complain_of_program(const char *name)
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* The lab's ssh stands in front of the system's, once. */
+/* Puts the directory of the lab's ssh first in $PATH, once. */
 static int put_launchers_first(void)
 {
     static const char first[] = LAB_STATE "/bin:";
@@ -80,10 +80,10 @@ int on_become(const char *host, pid_t holder, char **program)
 
 /* --- as ssh */
 
-/* Options of ssh that have a value behind them. */
+/* Options of ssh that have a value. */
 static const char valued[] = "BbcDEeFIiJLlmOopQRSWw";
 
-/* The host is the first word that is no option, with or without "user@". */
+/* The first word that is no option: the host, with or without "user@". */
 static char **skip_ssh_options(char **words)
 {
     for (; *words && **words == '-'; words++)
@@ -92,7 +92,7 @@ static char **skip_ssh_options(char **words)
     return words;
 }
 
-/* As ssh: what stands behind the host goes to a shell in one line. */
+/* Runs the words after the host in a shell as one line, as ssh does. */
 static int run_line(const char *host, pid_t holder, char **words)
 {
     static char line[1 << 17];

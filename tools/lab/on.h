@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-/* Goes to the host that this process holds, with the environment of `softverbs run` there, and becomes the program.
- * Returns an exit status after a sentence. */
+/* Enters the host that the process `holder` holds, with the environment of `softverbs run` there, and becomes the
+ * program. Returns an exit status after a sentence. */
 int on_become(const char *host, pid_t holder, char **program);
 
 #endif

@@ -25,7 +25,7 @@ struct lab_plan {
 /* "4", for h1 to h4, or names with commas between. False: `why` is a sentence. */
 bool lab_plan_hosts(struct lab_plan *, const char *text, char *why, size_t size);
 
-/* Its number, from 0; count: the lab has no host of this name. */
+/* The number of the host with this name, from 0; count: the lab has no such host. */
 unsigned lab_plan_find(const struct lab_plan *, const char *name);
 
 /* Host number `which` has this hardware address, and IP addresses 10.77.0.(which + 1)/24, fd77::(which + 1)/64. */

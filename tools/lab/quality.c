@@ -76,7 +76,7 @@ static void clear(struct change *change, double value)
 static const struct {
     const char *name;
     const struct text_unit *units; /* NULL: it has no value */
-    const char *standard;          /* the value where none is given; NULL: it needs one */
+    const char *standard;          /* the value if the text has no value; NULL: a value is needed */
     double most;
     void (*set)(struct change *, double value);
     const char *example;

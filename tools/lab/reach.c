@@ -63,7 +63,7 @@ static bool is_of_this_system(pid_t process)
            root.st_ino == other.st_ino;
 }
 
-/* The process that took the name; 0: none has it. */
+/* The process that took the name; 0: no process of this user and system has it. */
 static pid_t find_outer(const char *name)
 {
     struct sockaddr_un address;

@@ -7,8 +7,8 @@
 /* The name is this process's until it ends; false: another lab of this user has it. */
 bool reach_take_name(const char *name);
 
-/* Enters the lab of this name, as a child of the caller in the lab's own process namespace, which is where this returns
- * true. The caller waits for that child and ends with its status. False: there is no such lab, or (errno) it can't be
+/* Enters the lab of this name: forks a child in the lab's own process namespace, and returns true in that child. The
+ * caller waits for the child and ends with its status. False: there is no such lab, or (errno) it can't be
  * entered. */
 bool reach_enter(const char *name);
 

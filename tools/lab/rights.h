@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* In a new user namespace in which the user stays the same, and may do with networks and mounts what root may. */
+/* Enters a new user namespace, in which the user stays the same and has root's rights over networks and mounts. */
 bool rights_take(void);
 
 /* The rights go on to programs, which are not root's. */

@@ -56,7 +56,7 @@ static void add_number(struct request *request, unsigned short type, uint32_t nu
     add(request, type, &number, sizeof number);
 }
 
-/* All that is added until the end lies within the attribute. */
+/* Ends the attribute: all data added since its begin belong to it. */
 static void end(struct request *request, struct rtattr *attribute)
 {
     attribute->rta_len = (unsigned short)((char *)request + request->header.nlmsg_len - (char *)attribute);

@@ -21,7 +21,7 @@ int rtnetlink_add_bridge(int netlink, const char *name);
 int rtnetlink_set_up(int netlink, const char *name, bool up);
 int rtnetlink_set_mtu(int netlink, const char *name, uint32_t mtu);
 
-/* Makes the interface a port of the bridge; NULL: of none. */
+/* Makes the interface a port of the bridge; NULL: of no bridge. */
 int rtnetlink_set_bridge(int netlink, const char *name, const char *bridge);
 
 /* The interface makes no IPv6 address by itself, which would wait for others to object. */

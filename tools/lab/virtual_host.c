@@ -54,7 +54,7 @@ static bool write_names(const struct lab_plan *plan)
     return !mount(LAB_STATE "/hosts", "/etc/hosts", NULL, MS_BIND, NULL) ? true : fail("/etc/hosts can't be replaced");
 }
 
-/* In front of $PATH: what programs call to start others on a host, and this command. */
+/* Writes the directory at the front of $PATH: commands that start programs on other hosts, and this command. */
 static bool write_launchers(void)
 {
     static const struct {
@@ -88,7 +88,7 @@ bool virtual_host_prepare(const struct lab_plan *plan)
 
 /* --- in the host's own process */
 
-/* The host's own interfaces; its control groups are those of the machine. Where it can't be mounted, /sys shows the
+/* Mounts a /sys with the host's own interfaces and the machine's control groups. If it can't be mounted, /sys shows the
  * interfaces of the system outside, and nothing else is amiss. */
 static void mount_sys(void)
 {

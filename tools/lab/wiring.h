@@ -14,7 +14,7 @@ struct wiring {
     int netlink;          /* of the namespace in which their interfaces meet */
 };
 
-/* Both ends of all links get this MTU. False: `why` is a sentence, as below. */
+/* Sets the MTU of all links, at each end. False: `why` is a sentence, also for the functions below. */
 bool wiring_set_mtu(const struct wiring *, uint32_t mtu, char *why, size_t size);
 
 /* A host sees that its link is down, or up again. */

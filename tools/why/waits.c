@@ -38,7 +38,7 @@ static const struct seen_process *process_with(const struct seen *seen, uint64_t
     return NULL;
 }
 
-/* The diagnosis of a queue pair whose peer no report has. NOTHING: it is not connected, or the peer's process is busy. */
+/* The diagnosis of a queue pair whose peer no report has. NOTHING: not connected, or the peer's process is busy. */
 static enum diagnosis absence_of(const struct facts_qp *own, const struct seen_process *process)
 {
     bool connected = own->type && !strcmp(own->type, "RC") && own->peer_qp.known && !own->network.known;
