@@ -98,7 +98,7 @@ enum verdict check_shared_memory(char *say, size_t size)
     return free < LITTLE ? VERDICT_WARNING : VERDICT_OK;
 }
 
-/* One number from a file, or -1. */
+/* The number after `behind` at the start of a line of the file, or -1. */
 static long read_number(const char *path, const char *behind)
 {
     char line[256];
@@ -112,7 +112,7 @@ static long read_number(const char *path, const char *behind)
     return number;
 }
 
-/* In a child, which to the kernel has no more rights over its parent than any other process of the user: 0 or errno. */
+/* Reads the parent's memory in a child, which has no more rights over it than any process of the user: 0 or errno. */
 static int read_parent(void)
 {
     static const char secret[] = "what the parent holds";
@@ -122,7 +122,7 @@ static int read_parent(void)
     return got == (ssize_t)sizeof copy && !memcmp(copy, secret, sizeof copy) ? 0 : got < 0 ? errno : EIO;
 }
 
-/* As a program lets its peers. */
+/* Tries whether a process may read another's memory, permitted as a program permits its peers: 0 or errno. */
 static int try_reading(void)
 {
     int status = 0;

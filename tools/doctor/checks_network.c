@@ -103,7 +103,7 @@ static void check_addresses(const struct network *network)
 
 /* --- UDP port 4791 */
 
-/* The inode of the first socket that has the port, of /proc/net/udp or udp6; -1: none. A socket of the kernel has 0. */
+/* The inode of the port's first socket in /proc/net/udp or udp6; -1: no socket has it. A socket of the kernel has 0. */
 static long find_holder(const char *file, unsigned *user)
 {
     char line[512];

@@ -60,7 +60,7 @@ enum verdict check_settings(char *say, size_t size)
     return VERDICT_OK;
 }
 
-/* The variable that `softverbs run` sets for NCCL, and why; a value that the user has set stands. */
+/* The variable that `softverbs run` sets for NCCL, and why; a value that the user has set stays. */
 enum verdict check_nccl(char *say, size_t size)
 {
     const char *type = getenv("NCCL_GIN_TYPE");
@@ -96,7 +96,7 @@ static void count_entry(const struct node_entry *entry, void *context)
     *count += entry->alive;
 }
 
-/* Comes before check_directory: joining sweeps, too. */
+/* Runs before check_directory: joining sweeps as well. */
 enum verdict check_left_behind(char *say, size_t size)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[512];

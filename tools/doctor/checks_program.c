@@ -102,7 +102,7 @@ static bool check_kind(const struct patient *patient)
     return false;
 }
 
-/* Its packages make the system calls without libc. */
+/* Warns of Go, whose packages make system calls without libc. */
 static void check_go(const struct patient *patient)
 {
     if (patient->program.go)

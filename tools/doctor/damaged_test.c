@@ -1,4 +1,4 @@
-/* Files of which little is right: reading them takes no longer than reading sound files of their size. */
+/* Damaged files: reading them takes no longer than reading sound files of their size. */
 #include <elf.h>
 #include <errno.h>
 #include <gnu/lib-names.h>
@@ -84,7 +84,7 @@ static void a_list_of_versions_that_leads_back_ends(void **state)
     assert_int_equal(symbols_defined(path, see, &count), 0);
 }
 
-/* Lists of names that lie in each other: so many records as fit into the file are read, and no more. */
+/* Lists of names that overlap: at most as many records are read as fit into the file. */
 static void lists_that_share_their_records_are_read_once(void **state)
 {
     enum { RECORDS = 1 << 20 };
@@ -93,7 +93,7 @@ static void lists_that_share_their_records_are_read_once(void **state)
     ElfW(Verneed) *needs = (void *)(library + 1);
     unsigned count = 0;
     make_library(library, SHT_GNU_verneed, sizeof *library);
-    for (size_t i = 0; i < RECORDS; i++) /* vn_next of a need stands where vna_next of a name does */
+    for (size_t i = 0; i < RECORDS; i++) /* a need's vn_next is at the place of a name's vna_next */
         needs[i] = (ElfW(Verneed)){.vn_cnt = UINT16_MAX, .vn_next = sizeof *needs};
     write_file(library, size);
     assert_int_equal(symbols_wanted(path, LIBC_SO, see, &count), 0);
@@ -125,7 +125,7 @@ static void the_first_program_header_of_a_kind_counts(void **state)
 static int begin(void **state)
 {
     int fd = mkstemp(path);
-    alarm(SECONDS); /* a test that fails goes on for hours */
+    alarm(SECONDS); /* without it, a failing test runs for hours */
     return fd < 0 ? -1 : close(fd);
 }
 

@@ -11,13 +11,13 @@ enum gpu_driver { GPU_NONE, GPU_NVIDIA, GPU_AMD };
 
 struct gpu_machine {
     enum gpu_driver driver;
-    unsigned nodes;             /* device nodes of GPUs, of which a container may have none */
+    unsigned nodes;             /* device nodes of GPUs; a container may have 0 */
     bool open_modules, peermem; /* NVIDIA's */
     bool dma_buf;               /* the kernel is new enough (5.12), and the driver exports its memory so */
     char release[32], kernel[64];
 };
 
-/* `root` stands for "/": "" is this machine. */
+/* Looks at the machine whose "/" is `root`: "" is this machine. */
 void gpu_look(const char *root, struct gpu_machine *);
 
 /* The driver and its device nodes. */

@@ -55,7 +55,7 @@ static enum manager manager_of_words(char *words)
     return MANAGERS;
 }
 
-/* ID counts before ID_LIKE, in whichever order they stand. */
+/* ID precedes ID_LIKE, whatever their order in the file. */
 static enum manager find_manager(const char *os_release)
 {
     char line[512];

@@ -1,4 +1,4 @@
-/* Which packages of this system have what is missing, in the names of its own package manager. */
+/* The packages that have the missing programs, headers and libraries, as this system's package manager names them. */
 #ifndef TOOLS_PACKAGES_H
 #define TOOLS_PACKAGES_H
 
@@ -15,10 +15,10 @@ typedef bool packages_present(enum packages_kind, const char *what);
  * Returns the number of things that are missing. */
 unsigned packages_lacking(const char *os_release, packages_present *, char *say, size_t size);
 
-/* Writes the line that installs a library (a SONAME), "apt install librdmacm1"; "" where none is known. */
+/* Writes the line that installs a library (a SONAME), "apt install librdmacm1"; "": no package is known. */
 void packages_of_library(const char *os_release, const char *soname, char *line, size_t size);
 
-/* Of this system: os-release, and what $PATH, /usr/include and the dynamic linker find. */
+/* This system's os-release, and whether $PATH, /usr/include or the dynamic linker finds a thing. */
 extern const char packages_os_release[];
 packages_present packages_are_here;
 

@@ -26,10 +26,10 @@
 #elif defined __riscv
 #define MACHINE EM_RISCV
 #else
-#define MACHINE EM_NONE /* unknown: none is foreign */
+#define MACHINE EM_NONE /* unknown: no program is foreign */
 #endif
 
-enum { LINE_MOST = 4096 }; /* of a script's first line; the kernel reads 256 bytes of it */
+enum { LINE_MOST = 4096 }; /* bytes of a script's first line; the kernel reads 256 */
 
 struct image {
     const char *bytes;
@@ -62,8 +62,8 @@ static void read_script(const struct image *image, struct program *program)
              image->bytes + from);
 }
 
-/* A file that the kernel takes for no program at all goes to a shell by execvp(3); that of musl does not do so. A file
- * that is no text is a damaged one. */
+/* If the kernel takes a file for no program, glibc's execvp(3) runs it in a shell; musl's does not. A file that is
+ * not text is damaged. */
 static bool is_for_shell(const struct image *image)
 {
 #ifdef __GLIBC__
@@ -75,7 +75,7 @@ static bool is_for_shell(const struct image *image)
 #endif
 }
 
-/* Where in the file stands what will be at this address; the file's size: nowhere. */
+/* The place in the file of what will be at this address; the file's size: no such place. */
 static size_t offset_of(const struct image *image, uint64_t address)
 {
     for (unsigned i = 0; i < image->count; i++) {

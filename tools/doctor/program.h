@@ -8,18 +8,18 @@
 enum { PROGRAM_TEXT = 512 };
 
 struct program {
-    char script[PROGRAM_TEXT];      /* of a script: its interpreter; "": it is none */
-    bool shell;                     /* a script that names none, for the shell that execvp(3) starts */
+    char script[PROGRAM_TEXT];      /* a script's interpreter; "": no script */
+    bool shell;                     /* a script without an interpreter, for the shell that execvp(3) starts */
     char interpreter[PROGRAM_TEXT]; /* the dynamic linker; "": static */
-    char rpath[PROGRAM_TEXT];       /* DT_RPATH, which counts before LD_LIBRARY_PATH; "": none, or DT_RUNPATH too */
-    bool go;                        /* written in Go, which makes system calls of its own */
+    char rpath[PROGRAM_TEXT];       /* DT_RPATH, which precedes LD_LIBRARY_PATH; "": no DT_RPATH, or DT_RUNPATH too */
+    bool go;                        /* written in Go, which makes its system calls without libc */
     bool foreign;                   /* of another architecture than this command's */
 };
 
 /* 0, or errno; ENOEXEC: neither a script nor such a file, or a damaged one. Nothing in the file is believed. */
 int program_read(const char *path, struct program *);
 
-/* Where execvp(3) finds it. False: there is no such file that can be executed. */
+/* Writes the path where execvp(3) finds the program. False: no such file can be executed. */
 bool program_find(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { VERSIONS = 256, STRING_MAX = 4096, CLASS = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32 };
 
-/* A file in memory, of which nothing is believed. */
+/* A file in memory; nothing in it is trusted. */
 struct image {
     const char *bytes;
     size_t size;
@@ -21,12 +21,12 @@ struct image {
     size_t strings_size;
     const ElfW(Sym) * symbols;
     const ElfW(Versym) * versym;
-    size_t count;                  /* of both */
-    size_t records;                /* of versions that may still be read: no more fit into the file */
+    size_t count;                  /* elements of symbols and of versym */
+    size_t records;                /* records of versions that may still be read: no more fit into the file */
     const char *version[VERSIONS]; /* by index; NULL: not of this library */
 };
 
-/* NULL: it lies outside, or where no such thing can lie. */
+/* The address of these bytes of the file; NULL: they are outside the file, or not aligned. */
 static const void *at(const struct image *image, size_t offset, size_t size, size_t alignment)
 {
     bool inside = offset <= image->size && size <= image->size - offset;
@@ -41,7 +41,7 @@ static const char *string(const struct image *image, size_t offset)
                                                                                              : "";
 }
 
-/* A record of versions, of which those of all lists together are counted. NULL: it is none, or one too many. */
+/* A record of versions; the records of all lists count together. NULL: outside the file, or one record too many. */
 static const void *record_at(struct image *image, size_t offset, size_t size, size_t alignment)
 {
     if (!image->records)
@@ -50,7 +50,7 @@ static const void *record_at(struct image *image, size_t offset, size_t size, si
     return at(image, offset, size, alignment);
 }
 
-/* The next record of a list, which stands behind this one. False: this is the last. */
+/* Steps to the next record of a list, which follows this one. False: this is the last. */
 static bool step(size_t *offset, size_t next)
 {
     *offset += next;
@@ -126,7 +126,7 @@ static const ElfW(Shdr) * sections_of(const struct image *image, unsigned *count
     return at(image, header->e_shoff, header->e_shnum * sizeof(ElfW(Shdr)), _Alignof(ElfW(Shdr)));
 }
 
-/* Those of `library`, or with NULL those that are defined here. */
+/* Reads the symbols, with the versions needed of `library` or, with NULL, the versions defined here. */
 static bool read_image(struct image *image, const char *library)
 {
     unsigned count = 0;

@@ -24,9 +24,9 @@ enum {
 
 /* The contents of a function's files. */
 struct identity {
-    unsigned class, vendor, device, subvendor, subdevice, speed, width; /* speed, width: 0 if there is no link */
+    unsigned class, vendor, device, subvendor, subdevice, speed, width; /* speed, width: 0 without a link */
     int64_t numa;
-    const char *cpus;    /* NULL: those of the node */
+    const char *cpus;    /* NULL: the node's */
     uint8_t below, last; /* of a bridge: the bus below it, and the highest one further down */
 };
 
@@ -44,7 +44,7 @@ static bool read_list(const char *path, char *list, size_t size)
     return true;
 }
 
-/* Those of the node where the machine has it, and else all. */
+/* Lists the processors of the node if the machine has it, and all processors if not. */
 static void find_processors(int64_t numa, char *list, size_t size)
 {
     char path[80];
@@ -62,7 +62,7 @@ static void set_bits(uint32_t *words, const char *list)
 }
 
 /* The kernel's form of a set of processors: 32-bit words in hexadecimal, the highest first, as many as the machine's
- * processors need, or those of the list. */
+ * processors need, or the list's. */
 static void write_mask(const char *list, char *text, size_t size)
 {
     uint32_t words[PROCESSORS_MOST / 32] = {0};
@@ -259,7 +259,7 @@ static void describe_path(struct place *place, const struct pci_layout *layout, 
 
 /* --- lists of all */
 
-/* Those of the machine by their whole paths, as they are not in this tree. */
+/* Links the machine's own entries by their whole paths, as this tree does not have them. */
 static void link_of_machine(const struct place *place, const char *directory)
 {
     char path[PATH_MAX], target[PATH_MAX];

@@ -1,5 +1,5 @@
 /* The files of PCI functions in the tree of sysfs.h: the functions, the bridges and buses of their paths, and
- * bus/pci/devices and class/pci_bus, which have those of the machine, too. */
+ * bus/pci/devices and class/pci_bus, which also have the machine's own. */
 #ifndef TOOLS_PCI_FILES_H
 #define TOOLS_PCI_FILES_H
 
@@ -8,7 +8,7 @@
 #include "pci/entry.h"
 #include "pci/pci.h"
 
-/* Behind the directory `devices`, and before what stands in the functions. `infiniband`: of the devices' link layer. */
+/* Call it after the directory `devices`, and before the entries in the functions. `infiniband`: the link layer. */
 void pci_describe(struct place *, const struct pci_layout *, bool infiniband);
 
 /* The files that name the processors beside the NUMA node, as those of a device have them; `list` is NULL for all. */

@@ -13,7 +13,7 @@
 
 struct reader {
     struct pci_layout *layout;
-    struct pci_function *function; /* the last one; NULL: none yet */
+    struct pci_function *function; /* the last one; NULL: no function yet */
     char *why;
     size_t size;
 };
@@ -44,7 +44,7 @@ static bool read_number(const struct key_line *line, struct pci_function *functi
     return read && function->values[key] >= line->least && function->values[key] <= line->most;
 }
 
-/* With or without the unit, which a kernel writes behind a blank. */
+/* Accepts a speed with or without its unit; a kernel writes the unit after a blank. */
 static bool read_speed(const struct key_line *line, struct pci_function *function, enum pci_key key, const char *text)
 {
     static const struct {
@@ -123,7 +123,7 @@ static bool read_value(const struct reader *reader, const char *item)
 
 /* --- addresses */
 
-/* In the digits that a kernel writes. */
+/* Returns whether the text has the form, in the digits that a kernel writes. */
 static bool has_form(const char *text, const char *form)
 {
     for (; *form; text++, form++)
@@ -142,7 +142,7 @@ static bool is_root(const char *text)
     return has_form(text, "pcixxxx:xx");
 }
 
-/* The part behind the next slash, or NULL. */
+/* The part after the next slash, or NULL. */
 static const char *next_part(const char *part)
 {
     const char *slash = strchr(part, '/');
@@ -179,7 +179,7 @@ static size_t find_bus(const char *path, const char *bus)
 
 /* --- functions */
 
-/* Completes the addresses that stand alone. */
+/* Completes an address without a path. */
 static void place_address(struct pci_layout *layout, struct pci_function *function)
 {
     char address[PCI_ADDRESS + 1], path[PCI_PATH_MAX] = "";
@@ -199,7 +199,7 @@ static void place_address(struct pci_layout *layout, struct pci_function *functi
     memcpy(function->path, path, sizeof path);
 }
 
-/* A bus lies below one bridge or is a root, and no function is a bridge of another's path. */
+/* A bus is below one bridge or is a root, and no function is a bridge of another's path. */
 static bool agree(const struct reader *reader, const char *one, const char *other)
 {
     size_t length = strlen(one);

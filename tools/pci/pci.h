@@ -1,12 +1,12 @@
-/* The PCI functions that devices resemble, and those of GPUs that need not exist: the setting PCI, or the profile's
+/* The PCI functions that devices resemble, and functions of GPUs that need not exist: the setting PCI, or the profile's
  * key `pci`. A list with commas:
  *
  *   [gpu=]ADDRESS begins a function. It is a PCI address, 0000:18:00.0, or the path that a kernel has below
- *                 /sys/devices, as in pci0000:17/0000:17:01.0/0000:18:00.0. An address alone stands on the bus of its
+ *                 /sys/devices, as in pci0000:17/0000:17:01.0/0000:18:00.0. An address alone is on the bus of its
  *                 number, where a path of the list places that bus, and else on a root bus. The functions without gpu=
- *                 are those of the devices, in their order.
+ *                 belong to the devices, in their order.
  *   none          the next device has no PCI function
- *   KEY=VALUE     of the function in front of it: pci.def */
+ *   KEY=VALUE     a key of the function before it: pci.def */
 #ifndef TOOLS_PCI_PCI_H
 #define TOOLS_PCI_PCI_H
 
@@ -30,15 +30,15 @@ enum pci_key {
 };
 
 struct pci_function {
-    char path[PCI_PATH_MAX]; /* below /sys/devices; empty: there is none */
+    char path[PCI_PATH_MAX]; /* below /sys/devices; empty: no function */
     bool gpu;
     bool set[PCI_KEYS];
     int64_t values[PCI_KEYS]; /* speed: in tenths of GT/s */
-    char cpus[64];            /* of the key cpus, as a kernel lists them */
+    char cpus[64];            /* the key cpus, as a kernel lists processors */
 };
 
 struct pci_layout {
-    unsigned count, device_count; /* of all functions; of those that devices have, `none` included */
+    unsigned count, device_count; /* all functions; the devices' functions, `none` included */
     struct pci_function functions[PCI_FUNCTIONS_MAX];
     uint8_t device[DEVICES_MAX]; /* index of each device's function */
 };
@@ -56,7 +56,7 @@ const struct pci_layout *pci_layout(void);
 /* The function of the device, or NULL. */
 const struct pci_function *pci_of_device(const struct pci_layout *, unsigned device);
 
-/* Returns true if as many devices can have these functions, and none of them is one of this machine. If not, `why` is
+/* Returns true if as many devices can have these functions, and this machine has no such function. If not, `why` is
  * a sentence. */
 bool pci_fits(const struct pci_layout *, unsigned devices, char *why, size_t size);
 

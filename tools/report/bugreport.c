@@ -100,7 +100,7 @@ static json_t *collect(char *capture)
     return all;
 }
 
-/* For this user only, and never over another file. */
+/* Writes a file that this user alone can read, and never over another file. */
 static int write_to(const char *path, json_t *all)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), error = fd < 0 ? errno : 0;

@@ -26,7 +26,7 @@ static bool is_same(const struct facts_checked *one, const struct facts_checked 
            !strcmp(facts_text(one->program), facts_text(other->program));
 }
 
-/* A line without a text is the last count of a finding that came before it. False: it is no finding. */
+/* Takes a line; without a text it is the last count of an earlier finding. False: the line is not a finding. */
 static bool take_line(json_t *findings, json_t *line)
 {
     struct facts_checked found, before;
@@ -42,7 +42,7 @@ static bool take_line(json_t *findings, json_t *line)
     return true;
 }
 
-/* NULL, after a sentence: the file can't be read, or is no such report. */
+/* NULL after a sentence: the file can't be read, or is no such report. */
 static json_t *read_findings(const char *path)
 {
     char *text = NULL;
@@ -69,7 +69,7 @@ static json_t *read_findings(const char *path)
 /* A finding, read, and where it is: the post, or else the call that showed it, or the one that made the object. */
 struct finding {
     struct facts_checked own;
-    struct facts_place place; /* not known: there is none */
+    struct facts_place place; /* not known: the finding has no place */
     bool note;
 };
 
@@ -189,7 +189,7 @@ static void print_case(const json_t *json)
     junit_case(stdout, facts_text(finding.own.program), name, finding.note, finding.own.text);
 }
 
-/* Notes pass. Without a finding there is one case, since some readers take none for an error. */
+/* Notes pass. Without a finding there is one case, since some readers take a file without a case for an error. */
 static void print_junit(const json_t *findings)
 {
     size_t i, count = json_array_size(findings), failures = 0;

@@ -50,7 +50,7 @@ static int send_request(const char *directory, struct live_process *process, con
     return show(live_process_ask(directory, process->slot, request), process, as_json);
 }
 
-/* All rules go in one request, so that either all of them hold or none. False: they are too long. */
+/* Puts all rules into one request, so that all of them hold or no rule does. False: they are too long. */
 static bool write_request(char *request, int count, char **rules)
 {
     size_t used = (size_t)snprintf(request, NODE_REQUEST_MAX + 1, REPORT_INJECT "rules ");

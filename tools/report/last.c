@@ -23,7 +23,7 @@ struct file {
     struct last_line lines[LAST_LINES];
 };
 
-/* False: it is none, or another user's. */
+/* False: no such file, or another user's, which only root reads. */
 static bool read_file(int directory, const char *name, struct file *file)
 {
     struct stat status;

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* An array with an object for each process of which there is a file, the one that wrote last at the end; pid 0: of all.
- * The caller's. Nothing in a file is trusted; one that belongs to another user is left out. */
+/* An array, the caller's, with an object for each process that has a file, the last writer at the end; pid 0: all
+ * processes. Nothing in a file is trusted; another user's file is left out, unless root asks. */
 json_t *last_collect(const char *directory, int pid);
 
 void last_print(const json_t *list);

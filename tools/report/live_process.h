@@ -16,7 +16,7 @@ long live_process_number(const char *text);
 /* Finds the slot of the process with that pid. False: no process of the directory has it. */
 bool live_process_find(const char *directory, struct live_process *);
 
-/* The answer to the request; NULL: none came in time. A process that is making objects right now is asked again. */
+/* The answer to the request; NULL: no answer in time. A process that is making objects right now is asked again. */
 json_t *live_process_ask(const char *directory, unsigned slot, const char *request);
 
 #endif

@@ -30,7 +30,7 @@ int meeting_option(const struct command *command, int argc, char **argv, const s
     while ((option = command_option(command, argc, argv, options)) == 'j' || option == 'd') {
         meeting->as_json |= option == 'j';
         if (option == 'd' && setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
-            exit(EXIT_NEGATIVE); /* there is no memory */
+            exit(EXIT_NEGATIVE); /* no memory */
     }
     return option;
 }

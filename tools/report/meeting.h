@@ -22,18 +22,18 @@ struct meeting {
 #define MEETING_NONE "No process has a softverbs device open. Start one: softverbs run -- PROGRAM"
 #define MEETING_NO_PROCESS "No process %ld has a softverbs device open here; \"softverbs show\" lists those that have."
 
-/* Of their help. */
+/* The lines of the commands' help. */
 #define MEETING_HELP_DIR                                                                                               \
     "  --dir DIR         ask the processes that meet in this directory\n"                                              \
     "                    (SOFTVERBS_DIR=DIR)\n"
 
-/* As command_option, for a table that MEETING_OPTIONS ends: those are dealt with here, --dir by setting $SOFTVERBS_DIR.
- */
+/* Reads options like command_option, for a table that MEETING_OPTIONS ends, and handles these: --dir sets
+ * $SOFTVERBS_DIR. */
 int meeting_option(const struct command *, int argc, char **argv, const struct option *, struct meeting *);
 
-/* Writes the directory's name. 0, or the exit status after a sentence: the name is too long, or it
- * was named (--dir, which has become $SOFTVERBS_DIR) and is not there, or can't be such a directory. The one that is
- * used when none is named may be missing: no process has been there. */
+/* Writes the directory's name. 0, or the exit status after a sentence: the name is too long, or a named directory
+ * (--dir, which has become $SOFTVERBS_DIR) is not there, or can't be such a directory. The default directory may be
+ * missing: no process has been there. */
 int meeting_find(const struct command *, struct meeting *);
 
 #endif

@@ -14,7 +14,7 @@
 /* A column: the offset of a fact, whose form says how it is shown. */
 struct column {
     const char *title;
-    size_t at, of; /* `of`: the offset of a second number, as in "3 of 8"; 0: there is none */
+    size_t at, of; /* `of`: the offset of a second number, as in "3 of 8"; 0: no second number */
 };
 
 /* A table: of the process itself, or of the objects in one of its lists. */
@@ -84,7 +84,7 @@ static const struct view views[] = {
 
 enum { VIEWS = sizeof views / sizeof *views, COLUMNS = sizeof views->columns / sizeof *views->columns };
 
-/* The name of a view is the key of its list in a report; "processes" has none. */
+/* The name of a view is the key of its list in a report; "processes" has no list. */
 static const char *name_of(const struct view *view)
 {
     return view == views ? view->title : facts_at(&facts_of_process, view->list)->name;
@@ -195,7 +195,7 @@ static void add_row(struct table *table, const struct view *view, const struct f
         add_value(table, view, &view->columns[i], facts);
 }
 
-/* One row for each object, or for a process that did not answer. */
+/* Adds a row for each object, or for a process that did not answer. */
 static void add_report(struct table *table, const struct view *view, const json_t *report)
 {
     struct facts_process process;

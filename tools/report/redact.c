@@ -143,7 +143,7 @@ static bool is_left_out(const char *key)
     return found;
 }
 
-/* Of the same type, so that the form stays. */
+/* A value of the same type, so that the form stays. */
 static json_t *left_out_value(json_t *value)
 {
     if (json_is_integer(value))

@@ -1,11 +1,11 @@
-/* Takes out of what goes into a bug report what says whose machine it is. */
+/* Takes out of a bug report what identifies the machine and its user. */
 #ifndef TOOLS_REDACT_H
 #define TOOLS_REDACT_H
 
 #include <jansson.h>
 
-/* In each string of the value, keys of objects included: the home directory becomes "~", the user's name "USER", the
- * host's name "HOST", and each address of IP or Ethernet but loopback's "address-N", the same one always with the same
+/* Redacts each string of the value, keys of objects included: the home directory becomes "~", the user's name "USER",
+ * the host's name "HOST", and each address of IP or Ethernet but loopback's "address-N", the same one always with the same
  * number. Memory addresses, keys and other numbers of the program's own are left out: fields of a list in redact.c
  * become 0, "(left out)" or an empty list. */
 void redact(json_t *);

@@ -1,4 +1,4 @@
-/* softverbs stat: what the live processes on this host have counted, as it changes or as it stands. */
+/* softverbs stat: what the live processes on this host have counted, as changes or as totals. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -38,7 +38,7 @@ static bool is_described(const struct event_counter *counter)
     return counter->form == COUNTER_PACKETS || counter->form == COUNTER_FAULT || counter->form == COUNTER_REASONS;
 }
 
-/* The next counter with a column, from there on; NULL: there is none. */
+/* The next counter with a column, from *at on; NULL: no further counter. */
 static const struct event_counter *next_column(unsigned *at, bool described)
 {
     for (; *at < event_counters_count; (*at)++)
@@ -100,7 +100,7 @@ static void add_lines(struct table *table, const struct facts_process *process, 
     {
         if (json_is_integer(value))
             add_line(table, process, what, counter, NULL, json_integer_value(value));
-        else if (strcmp(counter, "dropped") != 0) /* which stand by name among the reasons */
+        else if (strcmp(counter, "dropped") != 0) /* drops have names among the reasons */
             json_object_foreach(value, part, each)
                 add_line(table, process, what, counter, part, json_integer_value(each));
     }
@@ -108,7 +108,7 @@ static void add_lines(struct table *table, const struct facts_process *process, 
 
 /* --- of each device or queue pair */
 
-/* One of add_row and add_lines. */
+/* The type of add_row and add_lines. */
 typedef void counts_adder(struct table *, const struct facts_process *process, const char *what, const json_t *traffic);
 
 static void add_devices(struct table *table, const struct facts_process *process, counts_adder *add_counts)
@@ -161,7 +161,7 @@ static void print_totals(const struct seen *seen, bool queue_pairs)
     table_print(&table, stdout);
 }
 
-/* Those of calls, of adverse behaviours and of librdmacm are no device's. */
+/* Adds the counts of calls, of adverse behaviours and of librdmacm, which belong to no device. */
 static void add_of_processes(struct table *table, const struct seen *seen)
 {
     for (size_t i = 0; i < seen->count; i++) {

@@ -23,7 +23,7 @@
 enum { STACK = 32 << 10, VARIABLES = 64, NUMBER = 32, SEALS = 0xf, DEVICE_MAX = 64 };
 
 static const char port[] = "/ports/1/";
-static char program[PLACE_MAX]; /* empty: there is none */
+static char program[PLACE_MAX]; /* empty: no program */
 
 /* Shares the program's memory until it becomes another program, so all that it needs is made before. */
 struct question {
@@ -51,7 +51,7 @@ static bool begins(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
-/* The variables that say where processes meet, and where libraries lie; LD_PRELOAD is left out. */
+/* Keeps the variables that name the place where processes meet and the places of libraries; omits LD_PRELOAD. */
 static void choose_environment(char **to)
 {
     size_t kept = 0;
@@ -81,7 +81,7 @@ static int clone_sharing(int (*function)(void *), void *argument, uint8_t *stack
     return clone(function, stack + STACK, CLONE_VM | CLONE_VFORK, argument);
 }
 
-/* A step between, so that the other program is no child of this one: SIGCHLD and wait would show it. */
+/* A process between, so that the other program is no child of this one: SIGCHLD and wait would show it. */
 static int start_program(void *argument)
 {
     const struct question *question = argument;
@@ -102,7 +102,7 @@ static void start(struct question *question)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* To its end: a number and a newline. */
+/* Reads the answer to its end: a number and a newline. */
 static size_t read_answer(int from, char answer[NUMBER])
 {
     size_t used = 0;
@@ -114,7 +114,7 @@ static size_t read_answer(int from, char answer[NUMBER])
     return used;
 }
 
-/* The length of the answer; 0: none came. */
+/* The length of the answer; 0: no answer came. */
 static size_t ask_with(struct question *question, char answer[NUMBER])
 {
     int ends[2];
@@ -143,7 +143,7 @@ static size_t ask(struct question *question, char answer[NUMBER])
 
 /* --- the file */
 
-/* The part behind the last ports/1/ of the path: "counters/NAME" or "hw_counters/NAME"; NULL: it is another file. */
+/* The part after the first ports/1/ of the path: "counters/NAME" or "hw_counters/NAME"; NULL: it is another file. */
 static const char *find_counter(const char *place)
 {
     const char *found = strstr(place, port), *name = found ? found + sizeof port - 1 : NULL;
@@ -185,7 +185,7 @@ static int make_file(const char *text, size_t length)
     return fd;
 }
 
-/* Without snprintf, which is not async-signal-safe. */
+/* Uses no snprintf, which is not async-signal-safe. */
 void counter_descriptor_path(char *path, int fd)
 {
     static const char front[] = "/proc/self/fd/";
@@ -211,7 +211,7 @@ static int make(char *place, const char *name)
     return fd;
 }
 
-/* A thread that were cancelled in between would leave descriptors behind. */
+/* Cancellation is off meanwhile: a cancelled thread would leave descriptors open. */
 static int make_uncancelled(char *place, const char *name)
 {
     int before;
@@ -221,7 +221,7 @@ static int make_uncancelled(char *place, const char *name)
     return fd;
 }
 
-/* Of what is not in the tree, or is the same at all times, no process is asked. */
+/* Asks no process about a counter that is not in the tree, or never changes (lifespan). */
 int counter_make(char *place)
 {
     const char *name = find_counter(place);

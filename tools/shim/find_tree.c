@@ -12,7 +12,7 @@
 
 #include "base/user.h"
 
-/* As tools/tree.c accepts a tree: another user's could make our programs believe anything. */
+/* Accepts a tree as tools/tree.c does: another user's tree could make our programs believe anything. */
 static bool is_tree(int parent, const char *name, struct timespec *used)
 {
     struct stat status;
@@ -39,7 +39,7 @@ static void choose_newest(DIR *parent, const char *name, size_t prefix, char new
         }
 }
 
-/* `name` is the last part of root, behind a '/' that is 0 meanwhile. */
+/* `name` is the last part of root, after a '/' that is 0 meanwhile. */
 static void replace_name(char *root, char *name, size_t room)
 {
     char newest[256] = "";

@@ -1,8 +1,8 @@
 /* libsoftverbs-paths.so: gives a program the paths that a kernel with an RDMA device would provide.
  *
  * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
- * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS, and one of PCI functions that the machine
- * does not have likewise, where the tree has it (SOFTVERBS_PCI); every other path goes to libc as it came, after a look
+ * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS, and so is a path of PCI functions that
+ * the machine lacks and the tree has (SOFTVERBS_PCI); libc gets every other path unchanged, after a look
  * at its first two characters. A result of realpath(3) there becomes a path below /sys or /dev again.
  * A file of counters is made when it is opened (counter.h), also by a path that is relative to a directory of the tree
  * (relative.h).
@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Before 1.2.4 musl has macros of these names, for the functions without 64. */
+/* The musl before 1.2.4 has macros of these names, for the functions without 64. */
 #undef open64
 #undef openat64
 #undef stat64
@@ -75,7 +75,7 @@ static void *newest_of_libc(const char *name)
     return found ? found : dlsym(RTLD_NEXT, name);
 }
 
-/* Before main, when there is one thread and no signal handler yet; dlsym is not async-signal-safe. */
+/* Runs before main, with one thread and no signal handler yet: dlsym is not async-signal-safe. */
 static __attribute__((constructor)) void start(void)
 {
     const char *value = secure_getenv("SOFTVERBS_PATHS");
@@ -110,7 +110,7 @@ static const char *follow_device(const char *path, char *place)
     return memcpy(place, target, (size_t)length + 1);
 }
 
-/* Without libc, whose functions are ours. errno stays as it is. */
+/* Calls the kernel itself, as libc's functions are ours. errno stays as it is. */
 static bool exists(const char *path)
 {
     int error = errno;
@@ -119,8 +119,8 @@ static bool exists(const char *path)
     return found;
 }
 
-/* The machine's own goes before the tree's, but for lists, which have both in the tree. A name that neither
- * has gets the machine's error. */
+/* The machine's own file precedes the tree's, except for lists, whose tree has both. A name that neither has gets the
+ * machine's error. */
 static bool is_ours(enum redirect_kind kind, const char *path, const char *place)
 {
     return kind < REDIRECT_LIST || (exists(place) && !(kind == REDIRECT_AMONG && exists(path)));
@@ -140,7 +140,7 @@ static inline const char *told(const char *path, char *place)
     return redirect_plausible(path) ? redirect(path, place) : path;
 }
 
-/* For functions that open a file: like told, and a descriptor for counter_close. */
+/* Redirects like told, for functions that open a file, and returns a descriptor for counter_close, or -1. */
 static inline int opened(int at, const char **path, char *place)
 {
     *path = told(*path, place);

@@ -16,7 +16,7 @@ static const struct {
     {"/dev/infiniband", "/dev/infiniband", REDIRECT_DEVICE},
 };
 
-/* `rest` is behind the prefix. */
+/* `rest` follows the prefix. */
 static enum redirect_kind kind_of(enum redirect_kind kind, const char *rest)
 {
     bool itself = !rest[strspn(rest, "/")];
@@ -25,14 +25,14 @@ static enum redirect_kind kind_of(enum redirect_kind kind, const char *rest)
     return kind == REDIRECT_LIST && !itself ? REDIRECT_AMONG : kind;
 }
 
-/* Of /sys/devices only the paths of PCI. */
+/* Below /sys/devices only the paths of PCI are wanted. */
 static bool is_wanted(enum redirect_kind kind, const char *to, const char *rest)
 {
     rest += strspn(rest, "/");
     return kind != REDIRECT_AMONG || strcmp(to, "/devices") || !strncmp(rest, "pci", 3);
 }
 
-/* The rest of the path after the prefix: "", or something that begins with a slash; NULL: the path lies elsewhere. */
+/* The rest of the path after the prefix: "", or something that begins with a slash; NULL: the path is elsewhere. */
 static const char *after_prefix(const char *path, const char *prefix)
 {
     for (; *prefix; path++, prefix++) {

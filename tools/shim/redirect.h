@@ -1,4 +1,4 @@
-/* Which paths are the kernel's RDMA paths, and where their replacement lies. Pure: no call leaves this file. */
+/* Which paths are the kernel's RDMA paths, and where their replacement is. Pure: no call leaves this file. */
 #ifndef SHIM_REDIRECT_H
 #define SHIM_REDIRECT_H
 
@@ -16,12 +16,12 @@ static inline bool redirect_plausible(const char *path)
     return path && path[0] == '/' && (path[1] == 's' || path[1] == 'd' || path[1] == '/');
 }
 
-/* How a path of ours lies among those of the machine. */
+/* What a path of ours shares with the machine's own paths. */
 enum redirect_kind {
     REDIRECT_WHOLE,  /* nothing: the replacement is all that there is */
     REDIRECT_DEVICE, /* the same; it is something in the directory of device nodes */
     REDIRECT_LIST,   /* a directory whose replacement, where the tree has it, lists the machine's own, too */
-    REDIRECT_AMONG,  /* paths of the machine, which go before those of the tree */
+    REDIRECT_AMONG,  /* a place where the machine's own paths precede the tree's */
 };
 
 /* Writes the replacement of `path` below `root` to `place` (PLACE_MAX bytes); false: not one of ours, or too long.

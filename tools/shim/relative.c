@@ -37,7 +37,7 @@ void relative_start(void)
         relative_expect();
 }
 
-/* The path without links, in PLACE_MAX bytes; 0: there is none, or a longer one. */
+/* The path without links, in PLACE_MAX bytes; 0: no such path, or a longer one. */
 static size_t find_path(int at, const char *path, char *place)
 {
     char link[DESCRIPTOR_PATH_MAX];

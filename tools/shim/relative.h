@@ -7,7 +7,7 @@
 /* Notes whether this process begins in a directory that may be the tree's. For the constructor. */
 void relative_start(void);
 
-/* A path in the tree has been used: its directories may be those of relative paths from now on. Async-signal-safe. */
+/* A path in the tree has been used: relative paths may start at its directories from now on. Async-signal-safe. */
 void relative_expect(void);
 
 /* Where the relative `path` leads, from the directory `at`, to a file below `root` whose number changes, writes the

@@ -10,17 +10,17 @@ enum { COLLECTOR_WHY = 512 };
 
 struct collector;
 
-/* NULL: there is no thread or descriptor for it. It ends with the process. */
+/* Begins a collector, which ends with the process. NULL: no thread or descriptor is left for it. */
 struct collector *collector_begin(const char *directory, double interval);
 
-/* Can be read when there is a look that was not taken, or none could be had. */
+/* The descriptor, readable when a look waits to be taken, or a look has failed. */
 int collector_descriptor(const struct collector *);
 
-/* The latest look, which is the caller's now. False: there is none that was not taken yet; where *why is not empty, it
- * says why there is none. */
+/* Takes the latest look, which becomes the caller's. False: no new look; *why, if not empty, says why a look has
+ * failed. */
 bool collector_take(struct collector *, struct top_look *, char why[COLLECTOR_WHY]);
 
-/* One look, without a thread. */
+/* Looks once, without a thread. False: `why` is a sentence. */
 bool collector_look(const char *directory, struct top_look *, char why[COLLECTOR_WHY]);
 
 #endif

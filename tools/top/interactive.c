@@ -38,7 +38,7 @@ struct top {
 
 /* --- rows */
 
-/* Those of one process alone, where that was asked for. */
+/* Keeps the rows of one process, if one was asked for. */
 static size_t keep_process(struct top_row *rows, size_t count, long pid)
 {
     size_t kept = 0;
@@ -201,7 +201,7 @@ static void move_sort(struct top *top, int step)
     top->choice.sort = (top->choice.sort + count + (size_t)step) % count;
 }
 
-/* Of the same title, where the other list has it. */
+/* Changes the list, sorted by the column of the same title if the other list has it. */
 static void change_list(struct top *top, const struct top_list *list)
 {
     const char *title = top->choice.list->columns[top->choice.sort].title;

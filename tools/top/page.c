@@ -19,7 +19,7 @@ static bool is_shown(const struct page *page, size_t column)
     return column < names || column >= names + page->moved;
 }
 
-/* Appends the cell, words at the left and numbers at the right of their column. False: there is no room for it. */
+/* Appends the cell, words at the left and numbers at the right of their column. False: no room for it. */
 static bool append(const struct page *page, size_t column, const char *cell, char line[LINE])
 {
     const struct top_column *kind = &page->choice->list->columns[column];
@@ -91,7 +91,7 @@ size_t page_hidden(const struct page *page)
 
 /* --- the sum */
 
-/* Of all processes that answered, their devices and what was for no queue pair. */
+/* Counts over all processes that answered: their devices and packets for no queue pair. */
 static double count_all(const struct seen *seen, unsigned counter)
 {
     double sum = 0;

@@ -17,9 +17,9 @@ struct page {
     const struct top_row *rows;
     size_t count;
     size_t from, most; /* the first row, and how many at most */
-    size_t moved;      /* so many columns behind the names are left out at the left */
-    size_t columns;    /* of the screen */
-    size_t selected;   /* a row; count: none */
+    size_t moved;      /* the number of columns after the names that are left out at the left */
+    size_t columns;    /* the screen's */
+    size_t selected;   /* a row; count: no row */
 };
 
 /* The titles, and the rows below. */

@@ -44,14 +44,14 @@ const struct top_list top_stat = {of_stat, sizeof of_stat / sizeof *of_stat, 0, 
 _Static_assert(sizeof of_processes / sizeof *of_processes <= TOP_COLUMNS_MOST, "room in a row");
 _Static_assert(sizeof of_pairs / sizeof *of_pairs <= TOP_COLUMNS_MOST, "room in a row");
 
-/* The source of a row: a process, or one of its queue pairs, now and at the look before; NULL: there was none, or the
- * row is of the process. */
+/* The source of a row: a process, or one of its queue pairs, now and at the look before; NULL: it did not exist, or the
+ * row is the process's. */
 struct source {
     const struct top_choice *choice;
     const struct seen_process *process, *old_process;
     const struct facts_qp *qp, *old_qp;
     double helper, old_helper;
-    double seconds; /* between them */
+    double seconds; /* between the looks; 0: there was no look before */
 };
 
 /* --- values */
@@ -68,7 +68,7 @@ static const struct fact_number *number_at(const void *facts, const struct top_c
     return (const struct fact_number *)((const char *)facts + column->at);
 }
 
-/* Of a queue pair, or the sum of all. */
+/* The number of a queue pair, or the sum over the process's; NAN: not known. */
 static double level(const struct source *source, const struct top_column *column)
 {
     const struct seen_process *process = source->process;
@@ -103,7 +103,7 @@ static double rate_of(const struct source *source, const struct top_column *colu
     return rate(source, now, pairs && !source->old_qp ? NAN : counted(source->old_process, source->old_qp, column));
 }
 
-/* The struct that the column's fact is in; NULL: the row has none. */
+/* The struct that has the column's fact; NULL: the row has no such struct. */
 static const void *facts_for(const struct source *source, const struct top_column *column)
 {
     return column->of_process ? (const void *)&source->process->own : (const void *)source->qp;
@@ -140,7 +140,7 @@ static void write_peer(const struct facts_qp *qp, char text[TOP_CELL])
         snprintf(text + length, TOP_CELL - (size_t)length, "/net");
 }
 
-/* Before the name of a process that did not answer stands why. */
+/* The word before the name of a process that did not answer, or has not listed its objects: why. */
 static const char *why_silent(const struct facts_process *process)
 {
     return !facts_is(&process->answers) ? "silent:" : facts_is(&process->busy) ? "busy:" : "";

@@ -44,7 +44,7 @@ struct top_row {
 
 /* A look, and when it was. */
 struct top_look {
-    json_t *reports;  /* NULL: there was none */
+    json_t *reports;  /* NULL: no look */
     struct seen seen; /* the reports, read */
     double *helpers;  /* of each process the seconds of processor time of the library's thread; NAN: not known */
     double seconds;
@@ -61,7 +61,7 @@ struct top_choice {
     const char *filter;     /* a part of a name, a number, a peer or a state, in any case; "": all */
 };
 
-/* The rows: the caller's, by free(3). `before` without reports: there was no look, and nothing is known of rates.
+/* The rows, which the caller frees by free(3). `before` without reports: there was no look, and rates are not known.
  * Nothing in a report is trusted. */
 struct top_row *top_rows(const struct top_look *before, const struct top_look *now, const struct top_choice *,
                          size_t *count);
@@ -70,7 +70,7 @@ struct top_row *top_rows(const struct top_look *before, const struct top_look *n
  */
 double top_grown(const struct top_look *before, const struct top_look *now, const struct top_column *);
 
-/* The column with this title, in any case and with or without "/s"; the number of columns: none has it. */
+/* The column with this title, in any case and with or without "/s"; the number of columns: no column has it. */
 size_t top_column_find(const struct top_list *, const char *title);
 
 /* A title as it is now; with totals "OUT/s" is "OUT". */

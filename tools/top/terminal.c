@@ -133,7 +133,7 @@ static const char *begins(enum terminal_style style)
     return style == TERMINAL_RED && forbidden && *forbidden ? sequences[TERMINAL_BOLD] : sequences[style];
 }
 
-/* The line is cleared before it is written: a terminal whose last column is taken would clear that behind it. */
+/* The line is cleared before it is written: once its last column is written, a terminal would clear that column. */
 void terminal_line(enum terminal_style style, const char *text)
 {
     if (!begin_frame() || frame.line >= frame.lines)
@@ -161,7 +161,7 @@ void terminal_show(void)
 
 /* --- keys */
 
-/* The next byte; -1: none within the time, -2: the terminal has gone. */
+/* The next byte; -1: no byte within the time, -2: the terminal has gone. */
 static int next_byte(int milliseconds)
 {
     unsigned char byte;
@@ -172,7 +172,7 @@ static int next_byte(int milliseconds)
     return got == 1 ? byte : got < 0 && errno == EINTR ? -1 : -2;
 }
 
-/* Of "ESC [ A" and "ESC [ 5 ~": the last letter, and the number. */
+/* The key of a sequence such as "ESC [ A" or "ESC [ 5 ~": its last letter, and its number (0: no number). */
 static int key_of_sequence(int letter, int number)
 {
     static const struct {

@@ -8,7 +8,7 @@
 
 /* The keys without a letter. */
 enum terminal_key {
-    TERMINAL_NONE = 256, /* none within the time, or what is no key */
+    TERMINAL_NONE = 256, /* no key within the time, or an unknown sequence */
     TERMINAL_UP,
     TERMINAL_DOWN,
     TERMINAL_LEFT,
@@ -26,18 +26,18 @@ enum terminal_style { TERMINAL_PLAIN, TERMINAL_REVERSE, TERMINAL_BOLD, TERMINAL_
 /* Returns true if standard input and output can do it. False: *why is the reason, as a part of a sentence. */
 bool terminal_is_able(const char **why);
 
-/* Takes the screen, and keys as they are pressed. The former content comes back at the end. */
+/* Takes the screen, and keys as they are pressed. terminal_end restores the former content. */
 void terminal_begin(void);
 void terminal_end(void);
 
-/* As it is now; never 0. */
+/* The size of the screen now; never 0. */
 void terminal_size(size_t *columns, size_t *lines);
 
-/* One frame: the lines of it, from the top, cut where the screen ends; what is not ASCII is shown as '?'. */
+/* Makes a frame of lines, from the top, cut where the screen ends; what is not ASCII is shown as '?'. */
 void terminal_line(enum terminal_style, const char *text);
 void terminal_show(void);
 
-/* The next key; TERMINAL_NONE as soon as `fd` can be read, the size has changed, or after so many milliseconds. */
+/* The next key; TERMINAL_NONE once `fd` can be read, the size has changed, or `milliseconds` have passed. */
 int terminal_wait(int fd, int milliseconds);
 
 #endif

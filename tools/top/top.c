@@ -55,8 +55,8 @@ static void rest(double seconds)
         ;
 }
 
-/* Until the reader has gone, or as often as was asked. A rate needs two looks, so the first table comes after one
- * interval; of totals one is enough. */
+/* Prints until the reader has gone, or `count` times. A rate needs two looks, so the first table follows one interval;
+ * totals need one look. */
 static int print_tables(const struct options *options)
 {
     char why[COLLECTOR_WHY];
@@ -82,7 +82,7 @@ static int print_tables(const struct options *options)
 
 /* --- the command */
 
-/* False: that is no number of seconds that makes sense. */
+/* False: the text is not a number of seconds from 0.1 to 3600. */
 static bool take_interval(const char *text, double *interval)
 {
     static const struct text_unit second[] = {{"", 1}, {NULL, 0}};
