@@ -1,5 +1,5 @@
 /* A program at a fixed address that takes the address of free(3), as python3 of Debian 12 does: all libraries have the
- * program's own stub for it then. It frees the buffer of a receive that waits, and one that none uses. */
+ * program's own stub for it then. It frees the buffer of a receive that waits, and a buffer that no receive uses. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Frees the buffers of receives that wait, so that the next allocation gets their memory: that of libz, when the
+/* Frees the buffers of receives that wait, so that the next allocation gets their memory: libz allocates when the
  * checker looks for the line of the library's post. Memory that libz frees then is no finding, and nothing waits. */
 #include <errno.h>
 #include <stdlib.h>

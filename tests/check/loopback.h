@@ -14,7 +14,7 @@ struct loopback_options {
     int entries; /* of the CQ; 0: enough for all */
     bool timeout_zero, retry_zero, rnr_endless;
     bool signals_all;
-    uint64_t wc_flags; /* of the extended CQ; 0: it is none */
+    uint64_t wc_flags; /* of the extended CQ; 0: the CQ is not extended */
     uint32_t cq_flags;
     bool channel;
     bool domain;                 /* the queue pairs are of a thread domain */
@@ -65,7 +65,7 @@ static inline struct ibv_sge loopback_piece(const struct loopback *loopback, uns
     return (struct ibv_sge){(uintptr_t)loopback->memory + at, length, loopback->mr->lkey};
 }
 
-/* Polls until so many completions came, and answers the status of the last. */
+/* Polls until `count` completions arrived, and returns the status of the last. */
 enum ibv_wc_status loopback_poll(struct loopback *, unsigned count);
 
 #endif

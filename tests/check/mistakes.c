@@ -66,7 +66,7 @@ static void post_without_inline(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* A receive of so many bytes of memory, and a SEND of 16 into it. */
+/* A receive of `bytes` bytes of memory, and a SEND of 16 into it. */
 static void receive_into(struct loopback *loopback, unsigned bytes, enum loopback_variant variant)
 {
     struct ibv_sge target = loopback_piece(loopback, LOOPBACK_MEMORY / 2, bytes);

@@ -6,7 +6,7 @@
 
 #include "loopback.h"
 
-/* A WRITE of so many bytes from `at`, posted by the caller's line. */
+/* A WRITE of `bytes` bytes from `from`, posted by the caller's line. */
 #define WRITE(loopback, from, bytes, flags)                                                                            \
     __extension__({                                                                                                    \
         struct ibv_sge sge = loopback_piece(loopback, from, bytes);                                                    \

@@ -1,4 +1,4 @@
-/* Objects that are used behind their end. */
+/* Objects that are used after their end. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ void name_wrong_region(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Two WRITEs when the queue pair is destroyed; a completion of a receive that lies in its queue at the end. */
+/* Two WRITEs when the queue pair is destroyed; a completion of a receive that is in its queue at the end. */
 void poll_nothing(enum loopback_variant variant)
 {
     struct loopback loopback;

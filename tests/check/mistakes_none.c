@@ -176,7 +176,7 @@ void post_fenced(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* It lies in the buffer of another receive, and takes no byte of it. */
+/* It is inside the buffer of another receive, and takes no byte of it. */
 void post_empty_element(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -294,8 +294,8 @@ void map_over_receive(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* The peer WRITEs into the buffer of a receive, behind what its message takes, and into that of one that a WRITE with
- * immediate data completes. */
+/* The peer WRITEs into the buffer of a receive, after the bytes of its message, and into the buffer of a receive that a
+ * WRITE with immediate data completes. */
 void let_peers_write(enum loopback_variant variant)
 {
     enum { HALF = 32 };

@@ -109,7 +109,7 @@ void call_in_handler(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Parent and child leave a PD behind, each its own. */
+/* Parent and child each leave a PD open. */
 void leave_in_both(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -136,7 +136,7 @@ static void give_up_locking(void)
     MUST(!syscall(SYS_capset, &header, data));
 }
 
-/* One region that is larger than the limit; the second of two of which each is smaller. */
+/* One region that is larger than the limit; the second of two that are both smaller. */
 void lock_too_much(enum loopback_variant variant)
 {
     enum { LIMIT = 1 << 20, SMALL = LIMIT / 2 + 4096, LARGE = 2 * LIMIT };

@@ -165,7 +165,7 @@ void wait_unarmed(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Armed behind the post, and not polled; in a round, polled before it is armed. */
+/* Armed after the post, and not polled; in a round, polled before it is armed. */
 void miss_event(enum loopback_variant variant)
 {
     struct loopback loopback;

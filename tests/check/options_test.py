@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The options of the checker, and the reports that it leaves for CI. Prints TAP. The programs are those of mistakes.c."""
+"""The options of the checker, and the reports that it leaves for CI. Prints TAP. The programs are in mistakes.c."""
 import json
 import os
 import signal

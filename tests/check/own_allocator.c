@@ -36,7 +36,7 @@ void *calloc(size_t count, size_t size)
     return take(ALIGNMENT, count * size); /* nothing is used twice */
 }
 
-/* When the old block was smaller, the bytes behind it are copied as well. */
+/* When the old block was smaller, the bytes after it are copied as well. */
 void *realloc(void *memory, size_t size)
 {
     char *larger = take(ALIGNMENT, size);

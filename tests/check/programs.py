@@ -2,8 +2,8 @@
 """The distribution's programs under the checker: it finds no error and nothing that only an adapter would show. Prints TAP.
 
 They are correct on adapters, where people use them every day, so a finding here is one of ours that is wrong, or a mistake of theirs
-that stands in clients.suppressions, and in docs/reference/checker-findings.md with what an adapter would do. All clients run so by hand:
-main.py --checked of tests/clients/families.
+that is listed in clients.suppressions, and in docs/reference/checker-findings.md with what an adapter would do. All clients run so by
+hand: main.py --checked of tests/clients/families.
 """
 import json
 import os

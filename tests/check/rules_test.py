@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Each rule of the checker with a program that breaks it, its correct twin, and a neighbour. Prints TAP.
 
-The programs are those of mistakes*.c. A comment "/* CASE VARIANT */" there, at the end of the line or above it, marks the line that the
+The programs are in mistakes*.c. A comment "/* CASE VARIANT */" there, at the end of the line or above it, marks the line that the
 finding must name.
 """
 import glob
@@ -18,7 +18,7 @@ from cases import BUILD, TEMPORARY, Skip, softverbs, told
 PROGRAM = f"{BUILD}/tests/check/mistakes"
 CONNECTIONS = f"{PROGRAM}_connections"  # with librdmacm
 SOURCES = sorted(glob.glob(os.path.join(HERE, "mistakes*.c")))
-# The rules that a case breaks beside its own, as a mistake seldom comes alone.
+# The rules that a case breaks beside its own, as one mistake often causes others.
 TOO = {
     ("cq-overrun", "neighbour"): ("buffers-overlap",),
     ("cq-overrun", "faulty"): ("never-polled",),

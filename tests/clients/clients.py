@@ -6,7 +6,7 @@ A test is a function that returns when all is well, raises Failure when not, and
     suite.add("ibv_rc_pingpong polls", lambda: suite.pair(["ibv_rc_pingpong", "-g", "0"]))
     sys.exit(suite.run())
 
-Every suite has a separate shared-memory directory, so that the files its programs leave behind can be seen.
+Every suite has a separate shared-memory directory, so that the files that its programs leave there can be seen.
 """
 import contextlib
 import json
@@ -174,8 +174,8 @@ def serve(server_command, client_command, port, environment, timeout=60, client_
 
 
 class Earlier:
-    """The results of earlier runs, in the file $SOFTVERBS_TEST_EARLIER, so that a suite goes on where it was stopped: a line for
-    each test, (outcome, name, seconds, message). A test that has passed does not run again."""
+    """The results of earlier runs, in the file $SOFTVERBS_TEST_EARLIER, so that a suite continues where it was stopped: a line
+    for each test, (outcome, name, seconds, message). A test that has passed does not run again."""
 
     def __init__(self, path):
         self.path, self.passed = path, set()

@@ -37,8 +37,8 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 
 double now_seconds(void);
 
-/* Of two processes that share `stages`, the one with the index `self` says that it has come to this stage, and waits
- * for the other, for so many seconds; then it dies. */
+/* Of two processes that share `stages`, the one with the index `self` says that it has reached this stage, and waits
+ * for the other, for `seconds`; then it dies. */
 void endpoint_meet(atomic_uint stages[2], int self, unsigned stage, double seconds);
 
 /* Moves the process onto the host of that name, a network namespace of ip-netns(8), with a separate directory as on
@@ -54,7 +54,7 @@ void endpoint_close(struct endpoint *);
 
 struct ibv_mr *endpoint_register(struct endpoint *, void *memory, size_t size);
 
-/* A queue pair of so many sends and receives, in INIT; signalled as each request says. */
+/* A queue pair in INIT for `sends` sends and `receives` receives; signalled as each request says. */
 struct ibv_qp *endpoint_create_qp(struct endpoint *, enum ibv_qp_type, unsigned sends, unsigned receives);
 
 struct address endpoint_address(const struct endpoint *, const struct ibv_qp *, const struct ibv_mr *);
@@ -68,8 +68,8 @@ void endpoint_connect(struct ibv_qp *, const struct address *peer, uint8_t timeo
 
 struct ibv_ah *endpoint_reach(struct endpoint *, const struct address *peer);
 
-/* Up to `count` completions: polls, then sleeps on the channel, for so many seconds at most. Returns how many there
- * were; they may be bad ones. */
+/* Up to `count` completions: polls, then sleeps on the channel, for at most `seconds`. Returns how many there were;
+ * they may be bad ones. */
 int endpoint_wait(struct endpoint *, struct ibv_wc *, int count, double seconds);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Everything with everything: `make matrix`. Runs the scripts below with SOFTVERBS_TEST_FULL=1, whose representatives `make check` runs,
-and writes docs/evidence/matrix.md. Stopped, it goes on with what has not passed yet, as long as the commit is the same.
+and writes docs/evidence/matrix.md. Stopped, it continues with what has not passed yet, as long as the commit is the same.
 
     matrix.py [SCRIPT [WORDS]]    only this script, and of it the tests whose name holds the words; the page is written when all have run
 """

@@ -10,12 +10,12 @@ FACTOR = float(os.environ.get("TEST_PATIENCE") or 1)
 
 
 def patience(seconds):
-    """So many seconds, multiplied."""
+    """The seconds, multiplied."""
     return seconds * FACTOR
 
 
 def until(seconds):
-    """The time (time.monotonic) at which so many seconds, multiplied, are over."""
+    """The time (time.monotonic) at which the seconds, multiplied, are over."""
     return time.monotonic() + patience(seconds)
 
 

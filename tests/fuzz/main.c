@@ -51,7 +51,7 @@ static void change(struct input *input)
     }
 }
 
-/* Runs a copy of exactly the input's length, so that AddressSanitizer sees a read behind its end. */
+/* Runs a copy of exactly the input's length, so that AddressSanitizer sees a read past its end. */
 static void run(const uint8_t *bytes, size_t length)
 {
     uint8_t *exact = malloc(length ? length : 1);

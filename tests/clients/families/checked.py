@@ -1,8 +1,8 @@
 """The rows of `make clients` once under the checker: `main.py --checked`, which writes docs/evidence/clients-checked.md.
 
-The checker's findings of a row go through a file; each must stand in a file of suppressions, where a person has looked at it, or the row has an
-open finding. A row that has a result is left out, so that a run goes on where it was stopped; rows that are
-named run again.
+The checker writes the findings of a row to a file; each must be in a file of suppressions, where a person has looked at it, or the row has an
+open finding. A row that has a result is left out, so that a run continues where it was stopped; rows that are named run
+again.
 """
 import collections
 import datetime
@@ -25,7 +25,7 @@ MEMORY = os.path.join(BUILD, "clients-checked.json")
 KNOWN = [os.path.join(HERE, "../../check", f"{name}.suppressions") for name in ("clients", "rdma-core")]
 FINDINGS = "../reference/checker-findings.md"
 WORDS = "adapter"
-SLOWER = 2  # a checked program may take so many times as long
+SLOWER = 2  # a checked program may take this factor longer
 HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault, without the checker as well", SKIPPED: "What was skipped"}
 INTRODUCTION = f"""# Clients of Debian 12 under the checker
 

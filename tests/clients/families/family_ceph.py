@@ -1,4 +1,4 @@
-"""Ceph's messenger async+rdma: a monitor and an object store, and what a client puts there comes back."""
+"""Ceph's messenger async+rdma: a monitor and an object store, and a client reads back what it has put there."""
 import filecmp
 import os
 import random

@@ -1,4 +1,4 @@
-"""The rows that connect through librdmacm: rdmacm-utils, fio, qperf, rsockets, iSER, QEMU's migration. The tests are those of
+"""The rows that connect through librdmacm: rdmacm-utils, fio, qperf, rsockets, iSER, QEMU's migration. The tests are in
 rdmacm.py and applications.py."""
 
 from row import Row, TwoHosts, on_infiniband

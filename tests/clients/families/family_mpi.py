@@ -46,7 +46,7 @@ def shares_memory(place, extra=None):
 
 
 def between_hosts(place, compiler, command, extra=None):
-    """Both launchers start the ranks of a host through what stands for ssh: it gets a host and a command."""
+    """Both launchers start the ranks of a host through a replacement of ssh: it gets a host and a command."""
     program = place.compile(compiler, os.path.abspath(ucx.SOURCE))
     shell = os.path.join(place.directory, "enter")
     run = " ".join(place.softverbs("run", "--"))

@@ -5,7 +5,7 @@
     main.py --short    in TAP, the rows that take seconds and whose packages `make check` installs
     main.py --checked [WORDS]    the rows under the checker, as checked.py has it
 
-A row has its own network, processes and /dev/shm where the machine allows it, so that nothing of it is left behind its time limit.
+A row has its own network, processes and /dev/shm where the machine allows it, so that nothing of it outlives its time limit.
 Exit status 1 when a row failed.
 """
 import json
@@ -39,7 +39,7 @@ def all_rows():
 
 
 def isolation():
-    """The command that gives a row its own of everything; without rights to that, none."""
+    """The command that gives a row its own of everything; without rights to that, no words."""
     for options in ([], ["--user", "--map-root-user"]):
         command = ["unshare", *options, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", f"{FRESH} && exec \"$@\"", "row"]
         if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:

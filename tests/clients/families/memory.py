@@ -32,7 +32,7 @@ class Memory:
         return each
 
     def must_share(self, size):
-        """A message of the one stands in the other's memory, too. Neither is of one byte alone, nor were they alike from the start."""
+        """A message of the one is in the other's memory, too. Neither is of one byte alone, nor were they alike from the start."""
         one, other = self.two()
         if one == other:
             raise Failure("the memory is the same on both sides, and shows nothing")
@@ -40,7 +40,7 @@ class Memory:
             raise Failure(f"no {size} bytes of the one's memory are in the other's")
 
     def must_have_counted(self):
-        """After fetch and add of 1 the last value that the one fetched is one below what stands at the other."""
+        """After fetch and add of 1 the last value that the one fetched is one below the value at the other."""
         one, other = self.two()
         for target, fetcher in ((one, other), (other, one)):
             for place in range(0, len(target), 8):

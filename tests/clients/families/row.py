@@ -103,7 +103,7 @@ def on_infiniband(place):
 
 
 def version_of(package):
-    """Of an installed package, without Debian's revision; None where it is not installed."""
+    """The version of an installed package, without Debian's revision; None where it is not installed."""
     shown = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", package], capture_output=True, text=True, check=False)
     status, _, version = shown.stdout.partition(" ")
     return version.rpartition(":")[2] if status == "installed" else None

@@ -114,7 +114,7 @@ def talks_over_ucx(suite, transports, api):
         finally:
             server.kill()
         done.check()
-        done.find(rf"^{alphabet[:LENGTH - 1]}")  # 64 KiB of it, of which the last byte ends the string
+        done.find(rf"^{alphabet[:LENGTH - 1]}")  # 64 KiB of it; the last byte ends the string
 
 
 def demonstrates_io(suite):
@@ -172,7 +172,7 @@ def wait_until_shown(suite, port):
 
 
 def serves_from_a_child(suite):
-    """With -T f rstream takes sockets of TCP, for which librspreload puts rsockets behind the server's fork: the captures of the child
+    """With -T f rstream takes sockets of TCP, for which librspreload puts rsockets after the server's fork: the captures of the child
     and of the client have their connection, and their data."""
     path, port = f"{suite.directory}-%p.pcapng", choose_port()
     extra = {**preload(), "RDMAV_FORK_SAFE": "1", "SOFTVERBS_CAPTURE": path}
@@ -235,7 +235,7 @@ def target(suite, directory, size):
 
 
 def stores_blocks(suite, pieces=16, size=256 * 1024):
-    """Data written to the disk stands in its file, and reads return the file's data; in pieces, as libiscsi takes no more than
+    """Data written to the disk is in its file, and reads return the file's data; in pieces, as libiscsi takes no more than
     512 KiB at once over iSER."""
     need("qemu-io")
     with scratch() as directory, target(suite, directory, 2 * pieces * size) as (portal, name):

@@ -1,5 +1,5 @@
 /* Threads that are cancelled where the program waits for events, and in calls that are no cancellation points. Exit
- * status 0 when no descriptor is left behind and the host's table does not list the process any more: the library's
+ * status 0 when no descriptor is left open and the host's table does not list the process any more: the library's
  * thread has ended. */
 #include <dirent.h>
 #include <infiniband/verbs.h>

@@ -85,8 +85,8 @@ def has_port():
 
 @contextlib.contextmanager
 def ended(suite, sniffer, count):
-    """A server that is killed when it has an idle connection with each of so many clients, which stand still by then. Gives the
-    communication IDs of each connection, the server's first."""
+    """A server that is killed when it has an idle connection with each of `count` clients, which are stopped by then. Gives
+    the communication IDs of each connection, the server's first."""
     port, programs = choose_port(), []
     try:
         programs.append(suite.start_server([ENDING, "server", suite.address, port, ""]))
@@ -162,8 +162,8 @@ def answers_of(sniffer, local):
 
 
 def answers_again_without_a_port(suite):
-    """A server that is killed when it has answered the client's DREQ: the answer may be lost, so it is sent again; nothing that
-    comes would change that, so another user can have the port."""
+    """A server that is killed when it has answered the client's DREQ: the answer may be lost, so it is sent again; no later
+    message would change that, so another user can have the port."""
     sniffer, cleanup, port, programs = Sniffer(), Cleanup(SERVER), choose_port(), []
     try:
         programs.append(suite.start_server([ENDING, "server", suite.address, port, ""]))

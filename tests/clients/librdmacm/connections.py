@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that connect through librdmacm: those of package rdmacm-utils, unmodified, between two hosts (the namespaces of
-wire.py)."""
+"""Programs that connect through librdmacm: the programs of package rdmacm-utils, unmodified, between two hosts (the
+namespaces of wire.py)."""
 import os
 import sys
 

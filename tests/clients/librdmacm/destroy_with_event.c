@@ -1,6 +1,6 @@
 /* A thread learns by poll(2) that an event waits, and fetches it some milliseconds later. Meanwhile another thread
  * destroys the identifier. Exit status 0 when the thread has got each event, and when destroying an identifier whose
- * event no thread fetches comes to an end. */
+ * event no thread fetches ends. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* A thread asks for events while its program ends: there are none, and that is no error. The streams of stdio are
- * written when all libraries have ended, so the program checks the thread's results in a stream's writer. Exit status 0
- * when a descriptor that does not wait returned EAGAIN, and one that waits did not return. */
+/* A thread asks for events while its program ends: there is no event, and that is not an error. The streams of stdio
+ * are written when all libraries have ended, so the program checks the thread's results in a stream's writer. Exit
+ * status 0 when a descriptor that does not wait returned EAGAIN, and one that waits did not return. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

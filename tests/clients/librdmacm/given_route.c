@@ -91,7 +91,7 @@ static void expect_route(struct rdma_cm_id *id)
     }
 }
 
-/* An alternate comes first, which is passed over. */
+/* An alternate is first, which is passed over. */
 static void set_right_one(struct rdma_cm_id *id)
 {
     struct ibv_path_data data[2] = {path_of(id), path_of(id)};

@@ -22,7 +22,7 @@
 
 enum { ASLEEP_US = 2000 /* after which the child has gone to sleep */, LENGTH = 64 };
 
-static bool wrong_key; /* is what comes behind the message */
+static bool wrong_key; /* follows the message */
 
 struct end {
     struct rdma_event_channel *events;

@@ -63,7 +63,7 @@ def lead_back():
 
 
 def settle():
-    """Ends those of former tests, which may receive in the place of the next one."""
+    """Ends the processes of former tests, which may receive in the place of the next one."""
     for pid in named(SERVER, CLEANUP) + named(CLIENT, CLEANUP):
         os.kill(pid, signal.SIGTERM)
     wait_until(lambda: not named(SERVER, CLEANUP) and not named(CLIENT, CLEANUP), f"no {CLEANUP} is left")
@@ -240,7 +240,7 @@ def is_killed(suite):
 
 
 def is_refused(suite, how, before=(), needs=""):
-    """The program goes on without, and the log says once why."""
+    """The program continues without, and the log says once why."""
     with Pair(suite, how, before=before, extra={"SOFTVERBS_LOG": "warn"}) as pair:
         wait_until(lambda: NOT_STARTED in pair.log(), "the log says why", SOON)
         if pair.cleanup.there() or pair.log().count(NOT_STARTED) != 1 or needs not in pair.log():
@@ -262,7 +262,7 @@ def none_within_a_host(suite):
 
 
 def ends_without_sessions(suite):
-    """5 s behind the last session, while the program lives on."""
+    """5 s after the last session, while the program lives on."""
     with Pair(suite, "") as pair:
         pair.cleanup.find()
         os.kill(named(CLIENT, "idle_connection")[0], signal.SIGKILL)

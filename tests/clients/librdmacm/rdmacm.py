@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that connect through librdmacm: those of package rdmacm-utils, unmodified, on one host."""
+"""Programs that connect through librdmacm: the programs of package rdmacm-utils, unmodified, on one host."""
 import collections
 import filecmp
 import glob
@@ -67,7 +67,7 @@ def exchange(suite, server_command, client_command, timeout=60, extra=None, righ
 # The exact output of a client of rping whose main thread came too late to see that it was connected: it has seen the end (state 10), and
 # then waits for its thread of completions, which never ends, as rdma_disconnect is left out (rping_run_client, err3).
 OVERTAKEN = b"client DISCONNECT EVENT...\nwait for CONNECTED state 10\nconnect error -1\n"
-# riostream's server listens before it says how much of its memory the other end may map: a client that connects in between may map none.
+# riostream's server listens before it says how much of its memory the other end may map: a client that connects before may map nothing.
 HASTY = "riomap: Cannot allocate memory"
 
 
@@ -114,12 +114,12 @@ def is_refused(client):
 
 def is_early(client):
     """cmtime since release 52: its two ends meet at a port of TCP, too, which the server opens after it listens by rdma_cm. A client that
-    comes in between ends with 1 and says nothing (oob_client_setup)."""
+    connects in between ends with 1 and prints nothing (oob_client_setup)."""
     return is_refused(client) or (client.status == 1 and not client.out + client.err)
 
 
 def serves_on(suite, server_command, client_command, found, timeout=60, extra=None, early=is_refused):
-    """A server that does not end by itself, and a client that does, and is tried again while it comes too early."""
+    """A server that does not end by itself, and a client that does, and is tried again while it is too early."""
     deadline = until(timeout)
     server = suite.start_server(server_command, extra)
     try:
@@ -162,7 +162,7 @@ def copies_a_file(suite, size=50_000_000, timeout=60):
 
 def many_clients(suite, count, both=False):
     """On the client's host, or on both in turn. They begin one after the other: rping's server keeps but one request in mind, and takes the next for it when that
-    comes before it has begun a thread."""
+    arrives before it has begun a thread."""
     port = choose_port()
     server, clients = suite.start_server(["rping", "-s", "-P", "-a", suite.address, "-p", port]), []
     starters = [suite.start_client, suite.start_server] if both else [suite.start_client]
@@ -183,7 +183,7 @@ def many_clients(suite, count, both=False):
 
 
 def wait_for_end(process, seconds):
-    """How long it takes to end; None: longer."""
+    """The time that it takes to end; None: longer."""
     began, descriptor = time.monotonic(), os.pidfd_open(process.pid)
     try:
         ended = select.select([descriptor], [], [], seconds)[0]
@@ -220,7 +220,7 @@ def time_an_end():
 
 def kill_one(suite, common, number):
     """Every second time the server; while they connect, or in the midst of their pings. The seconds until the survivor ends; None when
-    it had heard nothing of the other yet."""
+    it had received nothing from the other yet."""
     server, client = suite.start([*common, "-s"]), None
     try:
         connected = number % 4 < 2
@@ -310,7 +310,7 @@ def hears_of_death(suite, rounds):
 
 
 def wait_for_ping(client):
-    """Its output comes in blocks, so the first lines are there when some pings have been made."""
+    """Its output is written in blocks, so the first lines are there when some pings have been made."""
     deadline = until(20)
     while os.fstat(client.out.fileno()).st_size == 0 and client.process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -385,7 +385,7 @@ def is_withdrawn(suite):
 
 
 def hears_in_order(suite, what):
-    """Of a message before what came behind it, where both are found at once."""
+    """A message before what followed it, where both are found at once."""
     command = [f"{BUILD}/tests/clients/message_before_disconnect", what, suite.address, choose_port(), "50"]
     suite.start(command).finish(until(60)).check()
 

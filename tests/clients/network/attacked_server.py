@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """attacked_server.py GID-INDEX PORT [SERVER]: one side of two that talk over RC, UC and UD while an attacker sends to the server.
-The server prints its numbers as JSON. The client then reads commands, "NUMBER LENGTH SERVICE...": sends so many messages of that
+The server prints its numbers as JSON. The client then reads commands, "NUMBER LENGTH SERVICE...": sends NUMBER messages of that
 length over each service, and prints "fine" when the server got them whole and in order, nothing else has arrived, its queue pairs
 are in RTS, and the memory that its peers could write to is as it was; else what is wrong. Needs pyverbs."""
 import json
@@ -73,7 +73,7 @@ class Side:
         self.agree()
 
     def completions(self, count):
-        """Waits for so many; what is wrong with them, or None."""
+        """Waits for this number of completions; what is wrong with them, or None."""
         deadline = time.monotonic() + 30
         while count:
             found, completions = self.queue.poll(1)

@@ -16,7 +16,7 @@ static struct {
     struct ibv_qp *near, *far;
     struct ibv_mr *mr;
     struct ibv_ah_attr here, there;
-    uint8_t *memory; /* what is sent, and what comes */
+    uint8_t *memory; /* what is sent, and what arrives */
 } bench;
 
 static struct ibv_ah_attr way_to(union ibv_gid gid)
@@ -106,7 +106,7 @@ static void expect_message(const char *what, uint32_t length)
         die("%s: the send queue is not drained", what);
 }
 
-/* By reference, or in packets larger than those of a network. */
+/* By reference, or in packets larger than a network's. */
 static void what_waits_for_a_receive_stays_on_this_host(uint32_t length)
 {
     post(IBV_WR_SEND, length);
@@ -120,7 +120,7 @@ static void what_waits_for_a_receive_stays_on_this_host(uint32_t length)
     enter(IBV_QPS_RTS);
 }
 
-/* Into which no answer comes. */
+/* No answer arrives in it. */
 static void begin_elsewhere(enum ibv_wr_opcode opcode, uint32_t length)
 {
     enter(IBV_QPS_SQD);

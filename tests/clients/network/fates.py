@@ -63,7 +63,7 @@ def within_a_host(seed):
 
 
 def on_a_network(seed):
-    """The same, where SOFTVERBS_SEED is refused, as it would make keys known: the seed is that of the faults."""
+    """The same, where SOFTVERBS_SEED is refused, as it would make keys known: the faults have their own seed."""
     return {"SOFTVERBS_INJECT": f"fault drop=5%,dup=5%,reorder=2%,seed={seed}"}
 
 

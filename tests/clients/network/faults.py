@@ -56,7 +56,7 @@ def finds_its_data(suite, size):
 
 
 def keeps_the_order(suite):
-    """UC drops what is left of a message when one of its packets comes out of its turn, and repeats nothing."""
+    """UC drops what is left of a message when one of its packets arrives out of turn, and repeats nothing."""
     command = ["ib_write_bw", "-F", "-c", "UC", "-s", "64000", "-n", "200"]
     reports = with_faults(suite, JITTER, lambda extra: suite.pair(command, extra=extra))
     sent = sum(count for report in reports for name, count in report["sent"].items() if name.startswith("UC WRITE"))
@@ -72,7 +72,7 @@ def the_example_ends_well(suite, program):
 
 
 def losses(suite, faults, count):
-    """How many of so many UC WRITEs are lost on the way."""
+    """The number of UC WRITEs, of `count`, that are lost on the way."""
     command = ["ib_write_bw", "-F", "-c", "UC", "-s", "64", "-n", str(count)]
     reports = with_faults(suite, faults, lambda extra: suite.pair(command, extra=extra))
     sent = sum(report["sent"].get("UC WRITE_ONLY", 0) for report in reports)
@@ -96,8 +96,8 @@ def repeats_from_the_seed(suite):
 
 
 def ignores_a_bad_list(suite):
-    """Starts the library without `softverbs run`, which checks the list: it logs the bad list at any level, and the program goes
-    on."""
+    """Starts the library without `softverbs run`, which checks the list: it logs the bad list at any level, and the program
+    continues."""
     for side in suite.pair(["env", "SOFTVERBS_FAULT=drop=never", "ibv_rc_pingpong", "-g", "0", "-c", "-n", "100"]):
         if side.err.count("SOFTVERBS_FAULT ignored") != 1 or "drop=never" not in side.err:
             raise Failure(str(side))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """forged_send.py SOURCE DESTINATION PORTS QP[:PSN]...: sends a SEND of RoCEv2, with the ICRC that it should have, to each of the queue
-pairs from each of so many ports of an IPv4 address."""
+pairs from each of PORTS ports of an IPv4 address."""
 import socket
 import struct
 import sys

@@ -29,7 +29,7 @@ def running(suite, host, *words):
 
 
 def says(suite, host, pid, *parts):
-    """The program may be on its way to where it waits: a part that comes late is waited for."""
+    """The program may be on its way to where it waits: a late part is waited for."""
     deadline = until(20)
     while missing := lacks(suite, host, pid, parts):
         if time.monotonic() > deadline:

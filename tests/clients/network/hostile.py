@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hostile datagrams: a datagram that an attacker with a socket sends to a running program is counted by its reason, never changes
-anything, and the program's own traffic goes on. The attacker may have the address and the knowledge of the peer; if the protocol
-lets such a peer end the connection (by a request that breaks a rule), that queue pair ends and no other."""
+anything, and the program's own traffic continues. The attacker may have the address and the knowledge of the peer; if the
+protocol lets such a peer end the connection (by a request that breaks a rule), that queue pair ends and no other."""
 import contextlib
 import ctypes
 import json
@@ -33,7 +33,7 @@ TRUNCATED, VERSION, OPCODE, PAD, PAYLOAD, ICRC, NO_QP, SERVICE, BAD_PKEY, BAD_QK
 REMOTE_KEY, REMOTE_RANGE, ALIGNMENT, LENGTH, ILLEGAL = 205, 207, 210, 212, 214  # what ends a connection
 ALIVE = 25  # datagrams of each kind
 FLOOD = 100_000
-GROWTH = 4096  # KiB that a flood may leave behind
+GROWTH = 4096  # KiB that a flood may leave in use
 
 
 def transport(opcode, pair, psn=0, headers=b"", payload=b"", pkey=PARTITION, version=0, pad=None):
@@ -146,7 +146,7 @@ class Attacked:
             self.psn += count * max(1, -(-length // 1024))
 
     def dropped(self):
-        """The server's counters: reason -> packets, of all its queue pairs and of what was for none."""
+        """The server's counters: reason -> packets, of all its queue pairs and of packets for no queue pair."""
         report, = counted_on_server(self.suite)
         return dropped([report])
 
@@ -422,7 +422,7 @@ def are_captured(suite):
 
 
 def questions_have_an_end(suite):
-    """Each answer goes to the address that the question names as its sender. All of them are answered or counted."""
+    """Each answer is sent to the address that the question names as its sender. All of them are answered or counted."""
     with captured(suite) as attacked:
         attacker, before, count = Attacker(suite.version), attacked.dropped(), 5000
         question = attacker.seal(transport(UD | SEND_ONLY, 1, 0, struct.pack(">II", 0x80010000, 1),
@@ -473,7 +473,7 @@ def flood(attacked, attacker, stranger, sent):
 
 
 def survives_a_flood(suite):
-    """While a transfer goes on, which has to end well; and the program needs no more memory for it."""
+    """During a transfer, which has to end well; and the program needs no more memory for it."""
     with captured(suite) as attacked:
         attacker, stranger, sent = Attacker(suite.version), Attacker(suite.version, STRANGER[suite.version]), []
         attacked.ask(64, 8000, "rc")  # so that what a transfer needs is there

@@ -26,7 +26,7 @@ enum {
     MESSAGES_MOST = 10000,
 };
 
-static const double silence = 0.1; /* s after which no more comes: what is reordered waits for a millisecond */
+static const double silence = 0.1; /* s after which no more arrives: what is reordered waits for a millisecond */
 
 enum { SENDER, RECEIVER };
 

@@ -113,7 +113,7 @@ def tells_of_addresses(suite):
 
 
 def keeps_places(suite):
-    """An address that goes leaves its place empty, and the others keep theirs; the next takes it."""
+    """An address that is removed leaves its place empty, and the others keep theirs; the next takes it."""
     with followers(Follower(suite, SERVER)) as (one,):
         before = one.state()[2]
         place = next(place for place, gid in before.items() if gid == f"::ffff:{ADDRESSES[SERVER][0]}")
@@ -186,7 +186,7 @@ def tells_of_the_mac(suite):
 
 
 def serves_later_addresses(suite):
-    """One that listens at all addresses, or at an address that came later, hears what comes for it."""
+    """A program that listens at all addresses, or at an address that was added later, receives its requests."""
     port, other = free_port(), free_port()
     with followers(Follower(suite, SERVER), Follower(suite, CLIENT)) as (server, client):
         expect(server.ask(f"bind 0.0.0.0 {port}"), "bound")
@@ -242,7 +242,7 @@ def binds_to_what_is_reached(suite):
 
 
 def survives_a_pause(suite):
-    """Queue pairs in use go on behind a pause of the link, or of the address that they are connected by."""
+    """Queue pairs in use continue after a pause of the link, or of the address that they are connected by."""
     for change, back in ((lambda: ip("-n", SERVER, "link", "set", "eth0", "down"), lambda: ip("-n", SERVER, "link", "set", "eth0", "up")),
                          (lambda: address(SERVER, "del", ADDRESSES[SERVER][0]), lambda: address(SERVER, "add", ADDRESSES[SERVER][0]))):
         port = free_port()

@@ -104,7 +104,7 @@ def is_member(host, group):
 
 
 def learned(group):
-    """The hosts behind the ports of the bridge that lead to members."""
+    """The hosts at the ports of the bridge that lead to members."""
     shown = json.loads(subprocess.run(["bridge", "-j", "mdb", "show"], capture_output=True, check=True).stdout or "[]")
     return {entry["port"].removeprefix("port-") for table in shown for entry in table.get("mdb", []) if entry["grp"] == str(group)}
 
@@ -122,7 +122,7 @@ def expect_hosts(group, hosts):
 
 
 def expect_datagrams(sender, group, members, others):
-    """All of what the sender sends comes once to each of the members, and nothing to the others."""
+    """All that the sender sends reaches each of the members once, and nothing reaches the others."""
     if sender.ask("send", gid(group), DATAGRAMS) != "0":
         raise Failure("not all datagrams were sent")
     counts = came([*members, *others])

@@ -1,8 +1,8 @@
 /* A process with a queue pair for datagrams that does what its standard input says, a line each, and answers each with
  * a line: "attach GID" and "detach GID" (GID: an IPv6 address, or ::ffff: and an IPv4 one) with the number that the
- * call returned; "send GID COUNT" with 0 when all of them have left; "count" with what came since it last was asked, as
- * GID=COUNT for each destination that was named, once nothing more comes. It answers "ready" to nothing, at first. At
- * the end of its input it closes everything. */
+ * call returned; "send GID COUNT" with 0 when all of them have left; "count" with the messages that arrived since it
+ * last was asked, as GID=COUNT for each destination that was named, once nothing more arrives. It answers "ready" to
+ * nothing, at first. At the end of its input it closes everything. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void take(struct member *member, const struct ibv_wc *wc)
     post_receive(member, (unsigned)wc->wr_id);
 }
 
-/* Takes what comes, until nothing does for so long. */
+/* Takes what arrives, until nothing arrives for `seconds`. */
 static void listen_for(struct member *member, double seconds)
 {
     struct ibv_wc wc;

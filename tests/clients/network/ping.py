@@ -275,7 +275,7 @@ def works_for_anybody(suite):
 
 
 def maps_others():
-    """Returns true if the namespace has other users. A user namespace that was made for one user has none."""
+    """Returns true if the namespace has other users. A user namespace that was made for one user has no others."""
     with open("/proc/self/uid_map", encoding="ascii") as lines:
         return any(int(line.split()[2]) > 65534 for line in lines)
 
@@ -379,7 +379,7 @@ def answers_to_the_letter(suite):
 
 
 def drops_what_is_wrong(suite):
-    """Each for its reason, and none is answered."""
+    """Each is dropped for its reason, and no answer is sent."""
     wrong = {11: question(qkey=0x11111111), 10: question(pkey=0x1234), 9: question(opcode=RC_SEND_ONLY), 22: question(length=252),
              23: question(head=b"\x01\x03\x02\x03"), 24: question(message=ALTERNATE), 25: question(message=REPLY)}
     with Crowd(suite, SERVER, 1):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The errors that a program gets for a host that is not there, and that a host behind a router is reached whatever hop limit the
+"""The errors that a program gets for a host that is not there, and that a host beyond a router is reached whatever hop limit the
 program asks for: two hosts with a router between them (the namespaces of ping.py)."""
 import os
 import re
@@ -30,7 +30,7 @@ class Routed(Suite):
         return self.environment({"SOFTVERBS_DIR": f"{self.directory}/{host}"})
 
     def reach(self, *words, net=True, host=CLIENT):
-        """The lines of the program, and those of the library."""
+        """The lines of the program, and the lines of the library."""
         command = self.command(host, [REACH, *map(str, words)], *(["--net", "eth0"] if net else []))
         done = subprocess.run(command, env=self.host_environment(host), capture_output=True, text=True, timeout=patience(60), check=False)
         if done.returncode:
@@ -48,7 +48,7 @@ class Routed(Suite):
 
 
 def expect(line, pattern, at_least=0, below=1e9):
-    """The line is as it should be, and so many milliseconds have passed."""
+    """The line is as it should be, and these milliseconds have passed."""
     found = re.fullmatch(pattern, line)
     if not found or (found.groups() and not at_least <= int(found.group(1)) < below):
         raise Failure(f"{line!r} is not {pattern}, from {at_least} to {below} ms")
@@ -60,7 +60,7 @@ def told(lines, *parts):
 
 
 def goes_to_rtr(suite, version):
-    """(reason 359) for a host that answers no ARP and no neighbour discovery; a router, and a host behind it, is found at once."""
+    """(reason 359) for a host that answers no ARP and no neighbour discovery; a router, and a host beyond it, is found at once."""
     there = ADDRESSES[SERVER][version == 6]
     lines, log = suite.reach("rtr", GID_INDEX[version], MISSING[version], there)
     expect(lines[0], rf"{MISSING[version]}: Connection timed out, (\d+) ms, hop limit 0", 990)
@@ -92,7 +92,7 @@ def knows_no_route(suite):
 
 
 def names_the_router(suite):
-    """A next hop that is dead: the router's name stands beside the destination's."""
+    """A next hop that is dead: the router's name is beside the destination's."""
     ip("-n", CLIENT, "route", "add", "10.98.0.0/16", "via", MISSING[4])
     lines, log = suite.reach("rtr", GID_INDEX[4], "10.98.0.1")
     ip("-n", CLIENT, "route", "delete", "10.98.0.0/16")
@@ -132,7 +132,7 @@ def says_what_was_answered(suite, version):
 
 
 def stays_within_the_host(suite):
-    """(reason 396) Without a network only devices of this host can be meant, those of other processes included."""
+    """(reason 396) Without a network only devices of this host can be meant, also of other processes."""
     known = ["127.0.0.1", "127.0.0.9", "127.44.0.1"]
     lines, log = suite.reach("rtr", 1, NOBODY, "10.9.8.7", *known, net=False)
     expect(lines[0], rf"{NOBODY}: Network is unreachable, (\d+) ms, hop limit 0", 0, 500)
@@ -152,7 +152,7 @@ def resolves(suite, version):
 
 
 def resolves_who_comes_late(suite):
-    """The host is not there when it is asked for, and comes while the program waits."""
+    """The host is not there when it is asked for, and starts while the program waits."""
     late = "10.91.0.78"
     command = suite.command(CLIENT, [REACH, "resolve", "20000", late], "--net", "eth0")
     with subprocess.Popen(command, env=suite.host_environment(CLIENT), text=True, stdout=subprocess.PIPE) as program:
@@ -166,7 +166,7 @@ def resolves_who_comes_late(suite):
 
 
 def binds_what_was_found(suite):
-    """The scope of a link-local source is that of the destination."""
+    """A link-local source has the scope of the destination."""
     shown = subprocess.run(["ip", "-n", ROUTER, "-6", "-o", "address", "show", "dev", CLIENT, "scope", "link"],
                            capture_output=True, text=True, check=True).stdout
     address = re.search(r"(fe80::[0-9a-f:]+)/", shown).group(1) + "%eth0"

@@ -307,7 +307,7 @@ def losses(mtu, version):
 
 
 def add_lossy_pingpongs(suite, mtu, version):
-    """Those of the reliable services: they lose nothing."""
+    """Tests of the reliable services: they lose nothing."""
     for program in ("rc", "srq"):
         for size, option in ((100, "-c"), (65536, "-c"), (4096, "-e")):
             suite.at(mtu, version, f"ibv_{program}_pingpong {option} {size} bytes with losses",
@@ -350,8 +350,8 @@ class Collection(Matrix):
 
 def survives_losses(case):
     """The services that repeat what is lost; of the others the tests that do not wait for what was lost. Not all sizes up to
-    8 MiB: that takes minutes. And ib_send_lat -e of perftest 4.5 has one channel for both its CQs: when an ACK comes later than
-    the answer, which a network may do, it takes the event of the one for that of the other and posts too much."""
+    8 MiB: that takes minutes. And ib_send_lat -e of perftest 4.5 has one channel for both its CQs: when an ACK arrives later
+    than the answer, which a network may do, it takes the event of one CQ for the other's and posts too much."""
     program, options = case[:2]
     if "-a" in options or (program == "ib_send_lat" and "-e" in options):
         return False

@@ -127,7 +127,7 @@ def counts_what_the_kernel_refuses(suite):
 
 
 def does_not_blame_the_peer(suite):
-    """A connection of which nothing leaves this host."""
+    """A connection whose packets never leave this host."""
     server, client = without_its_address(suite, "ibv_rc_pingpong")
     try:
         done = client.finish(until(60))
@@ -157,7 +157,7 @@ def _pair_apart(suite, address):
 
 
 def parts_one_direction(suite):
-    """The packets of the client arrive, those of the server are lost, and both give up."""
+    """The packets of the client arrive, the server's are lost, and both give up."""
     ends, (server, client) = _pair_apart(suite, ADDRESSES[CLIENT][0])
     for done in ends:
         if done.status == 0 or not re.search(r"RETRY_EXC.*\(reason 105\)", done.err):

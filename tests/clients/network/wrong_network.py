@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A host on two networks: what comes over the one, or to its address there, is nothing for a connection on the other, whatever
-source address it bears, and nothing for a datagram's receiver there (IBA 9.6.1; the kernel's rxe compares the same). The
-attacker has the peer's address and knows all numbers."""
+"""A host on two networks: what arrives over the one, or at its address there, is nothing for a connection on the other,
+whatever source address it bears, and nothing for a datagram's receiver there (IBA 9.6.1; the kernel's rxe compares the same).
+The attacker has the peer's address and knows all numbers."""
 import contextlib
 import json
 import os
@@ -42,7 +42,7 @@ def make_other_network():
 
 
 def refuse_nothing():
-    """The server's kernel takes a packet over whichever interface it comes, as many do."""
+    """The server's kernel takes a packet over any interface, as many do."""
     configure(SERVER, *(f"net.ipv4.conf.{interface}.rp_filter=0" for interface in ("all", "eth0", "eth1")))
 
 

@@ -1,5 +1,5 @@
 /* Two processes send each other messages in turn, a call and its reply, and poll. Of each side's messages one in 16 is
- * signalled, and waited for. When the last reply is there all calls have ended, so that none is flushed then. Usage:
+ * signalled, and waited for. When the last reply is there all calls have ended, so that no call is flushed then. Usage:
  * turns EXCHANGES. */
 #include <stdatomic.h>
 #include <stdio.h>

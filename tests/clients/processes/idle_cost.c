@@ -1,5 +1,5 @@
 /* Two connected processes with armed completion channels do nothing: the processor time that they spend on it.
- * Usage: idle [SECONDS [MILLISECONDS]]. Exit status 1 when either spends more than so many milliseconds (10 in 10 s).
+ * Usage: idle [SECONDS [MILLISECONDS]]. Exit status 1 when either spends more than MILLISECONDS (10 in 10 s).
  */
 #include <errno.h>
 #include <poll.h>

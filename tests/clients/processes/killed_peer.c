@@ -198,7 +198,7 @@ static int play_round(uint64_t *random, double *slowest)
     return status;
 }
 
-/* The next process that comes sweeps what the dead have left. */
+/* The next process that joins sweeps what the dead have left. */
 static void sweep(void)
 {
     struct endpoint endpoint;

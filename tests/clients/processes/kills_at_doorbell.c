@@ -484,7 +484,7 @@ static void begin(struct play *play)
         play->survivors[i] = start_client(play, i, &qp_num);
 }
 
-/* The next process that comes sweeps what the dead have left. */
+/* The next process that joins sweeps what the dead have left. */
 static void end(struct play *play)
 {
     struct endpoint endpoint;

@@ -1,8 +1,8 @@
-/* Long WRITEs that requesters do by themselves, one of which is under way nearly always, against an owner that takes
- * its memory back. Usage: long_writes MODE [ROUNDS]
+/* Long WRITEs that requesters do by themselves, nearly always one at a time, against an owner that takes its memory
+ * back. Usage: long_writes MODE [ROUNDS]
  *
- *   unlocked  the writer closes all descriptors, among them that of its lock in the host's table, and so looks as if it
- *             were dead: no byte changes once ibv_dereg_mr has returned
+ *   unlocked  the writer closes all descriptors, also its lock's in the host's table, and so looks as if it were dead:
+ *             no byte changes once ibv_dereg_mr has returned
  *   many      80 writers at once: ibv_dereg_mr returns, also of memory that no writer writes to
  *   computes  a signal handler of the writer interrupts it, mostly within the WRITE, and computes for as long as the
  *             test lasts: ibv_dereg_mr returns, and no byte changes then

@@ -1,7 +1,7 @@
 /* Many connected queue pairs in one process, and the memory that each takes while it is idle, and once it has had a
  * message, which makes its story (src/events/story.h).
- * Usage: many_qps [COUNT [BYTES]]. Exit status 1 when an idle queue pair takes more than so many bytes (4096), or the
- * other STORY more. */
+ * Usage: many_qps [COUNT [BYTES]]. Exit status 1 when an idle queue pair takes more than BYTES (4096), or the other
+ * STORY more. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

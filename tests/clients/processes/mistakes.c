@@ -1,8 +1,8 @@
 /* The usual mistakes of programs, each as a program makes it: mistakes NAME. Two processes connect over RC, and the
- * first sends to, writes to or reads from the second; what NAME changes is wrong. Whatever comes of it is what a
- * program would see: "EINVAL from ibv_modify_qp", "IBV_WC status 12", or "nothing" after a second. The exit status is
- * 0: what the screen says besides is for mistakes_test.py. $MISTAKES_THEN is a command that the shell runs while all is
- * still there. */
+ * first sends to, writes to or reads from the second; what NAME changes is wrong. The result is what a program would
+ * see: "EINVAL from ibv_modify_qp", "IBV_WC status 12", or "nothing" after a second. The exit status is 0: what the
+ * screen says besides is for mistakes_test.py. $MISTAKES_THEN is a command that the shell runs while all is still
+ * there. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -155,7 +155,7 @@ static void own_rkey(struct side *side)
     side->own_rkey = true;
 }
 
-/* Behind an element without bytes, whose key is not looked at. */
+/* The element follows one without bytes, whose key is not looked at. */
 static void second_key(struct side *side)
 {
     side->second_key = true;
@@ -233,7 +233,7 @@ static void killed_before(struct side *side)
     side->kills_early = true;
 }
 
-/* The peer takes every packet, answers none, and is stopped before it is asked why. */
+/* The peer takes every packet, answers no packet, and is stopped before it is asked why. */
 static void stopped_late(struct side *side)
 {
     side->stops = true;

@@ -3,14 +3,14 @@
  *
  *   ended    the owner deregisters, changes the access, moves or destroys the queue pair while it is written: once the
  *            call has returned no byte changes
- *   order    a WRITE behind a SEND and a SEND behind a WRITE are seen in that order
- *   ways     the owner polls, looks at its memory and sleeps by turns, so that short work goes as packets and without,
- *            between longer work, which goes without; it is seen in the order of posting all the same
- *   litmus   the same with SENDs: a WRITE before a SEND and one behind it, and a READ of the first
- *   polls    a writer whose WRITEs are done without a packet polls in vain between them, and keeps its processor
- *   killed   the writer is killed in the midst; the owner's calls return all the same
- *   stopped  the writer is stopped in the midst, mostly within a WRITE; the owner does not wait until it goes on, and
- * no byte changes afterwards refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
+ *   order    a WRITE after a SEND and a SEND after a WRITE are seen in that order
+ *   ways     the owner polls, looks at its memory and sleeps by turns, so that short work is done as packets and
+ *   without, between longer work, which is done without; it is seen in the order of posting all the same litmus   the
+ *   same with SENDs: a WRITE before a SEND and one after it, and a READ of the first polls    a writer whose WRITEs are
+ *   done without a packet polls in vain between them, and keeps its processor killed   the writer is killed in the
+ *   midst; the owner's calls return all the same stopped  the writer is stopped in the midst, mostly within a WRITE;
+ * the owner does not wait until it continues, and no byte changes afterwards refused  the system begins to refuse
+ *            process_vm_writev; WRITEs go on arriving
  *
  * Exit status 0, or 1 with a sentence. */
 #include <errno.h>
@@ -194,7 +194,7 @@ static volatile uint64_t *received_at(unsigned slot)
     return (uint64_t *)(void *)(side.memory + 4096 + slot % RECEIVES * SLOT);
 }
 
-/* At 0 lies what is written behind the SEND of that number, at 8 what was written before it. */
+/* At 0 is the value written after the SEND of that number, at 8 the value written before it. */
 static void send_in_order(unsigned rounds)
 {
     uint64_t *words = (uint64_t *)(void *)side.memory;
@@ -245,7 +245,7 @@ static int run_order(bool writer, unsigned rounds)
 
 enum { LONG = 2048, FLYING = 16, SOURCES = 16384, RESULT = 8192, WORK_EACH = 20000 };
 
-/* The last bytes of LONG, so many of them: those at `block` of ours, and the owner's. */
+/* The last `length` bytes of LONG: ours at `block`, and the owner's. */
 static void ask_of(enum ibv_wr_opcode opcode, uint64_t block, uint32_t length, bool signalled)
 {
     struct ibv_sge sge = {(uintptr_t)side.memory + block + LONG - length, length, side.mr->lkey};
@@ -274,7 +274,7 @@ static volatile uint64_t *word_of(uint64_t block)
     return (uint64_t *)(void *)(side.memory + block + LONG - sizeof(uint64_t));
 }
 
-/* The WRITE of this number, and now and then a READ behind it, which must see it. Each phase has another mixture. */
+/* The WRITE of this number, and now and then a later READ, which must see it. Each phase has another mixture. */
 static void write_and_read(unsigned number)
 {
     unsigned phase = number / WORK_EACH;
@@ -336,7 +336,7 @@ static int run_ways(bool writer, unsigned works)
 
 enum { NUMBER = 2560, SECOND = 3072, AHEAD = 32, ROUNDS_EACH = 500 };
 
-/* The first WRITE is short or long, and the READ behind it is short. */
+/* The first WRITE is short or long, and the READ after it is short. */
 static void write_send_and_read(unsigned number)
 {
     *word_of(SOURCES) = number;

@@ -22,7 +22,7 @@
 
 enum { KEPT = 64, FUTURE_WRITE = 0x10 /* F_SEAL_FUTURE_WRITE */ };
 
-/* --- what the library sends and receives goes through here (export_dynamic) */
+/* --- what the library sends and receives passes through here (export_dynamic) */
 
 static int kept[KEPT];
 static atomic_uint kept_count;

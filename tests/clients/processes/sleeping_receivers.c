@@ -1,7 +1,7 @@
-/* One sender and many receivers, each a process that sleeps until something comes; some of them are stopped. Messages
+/* One sender and many receivers, each a process that sleeps until something arrives; some of them are stopped. Messages
  * to the others reach them nevertheless, whether they were sent to before or not; the sender does not take processor
- * time for those that don't read; and once those go on they get their messages. Usage: sleeping_receivers [RECEIVERS].
- * Exit status 0 when all was right. */
+ * time for those that don't read; and once those continue they get their messages. Usage: sleeping_receivers
+ * [RECEIVERS]. Exit status 0 when all was right. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -116,7 +116,7 @@ static void send_to_all(struct ibv_qp **qps)
             die("ibv_post_send fails");
 }
 
-/* Stops those before `behind`, or lets them go on. */
+/* Stops the receivers before `behind`, or lets them continue. */
 static void signal_some(unsigned behind, int signal)
 {
     for (unsigned i = 0; i < behind; i++)
@@ -168,7 +168,7 @@ static void play_round(struct ibv_qp **qps, unsigned stopped, unsigned round)
         stopped, members, others, all, used / observed);
 }
 
-/* The next process that comes sweeps what the dead have left. */
+/* The next process that joins sweeps what the dead have left. */
 static void end(struct endpoint *endpoint)
 {
     for (unsigned i = 0; i < members; i++)

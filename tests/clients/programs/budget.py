@@ -33,7 +33,7 @@ def read_budgets():
 
 
 def need_gcc():
-    """The budget is that of the default build. Without link-time optimization, which clang has no linker for here, all is dearer."""
+    """The budget is for the default build. Without link-time optimization, which clang has no linker for here, all is dearer."""
     compiler = os.environ.get("SOFTVERBS_TEST_COMPILER", "gcc")
     if compiler != "gcc":
         raise Skip(f"the budget is one of gcc's code, and this is {compiler}'s")

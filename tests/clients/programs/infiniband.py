@@ -76,7 +76,7 @@ def a_face_of_an_hca(suite):
 
 
 def with_last_byte_changed(suite, path):
-    """The output of decode for the file when the last packet's VCRC is wrong: it stands before padding and the options."""
+    """The output of decode for the file when the last packet's VCRC is wrong: it is before padding and the options."""
     with open(path, "rb") as file:
         capture = bytearray(file.read())
     block = capture.rindex(struct.pack("<I", 6), 0, len(capture) - 64)

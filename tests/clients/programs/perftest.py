@@ -12,7 +12,7 @@ from patience import tries
 
 SERVICES = {"send": ("RC", "UC", "UD", "XRC"), "write": ("RC", "UC", "XRC"), "read": ("RC", "XRC"),
             "atomic": ("RC", "XRC")}
-LARGEST = 23  # -a goes up to 2^23 bytes
+LARGEST = 23  # sizes of -a rise to 2^23 bytes
 TIMEOUT = 180  # perftest measures the processor's frequency for half a second after each size, on all processors
 # Counts of iterations are multiples of 100, perftest's moderation of completions: with others, and several queue pairs, it
 # counts more completions than there are, and stops looking for those that are missing.
@@ -73,7 +73,7 @@ def measures(suite, program, options, sizes, count):
 
 
 def sends_all_datagrams(suite, program):
-    """With -a a datagram test goes up to the path MTU."""
+    """With -a the sizes of a datagram test rise to the path MTU."""
     mtu = int(suite.run_one(["ibv_devinfo", "-v"]).find(r"active_mtu:\s*(\d+)").group(1))
     measures(suite, program, ["-c", "UD", "-a"], [1 << n for n in range(1, mtu.bit_length())], 100)
 

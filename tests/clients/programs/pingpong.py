@@ -60,7 +60,7 @@ def remove_file(path):
 
 def exchanges_among_processes(suite, clients, size, *options):
     """All of them open the domain of one file, and the server reaches each client's SRQ by each client's queue pair in turn. The
-    program leaves its file behind, and another user's can't be opened."""
+    program does not remove its file, and another user's can't be opened."""
     port, deadline = free_port(), until(120)
     command = ["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", str(rounds(200)), "-p", str(port), *options]
     remove_file(XRC_DOMAIN)

@@ -37,8 +37,8 @@ def wait_until_ready(suite, server, receives, deadline):
 
 
 def run_both(suite, program, options, server_options=(), client_options=()):
-    """There is nothing by which these programs would wait for each other, so the client starts when the server is ready.
-    There is a receive for every frame, so none depends on how fast the server is."""
+    """These programs have no means to wait for each other, so the client starts when the server is ready. There is a
+    receive for every frame, so no frame depends on the server's speed."""
     deadline = until(TIMEOUT)
     common = [program, "-F", "-n", str(COUNT), "-s", str(SIZE), "-r", str(COUNT)]
     server = suite.start([*common, "--server", "-B", MACS[0], "-E", MACS[1], *options, *server_options])

@@ -40,7 +40,7 @@ def unpack(directory):
 
 
 def read(text):
-    """The suite's answers. A test's stands at the end of the line that names it, or of a later one."""
+    """The suite's answers. A test's answer is at the end of the line that names it, or of a later one."""
     tests, named = [], None
     for line in text.splitlines():
         named = TEST.match(line) or named
