@@ -1,5 +1,5 @@
-/* Memory of a GPU that the fake driver has (fake_cuda.h) on each path of data besides those of device_memory_test.c,
- * and where CUDA forbids calls, waits or is gone. Both ends in one process. */
+/* Memory of a GPU that the fake driver has (fake_cuda.h) on each path of data besides the paths in
+ * device_memory_test.c, and where CUDA forbids calls, waits or is gone. Both ends in one process. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -403,7 +403,7 @@ static void tagged_messages_land_in_the_gpu(void)
     NEED(!room_post_finish(&room, 0, 4, 4096));
     room_rendezvous_head(&room, room_upper(&room, 0), 0, 8, DATA, TAGGED);
     NEED(!room_send(&room, 0, 5, 0, HEAD));
-    do /* the match has a completion, too, which comes before the bytes */
+    do /* the match has a completion, too, which precedes the bytes */
         NEED(room_wait(&room, &event) && !event.status && event.id == 2);
     while (!(event.flags & IBV_WC_TM_DATA_VALID));
     uint8_t *bytes = malloc(TAGGED);
@@ -486,7 +486,7 @@ static void copies_that_do_not_end_are_logged(void)
     ibv_destroy_qp(qp);
 }
 
-/* Freed behind the back of its region, as memory of the host that was unmapped. */
+/* The memory is freed while its region lives, as memory of the host that was unmapped. */
 static void memory_that_was_freed_ends_in_errors(void)
 {
     cuda_address freed;

@@ -1,5 +1,5 @@
-/* Long messages from memory of a GPU to memory of a GPU (fake_cuda.h): few long copies on each side, and none behind
- * the program's back. Two processes. */
+/* Long messages from memory of a GPU to memory of a GPU (fake_cuda.h): few long copies on each side, and no copy
+ * without the program's knowledge. Two processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ static void copies_are_few(struct pair *pair, const struct message *message)
                 message->name, MOST_COPIES);
 }
 
-/* Where frames are lost the NAK may be, too: behind it the responder is in the error state, and answers no repeat. */
+/* Where frames are lost the NAK may be, too: after it the responder is in the error state, and answers no repeat. */
 static bool has_failed(enum ibv_wc_status status, const struct message *message)
 {
     return status == message->lost ||

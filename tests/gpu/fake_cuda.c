@@ -45,13 +45,13 @@ static enum fake_cuda_hold held;
 static unsigned legacy_copies;
 static atomic_uint pinned;
 static struct fake_cuda_copies copies; /* of streams that were made */
-static unsigned failing;               /* the copy into the device that fails, counted from now; 0: none */
-static unsigned refusing;              /* so many copies out of the device are refused */
+static unsigned failing;               /* the copy into the device that fails, counted from now; 0: no copy */
+static unsigned refusing;              /* this number of copies out of the device is refused */
 static unsigned long numbers;
 static _Thread_local bool in_callback;
 static _Thread_local void *current;
 
-/* The bytes behind an address; NULL: not all of them are one allocation's. Under the lock. */
+/* The bytes at an address; NULL: not all of them are one allocation's. Under the lock. */
 static char *bytes_at(cuda_address at, size_t length)
 {
     for (unsigned i = 0; i < ALLOCATIONS; i++) {

@@ -43,14 +43,14 @@ int cuLaunchHostFunc(void *stream, void (*)(void *), void *);
 /* Copies on streams that were made: the library's, and a program's. */
 struct fake_cuda_copies {
     unsigned count, most_in_flight; /* begun on one stream and not ended */
-    unsigned into;                  /* those of them into the device */
+    unsigned into;                  /* copies into the device */
     unsigned gone;                  /* their memory had been freed when they ran */
     unsigned long long bytes;
 };
 
-/* Beside the interface. With FAKE_CUDA_LATENCY (environment; 0) copies take so many microseconds, and their bytes 54
- * GB/s. A kernel that waits until 32 bits of device memory have the value. The context ends: each copy fails from now
- * on. The number of copies that ran on the legacy stream. */
+/* Beside the interface. With FAKE_CUDA_LATENCY (environment; 0) copies take this number of microseconds, and their
+ * bytes 54 GB/s. A kernel that waits until 32 bits of device memory have the value. The context ends: each copy fails
+ * from now on. The number of copies that ran on the legacy stream. */
 int fake_cuda_launch_wait(void *stream, cuda_address, uint32_t value);
 void fake_cuda_kill(void);
 /* Copies on streams that were made do not begin, or the calls for them do not return, as while a kernel is loaded and
@@ -58,8 +58,8 @@ void fake_cuda_kill(void);
 enum fake_cuda_hold { FAKE_CUDA_HOLD_NONE, FAKE_CUDA_HOLD_COPIES, FAKE_CUDA_HOLD_CALLS };
 void fake_cuda_hold_copies(enum fake_cuda_hold);
 void fake_cuda_fail_copy(unsigned number) __attribute__((weak)); /* the copy into the device that has it, counted from
-                                                                    now; 0: none */
-/* So many copies out of the device are refused when they are asked for. */
+                                                                    now; 0: no copy */
+/* The next `count` copies out of the device are refused when they are asked for. */
 void fake_cuda_refuse_copies(unsigned count) __attribute__((weak));
 unsigned fake_cuda_pinned(void) __attribute__((weak));                     /* calls for pinned memory */
 unsigned fake_cuda_legacy_copies(void) __attribute__((weak));              /* NULL: the driver is the machine's */

@@ -129,7 +129,7 @@ static void launch_late(const char *name, void **arguments)
     launch(second_stream, kernel, 1, arguments);
 }
 
-/* One WRITE of so many bytes and a word behind them. `meanwhile` is launched for the first time while a kernel waits.
+/* One WRITE of `length` bytes and a word after them. `meanwhile` is launched for the first time while a kernel waits.
  */
 static bool write_to_waiting(struct pair *pair, void *stream, uint32_t length, unsigned round, void *meanwhile)
 {
@@ -162,7 +162,7 @@ static void a_kernel_waits_for_a_write(struct pair *pair, void *stream, const ch
     pair_report(pair, good, "a kernel on %s that waits for the last word of a WRITE finds all bytes", name);
 }
 
-/* Not a case: by the mode of the driver the word comes at once, or when the kernel has given up. */
+/* Not a case: by the mode of the driver the word arrives at once, or when the kernel has given up. */
 static void a_kernel_is_loaded_meanwhile(struct pair *pair)
 {
     struct timespec begun, ended;

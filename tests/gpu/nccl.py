@@ -1,5 +1,5 @@
 """Collectives of PyTorch over NCCL, each element compared on the GPU. RANK is 0 or 1; run.sh starts both. With the argument `late`,
-rank 1 launches a kernel for the first time while that of its all_reduce waits for rank 0."""
+rank 1 launches a kernel for the first time while the kernel of its all_reduce waits for rank 0."""
 import datetime
 import faulthandler
 import os

@@ -183,7 +183,7 @@ static long round_trip(int fd, void *sending, void *receiving, const buffer &out
 }
 
 // As many as NCCL's proxy has on their way: receives are posted in the order of the sends, and all are tested in turn. On the fake
-// driver kernels on the legacy stream and on another wait for the final word of each message while it comes.
+// driver kernels on the legacy stream and on another wait for the final word of each message while it arrives.
 static long burst(int fd, void *sending, void *receiving, const buffer &out, const buffer &in, unsigned char *shadow, size_t size, int round)
 {
     enum { DEPTH = 8 };

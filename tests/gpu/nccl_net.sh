@@ -1,7 +1,7 @@
 #!/bin/sh
 # nccl_net.sh NCCL CUDA BUILD DIRECTORY: builds the InfiniBand transport of an NCCL checkout with nccl_net.cc, by the host's compiler alone, and runs it
-# on the devices of BUILD with memory of the GPU that tests/gpu/fake_cuda.c stands for. CUDA is where CUDA's headers and libcudart_static.a lie.
-# Nothing of NCCL is in this tree; docs/evidence/gpu.md has the results and the commit.
+# on the devices of BUILD with memory of the GPU that tests/gpu/fake_cuda.c imitates. CUDA is the directory of CUDA's headers and
+# libcudart_static.a. Nothing of NCCL is in this tree; docs/evidence/gpu.md has the results and the commit.
 set -e
 nccl=$(realpath "$1") cuda=$(realpath "$2") build=$(realpath "$3") out=$(realpath -m "$4") here=$(dirname "$(realpath "$0")")
 mkdir -p "$out/include"

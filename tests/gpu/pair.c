@@ -76,7 +76,7 @@ static void go_to_host(bool first)
     setenv("SOFTVERBS_DIR", first ? "/dev/shm/gpu-first" : "/dev/shm/gpu-second", 1);
 }
 
-/* Of a network, behind the link-local one, the one of IPv4. */
+/* The GID of IPv4 on a network, which follows the link-local one. */
 static uint8_t gid_index(void)
 {
     return getenv("GPU_PAIR_HOSTS") ? 1 : 0;

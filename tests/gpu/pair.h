@@ -43,7 +43,7 @@ void pair_connect(struct pair *);
 void pair_swap(struct pair *, const void *mine, void *theirs, size_t);
 void pair_meet(struct pair *);
 
-/* Writes bytes of a seed at an offset of the memory; returns true if they stand there. */
+/* Writes bytes of a seed at an offset of the memory; returns true if they are there. */
 void pair_fill(struct pair *, int kind, size_t offset, size_t length, unsigned seed);
 bool pair_holds(struct pair *, int kind, size_t offset, size_t length, unsigned seed);
 uint64_t pair_word(struct pair *, int kind, size_t offset);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# run.sh [DIRECTORY]: memory of a real GPU, for a machine with one, in at most eight minutes. The directory (standard: where this
-# script lies) is what tests/gpu/pack.sh has made. Logs go to $OUT, by default the working directory. docs/evidence/gpu.md has results.
+# run.sh [DIRECTORY]: memory of a real GPU, for a machine with one, in at most eight minutes. The directory (standard: this script's)
+# is what tests/gpu/pack.sh has made. Logs go to $OUT, by default the working directory. docs/evidence/gpu.md has results.
 dist=$(cd "${1:-$(dirname "$0")}" && pwd)
 out=${OUT:-$PWD}
 echo "commit $(cat "$dist/commit" 2>/dev/null), $(uname -sr), $(nproc) processors, $(date -u +%F)"
@@ -41,7 +41,7 @@ threads() {
     done
 }
 
-# $mode is the argument of nccl.py. Two ranks on the one GPU take each other for another host's by NCCL_HOSTID, so all of it goes over the device.
+# $mode is the argument of nccl.py. Two ranks on the one GPU take each other for another host's by NCCL_HOSTID, so all of it crosses the device.
 ranks() {
     local label=$1 port=$((20000 + RANDOM % 20000)) rank a b
     shift

@@ -105,7 +105,7 @@ def finish_now(program):
 
 
 def pings(suite, setting, where, count, *options, seconds=SECONDS):
-    """rping -V compares what comes back."""
+    """rping -V compares what it gets back."""
     common = ["rping", "-a", server_address(setting, where), "-p", choose_port(), "-C", str(count), "-v", "-V", *options]
     client = meet(suite, where, [*common, "-s"], [*common, "-c"], seconds)[1]
     client.find(rf"ping data: rdma-ping-{count - 1}: ")
@@ -131,8 +131,8 @@ def makes_many(suite, setting, where, count):
 
 
 def measures_named(suite, setting, where, program, *options):
-    """perftest's server begins to listen for the second connection when it has answered over the first. The kernel refuses a
-    client that comes before, and an emulated processor takes long."""
+    """perftest's server begins to listen for the second connection when it has answered over the first. The kernel refuses
+    an earlier client, and an emulated processor takes long."""
     command = [program, "-R", "-F", "-n", "20", "-p", choose_port(), *options]
     with meddler(f"hold={SECOND_CONNECTION}") if where == SERVER_THERE else contextlib.nullcontext():
         client = meet(suite, where, command, [*command, server_address(setting, where)])[1]
@@ -158,7 +158,7 @@ def groups(suite, setting, where):
 
 @contextlib.contextmanager
 def bystander(suite):
-    """A program of ours with its device open, that answers for those who have none."""
+    """A program of ours with its device open, that answers for programs without a device."""
     program = Program(suite.here(["ibv_asyncwatch", "-d", "soft0"]), suite.environment())
     try:
         program.wait_for("async event", SECONDS)

@@ -19,7 +19,7 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 
 MIB = 1 << 20
 SIZES = (1, 2, 3, 4, 1000, 1023, 1024, 1025, 4095, 4096, 4097, 65535, 65536, MIB - 1, MIB)
-GUARD = 8  # bytes behind the message that must stay as they were
+GUARD = 8  # bytes after the message that must stay as they were
 IMMEDIATE = 0x44332211
 WITHIN, UNNOTIFIED = 60, 10  # seconds
 ACCESS = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC)

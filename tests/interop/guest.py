@@ -25,7 +25,7 @@ TAP_QUEUE = 10000  # packets: an emulated processor takes long to fetch what a f
 
 
 def obstacle():
-    """Why there can be no guest here; None: there can."""
+    """Why there can be no guest here; None: a guest can run."""
     if not os.path.exists(f"{LAB}/guest.sh"):
         return f"there is no rxe-guest at {LAB} (SOFTVERBS_RXE_GUEST names another place)"
     if os.geteuid():

@@ -72,7 +72,7 @@ class Interop(Suite):
         return answer, client
 
     def report(self, kernel):
-        """Writes down the settings of which all rows ran."""
+        """Writes down the settings whose rows all ran."""
         for setting in dict.fromkeys(setting for setting, _ in self.rows):
             rows = {name: self.results.get((which, name), {}) for which, name in self.rows if which == setting}
             if all(len(result) == len((SERVER_THERE, SERVER_HERE)) for result in rows.values()):

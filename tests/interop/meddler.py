@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """meddler.py ONE OTHER [lose=NAME]... [again=SECONDS]... [hold=SECONDS] [spare=NAME]: hands frames on between two interfaces, as
 a cable would, until it is terminated. The first message NAME of the connection manager (REQ, DREQ, ...), from either side, is
-lost. Each message, except that of spare=NAME, is handed on once more so many seconds after it came; a REQ or SIDR_REQ not
-before so many seconds. Prints a line when it has begun, and one for each that it lost or repeated."""
+lost. Each message, except that of spare=NAME, is handed on once more SECONDS after it arrived; a REQ or SIDR_REQ after
+SECONDS (hold) at the earliest. Prints a line when it has begun, and one for each that it lost or repeated."""
 import heapq
 import itertools
 import select
@@ -20,7 +20,7 @@ ETHERNET, UDP_BYTES, BTH, DETH, CLASS_AT, ATTRIBUTE_AT = 14, 8, 12, 8, 1, 16
 
 
 def message_name(frame):
-    """None when it is no message of the connection manager."""
+    """None when it is not a message of the connection manager."""
     kind, = struct.unpack_from(">H", frame, 12)
     if kind == 0x0800 and frame[ETHERNET + 9] == UDP:
         at = ETHERNET + (frame[ETHERNET] & 15) * 4

@@ -7,8 +7,8 @@ Usage: speed.py [ROUNDS [NAME]]     (5 rounds; the rows whose name holds NAME)
 rxe of Linux 6.1 finds its ways in the first network namespace only, so its two devices are both there, with rules that send what one
 has for the other over the cable; softverbs has a namespace for each end. The machine has one processor, which is emulated and takes a
 nanosecond for each instruction, whatever else this machine does: so a microsecond is 1,000 instructions of everything that takes part,
-kernel and both programs. Programs sleep until their completion comes (-e), as two that poll would wait for each other. With
-QCPUS=2 and another QACCEL (see lab.env of rxe-guest) they poll, in what time that then takes."""
+kernel and both programs. Programs sleep until their completion arrives (-e), as two that poll would wait for each other.
+With QCPUS=2 and another QACCEL (see lab.env of rxe-guest) they poll, in what time that then takes."""
 import os
 import shutil
 import statistics
@@ -121,7 +121,7 @@ def rows(guest):
 
 
 def measure(guest, chosen, rounds):
-    """Values by row and contender, one for each round; None where there was none."""
+    """Values by row and contender, one for each round; None where a round had no value."""
     values = {row[0]: {who: [] for who in row[3]} for row in chosen}
     mtu = None
     for number in range(rounds):

@@ -47,7 +47,7 @@ def decoded(path):
 
 
 def dissected(path):
-    """How many packets tshark sees; none is malformed, and it warns of none."""
+    """The number of packets that tshark sees; no packet is malformed, and no packet has a warning."""
     command = [need("tshark"), "-r", path, "-Y", ROCE, "-T", "fields"]
     for guess in GUESSES:
         command += ["--disable-heuristic", guess]

@@ -15,7 +15,7 @@ OPTIONS = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--disa
 
 
 class Browser:
-    """One page of a new Chromium, whose profile is removed with it. The page's complaints stand in `complaints`, the addresses it
+    """One page of a new Chromium, whose profile is removed with it. The page's complaints are in `complaints`, the addresses it
     requested in `requests`."""
 
     def __init__(self, width=1280, height=800):
@@ -28,7 +28,7 @@ class Browser:
             os.dup2(ends[0], 3)
             os.dup2(ends[1], 4)
 
-        sandbox = ["--no-sandbox"] if os.getuid() == 0 else []  # Chromium has none for root
+        sandbox = ["--no-sandbox"] if os.getuid() == 0 else []  # Chromium has no sandbox for root
         self.program = subprocess.Popen([BINARY, *OPTIONS, *sandbox, f"--user-data-dir={self.profile.name}", "about:blank"], preexec_fn=take_pipes,
                                         close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
@@ -91,7 +91,7 @@ class Browser:
             self._hear(message)
 
     def open(self, path, behind=""):
-        """Opens a file of this machine; `behind` stands behind its #."""
+        """Opens a file of this machine; `behind` is the part after #."""
         self._go("about:blank")  # another part of the same page would load nothing
         self.complaints, self.requests = [], []
         self._go(f"file://{urllib.parse.quote(os.path.abspath(path))}" + (f"#{behind}" if behind else ""))

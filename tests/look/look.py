@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The pages of `softverbs draw` in headless Chromium: clicks, filters, searches, and how long a frame takes. Writes docs/evidence/look.md.
 
-By hand (`make look`), after a build. Pictures of what was looked at stand in build/look/."""
+By hand (`make look`), after a build. Pictures of what was looked at are in build/look/."""
 import datetime
 import os
 import shutil
@@ -21,7 +21,7 @@ PACKETS = 100000
 SHARED = f"{TOP}/../shared/wire/captures"
 rows = []  # of the evidence
 
-# Frames of a pan through the whole, by so many pixels each; what a frame took to paint, and the time from one to the next.
+# Frames of a pan through the whole, in equal steps; what a frame took to paint, and the time from one to the next.
 PAN = """(async () => {
   const next = () => new Promise(done => requestAnimationFrame(done)), painted = [], between = [];
   let before = await next();

@@ -35,11 +35,11 @@ enum host_refusal {
     HOST_NO_BUFFER = 1,      /* sendmsg from a socket that has sent before: EAGAIN, as if its send buffer were full */
     HOST_NO_MEMORY = 2,      /* sendmsg: ENOBUFS */
     HOST_TOO_MANY_REFS = 4,  /* sendmsg with a descriptor: ETOOMANYREFS */
-    HOST_NO_DESCRIPTOR = 8,  /* recvmsg: the message comes without its descriptor, MSG_CTRUNC */
+    HOST_NO_DESCRIPTOR = 8,  /* recvmsg: the message arrives without its descriptor, MSG_CTRUNC */
     HOST_NO_MAPPING = 16,    /* mmap: ENOMEM */
     HOST_NO_MEMBARRIER = 32, /* membarrier: EPERM */
     HOST_NO_SOCKET = 64,     /* socket: EMFILE */
-    HOST_INTERRUPTS = 128,   /* no refusal: a signal handler that computes for long, before or behind a call */
+    HOST_INTERRUPTS = 128,   /* no refusal: a signal handler that computes for long, before or after a call */
     HOST_SEND_REFUSALS = HOST_NO_BUFFER | HOST_NO_MEMORY | HOST_TOO_MANY_REFS,
 };
 
@@ -61,7 +61,7 @@ struct host_socket {
     uint8_t references; /* descriptors */
     uint8_t peer;       /* + 1, connected to */
     uint8_t bound;
-    uint8_t unread; /* messages from here that lie in queues */
+    uint8_t unread; /* messages from here that are in queues */
     uint8_t queued;
     struct host_message queue[HOST_QUEUE];
 };
@@ -148,11 +148,11 @@ void host_direct(bool);
 void host_limit(unsigned queue, unsigned send_buffer);
 /* When the next timer of a process that isn't dead or stopped runs out; NANOS_NEVER. */
 nanos host_next_timer(void);
-/* Letters that wait at the socket of this name; -1: there is none. */
+/* Letters that wait at the socket of this name; -1: no such socket. */
 int host_messages(const char *path);
-/* The number of the file with this path, as memory_file has it; -1: there is none. */
+/* The number of the file with this path, as memory_file has it; -1: no such file. */
 int host_file_number(const char *path);
-/* The process that holds a record lock on the byte of the file with this path; -1: none. */
+/* The process that holds a record lock on the byte of the file with this path; -1: no process. */
 int host_lock_holder(const char *path, unsigned byte);
 
 /* --- for host*.c */

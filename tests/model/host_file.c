@@ -384,7 +384,7 @@ int model_dup(int descriptor)
 }
 
 /* A ring's address is its region's. The code reserves address space before it names the memfd, so the reservation is
- * that of the memfd that the process looked at last. */
+ * for the memfd that the process looked at last. */
 static void *reserve_ring(void)
 {
     unsigned memfd = host.last_memfd[host_process()];

@@ -56,9 +56,9 @@ ssize_t model_process_vm_readv(pid_t pid, const struct iovec *local, unsigned lo
     return (ssize_t)done;
 }
 
-/* --- writing there. The call goes on when its process is killed or stopped, as signals are looked at where it returns.
- * (A fatal one may end it earlier, which writes less.) Each piece is looked at and stored after those before it, its
- * bytes in any order: here from behind. */
+/* --- writing there. The call continues when its process is killed or stopped, as signals are looked at where it
+ * returns. (A fatal one may end it earlier, which writes less.) Each piece is looked at and stored after those before
+ * it, its bytes in any order: here from the end. */
 
 static void store_half(uint8_t *to, const uint8_t *from, size_t size)
 {
@@ -108,7 +108,7 @@ static ssize_t write_pieces(unsigned owner, const struct iovec *local, unsigned 
     return (ssize_t)done;
 }
 
-/* Where it goes is read when the call has begun, from what the other process may be changing. */
+/* The target is read when the call has begun, from what the other process may be changing. */
 static void read_remote(const struct iovec *remote, unsigned long count, struct iovec *copy)
 {
     for (unsigned long i = 0; i < count; i++) {

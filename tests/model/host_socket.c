@@ -190,7 +190,7 @@ static void give_descriptor(struct msghdr *message, const struct host_message *q
     message->msg_controllen = CMSG_SPACE(given * sizeof *descriptors);
 }
 
-/* Behind the descriptor, if there is one. `room` is what the receiver has for both. */
+/* The bytes follow the descriptor, if there is one. `room` is what the receiver has for both. */
 static void give_sender(struct msghdr *message, size_t room, const struct host_message *queued)
 {
     struct cmsghdr *header = (struct cmsghdr *)((uint8_t *)message->msg_control + message->msg_controllen);

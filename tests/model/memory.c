@@ -57,7 +57,7 @@ static void settle(void)
     pending.count = 0;
 }
 
-/* A ring's data lies twice back to back, so that frames never wrap. */
+/* A ring's data is mapped twice back to back, so that frames never wrap. */
 static bool map_ring(struct model_region *region, uint32_t size)
 {
     int fd = memfd_create("model", MFD_CLOEXEC), flag = MAP_SHARED | MAP_FIXED, both = PROT_READ | PROT_WRITE;
@@ -191,7 +191,7 @@ void memory_touch(const volatile void *address, size_t size)
     uint8_t *at = canonical(region, address), *end = region->base + MEMORY_RING_HEADER + region->ring_size;
     settle();
     if (region->ring_size && at + size > end) {
-        mark_dirty(region->base + MEMORY_RING_HEADER, (size_t)(at + size - end)); /* it goes on in the second mapping */
+        mark_dirty(region->base + MEMORY_RING_HEADER, (size_t)(at + size - end)); /* its end is in the second mapping */
         size = (size_t)(end - at);
     }
     mark_dirty(at, size);

@@ -52,9 +52,9 @@ void memory_free(void *address);
 /* Notes of a scenario: outside of all processes. */
 void *memory_notes(void);
 
-/* A ring's pages for a memfd of this size of data, zeroed; by number. -1: none left. */
+/* A ring's pages for a memfd of this size of data, zeroed; by number. -1: no pages left. */
 int memory_take_ring(uint32_t size);
-/* The same for any other memfd, of less than a megabyte: its numbers come after those of the rings. */
+/* The same for any other memfd, of less than a megabyte: its numbers follow the rings' numbers. */
 int memory_take_pages(void);
 struct model_region *memory_ring(int number);
 struct model_region *memory_file(unsigned number);
@@ -63,7 +63,7 @@ struct model_region *memory_file(unsigned number);
 void memory_map(const struct model_region *, unsigned process);
 void memory_unmap(const struct model_region *, unsigned process);
 /* The result of the kernel's store there for another process, which names the address. MEMORY_LOST: the heap's memory
- * was given back, and something else may lie there. */
+ * was given back, and something else may be there. */
 enum memory_stores { MEMORY_STORES, MEMORY_FAULTS, MEMORY_LOST };
 enum memory_stores memory_stores(const volatile void *address, unsigned process);
 /* How many processes map it, or may come to. */

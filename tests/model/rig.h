@@ -14,7 +14,7 @@ enum { RIG_PROCESSES = MEMORY_PROCESSES };
 
 enum { A, B, C, D };
 
-/* Lies outside of all processes' memory; part of the state. */
+/* It is outside of all processes' memory; part of the state. */
 struct notes {
     struct node *nodes[RIG_PROCESSES];
     uint32_t numbers[RIG_PROCESSES];             /* the first queue pair number of each */
@@ -27,7 +27,7 @@ struct notes {
 
 struct notes *rig_notes(void);
 
-/* Makes so many processes, named A, B, ..., that have joined. Their rings are small. */
+/* Makes `count` processes, named A, B, ..., that have joined. Their rings are small. */
 void rig_join(unsigned count);
 /* In the set-up: `from` sends to `to` once and is heard, so that the ring is there. */
 void rig_attach(unsigned from, unsigned to);
@@ -37,7 +37,7 @@ void rig_fill(unsigned from, unsigned to, const uint32_t *lengths, unsigned coun
 /* From now on no process joins, leaves or sweeps: most of the table is constant, which spares the search many steps. */
 void rig_keep_members(void);
 
-/* Sends a frame of so many payload bytes; false: no room. */
+/* Sends a frame of `length` payload bytes; false: no room. */
 bool rig_send(unsigned from, unsigned to, uint32_t length);
 /* One round of what the owner of a node does. Returns how many frames came. */
 unsigned rig_turn(unsigned process);

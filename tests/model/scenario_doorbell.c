@@ -88,7 +88,7 @@ const struct scenario scenario_meeting = {
     .more = {.preemptions = ANY_NUMBER, .deaths = 1},
 };
 
-/* B's program polls, so that no sender rings, and goes to sleep for good, twice, as it does when it arms a CQ. */
+/* B's program polls, so that no sender rings, and then sleeps for good, twice, as it does when it arms a CQ. */
 static void rest(void *argument)
 {
     struct node *node = rig_notes()->nodes[B];

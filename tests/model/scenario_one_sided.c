@@ -21,7 +21,7 @@ enum {
     LATER_PSN = 3,
 };
 
-/* B is the owner; all others are requesters, each of which has a part of each region. Outside of all processes. */
+/* B is the owner; all others are requesters, and each has a part of each region. Outside of all processes. */
 struct plan {
     struct process *process; /* B's */
     struct mr *regions[REGIONS];
@@ -90,7 +90,7 @@ static struct published_question question_of(unsigned self, bool write, unsigned
                                        .max_rd_atomic = write ? 0 : 1};
 }
 
-/* Of this region, and in the same call of the `more` regions behind it. */
+/* This region, and in the same call the `more` regions after it. */
 static bool access_some(unsigned self, bool write, unsigned region, unsigned more)
 {
     struct iovec pieces[REGIONS];
@@ -194,7 +194,7 @@ static void deregister(unsigned region)
     reuse(region);
 }
 
-/* Another region comes to the place of the first, in memory that no peer may read. */
+/* Another region takes the place of the first, in memory that no peer may read. */
 static void register_another(void)
 {
     struct mr *mr = plan()->regions[0];
@@ -462,7 +462,7 @@ const struct scenario scenario_one_sided_leaving = {
     .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
 };
 
-/* Comes when A may have died, and takes its slot then. */
+/* Joins when A may have died, and takes its slot then. */
 static void succeed(void *argument)
 {
     struct table *table;

@@ -1,4 +1,4 @@
-/* Room: a writer that found none goes to sleep, and its reader wakes it. */
+/* Room: a writer that found no room sleeps, and its reader wakes it. */
 #include "ipc/state.h"
 #include "link/ring_layout.h"
 #include "rig.h"

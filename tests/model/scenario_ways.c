@@ -1,6 +1,6 @@
-/* WRITEs, READs and SENDs of one queue pair, each of which goes as packets through the ring or without any, as the
- * attention of the other side says just then (docs/evidence/one-sided.md, "Packets to a peer that polls"). The engines
- * of both sides are the real ones. B polls and sleeps by turns. */
+/* WRITEs, READs and SENDs of one queue pair, each sent as packets through the ring or without packets, as the attention
+ * of the other side says just then (docs/evidence/one-sided.md, "Packets to a peer that polls"). Both sides have the
+ * real engines. B polls and sleeps by turns. */
 #include <string.h>
 
 #include "link/direct.h"
@@ -41,8 +41,8 @@ struct end {
     unsigned self;
 };
 
-/* The works of A. `value`: of a WRITE, that which it stores; of the others, that which stands there when a SEND arrives
- * or a READ looks. */
+/* The works of A. `value`: of a WRITE, the value that it stores; of the others, the value there when a SEND arrives or
+ * a READ looks. */
 struct wanted {
     enum ibv_wr_opcode opcode;
     uint32_t length;

@@ -32,7 +32,7 @@ struct model_thread {
     bool (*ready)(const void *); /* NULL: waits for nothing */
     const void *ready_argument;
     nanos deadline;
-    long call; /* 0: in none that goes on whatever happens to the process */
+    long call; /* 0: in no call that continues whatever happens to the process */
     uint64_t history;
     int error; /* errno */
     unsigned held_count;
@@ -238,7 +238,7 @@ static uint64_t process_hash(const struct model_process *process)
     return memory_mix(hash);
 }
 
-/* `refusing`: a thread in the middle of a step, + 1; 0: none is. */
+/* `refusing`: a thread in the middle of a step, + 1; 0: no thread. */
 static uint64_t state_key(unsigned refusing)
 {
     uint64_t key = memory_hash() ^ host_hash() ^ memory_mix(refusing);
@@ -401,7 +401,7 @@ static bool continue_stopped(void)
     return any;
 }
 
-/* No thread can go on. While something is wrong, deadlines may mend it; then a stopped process goes on. */
+/* No thread can continue. While something is wrong, deadlines may mend it; then a stopped process continues. */
 static void rest(void)
 {
     trace_line(NULL, "-- all are at rest");
@@ -522,7 +522,7 @@ static void start_threads(void)
     }
 }
 
-/* The first question is asked by a thread that is none: it only begins. */
+/* The first question is asked for no thread: it only begins. */
 static void begin(void)
 {
     struct option option = choose();

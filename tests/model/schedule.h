@@ -1,5 +1,5 @@
-/* Modelled processes and their threads: coroutines of which one runs at a time, up to its next step that another could
- * notice. There it asks the search which thread goes on, or which process dies, is stopped, or gets its timer early. */
+/* Modelled processes and their threads: coroutines, where one runs at a time, up to its next step that another could
+ * notice. There it asks the search which thread is next, or which process dies, is stopped, or gets its timer early. */
 #ifndef MODEL_SCHEDULE_H
 #define MODEL_SCHEDULE_H
 
@@ -69,7 +69,7 @@ struct model_process *schedule_process_at(unsigned number);
 unsigned schedule_processes(void);
 bool schedule_anyone_may_die(void);
 const char *schedule_who(void);
-/* Differs from that of the execution before. */
+/* It differs from the number of the execution before. */
 uint64_t schedule_execution(void);
 nanos schedule_clock(void);
 
@@ -85,8 +85,8 @@ struct thread_seen schedule_look(unsigned thread);
 
 /* Before a step that others may notice. */
 void schedule_step(void);
-/* The thread does not go on before ready(argument); false: until the clock says so. Of whatever ready looks at, nothing
- * may lie behind the thread's own store buffer. */
+/* The thread waits until ready(argument); false: until the clock says so. Of whatever ready looks at, nothing may still
+ * be in the thread's own store buffer. */
 bool schedule_wait(bool (*ready)(const void *), const void *argument, nanos deadline);
 /* The thread computes in a signal handler until then: seen from outside it runs, and is in no call. */
 void schedule_compute(nanos until);
@@ -109,7 +109,7 @@ __attribute__((noreturn, format(printf, 1, 2))) void schedule_violation(const ch
 bool schedule_hold(volatile void *address, unsigned size, uint64_t value);
 /* The value that the thread itself sees there, if it has written it and the others don't see it yet. */
 bool schedule_held(const volatile void *address, unsigned size, uint64_t *value);
-/* A fence: all of it becomes visible before the thread goes on. */
+/* A fence: all of it becomes visible before the thread continues. */
 void schedule_flush(void);
 void schedule_flush_all(void);
 

@@ -1,5 +1,5 @@
 /* Included before everything else into the code under test: the system calls and the allocator that it meets are the
- * model's. Names that are also those of structs are replaced only where they are called. */
+ * model's. Names that structs have as well are replaced only where they are called. */
 #ifndef MODEL_SEAM_H
 #define MODEL_SEAM_H
 

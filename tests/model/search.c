@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROBE = 61 }; /* one execution in so many shows that it meets the same states again */
+enum { PROBE = 61 }; /* one execution in this number shows that it meets the same states again */
 
 struct question {
     uint64_t key;

@@ -1,7 +1,7 @@
 /* Depth-first search over everything that may happen.
  *
  * An execution begins with the set-up's state and asks, wherever more than one thing may happen next, which it is. The
- * search answers 0 at first; when the execution has ended it goes back to the last question with an answer left. There
+ * search answers 0 at first; when the execution has ended it returns to the last question with an answer left. There
  * are no snapshots within an execution: the way to a question is gone again, which the code under test makes
  * deterministic by doing nothing but by what it was answered.
  *
@@ -33,8 +33,8 @@ bool search_next(void);
 void search_result(struct search_result *);
 
 /* Which of `options` (at least 2) happens now. key(context) identifies the state (and is asked only for new states, and
- * now and then to see that the code is deterministic); `left` is a budget of which a state that was seen with at least
- * as much needs no second look (0 if there is none). -1: the execution needn't go on. */
+ * now and then to see that the code is deterministic); `left` is a budget: a state that was seen with at least as much
+ * needs no second look (0 without a budget). -1: the execution may end. */
 int search_choose(unsigned options, uint64_t (*key)(unsigned context), unsigned context, unsigned left);
 
 /* The answers of this execution that weren't 0, as "12:1,40:2": "" when all were. */

@@ -1,4 +1,4 @@
-/* The static data of the code under test, of which each modelled process has its own. */
+/* The static data of the code under test: each modelled process has its own. */
 #ifndef MODEL_STATICS_H
 #define MODEL_STATICS_H
 

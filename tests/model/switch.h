@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #if defined(__x86_64__)
-typedef void *switch_place; /* the stack pointer; what must be kept lies on the stack */
+typedef void *switch_place; /* the stack pointer; what must be kept is on the stack */
 
 void switch_between(switch_place *from, switch_place to);
 

@@ -2,7 +2,7 @@
 import collections
 import json
 
-# `before` and `after` are whole lines of `path`, of which the first was number `line` when the list was drawn.
+# `before` and `after` are whole lines of `path`, whose first was number `line` when the list was drawn.
 Mutant = collections.namedtuple("Mutant", "number layer path line kind before after")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which clients run on which profile: writes docs/evidence/profiles.md (`make profiles`). Twenty clients of Debian, unmodified, on each
 profile of profiles/; where one ends badly, the page has what the profile refused first. A row that has an outcome is left out, so that
-a run goes on where it was stopped; those of profiles that are named run again."""
+a run continues where it was stopped; rows of profiles that are named run again."""
 import contextlib
 import datetime
 import glob
@@ -23,7 +23,7 @@ PAGE = os.path.join(HERE, "../../docs/evidence/profiles.md")
 PROFILES = os.path.join(HERE, "../../profiles")
 WITHOUT = "(none)"  # softverbs' own device
 MEMORY = os.path.join(BUILD, "profiles.json")
-SECONDS = 25  # what waits so long for its other end has failed
+SECONDS = 25  # a client that waits this long for its other end has failed
 
 
 def alone(suite, extra, *command):

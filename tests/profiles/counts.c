@@ -1,6 +1,6 @@
 /* The device makes as many objects as its profile says, and refuses one more with the error number of that. Run by
  * profiles_test.py under `softverbs run --profile`, with the profile as argument. Prints TAP: a case for each kind of
- * object of which the profile lets this program reach the limit. */
+ * object whose limit the profile lets this program reach. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -391,7 +391,7 @@ static void check_path(void)
                        EINVAL, REASON_PROFILE_READS);
 }
 
-/* Whatever the length of the tables, a port that the device does not have has none. */
+/* Whatever the length of the tables, a port that the device does not have has no entry. */
 static void check_no_port(uint8_t number, int index)
 {
     union ibv_gid gid;
@@ -419,7 +419,7 @@ static void check_no_ports(void)
 
 /* --- calls that it lacks */
 
-static struct ibv_srq no_srq; /* of which the library looks at the context alone before it refuses */
+static struct ibv_srq no_srq; /* where the library looks at the context alone before it refuses */
 static struct ibv_dm no_dm;
 static struct ibv_mr no_mr;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the lines that docs/how-to/projects.md gives for a project's CI: project.py NAME CHECKOUT [SOFTVERBS]
 
-NAME is a heading of the page, in any case; the lines run at the top of CHECKOUT, a copy of which is not made. SOFTVERBS is the command, by default build/softverbs.
+NAME is a heading of the page, in any case; the lines run at the top of CHECKOUT, which is not copied. SOFTVERBS is the command, by default build/softverbs.
 Ends as the lines do; the first one that fails ends them."""
 import os
 import re

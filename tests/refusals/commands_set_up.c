@@ -254,7 +254,7 @@ uint32_t take_all_ports(void)
 {
     uint32_t id;
     enum log_level before = (enum log_level)log_threshold;
-    log_threshold = LOG_NONE; /* of the one that finds that none is left */
+    log_threshold = LOG_NONE; /* the bind that finds no port left logs nothing */
     do {
         id = make(RDMA_PS_UDP);
     } while (!bind_ip(id, ipv4(INADDR_ANY, 0)));

@@ -18,7 +18,7 @@ bool lines_start(void)
         return false;
     snprintf(log_path, sizeof log_path, "%s/log", directory);
     setenv("SOFTVERBS_DIR", directory, 1);
-    setenv("SOFTVERBS_LOG", "info", 1); /* of which log_threshold takes away what a row is not to have */
+    setenv("SOFTVERBS_LOG", "info", 1); /* from which log_threshold removes what a row is not to have */
     setenv("SOFTVERBS_LOG_FILE", log_path, 1);
     log_start();
     log_threshold = LOG_WARN;
@@ -48,8 +48,8 @@ static bool has(const char *text, size_t length, const char *words)
     return memmem(text, length, words, strlen(words));
 }
 
-/* Other threads write, too: what has no reason is not the row's, nor what the connection manager says of a message that
- * came, as that of another identifier which is repeated meanwhile. */
+/* Other threads write, too: a line without a reason is not the row's, nor the connection manager's line for an arrived
+ * message, such as another identifier's that is repeated meanwhile. */
 unsigned lines_count(const char *text, char line[LINE])
 {
     unsigned count = 0;

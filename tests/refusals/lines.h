@@ -9,8 +9,8 @@
 
 enum { LINE = 700, LINES = 4096 };
 
-/* Before any call of the library: lines go to a file in a new directory, which is the host's directory, too. False:
- * there is none. Lines of the level info are written as log_threshold has it, which is LOG_WARN from here on. */
+/* Before any call of the library: lines go to a file in a new directory, which is the host's directory, too. False: no
+ * directory. Lines of the level info are written as log_threshold has it, which is LOG_WARN from here on. */
 bool lines_start(void);
 void lines_end(void);
 

@@ -1,5 +1,5 @@
 /* A process refuses a request, and the line of the failed request has what that process says of it. Where it has ended,
- * and the requester learns that first, lets go of it, and takes the NAK then, the words are those of its last lines. */
+ * and the requester learns that first, lets go of it, and takes the NAK then, the words are from its last lines. */
 #include <errno.h>
 #include <glob.h>
 #include <infiniband/verbs.h>

@@ -82,7 +82,7 @@ static void be_traced(void)
     _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) ? errno : 0);
 }
 
-/* The call that a thread waits in, as /proc shows it: the processor's own number, or that of the machine below. */
+/* The call that a thread waits in, as /proc shows it: the processor's own number, or the machine's below. */
 static void wait_in_call(void)
 {
     pid_t child = fork();

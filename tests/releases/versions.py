@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two releases side by side: versions.py PREVIOUS [THIS]
 
-Each is a `softverbs` command, PREVIOUS that of the release before (a tarball unpacked, or a build of its tag), THIS by default build/softverbs. Processes of both meet in
+Each is a `softverbs` command, PREVIOUS of the release before (a tarball unpacked, or a build of its tag), THIS by default build/softverbs. Processes of both meet in
 one directory and, as root, on a wire between two network namespaces; each one's commands look at processes of the other; files that one wrote are read by the other.
 Prints TAP. A row passes where it works, and where a message names both versions, which the row then says."""
 import json

@@ -1,9 +1,9 @@
-/* Two processes whose work is checked to the last byte, while rules come and go.
+/* Two processes whose work is checked to the last byte, while rules are given and taken back.
  *
  *     beside WORK LEAST MOST
  *
  * WORK is send, write, read, atomic or datagram; its messages have LEAST to MOST bytes. Prints the numbers of the two
- * processes, goes on until a line comes on standard input, then ends the work, and sends one message over a new
+ * processes, continues until a line arrives on standard input, then ends the work, and sends one message over a new
  * connection between the two. The exit status is 0 if all was as it should be. */
 #include <errno.h>
 #include <poll.h>
@@ -344,7 +344,7 @@ static pid_t start(int side)
 {
     pid_t child = fork();
     if (!child) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a run that is given up leaves no side that goes on */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a run that is given up leaves no side that continues */
         exit(play(side));
     }
     return child;

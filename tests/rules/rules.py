@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rules that come and go in processes whose work is begun: `make rules`. Stopped, it goes on where it was.
+"""Rules that are given and taken back in processes whose work is begun: `make rules`. Stopped, it continues where it was.
 
     rules.py [--runs N] [--seconds N] [WORDS]     the rows whose names hold the words, each with each kind of rules N times; 20 by default.
                                                   A run that failed is tried again when the row is. Writes docs/evidence/rules.md
@@ -7,7 +7,7 @@
 
 Each run starts two processes (beside.c; of tag matching four, tests/tags/ranks.c) that check what they exchange to the last byte, and gives
 one of them or all of them a rule by `softverbs inject`, takes it back, gives the next. A run is good when all work ended well with the right
-bytes, and a new connection between the processes works in the end. The results lie in the build directory, with the commit that they are of.
+bytes, and a new connection between the processes works in the end. The results are in the build directory, with their commit.
 """
 import argparse
 import contextlib
@@ -56,7 +56,7 @@ WORKS = (Work("SEND by reference", [BESIDE, "send", "65536", "300000"], {}),
          Work("tags, their READs without packets", [RANKS, "4", "4000"], {}),
          Work("tags, their READs in packets", [RANKS, "4", "4000"], BY_PACKETS))
 
-# Rules that lose, delay or repeat; none that makes work fail.
+# Rules that lose, delay or repeat; no rule makes work fail.
 RULES = {"packet": ("when packet, nth 1000000000: drop", "fault drop=0.5%", "when packet, chance 3%: delay 300us", "fault reorder=1%",
                     "fault dup=2%", "when packet: bandwidth 2Gbit", "when packet, opcode ACKNOWLEDGE, chance 2%: drop"),
          "message": ("when message, nth 1000000000: drop", "when message: duplicate"),
@@ -75,7 +75,7 @@ class Bad(Exception):
 
 
 def _inject(*arguments):
-    """False: the process has not opened its device yet, or has ended meanwhile, as those of tag matching do by themselves."""
+    """False: the process has not opened its device yet, or has ended meanwhile, as ranks of tag matching do."""
     done = cases.softverbs("inject", *arguments)
     gone = not os.path.exists(f"/proc/{arguments[-1] if arguments[0] == '--clear' else arguments[0]}")
     if done.returncode and not gone and b"device open here" not in done.stderr and b"does not answer" not in done.stderr:
@@ -100,7 +100,7 @@ def _processes(process, work):
 
 
 def _disturb(process, pids, kind, chance, seconds):
-    """Rules come and go for so long; returns how many came."""
+    """Gives rules and takes them back for `seconds`; returns the number of rules given."""
     came, until = 0, time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         meant = chance.choice([[pid] for pid in pids] + [pids])

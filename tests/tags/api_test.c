@@ -381,7 +381,7 @@ static void too_small_a_buffer_gets_the_headers(void **state)
     struct ibv_wc wc;
     assert_int_equal(ibv_poll_cq(room->sender_cq, 1, &wc), 0); /* no FIN */
     add(room, 5, 51, 0, 100);
-    send_eager(room, 0, 3, 5, 10, 7); /* the queue pair goes on */
+    send_eager(room, 0, 3, 5, 10, 7); /* the queue pair works on */
     sees(next(room), 51, IBV_WC_TM_RECV, MATCHED);
 }
 
@@ -473,7 +473,7 @@ static void build_send(struct room *room, struct ibv_qp_ex *qp, uint64_t id)
     ibv_wr_set_sge(qp, room->mr->lkey, (uintptr_t)room->memory + 1024 * id, 8);
 }
 
-/* The device's own work comes between, in the same send queue: neither waits for the other, and none gets lost. */
+/* The device's own work is between, in the same send queue: neither waits for the other, and no work gets lost. */
 static void a_rendezvous_goes_on_within_a_batch_of_work_requests(void **state)
 {
     struct room *room = *state;

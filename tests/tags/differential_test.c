@@ -170,7 +170,7 @@ static void take_event(struct world *world, const struct room_event *event)
     }
 }
 
-/* The end of one: it comes when it comes. */
+/* The end of one, which may be at any time. */
 static bool is_of_rendezvous(const struct world *world, const struct room_event *event)
 {
     bool found = false;

@@ -1,5 +1,5 @@
 /* Errors in the middle of things, through the public API: what they do to the message, to its buffer and to both queue
- * pairs, and that the SRQ goes on. */
+ * pairs, and that the SRQ works on. */
 #include <string.h>
 #include <time.h>
 
@@ -23,7 +23,7 @@ static void add_with_wrong_key(struct room *room, uint64_t id)
     assert_int_equal(ibv_post_srq_ops(room->srq, &wr, &bad), 0);
 }
 
-/* The queue goes on with the other sender, whose message takes this buffer. */
+/* The queue continues with the other sender, whose message takes this buffer. */
 static void goes_on(struct room *room, uint64_t id)
 {
     send_eager(room, 1, 9, 5, 10, 7);
@@ -56,8 +56,8 @@ static void a_tagged_buffer_with_a_wrong_key_is_an_error_on_both_sides(void **st
     sender_sees(room, 1, IBV_WC_REM_OP_ERR, 0);
 }
 
-/* The first of two elements goes on its way; the second one has no key, so the rest never comes, and the receiver is
- * left in the middle of the message. */
+/* The first of two elements is sent; the second one has no key, so the rest never arrives, and the receiver is left in
+ * the middle of the message. */
 static void send_half(struct room *room, int sender, uint8_t opcode)
 {
     enum { HALF = 16384 }; /* the length of a packet, and below that from which on bytes go by reference */
@@ -101,7 +101,7 @@ static void start_afresh(struct room *room, int sender)
     assert_true(room_connect(room, sender));
 }
 
-/* The first sender's message, half of which has come. */
+/* The first sender's message, half arrived. */
 static void begin_message(struct room *room, uint8_t opcode)
 {
     memset(room->memory, 0, 8192);
@@ -115,7 +115,7 @@ static void nothing_is_complete(struct room *room)
     assert_false(room_poll(room, &event));
 }
 
-/* The queue pair on the list ends, and what its message has taken comes back. */
+/* The queue pair on the list ends, and what its message has taken is returned. */
 static void end_message(struct room *room, enum end end, uint64_t taken)
 {
     struct room_event event;
@@ -236,7 +236,7 @@ static void a_finish_that_the_sender_refuses_ends_its_rendezvous_with_that_error
     goes_on(room, 51);
 }
 
-/* A rendezvous that can't end, as its FIN has no receive: the sender has posted none. */
+/* A rendezvous that can't end, as its FIN has no receive: the sender has posted no receive. */
 static void begin_endless(struct room *room)
 {
     add(room, 5, 50, 0, 100);

@@ -44,7 +44,7 @@ static struct posted {
 } posted[POSTED];
 
 struct message {
-    uint32_t slot; /* the ordinary receive where it lies */
+    uint32_t slot; /* the ordinary receive that holds it */
     uint64_t tag;
     uint32_t sequence;
 };
@@ -167,7 +167,7 @@ static int earliest(uint64_t tag, uint64_t after)
     return found;
 }
 
-/* Offers the first of those that arrived to the earliest receive behind `after`; without one it stays unwanted. */
+/* Offers the first of the arrived messages to the earliest receive after `after`; without one it stays unwanted. */
 static void offer(uint64_t after)
 {
     while (arrived_first != arrived_last) {
@@ -371,8 +371,8 @@ static void end_message(int to, uint32_t sequence)
     ended++;
 }
 
-/* An eager message ends with its send, a rendezvous with that and its FIN, of which either may come first: an ACK that
- * is lost makes the send late. */
+/* An eager message ends with its send, a rendezvous with that and its FIN, where either may be first: an ACK that is
+ * lost makes the send late. */
 static bool take_sent(void)
 {
     struct ibv_wc wc;

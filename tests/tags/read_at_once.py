@@ -16,8 +16,8 @@ SOFTVERBS, RANKS = sys.argv[1:]
 
 
 def direct_reads(permits):
-    """READs that two ranks did without a packet, and those that went as packets: the first of a connection, those of more than 1 MiB, those behind
-    work that the other rank has not acknowledged yet. How many these are is the scheduler's choice."""
+    """READs that two ranks did without a packet, and READs that were sent as packets: the first of a connection, READs of more than 1 MiB, READs
+    after work that the other rank has not acknowledged yet. How many these are is the scheduler's choice."""
     with tempfile.TemporaryDirectory() as directory:
         counters = os.path.join(directory, "counters")
         environment = {**os.environ, "SOFTVERBS_COUNTERS": counters, "SOFTVERBS_DIRECT": permits}

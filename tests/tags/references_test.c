@@ -183,7 +183,7 @@ static pid_t fork_child(void)
     return child;
 }
 
-/* The receiver goes on when the sender has ended. `signalled`: by that signal, which it raised; 0: none. */
+/* The receiver continues when the sender has ended. `signalled`: by that signal, which it raised; 0: no signal. */
 static void play(const struct scene *scene, int signalled)
 {
     char byte = 1, copy;
@@ -213,7 +213,7 @@ static void play(const struct scene *scene, int signalled)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* --- the header changes behind the post, which a program must not do: under `late-read` this test fails */
+/* --- the header changes after the post, which a program must not do: under `late-read` this test fails */
 
 static void change_headers(struct room *room, int peer, pid_t receiver)
 {
@@ -228,7 +228,7 @@ static void change_headers(struct room *room, int peer, pid_t receiver)
     has_sent(room);
 }
 
-/* The second message is not expected: its receive gets the header that was looked up, and not that of an entry. */
+/* The second message is not expected: its receive gets the header that was looked up, and not an entry's. */
 static void match_the_header_of_the_post(struct room *room, struct ibv_qp *qp, int peer)
 {
     uint8_t expected[TMH];
@@ -301,11 +301,11 @@ static void post_and_die(struct room *room, int peer, pid_t receiver)
     hear(peer);
     stop(receiver);
     post(room, 0, 5, BYTES, 7);
-    tell(peer); /* it hears when it goes on */
+    tell(peer); /* it learns it when it continues */
     raise(SIGKILL);
 }
 
-/* Whether its header was still looked at or not, each buffer comes back once, and is the program's again. */
+/* Whether its header was still looked at or not, each buffer is returned once, and is the program's again. */
 static void get_the_buffer_back(struct room *room, struct ibv_qp *qp, int peer)
 {
     uint32_t handle;

@@ -204,7 +204,7 @@ bool room_poll(struct room *room, struct room_event *event)
 
 void room_let_come(void)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* the time in which a message comes that must not */
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* the time in which a forbidden message would arrive */
 }
 
 bool room_wait(struct room *room, struct room_event *event)

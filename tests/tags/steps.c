@@ -39,7 +39,7 @@ void add(struct room *room, uint64_t tag, uint64_t id, uint32_t offset, uint32_t
     assert_int_equal(room_add(room, tag, EXACT, id, offset, length, 0, 0, NULL), 0);
 }
 
-/* A message of `length` bytes behind its header, each `fill`. */
+/* A message of `length` bytes after its header, each `fill`. */
 void send_eager(struct room *room, int sender, uint64_t id, uint64_t tag, uint32_t length, uint8_t fill)
 {
     room_head(room_upper(room, 0), IBV_TMH_EAGER, 0x1234, tag);

@@ -25,7 +25,7 @@ void sender_sees(struct room *room, uint64_t id, enum ibv_wc_status status, enum
 
 /* An exact tag. */
 void add(struct room *room, uint64_t tag, uint64_t id, uint32_t offset, uint32_t length);
-/* A message of `length` bytes behind its header, each `fill`. */
+/* A message of `length` bytes after its header, each `fill`. */
 void send_eager(struct room *room, int sender, uint64_t id, uint64_t tag, uint32_t length, uint8_t fill);
 /* The same, to be read from PLACE; id + 1 receives the FIN. */
 void send_rendezvous(struct room *room, int sender, uint64_t id, uint64_t tag, uint32_t length, uint8_t fill);

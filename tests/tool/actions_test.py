@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every action of the language of scripts: it happens to an unmodified program, is counted, logged, captured and part of the
-story, and a rule that does not fit does nothing of that. The actions are those of src/script/words.def; one without a row
+story, and a rule that does not fit does nothing of that. The actions are in src/script/words.def; one without a row
 fails."""
 import contextlib
 import json
@@ -46,7 +46,7 @@ ROWS = {
     "data": ('when request, once: reject 28, data "go away"', "nth 5", "server", {"reject"}, None),
 }
 
-# The same of what stands for something else, besides packets.
+# The same of stand-ins for something else, besides packets.
 MORE = {
     "delay of a completion": ("when completion, wr_id 3: delay 20ms", "wr_id 9", "work", {"delay"}, None),
     "delay of an event": ("when event, nth 2: delay 20ms", "nth 9", "events", {"delay"}, None),

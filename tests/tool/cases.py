@@ -167,7 +167,7 @@ def stop(pid):
 
 
 def tell_meson(text):
-    """The output of a test in TAP stands in no report of meson's; its stderr does. Not twice on one screen."""
+    """No report of meson's has the output of a test in TAP, but its stderr. Not twice on one screen."""
     if not os.path.sameopenfile(1, 2):
         print(text, end="", file=sys.stderr, flush=True)
 

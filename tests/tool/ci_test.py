@@ -165,7 +165,7 @@ def the_snippet_for_shells_runs():
 
 
 def the_fixture_for_pytest_runs():
-    """pytest itself stands aside: what its decorator would call is called."""
+    """pytest itself is left out: the function that its decorator would call is called."""
     with open(f"{TEMPORARY}/pytest.py", "w", encoding="ascii") as stub:
         stub.write("def fixture(**options):\n    assert options == {'scope': 'session', 'autouse': True}\n    return lambda function: function\n")
     source = _snippet("Shells and pytest", "python") + "\nsoftverbs()\nprint(subprocess.check_output(['rdma', 'dev']).decode())\n"

@@ -90,7 +90,7 @@ def explain_knows_numbers_that_are_no_reason():
 
 
 def explain_knows_what_programs_print():
-    """Names, texts, any case; what a number is besides a reason stands on stderr."""
+    """Names, texts, any case; the other meanings of a number are on stderr."""
     by_name = expect(softverbs("explain", "IBV_WC_RETRY_EXC_ERR")).stdout
     assert b"No answer came from the peer" in by_name and b"usual causes" in by_name and b"cure" in by_name, by_name
     expect(softverbs("explain", "transport retry counter exceeded"), out=by_name)

@@ -1,6 +1,6 @@
 /* A connection of librdmacm between two processes that fails or ends: connected CAUSE. It prints the numbers of the
  * client's process and the server's, and the port, when that has happened, and ends with its input. The text of
- * `softverbs why --id` for each cause stands in connection_story_test.py. */
+ * `softverbs why --id` for each cause is in connection_story_test.py. */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ struct cause {
     enum { ACCEPTS, REJECTS, DESTROYS, FETCHES, WAITS, DIES_ASKED, STOPS, LISTENS_NOT, ELSEWHERE } server;
     enum { LEAVES, CLIENT_ENDS, SERVER_ENDS, SERVER_DIES } end;
     bool datagrams, full; /* a datagram service; a first client has filled the backlog of one */
-    bool answered;        /* an event comes that is the end of it */
+    bool answered;        /* an event ends it */
     bool unconnected;     /* the client does not ask for the connection */
 };
 

@@ -173,7 +173,7 @@ def run_keeps_them_in_a_file():
 def ci_is_told_in_its_own_forms():
     """Each connection once, by the end that heard of it."""
     path = f"{TEMPORARY}/for-ci"
-    alone = {"SOFTVERBS_DIR": f"{TEMPORARY}/for-ci-node"}  # the stories of other cases lie in the usual one
+    alone = {"SOFTVERBS_DIR": f"{TEMPORARY}/for-ci-node"}  # the stories of other cases are in the usual one
     os.mkdir(alone["SOFTVERBS_DIR"], 0o700)
     identifiers = []
     for name in ("rejected", "nobody"):

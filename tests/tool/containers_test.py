@@ -67,7 +67,7 @@ def _place(owner, mode=0o700):
 
 
 def _meet(first, second, env, before=("exec ", "exec ")):
-    """A server and a client exchange data, each behind its prefix, which sets the user and the place."""
+    """A server and a client exchange data, each after its prefix, which sets the user and the place."""
     port = _free_port()
     texts = [what + PINGPONG.format(_tool(), port, peer) for what, peer in zip(before, ("", "127.0.0.1"))]
     env = cases.environment(**env)

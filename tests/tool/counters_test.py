@@ -21,7 +21,7 @@ PORT = "class/infiniband/soft0/ports/1"
 
 @contextlib.contextmanager
 def _running(messages):
-    """A process that has sent so many messages to itself, and is idle."""
+    """A process that has sent `messages` messages to itself, and is idle."""
     with subprocess.Popen([SOFTVERBS, "run", "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           env=cases.environment()) as process:
         try:
@@ -46,7 +46,7 @@ def _four(traffic):
 
 
 def _settled(pid):
-    """The four counters once they stand still."""
+    """The four counters once they are constant."""
     before = None
     while before != (now := _four(_counted(pid))):
         before = now

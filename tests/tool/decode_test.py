@@ -208,7 +208,7 @@ def reserved_bits_encode_differently():
 
 def reserved_bits_of_a_message_encode_differently():
     capture = golden("rping")
-    capture[24 + 16 + 14 + 20 + 8 + 12 + 8 + 24 + 4] = 1  # of the REQ, behind its communication ID
+    capture[24 + 16 + 14 + 20 + 8 + 12 + 8 + 24 + 4] = 1  # of the REQ, after its communication ID
     seal(capture, 24)
     text = expect(decode(capture), 1, None).stdout.decode().splitlines()
     assert text[0].endswith(" # its message encodes differently at byte 28") and " | CM REQ " in text[0], text[0]

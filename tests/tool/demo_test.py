@@ -100,7 +100,7 @@ def the_program_refuses_wrong_arguments():
 
 
 def the_program_compares_every_byte():
-    """The client's messages are shorter, so the rest of the server's buffer is not that of the message."""
+    """The client's messages are shorter, so the rest of the server's buffer is not the message's."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])

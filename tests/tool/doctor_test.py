@@ -180,7 +180,7 @@ def a_static_program_is_a_problem():
 
 
 def a_program_in_go_is_known_by_its_note():
-    """Go's linker leaves a note; a program in C that has such a note stands for one."""
+    """Go's linker leaves a note; a program in C that has such a note replaces one."""
     compiler = shutil.which("cc")
     if not compiler:
         raise Skip("there is no C compiler")
@@ -339,7 +339,7 @@ def a_missing_library_has_its_package():
     if not there:
         raise Skip("librdmacm.so.1 is not installed")
     path = _compiled("connecting", "void *rdma_create_event_channel(void); int main(void) { return !rdma_create_event_channel(); }", there[0])
-    other = f"{TEMPORARY}/other-class"  # the dynamic linker looks on behind a library of another word size
+    other = f"{TEMPORARY}/other-class"  # the dynamic linker looks on after a library of another word size
     with open(there[0], "rb") as file:
         content = bytearray(file.read())
     content[4] = 1  # EI_CLASS: ELFCLASS32
@@ -367,7 +367,7 @@ def damaged_files_are_refused():
 
 
 def _in_a_network(*commands):
-    """`softverbs doctor --net one` behind these commands, in a new network namespace with a veth pair "one", "two"."""
+    """`softverbs doctor --net one` after these commands, in a new network namespace with a veth pair "one", "two"."""
     made = ["ip link add one type veth peer name two", "ip link set lo up", *commands, f"exec {SOFTVERBS} doctor --net one"]
     for option in ([], ["--user", "--map-root-user"]):
         done = subprocess.run(["unshare", *option, "--net", "--mount", "sh", "-ec", "; ".join(made)], capture_output=True, check=False,

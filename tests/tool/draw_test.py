@@ -149,7 +149,7 @@ def what_was_lost_says_why():
 def captures_of_two_hosts_are_one_page():
     send, ack = _send_and_ack()
     one = _write("one.pcapng", _capture([(1000, send, True, "pid 7 c; qp 0x11 to 0x12"), (1500, ack, False, "pid 7 c; qp 0x12 to 0x11")]))
-    other = _write("other.pcapng", _capture([(900, send, False, "pid 8 s; qp 0x11 to 0x12"), (950, ack, True, "pid 8 s; qp 0x12 to 0x11")]))  # its clock goes behind
+    other = _write("other.pcapng", _capture([(900, send, False, "pid 8 s; qp 0x11 to 0x12"), (950, ack, True, "pid 8 s; qp 0x12 to 0x11")]))  # its clock lags
     data = _data(_page(one, other))
     assert len(data["packets"]) == 2 and not any(row[MARKS] for row in data["packets"]), data["packets"]
 

@@ -89,7 +89,7 @@ def _without_events(story):
 
 
 def _kept(path, qp):
-    """The story of the queue pair, as far as the moment of its writing decides nothing; none where nothing failed."""
+    """The story of the queue pair, as far as the moment of its writing decides nothing; empty where nothing failed."""
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:

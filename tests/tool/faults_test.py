@@ -76,7 +76,7 @@ def _client(command):
 
 
 def _rping(rule, side):
-    """A server and a client, of which one has the rule."""
+    """A server and a client; one has the rule."""
     if not shutil.which("rping"):
         raise Skip("rping is not installed")
     rules, options = {"server": NEVER, "client": NEVER, side: rule}, {}

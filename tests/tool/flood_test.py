@@ -25,14 +25,14 @@ class _Victim:
             raise cases.Skip(f"no program on lo: {self.process.communicate()[1].decode()[-200:]}")
 
     def flood(self, length, seconds=0):
-        """So many datagrams that are no packets, and then one each 50 ms for so long."""
+        """DATAGRAMS datagrams that are not packets, and then one each 50 ms for `seconds`."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             for number in range(DATAGRAMS):
                 sender.sendto(b"\xee" * length, ("127.0.0.1", 4791))
                 if number % 200 == 0:
                     time.sleep(0.002)  # the socket of the program has room for some 200
             for _ in range(seconds * 20):
-                time.sleep(0.05)  # the pace of what comes later
+                time.sleep(0.05)  # the pace of later datagrams
                 sender.sendto(b"\xee" * length, ("127.0.0.1", 4791))
 
     def end(self):

@@ -15,7 +15,7 @@ static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_comp_channel *channel;
-static struct ibv_srq *srq; /* of the queue pairs that are made; NULL: none */
+static struct ibv_srq *srq; /* of the queue pairs that are made; NULL: no SRQ */
 static union ibv_gid gid;
 static char memory[4096];
 static pid_t partner; /* another process of this program */
@@ -172,7 +172,7 @@ static void message(void)
     tell();
 }
 
-/* One entry is polled for an event that stands for four, and the queue is not armed again (libfabric, issue 796). */
+/* One entry is polled for an event that announces four, and the queue is not armed again (libfabric, issue 796). */
 static void unemptied(void)
 {
     struct ibv_qp *qp = looped();
@@ -224,7 +224,7 @@ static void full(void)
         usleep(10000);
 }
 
-/* Its queue pair is gone when the request comes, which is not repeated. */
+/* Its queue pair is gone when the request arrives, which is not repeated. */
 static void destroyed(void)
 {
     struct ibv_qp *qp = make_qp(), *peer = make_qp();

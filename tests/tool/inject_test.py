@@ -272,8 +272,8 @@ def a_process_that_ends_loses_nothing():
 
 
 def a_process_that_ends_meanwhile_is_named():
-    """At any moment of the question: there is an answer, or one line that says that there is none. In the last try the program is stopped
-    before the question, so that it is not quicker than this script, which may wait for a processor."""
+    """At any moment of the question: there is an answer, or one line that says that there is no answer. In the last try the program is
+    stopped before the question, so that it is not quicker than this script, which may wait for a processor."""
     answers = set()
     for delay in [*(step / 2000 for step in range(12)), 0.05, None]:
         with _running() as program:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""softverbs lab and on: hosts that share no memory, programs that start others there, and nothing that is left behind."""
+"""softverbs lab and on: hosts that share no memory, programs that start others there, and nothing that is left."""
 import os
 import re
 import shutil
@@ -163,7 +163,7 @@ def _with(word):
 
 
 def _begin(word, *options):
-    """A lab of which each host has a process in a separate session; it says when all are there."""
+    """A lab where each host has a process in a separate session; it says when all are there."""
     script = "for h in h1 h2 h3; do setsid softverbs on $h -- sh -c 'echo up; exec -a $0 sleep 1000' $0 & done; wait"
     begun = subprocess.Popen([cases.SOFTVERBS, "lab", "--hosts", "3", *options, "--", "bash", "-c", script.replace("sh -c", "bash -c"), word],  # pylint: disable=consider-using-with
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cases.environment())
@@ -321,8 +321,8 @@ def mistakes_in_links_have_sentences():
     expect(softverbs("lab", "--hosts", "2", "--topology", "/nowhere", "true"), 2, b"", [b"can't be read"])
 
 
-# The end of perftest waits for the peer's. That of the ping-pongs does not: where the ACK of the last message is lost, its receiver has gone before
-# the sender repeats it, and that sender ends with RETRY_EXC_ERR, on adapters as here (docs/how-to/faults.md).
+# The end of perftest waits for the peer's. The end of the ping-pongs does not: where the ACK of the last message is lost, its receiver has gone
+# before the sender repeats it, and that sender ends with RETRY_EXC_ERR, on adapters as here (docs/how-to/faults.md).
 SEND = "softverbs on h2 -- ib_send_lat -x 1 -n 300 >/dev/null & server=$!; for i in 1 2 3 4 5 6 7 8 9; do " \
        "ib_send_lat -x 1 -n 300 h2 && break; sleep 0.3; done; wait $server && softverbs lab link"
 
@@ -334,7 +334,7 @@ def queue_pairs_bear_losses():
     assert re.search(r"^ 2 +300 ", out, re.M) and re.search(r"^h1>: .* [1-9]\d* lost", out, re.M), out
 
 
-# After a hundred of the 800 frames, of which each takes 5 ms on any machine; with the timeout 18, a queue pair waits for at least eight seconds.
+# After a hundred of the 800 frames, each of 5 ms on any machine; with the timeout 18, a queue pair waits for at least eight seconds.
 CUT = "(until softverbs lab link | grep -q '^h1>h2: .* [0-9]\\{3,\\} frames'; do sleep 0.05; done; softverbs lab link h1-h2 down; sleep 0.3; " \
       "softverbs lab link h1-h2 up) & cutter=$!; "
 

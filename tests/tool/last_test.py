@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The last lines of each process stand in a file of the meeting directory, and `softverbs why --last` prints them."""
+"""The last lines of each process are in a file of the meeting directory, and `softverbs why --last` prints them."""
 import glob
 import json
 import os

@@ -18,7 +18,7 @@ INODE = {"packet": 8, "unix": 6}  # the column in the kernel's table; in the oth
 
 
 def _lines(pid, table):
-    """The rows of a table of the kernel's; none where the kernel does not have that protocol."""
+    """The rows of a table of the kernel's; no rows where the kernel does not have that protocol."""
     with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/net/{table}", encoding="utf-8", errors="replace") as lines:
         return [line.split() for line in list(lines)[1:]]
     return []

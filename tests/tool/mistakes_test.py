@@ -23,7 +23,7 @@ def _screen_of(command, env):
 
 
 def _lines(name, **options):
-    """Ours among the screen's lines; the program's own are returned behind them."""
+    """Ours among the screen's lines; the program's own are returned after them."""
     screen = _screen(MISTAKES, name, **options).splitlines()
     ours = [line for line in screen if line.startswith("softverbs: ")]
     return ours, [line for line in screen if line not in ours]
@@ -126,7 +126,7 @@ def an_iova_elsewhere_in_its_page_says_where_both_lie():
 def memory_that_the_kernel_does_not_copy_is_said_to_be_such():
     ours, own = _lines("secret-memory")
     if own[0].endswith("from memfd_secret"):
-        return  # there is none here
+        return  # no memfd_secret here
     assert own == ["Bad address from ibv_reg_mr"] or own == ["EFAULT from ibv_reg_mr"], own
     _one(ours, "ibv_reg_mr of 8192 bytes", "only the processor reaches it", "(reason 460)")
 
@@ -246,7 +246,7 @@ def a_peer_that_was_killed_before_the_first_message_is_said_to_have_ended():
 
 
 def a_peer_that_is_stopped_is_said_to_be_so():
-    for _ in range(10):  # on a busy machine the stop comes too early or too late
+    for _ in range(10):  # on a busy machine the stop is too early or too late
         ours, own = _lines("stopped-late")
         if "which is stopped" in str(ours):
             break
@@ -298,7 +298,7 @@ def reasons_are_counted_by_their_names_on_both_sides():
     _screen(MISTAKES, "wrong-rkey", options=["--counters", path])
     with open(path, encoding="utf-8") as lines:
         reasons = [json.loads(line)["traffic"][0]["reasons"] for line in lines]
-    for name in ("REMOTE_KEY_UNKNOWN", "REMOTE_ACCESS"):  # on a busy machine what was repeated comes too late, besides
+    for name in ("REMOTE_KEY_UNKNOWN", "REMOTE_ACCESS"):  # on a busy machine repeated packets are too late, besides
         assert [each[name] for each in reasons if name in each] == [1], reasons
 
 

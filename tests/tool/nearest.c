@@ -1,6 +1,6 @@
-/* Asks /sys which adapter is near a GPU, by the calls with which programs do. The rules and calls are those of
- *   nccl        NVIDIA/nccl 5067397c: src/transport/net_ib/init.cc:60 (the adapter's path), src/graph/xml.cc:1078 (its
- *               subsystem), src/graph/xml.cc:589 (the way up, two levels at a time, from files of each function) and
+/* Asks /sys which adapter is near a GPU, by the calls with which programs do. The rules and calls are from nccl
+ *   NVIDIA/nccl 5067397c: src/transport/net_ib/init.cc:60 (the adapter's path), src/graph/xml.cc:1078 (its subsystem),
+ *               src/graph/xml.cc:589 (the way up, two levels at a time, from files of each function) and
  *               src/os/linux.cc:631 (the path of an address), src/graph/paths.cc:87 (the kinds of paths)
  *   torchcomms  meta-pytorch/torchcomms 59426ba4: comms/prims/transport/rdma/NicDiscovery.cc:81 (the parent), :198 (the
  *               adapter's address), :416 (the kinds of paths)
@@ -19,7 +19,7 @@
 
 enum { DEPTH = 16, NAME = 64 };
 
-/* From the function up: addresses, of which the last may be a root or a processor. */
+/* From the function up: addresses; the last may be a root or a processor. */
 struct chain {
     unsigned count;
     char names[DEPTH][NAME];

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CHANGES = {  # by file: before what the line goes, and the line
+CHANGES = {  # by file: the text before which the line belongs, and the line
     "src/facts/facts.def": ("    FACT(cq, users,", '    FACT(cq, made_up, NUMBER, AT(told.made_up), ALWAYS, "a fact of the test") \\\n'),
     "src/verbs/queue/cq.h": ("        struct last_events *events;\n", "        uint32_t made_up;\n"),
 }
@@ -63,7 +63,7 @@ def _of(said):
 
 
 def a_new_fact_is_in_all_that_shows_the_object():
-    """The value is that of new memory, 0."""
+    """The value is 0, as in new memory."""
     program = f"{cases.BUILD}/tests/tool/objects"
     with subprocess.Popen([cases.SOFTVERBS, "run", "--", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=cases.environment()) as process:
         pid = int(process.stdout.readline().split()[0])

@@ -345,7 +345,7 @@ static int post_send(long opcode)
     return error;
 }
 
-/* After so long a wait a user looks at the screen. */
+/* The wait after which a user looks at the screen. */
 static void give_up(void)
 {
     fprintf(stderr, "nothing comes\n");
@@ -415,7 +415,7 @@ static void connect_to_peer(void)
         to_rts();
 }
 
-/* The message of the client comes first. */
+/* The message of the client is first. */
 static void send_and_receive(enum side side)
 {
     if (plan.sleeps)
@@ -511,7 +511,7 @@ static void complete(const char *name, enum side side)
     }
 }
 
-/* A shell that goes on after the program finds the lines and stories of both sides. Either side exits at its mistake,
+/* A shell that continues after the program finds the lines and stories of both sides. Either side exits at its mistake,
  * so neither waits for the other: their ends differ by the time that a busy machine gives each. */
 static int wait_for_both(pid_t server)
 {

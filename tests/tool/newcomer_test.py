@@ -19,7 +19,7 @@ PROGRAM = f"{BUILD}/tests/tool/newcomer"
 
 SERVER, CLIENT = "server", "client"
 
-# Mistake: lines, each of which this side prints once or more. % is a number.
+# Mistake: lines that this side prints, each once or more. % is a number.
 MODIFY = "qp 0x%: ibv_modify_qp "
 ENDS = "qp 0x%: send of wr_id 2 ends in IBV_WC_"
 REFUSED = ": process % (newcomer) refused it: qp 0x%: "
@@ -138,7 +138,7 @@ def _stands(parts, pid, lines):
 
 
 def _missing(rows, text):
-    """The rows whose line does not stand in the text."""
+    """The rows whose line is not in the text."""
     sides = re.search(r"server (\d+) client (\d+)", text)
     if not sides:
         return rows
@@ -147,7 +147,7 @@ def _missing(rows, text):
 
 
 def _screen(mistake, rows):
-    """The lines of a terminal until all rows stand there, or the program ends."""
+    """The lines of a terminal until all rows are there, or the program ends."""
     ours, theirs = pty.openpty()
     text, deadline = "", time.monotonic() + patience(30)
     with subprocess.Popen([SOFTVERBS, "run", "--", PROGRAM, mistake], env=cases.environment(), stdin=theirs, stdout=theirs,
@@ -174,7 +174,7 @@ def _compare(mistake):
 
 
 def _failure(mistake):
-    """A program that finds its completion at the first look waits for no event, and then has none that it does not acknowledge."""
+    """A program that finds its completion at the first look waits for no event, and then leaves no event unacknowledged."""
     times = 5 if mistake in ("no-acknowledgement", "not-armed") else 1
     try:
         tries(mistake, times, "the completion was there before the program waited for its event", lambda: _compare(mistake), AssertionError)

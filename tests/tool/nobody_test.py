@@ -156,7 +156,7 @@ def the_doctor_does_not_call_a_port_its_own_that_may_be_another_s():
         assert b"perhaps of a user without a number here" in words and b"A program of this user" not in words, told(done)
 
 
-# Stands for a process of a container that shares the host's network: it has taken the name of a lab, and has a child.
+# Imitates a process of a container that shares the host's network: it has taken the name of a lab, and has a child.
 CLAIM = """
 import os, socket, sys
 holder = socket.socket(socket.AF_UNIX)

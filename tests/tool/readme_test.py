@@ -1,4 +1,4 @@
-"""The commands of the README as they stand: those for CI, installing, the manual, removing."""
+"""The commands of the README, unchanged: for CI, installing, the manual, removing."""
 import os
 import re
 import shutil

@@ -17,7 +17,7 @@ from stories import CAUSES, DROPPED, LOST_EVENTS, failed
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 HEAD = b"SVRECORD" + struct.pack("<I", 1)
-SELDOM = {"segments", "dead", "nobody", "hang", "hang-third", "server-waits", "both", "own-end", "stopped", *DROPPED, *LOST_EVENTS}  # of raw packets, which are not recorded, or whose error is none or another process's
+SELDOM = {"segments", "dead", "nobody", "hang", "hang-third", "server-waits", "both", "own-end", "stopped", *DROPPED, *LOST_EVENTS}  # of raw packets, which are not recorded, or without an error of this process
 
 
 def _recorded(name, *options):
@@ -214,7 +214,7 @@ def a_file_that_is_no_recording_stays():
 
 
 def recordings_of_other_builds_are_run_again():
-    """Those of tests/golden were made by a build of gcc; this one may be of clang, or with a sanitizer."""
+    """The records in tests/golden are from a build of gcc; this build may be of clang, or with a sanitizer."""
     names = sorted(name for name in os.listdir(f"{TREE}/tests/golden") if name.endswith(".rec"))
     assert len(names) >= 8, names
     for name in names:

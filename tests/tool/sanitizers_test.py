@@ -10,7 +10,7 @@ import cases
 from cases import SOFTVERBS, Skip, TEMPORARY
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "two_threads.c")
-RUNS = {}  # sanitizer: what must stand in front of a program that is built with it
+RUNS = {}  # sanitizer: the words that must precede a program that is built with it
 
 
 def _compile(to, source, *options):
@@ -73,7 +73,7 @@ def AddressSanitizer_finds_the_programs_overflow():
 
 
 def AddressSanitizer_finds_the_programs_leak():
-    """The library took the memory; with the slow unwinder the stack goes through it to the program's line."""
+    """The library took the memory; with the slow unwinder the stack passes through it to the program's line."""
     done = _sanitized("address", "leak")
     assert "LeakSanitizer" in done.stderr, cases.told(done)
     done = _sanitized("address", "leak", ASAN_OPTIONS="fast_unwind_on_malloc=0")

@@ -25,7 +25,7 @@ REPORT = f"{TEMPORARY}/checks.report"
 RECORDING = f"{TREE}/tests/golden/remote-range.rec"
 CAPTURE = f"{TREE}/tests/golden/rc_pingpong.pcap"
 
-# Each command as it prints something; "run" by itself prints nothing, and its help stands for it.
+# Each command as it prints something; "run" by itself prints nothing, and its help is taken instead.
 COMMANDS = {
     "run": [["run", "--help"]],
     "env": [["env"], ["env", "--help"]],
@@ -108,7 +108,7 @@ def _pair():
 
 
 def _screen(columns, command):
-    """The picture on a terminal of so many columns, by lines."""
+    """The picture on a terminal of `columns` columns, by lines."""
     return cases.at_terminal([SOFTVERBS, *command], cases.environment(COLUMNS=None), columns)[1].splitlines()
 
 

@@ -152,7 +152,7 @@ def any_status_and_vendor_err_can_be_asked_for():
 
 
 def a_message_is_lost_with_success():
-    """Silently: the sender's work ends well, and the receiver gets what comes behind it."""
+    """Silently: the sender's work ends well, and the receiver gets what follows."""
     for mode in "work", "built":
         out = softverbs("run", "--inject", "when work, nth 2: complete SUCCESS", "--", "timeout", "2", PROGRAM, mode).stdout.decode().splitlines()
         assert not out, out  # 7 completions, and the program waits for 8

@@ -1,7 +1,7 @@
 /* Calls that a script disturbs, each with what it returned: scripted
  * regions|receives|srq|batch|polls|fork; lists: of devices; and work between a queue pair and itself, with its
  * completions and events: work|slow|sends|built|datagrams|events; asks: what the device says of itself; asyncs: what
- * came; lines: a line of stdin for a message, with how its send ended. With "stay" behind it stays until its stdin
+ * arrived; lines: a line of stdin for a message, with how its send ended. With a final "stay" it stays until its stdin
  * ends. */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -287,7 +287,7 @@ static void show_asyncs(void)
     }
 }
 
-/* The same with a patient queue pair: what ends within a moment, its state, and what ends behind that. */
+/* The same with a patient queue pair: what ends within a moment, its state, and what ends after that. */
 static void slow(void)
 {
     ack_timeout = 19;
@@ -353,7 +353,7 @@ static void datagrams(void)
     show_state(qp);
 }
 
-/* A message, whether its event comes within a second, and how many more come within a tenth; three times. */
+/* A message, whether its event arrives within a second, and how many more arrive within a tenth; three times. */
 static void events(void)
 {
     begin_work();

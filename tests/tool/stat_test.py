@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""softverbs stat: what live processes have counted, as it stands and as it changes."""
+"""softverbs stat: what live processes have counted, until now and as it changes."""
 import contextlib
 import ctypes
 import json
@@ -30,7 +30,7 @@ def _port():
 
 @contextlib.contextmanager
 def _writing(*options):
-    """Two processes of which one writes to the other for longer than a test takes; yields the writer's."""
+    """Two processes, where one writes to the other for longer than a test takes; yields the writer's."""
     if not os.path.exists(PROGRAM):
         raise Skip("package perftest is not installed")
     port = _port()
@@ -55,7 +55,7 @@ def _told():
 
 
 def _told_whole():
-    """The same, once no queue pair's lock was held for so long that its counts are null, as by a thread without a processor."""
+    """The same, once no queue pair's lock was held long enough to make its counts null, as by a thread without a processor."""
     deadline = cases.until(20)
     while time.monotonic() < deadline:
         told = _told()

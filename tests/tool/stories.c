@@ -1,6 +1,6 @@
 /* Two processes, and an error of a queue pair between them: stories CAUSE [WR_ID]. It prints the numbers of the
  * client's process and queue pair, then those of the server, when the error has happened, and ends with its input. The
- * text of `softverbs why --qp` for each cause stands in story_test.py. */
+ * text of `softverbs why --qp` for each cause is in story_test.py. */
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ struct cause {
     long offset;               /* from the beginning of the server's region */
     unsigned key, local_key;   /* what is added to the right one */
     unsigned access, flags;    /* what the server's region, and its queue pair, do not allow */
-    unsigned receive_key;      /* added to that of the receive */
+    unsigned receive_key;      /* added to the receive's */
     unsigned reads, rnr_retry; /* max_rd_atomic of the client */
     unsigned reads_there;      /* taken from max_dest_rd_atomic of the server, 1 */
     unsigned psn;              /* sq_psn of the client; the server expects 0 */
@@ -36,9 +36,9 @@ struct cause {
     /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
      * server. */
     enum { RUNS, INIT, DIES, NOBODY, EXITS, FAILS, MOVES, DESTROYS, STRANGE, STOPS } server;
-    unsigned behind;          /* work requests behind the first */
-    bool hangs, moves_itself; /* no completion comes; the program itself goes to ERR */
-    /* The client waits for an event that never comes, and why; or the server does, which has never armed. */
+    unsigned behind;          /* work requests after the first */
+    bool hangs, moves_itself; /* no completion arrives; the program itself enters ERR */
+    /* The client waits for an event that never arrives, and why; or the server does, which has never armed. */
     enum {
         POLLS,
         POLLS_LATE,
@@ -321,7 +321,7 @@ static void post_receive(void)
             fail("no receive");
 }
 
-/* One list, so that what stands behind the work that fails is posted before it fails. */
+/* One list, so that work after the failing one is posted before it fails. */
 static void post_sends(void)
 {
     const struct end *peer = &meeting->ends[1];
@@ -392,7 +392,7 @@ static void get_event(void)
     ibv_ack_cq_events(which, 1);
 }
 
-/* Up to where it would wait for the event that never comes. */
+/* The part until it would wait for the event that never arrives. */
 static void post_and_wait(void)
 {
     if (cause->waits != NEVER_ARMS && cause->waits != POLLS_LATE)

@@ -7,7 +7,7 @@ import cases
 from cases import BUILD, SOFTVERBS
 
 # The text of each cause, line by line: C and S are the processes of client and server, X is a third one, c and s their queue pairs, K a key, A an address, N
-# a number; a time stands in front where one is known.
+# a number; a time is in front where one is known.
 OWN_ERROR = "Queue pair c of C is RC in ERR, connected with s of S."
 OWN_XRC_ERROR = OWN_ERROR.replace("RC", "XRC_SEND")
 SENT = "T C posted IBV_WR_SEND of 8 bytes, wr_id 7."
@@ -193,7 +193,7 @@ CAUSES = {
 LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetched", "not-polled", "server-waits", "both")
 # Nor does one whose messages were lost, as unreliable services may; the end that dropped them has it.
 DROPPED = ("uc-key", "uc-receive")
-# Their sentences from core files are those of similar causes; each case takes a second, so these are left out there.
+# Their sentences from core files equal those for similar causes; each case takes a second, so these are left out there.
 LIKE_OTHERS = ("no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "short-third", "empty-third", "hang-third", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
 LOST_ENDED = {
     name: [CONNECTED.replace("of S", "of process S"), "It had no error.",

@@ -63,7 +63,7 @@ def a_process_that_waits_for_a_processor_at_its_end_leaves_its_story():
 
 
 def _wait_until_told(numbers, lines, *options, until=None):
-    """The completion of what was sent comes by itself, and only the program could wait for it."""
+    """The completion of the sent message arrives by itself, and only the program could wait for it."""
     end = cases.until(20)
     while True:
         said = plain(expect(softverbs("why", *options, "--qp", f"{numbers[1]:#x}")).stdout.decode(), numbers)
@@ -205,7 +205,7 @@ def what_a_fault_loses_is_said_to_be_lost():
 
 
 def what_a_fault_does_to_packets_is_in_the_records():
-    """And the story of what came all the same is that of no error."""
+    """The story of the message that arrived nevertheless has no error."""
     for fault, event in (("dup=100%", "FAULT_DUPLICATE"), ("reorder=100%", "FAULT_REORDER"), ("delay=1ms", "FAULT_DELAY")):
         with failed("fine", "--fault", f"{fault},seed=1") as (numbers, end):
             said = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)
@@ -314,7 +314,7 @@ def _holders(pid, sought):
 
 
 def no_peer_maps_a_record():
-    """Memory that a peer can map is mapped here as shared; wr_id is never sent, so that it stands in records and queues only."""
+    """Memory that a peer can map is mapped here as shared; wr_id is never sent, so that it is in records and queues only."""
     first = 0x51c0ffee7a11c0de
     with failed("remote-range", first=first) as (numbers, end):
         said = json.loads(expect(softverbs("why", "--json", "--qp", str(numbers[1]))).stdout)

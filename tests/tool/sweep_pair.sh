@@ -1,6 +1,6 @@
 #!/bin/sh
 # sweep_pair.sh SERVER -- CLIENT: a server and half a second later its client, for `softverbs sweep`. Ends with 0 if both do. When one has ended
-# otherwise, the other gets three seconds, and its status is that of the pair, of two the one of a signal. A hang is a pair of which neither ends.
+# otherwise, the other gets three seconds, and the pair has its status, of two the one of a signal. A hang is a pair that never ends.
 server= client= rest=
 for word; do
     if [ "$word" = -- ]; then rest=1; elif [ "$rest" ]; then client="$client $word"; else server="$server $word"; fi

@@ -16,7 +16,7 @@ from patience import patience, until
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 PROGRAM = f"{BUILD}/tests/tool/swept"
-CALLS = 8  # of the program, each of which can fail
+CALLS = 8  # of the program, each may fail
 
 
 def _lines(*arguments, status=1):
@@ -133,7 +133,7 @@ def what_a_shell_had_started_before_goes_on():
 
 
 def _environment(pid):
-    """That of the process, which is empty for a moment while it becomes another program (execve)."""
+    """The environment of the process, which is empty for a moment while it becomes another program (execve)."""
     with open(f"/proc/{pid}/environ", "rb") as file:
         return file.read()
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""softverbs run --time-scale: what comes when time is over comes soon, and is what it was."""
+"""softverbs run --time-scale: the events of a timeout occur soon, and are unchanged."""
 import os
 import re
 import shutil
@@ -12,7 +12,7 @@ from patience import patience, tries
 
 PROGRAM = f"{BUILD}/tests/tool/timed"
 SCALE = "0.01"
-# 8 ACK timers of 4.3 s and 6 RNR waits of 0.66 s, of which the first 4 ms stay as they are.
+# 8 ACK timers of 4.3 s and 6 RNR waits of 0.66 s, whose first 4 ms stay as they are.
 SILENT, UNREADY = 8 * (4 + 42.9), 6 * (4 + 6.5)
 
 
@@ -39,7 +39,7 @@ def so_do_those_of_a_peer_without_receives():
 def a_packet_that_arrives_is_as_good_as_ever():
     for _ in range(3):
         assert _ends("silent", "0.0001")[0] == "success"
-        # Each packet is lost once: it comes when the timer is over, whose time is scaled.
+        # Each packet is lost once: it arrives when the timer, whose time is scaled, is over.
         status, took, _ = _ends("silent", SCALE, "--inject", "when packet, nth 1: drop")
         assert status == "success" and took < patience(1000), (status, took)
 

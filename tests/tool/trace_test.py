@@ -152,7 +152,7 @@ def run_traces_as_trace_does():
 
 
 def a_request_may_be_freed_while_its_post_is_inside():
-    """By the thread that has got the completion; a schedule pauses behind the post, within the call that is traced."""
+    """By the thread that has got the completion; a schedule pauses after the post, within the call that is traced."""
     path = f"{TEMPORARY}/freed"
     for seed in (1, 2):
         expect(softverbs("run", "--trace=post_send", "--trace-file", path, "--schedule", f"seed={seed}", "--", f"{BUILD}/tests/adverse/frees_work"), out=None)
@@ -272,7 +272,7 @@ def polls_that_find_nothing_are_counted():
 
 
 def a_poll_that_finds_nothing_is_no_line_of_its_own():
-    """But where a second lies between, as a line for each says how long."""
+    """Except where a second is between, as a line for each says how long."""
     with _running() as (process, send):
         with _tracing(process.pid, "-e", "poll_cq,post_send", "--json") as (_, until, _):
             text = until(lambda text: send() and text.count('"ibv_post_send"') > 20)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The pages of docs/tutorial: their programs are those of the tree, their commands run as they stand, and print what stands below them.
+"""The pages of docs/tutorial: their programs are in the tree, their commands run unchanged, and print the lines below them.
 
-A block ```console has commands, each behind a prompt, and below each what it prints at a terminal. Behind `$` a command ends by itself; behind a
-name, such as `server$`, it runs in another terminal beside the others; all of these end when a later command has the same name, or the page ends. Blanks and
-ends of lines count as one blank; numbers of two digits and more may differ, but for those of reasons; a line `...` stands for anything.
+A block ```console has commands, each after a prompt, and below each what it prints at a terminal. After `$` a command ends by itself; after a name, such as
+`server$`, it runs in another terminal beside the others; all of these end when a later command has the same name, or the page ends. Blanks and ends of lines
+count as one blank; numbers of two digits and more may differ, but for those of reasons; a line `...` matches anything.
 """
 import contextlib
 import fcntl
@@ -127,13 +127,13 @@ class _Run:
         terminal.until_like(expected.partition("\n")[0] + "\n...")
 
     def _check_beside(self):
-        """Those that wait for one another have printed all that stands on the page, once all have started."""
+        """Commands that wait for one another have printed all that the page has, once all have started."""
         if len(self._beside) > 1:
             for terminal, expected in self._beside.values():
                 terminal.until_like(expected)
 
     def end(self, well):
-        """Ends all beside; their texts must be those of the page if all went well until now."""
+        """Ends all beside; their texts must equal the page's if all passed until now."""
         try:
             if well:
                 for terminal, expected in self._beside.values():

@@ -1,7 +1,7 @@
 /* A program of users for sanitizers_test.py, which compiles it with their options: one thread sends to another over RC,
- * both polling. Its argument is the mistake that it makes: overflow, race or leak; without one it makes none. For the
- * checker: `early` reads a receive's buffer before the completion, `handover` has one thread post and another poll and
- * fill the buffer anew, `hasty` has that one not poll. */
+ * both polling. Its argument is the mistake that it makes: overflow, race or leak; without one it makes no mistake. For
+ * the checker: `early` reads a receive's buffer before the completion, `handover` has one thread post and another poll
+ * and fill the buffer anew, `hasty` has that one not poll. */
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdio.h>

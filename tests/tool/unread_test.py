@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Nothing that the library writes waits for its reader: a program, and its peer, go on while a pipe is full or a terminal is
-stopped, and what was lost is said."""
+"""Nothing that the library writes waits for its reader: a program, and its peer, continue while a pipe is full or a terminal
+is stopped, and the losses are reported."""
 import contextlib
 import fcntl
 import os
@@ -37,7 +37,7 @@ def _drained(descriptor):
 
 
 def _ends(stderr, *arguments, **env):
-    """The output of a program of two processes, one of which names a key that does not exist; it must end by itself."""
+    """The output of a program of two processes, where one names a key that does not exist; it must end by itself."""
     done = subprocess.run([SOFTVERBS, "run", "--log", "info", "--", MISTAKES, "wrong-rkey", *arguments], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=stderr, env=cases.environment(**env), timeout=patience(30), check=True)
     assert b"remote access error" in done.stdout, done.stdout

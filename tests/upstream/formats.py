@@ -1,9 +1,9 @@
 """How the output of a test suite is counted: a table of formats, which entries name.
 
-A format has patterns for single lines. `answer` is the answer of a test, with the groups `outcome`, `name` and `why`; without `name` the answer is that of the test
-that `started` named last. `aside` is a line within a test by which it skips itself, although the answer says that it passed. `behind` is a line behind the answer that says
-why, for an answer that does not; the first counts. `total` is the number of tests that the suite itself gives at its end; where it differs from what was counted, the
-reading is wrong and says so.
+A format has patterns for single lines. `answer` is the answer of a test, with the groups `outcome`, `name` and `why`; without `name` the answer belongs to the test that
+`started` named last. `aside` is a line within a test by which it skips itself, although the answer says that it passed. `behind` is a line after the answer that says why,
+for an answer that does not; the first counts. `total` is the number of tests that the suite itself gives at its end; where it differs from what was counted, the reading is
+wrong and says so.
 """
 import collections
 import dataclasses
@@ -55,7 +55,7 @@ def line(pattern):
 
 
 FORMATS = {
-    # Python's unittest with -v; a docstring may stand between the name of a test and its answer.
+    # Python's unittest with -v; a docstring may be between the name of a test and its answer.
     "unittest": Format(line(r"\b(?P<outcome>ok|FAIL|ERROR|skipped(?= ['\"]))(?: (?P<quote>['\"])(?P<why>.*)(?P=quote))?$"),
                        {"ok": "passed", "FAIL": "failed", "ERROR": "failed", "skipped": "skipped"},
                        started=line(r"^(?P<name>\w+ \(tests?[\w.]+\))"), total=line(r"^Ran (\d+) tests? in ")),
@@ -68,7 +68,7 @@ FORMATS = {
                      {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed", "SKIPPED": "skipped", "XFAIL": "skipped", "XPASS": "failed"}),
     "cargo": Format(line(r"^test (?P<name>\S+)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)(?:, (?P<why>.*))?$"),
                     {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}),
-    # runfabtests.sh with -vv: what a test prints stands behind its answer. "Excluded" are the tests that libfabric's own list for the layer names.
+    # runfabtests.sh with -vv: what a test prints follows its answer. "Excluded" are the tests that libfabric's own list for the layer names.
     "fabtests": Format(line(r"^  result: (?P<outcome>Pass|Fail|Notrun|(?=Excluded))(?P<why>Excluded| \[[\d/]+\])?$"),
                        {"Pass": "passed", "Fail": "failed", "Notrun": "skipped", "": "skipped"},
                        started=line(r"^- name:   (?P<name>.*\S)$"), behind=line(r"^    (?P<why>.*\bret=-\d+.*)$")),
@@ -106,7 +106,7 @@ class Reader:
             self.settle()
 
     def settle(self):
-        """Counts an answer behind which no reason comes any more."""
+        """Counts an answer that no reason follows any more."""
         if self.given:
             self.counts.count(*self.given)
         self.given = None
@@ -166,7 +166,7 @@ def by_lines(form, name, text, status):
 
 
 def read(kind, name, text, status):
-    """The counts of an output. `name` is that of the part, or of its test, `status` the exit status, or None where the time was over."""
+    """The counts of an output. `name` names the part, or its test, `status` the exit status, or None where the time was over."""
     if status is None:
         counts = by_lines(FORMATS[kind], name, text, "none") if FORMATS[kind] and text else Counts()
         counts.failed = [failure for failure in counts.failed if failure[0] != name]

@@ -40,7 +40,7 @@ def row(entry, results):
 
 
 def failures(entry, results):
-    """A line for each cause, with the tests that it explains; those without one stand last."""
+    """A line for each cause, with the tests that it explains; tests without one are last."""
     by_cause = collections.defaultdict(list)
     for part, found in results.items():
         for name, why in found["failed"]:

@@ -5,8 +5,8 @@
 
 CHECKOUTS holds a checkout of each project, in a directory that the entry names (tests/upstream/entries, described in entry.py); a project that is not there is left
 out, and nothing is fetched. Each entry is built in a copy of its checkout, in build/upstream, and its suite runs there with `softverbs` in PATH and a separate
-directory of softverbs. Every part that ends is noted, so that a run goes on where it was stopped, as long as the checkout and the lines of the entry stay the same;
---again forgets that. The results stand in tests/upstream/results, and docs/evidence/upstream.md is made from these and the entries; --page makes it and does no more.
+directory of softverbs. Every part that ends is noted, so that a run continues where it was stopped, as long as the checkout and the lines of the entry stay the same;
+--again forgets that. The results are in tests/upstream/results, and docs/evidence/upstream.md is made from these and the entries; --page makes it and does no more.
 
 Ends with 0 if every failed test has a cause in its entry.
 """
@@ -73,7 +73,7 @@ def built_from():
 
 
 def in_namespace():
-    """Whether programs can run in a namespace of processes, which ends all that they leave behind."""
+    """Whether programs can run in a namespace of processes, which ends all that they leave."""
     return shutil.which("unshare") and subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
 
 
@@ -104,7 +104,7 @@ class Checkout:
         self.is_repository = os.path.exists(f"{self.path}/.git") or os.path.exists(f"{self.path}/HEAD")
 
     def version(self):
-        """The name that git gives the commit, that of the newest change of a Debian package, or the words of a file VERSION."""
+        """The name that git gives the commit, the newest change of a Debian package, or the words of a file VERSION."""
         if self.is_repository:
             return asked(["git", "describe", "--tags", "--always"], self.path) + ", " + asked(["git", "log", "-1", "--format=%cs"], self.path)
         with contextlib.suppress(FileNotFoundError):

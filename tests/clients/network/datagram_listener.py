@@ -19,7 +19,7 @@ GRH, LENGTH, QKEY = 40, 64, 0x11111111
 
 
 def count(queue, seconds):
-    """The number of completions, until no more arrives for `seconds`."""
+    """The number of completions that arrive in `seconds`."""
     found, deadline = 0, time.monotonic() + seconds
     while time.monotonic() < deadline:
         found += queue.poll(1)[0]
