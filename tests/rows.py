@@ -82,7 +82,7 @@ def rows(page, *titles):
 
 
 def named(cell):
-    """The tests that a cell names, each with the file that it names before, or None."""
+    """The tests that a cell names, each with the file that it names before, if any."""
     program = None
     for name in re.findall(r"`([^`]+)`", cell):
         if name.endswith(FILES):

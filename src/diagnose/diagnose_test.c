@@ -209,7 +209,7 @@ static void send_to_ended(struct scene *scene)
     scene->known.absence = DIAGNOSIS_PROCESS_ENDED;
 }
 
-/* No request of it is out, but no message comes either. */
+/* No request of it is out, but no message arrives either. */
 static void lose_peer(struct scene *scene)
 {
     send_to_ended(scene);
@@ -301,7 +301,7 @@ static void empty_srq(struct scene *scene)
     scene->known.srq = &scene->srq;
 }
 
-/* As of a pair that moves thousands of messages a second, of which some find no receive. */
+/* Counts as of a pair that moves thousands of messages a second, where some find no receive. */
 static void move(struct scene *scene)
 {
     find_no_receive(scene);

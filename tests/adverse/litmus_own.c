@@ -272,7 +272,7 @@ static void datagrams_take(struct datagrams *datagrams, struct litmus *litmus, c
     datagrams->arrived++;
 }
 
-/* Until all have come, or nothing has for so many polls, each of which moves what is there. */
+/* Polls until all have arrived, or QUIET_POLLS polls found nothing; each poll moves what is there. */
 static struct datagrams send_datagrams(struct litmus *litmus)
 {
     struct datagrams datagrams;

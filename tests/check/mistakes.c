@@ -132,7 +132,7 @@ static void *acknowledge_late(void *cq)
     return NULL;
 }
 
-/* A CQ of one channel; with two events, of which one is acknowledged. */
+/* A CQ of one channel; with two events, only one acknowledged. */
 static void forget_acknowledgement(enum loopback_variant variant)
 {
     struct loopback loopback;

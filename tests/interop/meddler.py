@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """meddler.py ONE OTHER [lose=NAME]... [again=SECONDS]... [hold=SECONDS] [spare=NAME]: hands frames on between two interfaces, as
 a cable would, until it is terminated. The first message NAME of the connection manager (REQ, DREQ, ...), from either side, is
-lost. Each message, except that of spare=NAME, is handed on once more SECONDS after it arrived; a REQ or SIDR_REQ after
-SECONDS (hold) at the earliest. Prints a line when it has begun, and one for each that it lost or repeated."""
+lost. Each message, except spare=NAME, is handed on once more SECONDS after it arrived; a REQ or SIDR_REQ after SECONDS
+(hold) at the earliest. Prints a line when it has begun, and one for each that it lost or repeated."""
 import heapq
 import itertools
 import select

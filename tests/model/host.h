@@ -122,7 +122,7 @@ struct host {
     struct host_file files[MEMORY_FILES];
     struct host_lock locks[HOST_LOCKS];
     uint8_t last_memfd[MEMORY_PROCESSES]; /* + 1 */
-    uint64_t vouchers[MEMORY_PROCESSES];  /* the word of the process's list of robust futexes; 0: none */
+    uint64_t vouchers[MEMORY_PROCESSES];  /* the word of the process's list of robust futexes; 0: no list */
     struct host_directory {
         uint8_t reader; /* the process, + 1; 0: unused */
         uint8_t of;     /* the process whose threads are listed, + 1; 0: the one directory of files */

@@ -24,7 +24,7 @@ enum memory_kind { MEMORY_HEAP, MEMORY_NOTES, MEMORY_FILE, MEMORY_RING, MEMORY_P
 
 struct model_region {
     enum memory_kind kind;
-    unsigned number; /* among those of its kind: of a heap, the process */
+    unsigned number; /* its index in its kind: of a heap, the process */
     uint8_t *base;
     uint32_t ring_size; /* of a ring's data area */
 };

@@ -29,7 +29,7 @@ static bool are_others_through(const void *nothing)
     return through;
 }
 
-/* Each is so much later than the one before that a peer which did not move counts as silent. */
+/* Each is later than the one before by a time after which a peer that did not move counts as silent. */
 static nanos late(unsigned look)
 {
     return look * NANOS_SECOND;

@@ -130,8 +130,7 @@ static int refuse_and_stay(int meeting)
     return result;
 }
 
-/* No thread takes what lies in the rings: the process that refused has ended by the time that the queue pair sends
- * again. */
+/* No thread empties the rings: the process that refused has ended by the time that the queue pair sends again. */
 static void let_go_of_it(struct end *end, pid_t peer)
 {
     struct qp *qp = qp_of(end->qp);

@@ -7,7 +7,7 @@ old=-oAcquire::Check-Valid-Until=false # for apt-get: of sid a mirror may be wee
 command -v debootstrap >/dev/null || { echo "${0##*/}: please install debootstrap." >&2; exit 1; }
 mkdir -p "$cache"
 
-# Programs of aarch64 are run by this; the emulator's file is opened when it is named ("F"), so a chroot needs none.
+# Programs of aarch64 are run by this; the emulator's file is opened when it is named ("F"), so a chroot has no need.
 emulator=/usr/bin/qemu-aarch64-static
 handler=":softverbs-aarch64:M::\\x7fELF\\x02\\x01\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02\\x00\\xb7\\x00:\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff:$emulator:F"
 

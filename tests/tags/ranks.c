@@ -1,8 +1,8 @@
 /* MPI-like ranks as processes, all to all: tags_ranks [RANKS [MESSAGES]]. Each rank has an SRQ with tag matching and,
  * for each other rank, a queue pair to send on and one to receive on. Receives are exact, for any tag, for any source,
  * or for both; messages are eager or rendezvous, from 0 bytes to 4 MiB, expected or not. Every byte is looked at, and
- * so are MPI's rules: a message goes to the earliest receive that matches, and messages of one source and tag keep
- * their order.
+ * so are MPI's rules: a message takes the earliest receive that matches, and messages of one source and tag keep their
+ * order.
  *
  * Above the device is what an MPI has: posted receives, and a queue of unexpected messages. An unexpected message is
  * first offered to the posted receives, which are taken back from the device for that; only then it counts as handled.

@@ -50,7 +50,7 @@ LIVE = {
     "connected": [IN_STATE.format("established"), "Its other end is identifier N of S, in state established.",
                   "It is connected for N seconds, with queue pair N."],
 }
-# The texts that differ once both have ended, and the causes that leave nothing: connections that stood, and ended as they should.
+# The texts that differ once both have ended, and the causes that leave nothing: connections that ended as they should.
 NOT_ANSWERED = [IDLE, "Its other end is identifier N of S, in state REQ rcvd.", REJECTED]
 ENDED = {
     "other-port": [*NOBODY, NOBODY_EXPLAINED],
@@ -64,7 +64,7 @@ LIVE_ONLY = LEAVES_NOTHING | {"backlog", "stopped"}
 
 @contextlib.contextmanager
 def _made(cause, *options, env=None):
-    """The numbers of client, server and port when it has happened, that of the client's last identifier, and how to end it."""
+    """The numbers of client, server and port when it has happened, the client's last identifier, and how to end it."""
     if not os.path.exists(PROGRAM):
         raise cases.Skip("librdmacm is not installed")
     with subprocess.Popen([SOFTVERBS, "run", *options, "--", PROGRAM, cause], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -59,7 +59,7 @@ def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
 
 
 def _newcomer(mistake):
-    """The number of the client. A shell goes on after the program, which is neither side, and then both have ended."""
+    """The number of the client. A shell outlives the program, which is neither side, and then both have ended."""
     with tempfile.TemporaryFile() as out:
         with subprocess.Popen([SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/newcomer", mistake], stdin=subprocess.DEVNULL, stdout=out,
                               stderr=subprocess.DEVNULL, env=cases.environment()) as program:

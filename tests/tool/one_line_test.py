@@ -122,7 +122,7 @@ def _link(output, made, instead=None):
     own = instead or [made.get(word, word) for word in words if word.endswith(".o")]
     of_libraries = [path for name, path in made.items() if re.search("lib(config|events|tap|script|report)", name)]
     rest = [word for word in words[at + 1:] if not word.endswith(".o")]
-    quick = ["-fno-lto" if instead else "-O0"]  # objects of the library have their code, too; some of the command have none
+    quick = ["-fno-lto" if instead else "-O0"]  # objects of the library have their code, too; some of the command don't
     subprocess.run([*words[:at], output, *quick, *own, *of_libraries, *rest], cwd=BUILD, check=True)
     return output
 

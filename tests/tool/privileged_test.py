@@ -108,7 +108,7 @@ def _value(variable, kind, words, standard, place):
 
 
 def _settings(place):
-    """Each setting that there is, with a value that does something; of a type that is new and has none here, KeyError."""
+    """Each setting that there is, with a value that does something; of a new type without one here, KeyError."""
     with open(LIST, encoding="utf-8") as file:
         found = re.findall(r'^SETTING\((\w+), "\w*", (\w+), "([^"]*)", "([^"]*)",', file.read(), re.M)
     assert len(found) > 30, found

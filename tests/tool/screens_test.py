@@ -184,7 +184,7 @@ def a_reader_that_has_gone_is_no_error():
 
 
 def a_full_disk_is_an_error_of_every_command():
-    more = [[*command, "--json"] for commands, _ in AS_JSON.values() for command in commands if "PID" not in command]  # there is none
+    more = [[*command, "--json"] for commands, _ in AS_JSON.values() for command in commands if "PID" not in command]  # no process
     for command in sum(COMMANDS.values(), []) + more:
         with open("/dev/full", "wb") as full:
             done = subprocess.run([SOFTVERBS, *command], stdout=full, stderr=subprocess.PIPE, check=False, env=cases.environment())

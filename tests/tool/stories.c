@@ -1,6 +1,6 @@
 /* Two processes, and an error of a queue pair between them: stories CAUSE [WR_ID]. It prints the numbers of the
- * client's process and queue pair, then those of the server, when the error has happened, and ends with its input. The
- * text of `softverbs why --qp` for each cause is in story_test.py. */
+ * client's process and queue pair, then the server's, when the error has happened, and ends with its input. The text of
+ * `softverbs why --qp` for each cause is in story_test.py. */
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 A block ```console has commands, each after a prompt, and below each what it prints at a terminal. After `$` a command ends by itself; after a name, such as
 `server$`, it runs in another terminal beside the others; all of these end when a later command has the same name, or the page ends. Blanks and ends of lines
-count as one blank; numbers of two digits and more may differ, but for those of reasons; a line `...` matches anything.
+count as one blank; numbers of two digits and more may differ, except numbers of reasons; a line `...` matches anything.
 """
 import contextlib
 import fcntl

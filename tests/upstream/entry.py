@@ -76,7 +76,7 @@ class Entry:
         return next((cause for cause in self.cause if re.search(cause["tests"], f"{part}: {test}: {message}")), None)
 
     def lines_of(self, part):
-        """A number for what a part does: where it differs, an earlier result is none of these lines."""
+        """A number for what a part does: where it differs, an earlier result is not from these lines."""
         return hashlib.sha256("\0".join([self.build, part.run, part.each, part.format]).encode()).hexdigest()[:12]
 
 

@@ -29,7 +29,7 @@ struct cm_parameters rig_parameters(uint32_t qpn);
 
 /* Moves what managers have to send onto the wire. */
 void rig_pull(struct rig *);
-/* The next message on the wire; fails if there is none, or it is of another kind. */
+/* The next message on the wire; fails without one, or if it is of another kind. */
 struct dispatch_datagram *rig_next(struct rig *, enum cm_attribute);
 void rig_pass(struct rig *, enum cm_attribute); /* delivers it */
 void rig_lose(struct rig *, enum cm_attribute);
@@ -41,7 +41,7 @@ void rig_settle(struct rig *);
 /* Lets time pass, step by step from deadline to deadline; datagrams that are sent meanwhile stay on the wire. */
 void rig_wait(struct rig *, nanos);
 
-/* The next event of the host; fails if there is none, or it is of another kind. Valid until the next call. */
+/* The next event of the host; fails without one, or if it is of another kind. Valid until the next call. */
 const struct cm_event *rig_event(struct host *, enum cm_event_kind);
 void rig_no_event(struct host *);
 

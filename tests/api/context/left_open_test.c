@@ -47,7 +47,7 @@ static void make_memory(const struct fixture *fixture)
     EXPECT_TRUE(ibv_reg_mr(fixture->pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
 }
 
-/* One of each kind but the queue pair and the completion queue, of which the fixture has one already. */
+/* One of each kind but the queue pair and the completion queue, which the fixture has already. */
 static void make_one_each(const struct fixture *fixture, struct ibv_qp *frames)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};

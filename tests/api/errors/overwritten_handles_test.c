@@ -11,7 +11,7 @@
 
 struct handle_row {
     const char *call;
-    uint32_t *(*handle)(void); /* of which object */
+    uint32_t *(*handle)(void); /* returns the object's handle */
     int64_t (*make)(void);     /* an error number, or what it made: 0 and errno when it made nothing */
 };
 

@@ -70,7 +70,7 @@ struct model_qp {
     enum ibv_qp_type type;
     uint32_t number;
     int pd, send_cq, receive_cq, srq; /* srq -1: its own receives */
-    int peer;                         /* -1: none yet */
+    int peer;                         /* -1: no peer yet */
     enum ibv_qp_state state;          /* as the program set it; errors may have moved it on to ERR or SQE */
     struct model_queue sends, receives;
 };

@@ -8,7 +8,7 @@ enum { KEY = 0x1234, RECEIVES = 1 };
 
 struct model_tally model_tally;
 
-/* wr_id: whose work it is, of which queue, and its number there. */
+/* wr_id: the queue pair of the work, the queue, and the work's number there. */
 static uint64_t make_id(uint64_t kind, int owner, unsigned number)
 {
     return kind << 48 | (uint64_t)owner << 32 | number;

@@ -19,7 +19,7 @@ struct remote_end {
 
 void remote_begin_here(struct remote_end *);
 void remote_begin_child(struct remote_end *, const char *name,
-                        const char *value);       /* with this variable set; NULL: none */
+                        const char *value);       /* with this variable set; NULL: no variable */
 void remote_finish(struct remote_end *);          /* regularly: the child closes everything and exits with 0 */
 void remote_kill(struct remote_end *);            /* SIGKILL, and waits until the process is gone */
 void remote_stop(struct remote_end *, bool stop); /* SIGSTOP and SIGCONT */

@@ -77,7 +77,7 @@ def wait_until_listening(port, pid="self"):
 # --- libfabric
 
 def bounces(suite, provider, endpoint, timeout=60):
-    """-c: the program compares. Its server asks for the addresses of "localhost", of which libfabric makes those of the device."""
+    """-c: the program compares. Its server asks for the addresses of "localhost", and libfabric takes the device's."""
     command = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "100", "-c"]
     port, deadline = choose_port(), until(timeout)
     server = suite.start_server([*command, "-B", port])

@@ -38,7 +38,7 @@ def main(gid_index, address=None, *numbers):
     cap = QPCap(max_send_wr=8, max_recv_wr=1)
     attributes = QPAttr(port_num=1)
     attributes.qkey = QKEY
-    pair = QP(domain, QPInitAttr(qp_type=e.IBV_QPT_UD, scq=queue, rcq=queue, cap=cap), attributes)  # goes to RTS with them
+    pair = QP(domain, QPInitAttr(qp_type=e.IBV_QPT_UD, scq=queue, rcq=queue, cap=cap), attributes)  # enters RTS with them
     if not address:
         pair.post_recv(RecvWR(num_sge=1, sg=[SGE(memory.buf, GRH + LENGTH, memory.lkey)]))
         print(pair.qp_num, flush=True)

@@ -1,9 +1,9 @@
 /* How a program hears that a host can't be reached, or that it can: reach WHAT ... prints a line for each. For
  * unreachable_hosts.py.
  *
- *   rtr GID_INDEX ADDRESS...     a queue pair goes from INIT to RTR: the error, milliseconds, the hop limit that it has
- * then ah GID_INDEX ADDRESS...      an address handle is made: likewise send GID_INDEX ADDRESS...    a SEND to queue
- * pair 0x123456 there: how it ends resolve MILLISECONDS ADDRESS...  rdma_resolve_addr: the event, its status,
+ *   rtr GID_INDEX ADDRESS...     a queue pair moves from INIT to RTR: the error, milliseconds, the hop limit that it
+ * has then ah GID_INDEX ADDRESS...      an address handle is made: likewise send GID_INDEX ADDRESS...    a SEND to
+ * queue pair 0x123456 there: how it ends resolve MILLISECONDS ADDRESS...  rdma_resolve_addr: the event, its status,
  * milliseconds again ADDRESS                resolves a link-local address, takes the source that was found, and
  * resolves from there */
 #include <arpa/inet.h>

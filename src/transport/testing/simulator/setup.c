@@ -25,7 +25,7 @@ static uint8_t choose_retries(struct world *world)
     return world->plan.blackout_end ? FOR_BLACKOUTS : FOR_LOSSES;
 }
 
-/* Timers are about as short as a round trip if packets are lost. If none is, they may be infinite. */
+/* Timers are about as short as a round trip if packets are lost. Without losses they may be infinite. */
 static uint8_t choose_timeout(struct world *world)
 {
     const struct plan *plan = &world->plan;
