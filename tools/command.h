@@ -9,7 +9,7 @@
 /* Exit statuses. */
 enum {
     EXIT_OK = 0,
-    EXIT_NEGATIVE = 1,         /* the answer is no: unknown number, the machine lacks something */
+    EXIT_NEGATIVE = 1,         /* a negative answer: unknown number, the machine lacks something */
     EXIT_USAGE = 2,            /* a command, option or argument that does not exist */
     EXIT_SELF = 125,           /* run: softverbs itself could not do its part; the program was not started */
     EXIT_NOT_EXECUTABLE = 126, /* run: as shells say it */
@@ -18,14 +18,14 @@ enum {
 
 struct command {
     const char *name;
-    const char *arguments; /* as shown behind the name */
+    const char *arguments; /* as shown after the name */
     const char *summary;   /* one line */
-    const char *help;      /* the rest of `softverbs help NAME`, ending in a newline; "" when there is no more to say */
-    void (*print_options)(FILE *); /* the part of it in front of `help`; NULL: none */
-    bool runs_rest;      /* the first argument and all behind it are another program's: no options among them */
-    const char *letters; /* its options that are one letter, as getopt(3) takes them; NULL: none */
+    const char *help;      /* the rest of `softverbs help NAME`, ending in a newline; "": no rest */
+    void (*print_options)(FILE *); /* prints the part before `help`; NULL: no such part */
+    bool runs_rest;      /* the first argument and all after it are another program's: no options among them */
+    const char *letters; /* its options that are one letter, as getopt(3) takes them; NULL: no such options */
     int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
-    void (*failed)(int status); /* its last words before it ends with one that is not 0; NULL: none */
+    void (*failed)(int status); /* called before it ends with a status other than 0; NULL: not called */
 };
 
 extern const struct command run_command, env_command, devices_command, show_command, stat_command, sysfs_command,
@@ -33,16 +33,16 @@ extern const struct command run_command, env_command, devices_command, show_comm
     decode_command, draw_command, live_command, ping_command, trace_command, why_command, replay_command,
     report_command, checks_command, lab_command, on_command, adverse_command, top_command, demo_command;
 
-/* The next option of the command, as getopt_long gives it, wherever among the arguments it stands (but see runs_rest);
- * -1 after the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and
+/* The next option of the command, as getopt_long gives it, wherever it is among the arguments (but see runs_rest); -1
+ * after the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and
  * EXIT_USAGE. */
 int command_option(const struct command *, int argc, char **argv, const struct option *);
 
-/* A sentence on stderr behind the command's name, and where to read more. Returns EXIT_USAGE. */
+/* Writes a sentence on stderr after the command's name, and where to read more. Returns EXIT_USAGE. */
 int command_misused(const struct command *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes what was printed until now, for a command that goes on. False: it can't be written, or its reader has gone, so
- * the command may end; main() says why, and sees to the exit status. */
+/* Writes what was printed until now, for a command that continues. False: it can't be written, or its reader has gone,
+ * so the command may end; main() says why, and sets the exit status. */
 bool output_flush(void);
 
 /* A sentence on stderr: "softverbs: ...", without what a terminal would take for more than text. */

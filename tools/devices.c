@@ -42,7 +42,7 @@ static bool is_down(const struct device *device)
     return !device_now(device)->up || (node_directory(directory) && admin_port_is_down(directory, device->name));
 }
 
-/* One row a GID; what belongs to the device stands in the first. */
+/* Adds a row for each GID; the first row has what belongs to the device. */
 static void add_device(struct table *table, const struct device *device)
 {
     char guid[GUID_ROOM];

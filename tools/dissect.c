@@ -15,13 +15,13 @@ enum { NO_TYPE = 0xff };
 static const struct {
     uint32_t link;
     uint8_t length;
-    uint8_t type_at; /* where the Ethernet type stands, which VLAN tags may follow; or NO_TYPE */
+    uint8_t type_at; /* the offset of the Ethernet type, which VLAN tags may follow; or NO_TYPE */
 } links[] = {
     {PCAP_NULL, 4, NO_TYPE}, {PCAP_ETHERNET, 14, 12}, {PCAP_RAW, 0, NO_TYPE},       {PCAP_LINUX_COOKED, 16, 14},
     {PCAP_IPV4, 0, NO_TYPE}, {PCAP_IPV6, 0, NO_TYPE}, {PCAP_LINUX_COOKED_2, 20, 0},
 };
 
-/* Where the IP header begins, behind the link's; false when there is none. */
+/* Finds where the IP header begins, after the link's; false: no IP header. */
 static bool find_ip(const struct pcap_record *record, size_t *at)
 {
     size_t i = 0;
@@ -81,7 +81,7 @@ static enum dissected read_ipv6(const uint8_t *ip, size_t held, struct dissectio
     return read_udp(ip + IPV6_LENGTH, held - IPV6_LENGTH, get16(ip + 4), to);
 }
 
-/* As `softverbs run --link-layer ib --capture` writes it, without extension headers. */
+/* Reads an ERF record as `softverbs run --link-layer ib --capture` writes it, without extension headers. */
 static enum dissected read_erf(const struct pcap_record *record, struct dissection *to)
 {
     enum { HEADER = 16, TYPE_AT = 8, INFINIBAND = 21, VCRC = 2 };

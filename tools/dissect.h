@@ -9,7 +9,7 @@
 enum dissected {
     DISSECTED_ROCE,
     DISSECTED_INFINIBAND,
-    DISSECTED_OTHER, /* not UDP to port 4791, or behind IPv4 options, IPv6 extension headers or in fragments */
+    DISSECTED_OTHER, /* not UDP to port 4791, or after IPv4 options, IPv6 extension headers or in fragments */
     DISSECTED_CUT,   /* the capture does not hold all of it */
 };
 

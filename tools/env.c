@@ -20,7 +20,7 @@ static const struct option formats[] = {{"docker", no_argument, NULL, OPTION_DOC
                                         {"json", no_argument, NULL, OPTION_JSON},
                                         {0}};
 
-/* The value between quotes; what stands in `special` behind a backslash. */
+/* Prints the value between quotes; a character in `special` follows a backslash. */
 static void print_quoted(const char *value, const char *special)
 {
     putchar('"');
@@ -57,7 +57,7 @@ static void print_variable(int format, const char *name, size_t length, const ch
     puts("");
 }
 
-/* Of two environments: returns whether the name of `entry` has this value in the other, too. */
+/* Returns whether `entry`, NAME=VALUE, is also in the other environment. */
 static bool was_there(const char *entry, char **other)
 {
     for (; *other; other++)
@@ -80,7 +80,7 @@ static bool is_in_path(void)
     return false;
 }
 
-/* Behind all that is there. 0, or the exit status. */
+/* Adds the directory of this command at the end of $PATH. 0, or the exit status. */
 static int lead_to_itself(void)
 {
     char *value;
@@ -168,8 +168,8 @@ static char **copy_of_environment(void)
 
 static int format; /* an option of those above; 0: for a shell */
 
-/* The status of eval is that of what it is given, so a script with -e, which most jobs are, ends here, too, and does
- * not go on without softverbs. Nothing else is in the output then. */
+/* Makes eval fail: its status is its input's, so a script with -e, as of most jobs, ends here and does not continue
+ * without softverbs. Nothing else is in the output then. */
 static void fail_shell(int status)
 {
     if (!format)

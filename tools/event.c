@@ -124,12 +124,12 @@ static int no_event(const struct command *command, const struct wish *wish, cons
                            meant ? meant : "");
 }
 
-/* -- devices: those of this command's environment, and those that live processes have open */
+/* -- devices: this command's environment has them, or live processes have them open */
 
 struct search {
     const char *wanted;
     bool found;
-    char names[200]; /* of all that there are, each between blanks */
+    char names[200]; /* the names of all devices, each between blanks */
 };
 
 static void look_at_name(struct search *search, const char *name)

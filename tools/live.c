@@ -21,10 +21,10 @@ enum { PAUSE_MILLISECONDS = 50, HEAD = 8, BLOCK_MOST = 16 << 20, FIRST = 256, SE
 /* The file, of which `done` bytes have been copied. */
 struct source {
     const char *path;
-    int fd; /* -1: it is not there yet */
+    int fd; /* -1: the file is not there yet */
     off_t done;
-    off_t doubted;        /* where a block began that was not whole, at the last look; 0: nowhere */
-    uint8_t first[FIRST]; /* as much of what was copied as there is: with the first packet's time */
+    off_t doubted;        /* where an incomplete block began at the last look; 0: no such block */
+    uint8_t first[FIRST]; /* the first bytes copied, up to FIRST: they include the first packet's time */
 };
 
 /* False: the reader has gone. */
@@ -59,7 +59,7 @@ static int open_source(struct source *source)
     return S_ISDIR(status.st_mode) ? EISDIR : S_ISREG(status.st_mode) ? 0 : EILSEQ;
 }
 
-/* It may be made later, and begin anew, as each `run --capture` does, and be as long as before already. 0, or errno. */
+/* Looks again: the file may be new, or begun anew, as each `run --capture` does, and as long as before. 0, or errno. */
 static int look_again(struct source *source)
 {
     uint8_t now[FIRST];
@@ -79,7 +79,7 @@ static void remember(struct source *source, const uint8_t *block, size_t length)
     source->done += (off_t)length;
 }
 
-/* The length of the block that begins there; 0: it is not there yet, as far as its length; -1: that is no block. */
+/* The length of the block that begins at source->done; 0: not in the file yet; -1: no block begins there. */
 static ssize_t find_block(const struct source *source)
 {
     uint32_t head[2];
@@ -97,7 +97,7 @@ static bool is_whole(const uint8_t *block, ssize_t length)
     return last == (uint32_t)length;
 }
 
-/* The first whole block behind what is none, of those that are in the file already; 0: there is none yet. */
+/* The place of the first whole block in the file after bytes that are no block; 0: no such block yet. */
 static off_t find_next(int fd, off_t from)
 {
     uint32_t head[2], last;

@@ -77,8 +77,8 @@ int command_misused(const struct command *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
-/* A leading + ends the options at the first argument that is none; the : distinguishes a missing value from an unknown
- * option. */
+/* A leading + ends the options at the first argument that is no option; the : distinguishes a missing value from an
+ * unknown option. */
 int command_option(const struct command *command, int argc, char **argv, const struct option *options)
 {
     char letters[32];
@@ -100,7 +100,7 @@ int command_option(const struct command *command, int argc, char **argv, const s
     exit(EXIT_USAGE);
 }
 
-/* Says that there is none such, and which was meant if one is like it. */
+/* Complains of an unknown command or option, and suggests a command that is like it. */
 static int no_command(const char *name)
 {
     struct suggestion suggestion = suggest_begin(name);
@@ -124,7 +124,7 @@ bool output_flush(void)
     return !output_error && !ferror(stdout);
 }
 
-/* Output that could not be written (a full disk) is an error, as it is for coreutils; a reader that has gone is none.
+/* Output that could not be written (a full disk) is an error, as for coreutils; a reader that has gone is no error.
  */
 static int finish(int status)
 {

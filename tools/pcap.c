@@ -185,7 +185,7 @@ static bool add_interface(struct pcap *pcap, const uint8_t *body, size_t length)
     return true;
 }
 
-/* The options behind a packet. */
+/* Reads the options after a packet. */
 static void read_options(const struct pcap *pcap, const uint8_t *body, size_t at, size_t length,
                          struct pcap_record *record)
 {
@@ -233,7 +233,7 @@ static bool fill_simple(const struct pcap *pcap, const uint8_t *body, size_t len
     return true;
 }
 
-/* One block; *found when it holds a packet. False: it is broken. */
+/* Reads a block; *found: it has a packet. False: it is broken. */
 static bool read_block(struct pcap *pcap, uint32_t type, const uint8_t *body, size_t length, struct pcap_record *record,
                        bool *found)
 {
@@ -255,8 +255,8 @@ static bool read_block(struct pcap *pcap, uint32_t type, const uint8_t *body, si
     }
 }
 
-/* A section may have another byte order than the one before: the magic behind its length says which. The type of the
- * block reads the same in either. */
+/* A section may have another byte order than the section before: the magic after its length says which. The type of
+ * the block reads the same in either order. */
 static bool find_order(struct pcap *pcap, const uint8_t *head)
 {
     if (get32(pcap, head) != BLOCK_SECTION)
@@ -309,7 +309,7 @@ static bool is_likely(struct pcap *pcap, size_t at)
                                       get32(pcap, head + 20) <= total - HEAD - TAIL);
 }
 
-/* Goes on with the next block. Blocks lie at multiples of 4 from the one that is none. */
+/* Finds the next likely block. Blocks begin at multiples of 4 bytes from the bytes that are no block. */
 static bool find_next_block(struct pcap *pcap)
 {
     for (size_t at = pcap->at + 4; at < pcap->length && pcap->length - at >= BLOCK_LEAST; at += 4)

@@ -1,7 +1,7 @@
 /* Reads capture files: classic pcap and pcapng, either byte order. The file is taken into memory whole.
  *
- * A process that was killed while it wrote to a pcapng file leaves a part of a block, behind which others may have gone
- * on. The reader passes over that and goes on with the next block whose two lengths agree. */
+ * A process that was killed while it wrote to a pcapng file leaves a part of a block, which blocks of other processes
+ * may follow. The reader skips to the next block whose two lengths agree. */
 #ifndef TOOLS_PCAP_H
 #define TOOLS_PCAP_H
 
@@ -28,8 +28,8 @@ struct pcap {
     size_t length, at;
     bool swapped, next_generation;
     bool broken;    /* the file ends in the middle of something, or contradicts itself */
-    size_t skipped; /* bytes of blocks that were no whole ones, before others that were */
-    size_t lost;    /* bytes of blocks that softverbs marked as such (CAPTURE_LOST of tap/capture_mend.h) */
+    size_t skipped; /* bytes of incomplete blocks before complete ones */
+    size_t lost;    /* bytes of incomplete blocks that softverbs marked (CAPTURE_LOST of tap/capture_mend.h) */
     uint32_t interfaces;
     struct pcap_interface {
         uint32_t link;
@@ -46,7 +46,7 @@ struct pcap_record {
     uint32_t link;        /* enum pcap_link */
     uint64_t nanoseconds; /* since the epoch; 0: not recorded */
     enum pcap_direction direction;
-    const char *comment; /* the first one, without a NUL at its end; NULL: none */
+    const char *comment; /* the first comment, without a NUL at its end; NULL: no comment */
     size_t comment_length;
 };
 

@@ -1,5 +1,5 @@
-/* libFuzzer: bytes as a capture file, read as `softverbs decode` reads it. Records lie within the file, what is found
- * in them within the record. */
+/* libFuzzer: bytes as a capture file, read as `softverbs decode` reads it. Records are within the file, and what is
+ * found in them within the record. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

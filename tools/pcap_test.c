@@ -1,4 +1,4 @@
-/* Both formats, both byte orders, every link type: built here byte by byte, around one known datagram. */
+/* Files of each format, byte order and link type: built here byte by byte, around one known datagram. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "dissect.h"
 
-/* An RC acknowledgement over IPv4; behind the UDP header: BTH, AETH, ICRC (not looked at here). */
+/* An RC acknowledgement over IPv4; after the UDP header: BTH, AETH, ICRC (not looked at here). */
 static const uint8_t ip_packet[] = {0x45, 0, 0, 48, 0x12, 0x34, 0x40, 0,    64, 17, 0, 0, 192, 0, 2, 1,
                                     192,  0, 2, 2,  0xc0, 0,    0x12, 0xb7, 0,  28, 0, 0, 17,  0, 0, 0,
                                     0,    0, 0, 1,  0,    0,    0,    2,    0,  0,  0, 3, 1,   2, 3, 4};
@@ -201,7 +201,7 @@ static void datagrams_are_found_behind_every_link(void **state)
     expect_behind(147, "", 0, DISSECTED_OTHER);
 }
 
-/* One byte of the known packet changed. */
+/* Dissects the known packet with a byte changed. */
 static enum dissected dissect_changed(size_t at, uint8_t value)
 {
     uint8_t bytes[sizeof ip_packet];

@@ -11,7 +11,7 @@
 
 #include "base/user.h"
 
-/* This command, which could contain anything anyway. */
+/* The directory and the owner of this command, which could contain anything anyway. */
 struct self {
     const char *directory;
     uid_t maker;
@@ -29,7 +29,7 @@ static bool is_trusted(const char *path, const struct stat *status, const struct
     return status->st_uid == 0 || user_owns_file(AT_FDCWD, path, status) || user_is_same(status->st_uid, self->maker);
 }
 
-/* In a user namespace the files of the system may all belong to users without a number there, as the command does. */
+/* Users without a number in a user namespace may own the files of the system there, and the command. */
 static bool may_be_makers(const struct stat *status, const struct self *self)
 {
     return status->st_uid == self->maker;
@@ -91,7 +91,7 @@ static int find_in(const char *directory, const char *below, char *to)
     return 0;
 }
 
-/* Under qemu-user a command that was started by a relative path has none any more when it has changed its directory. */
+/* The first path is kept: under qemu-user a command loses a relative path when it changes its directory. */
 int place_self(char *to)
 {
     static char self[PLACE_PATH_MAX];

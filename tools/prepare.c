@@ -35,7 +35,7 @@ static int out_of_memory(void)
     return EXIT_SELF;
 }
 
-/* Puts `item` in front of a list in the environment, unless it stands there already (run inside run). */
+/* Puts `item` at the front of a list in the environment, unless it is there already (run inside run). */
 static int prepend(const char *name, const char *item)
 {
     const char *old = getenv(name);
@@ -50,7 +50,7 @@ static int prepend(const char *name, const char *item)
     return error;
 }
 
-/* Puts `item` behind such a list, unless it stands there already. */
+/* Puts `item` at the end of a list in the environment, unless it is there already. */
 static int append(const char *name, const char *item)
 {
     const char *old = getenv(name);
@@ -67,8 +67,8 @@ static int append(const char *name, const char *item)
 }
 
 /* Accesses that threads of our library order by atomic operations look like races to ThreadSanitizer, as the library is
- * not instrumented: it sees the copies but not the order. It reports the program's own races as ever. The value of the
- * user's variable comes behind and counts. */
+ * not instrumented: it sees the copies but not the order. It reports the program's own races as ever. The user's value
+ * follows, and so prevails. */
 static int calm_thread_sanitizer(void)
 {
     return prepend("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
@@ -101,11 +101,11 @@ static void name_preloaded(const char *directory, const char *name, char path[PL
     snprintf(path, PLACE_PATH_MAX + 32, "%s%s%s", whole ? directory : "", whole ? "/" : "", name);
 }
 
-/* Paths are seen by all that comes after. The library itself is preloaded for programs, or libraries of theirs, that
- * look in a DT_RPATH before LD_LIBRARY_PATH: it has the name already that they look for. It comes last, so that a
- * library of the user that stands in front of the verbs still does.
+/* The library of paths is first, so that all others see its paths. The verbs are preloaded for programs and libraries
+ * that look in a DT_RPATH before LD_LIBRARY_PATH: the name that they look for is loaded already. The verbs are last, so
+ * that a library of the user still precedes them.
  *
- * AddressSanitizer refuses to start behind a preloaded library, although these do it no harm. */
+ * AddressSanitizer refuses to start after a preloaded library, although these do it no harm. */
 static int preload(const char *directory)
 {
     char paths[PLACE_PATH_MAX + 32], verbs[PLACE_PATH_MAX + 32];
@@ -116,7 +116,7 @@ static int preload(const char *directory)
     return done ? 0 : out_of_memory();
 }
 
-/* rdma(8) asks the kernel over netlink; ours stands in front of it. Without $PATH the shell's own stays in force. */
+/* rdma(8) asks the kernel over netlink; ours precedes it. Without $PATH the shell's default stays in force. */
 static int provide_programs(const char *directory)
 {
     char programs[PLACE_PATH_MAX + 8];
@@ -177,7 +177,7 @@ static int make_whole(const char *name, char path[PLACE_PATH_MAX])
     return EXIT_SELF;
 }
 
-/* -- options: the value of each type of setting as it goes into the environment */
+/* -- options: the value of each type of setting, as the environment gets it */
 
 static int set_text(const struct command *command, enum setting setting, const char *text)
 {
@@ -194,7 +194,7 @@ static int set_file(const struct command *command, enum setting setting, const c
     return status ? status : set_text(command, setting, path);
 }
 
-/* Programs share the file, and must not wait for a reader; so none that is gone when it has been read. */
+/* Programs share the file, and must not wait for a reader; so it is a regular file, or does not exist yet. */
 static bool can_hold_capture(const char *path)
 {
     struct stat file;
@@ -283,7 +283,7 @@ static void list_profiles(const char *directory, char *names, size_t size)
         free(entries);
 }
 
-/* A name without a slash is that of an installed one. */
+/* A name without a slash is an installed profile's. */
 static int find_profile(const struct command *command, const char *name, char path[PLACE_PATH_MAX])
 {
     char directory[PLACE_PATH_MAX], names[1024];
@@ -352,7 +352,7 @@ static int add_function(const struct command *command, enum setting setting, con
     return set_text(command, setting, list);
 }
 
-/* Without a list: errors and adapter findings. */
+/* The default list is errors and adapter findings. */
 static int set_checks(const struct command *command, enum setting setting, const char *list)
 {
     struct rule_choice choice;
@@ -362,8 +362,8 @@ static int set_checks(const struct command *command, enum setting setting, const
     return set_text(command, setting, list && *list ? list : "adapter");
 }
 
-/* In the environment it takes back what the configuration says. Behind an option it is most often a variable of a shell
- * that was never set, and then the program would run without what was asked for. */
+/* An empty value in the environment takes back what the configuration says. An empty value of an option is most often a
+ * shell's variable that was never set, and the program would run without what was asked for. */
 static int refuse_empty(const struct command *command, enum setting setting)
 {
     const struct setting_line *line = &setting_lines[setting];

@@ -14,16 +14,16 @@ enum {
     PREPARE_OPTIONS_END, /* free for others */
 };
 
-/* The options of `run`, behind those of the command itself, which end in a row of zeroes; for command_option. */
+/* The command's own options, which end in a row of zeroes, and then the options of `run`; for command_option. */
 const struct option *prepare_options(const struct option *own);
 
-/* Their part of the command's help. */
+/* Prints the part of the command's help about the options of `run`. */
 void prepare_print_help(FILE *);
 
-/* An option of these, other than --no-paths: sets its variable. 0, or the exit status after a sentence. */
+/* Sets the variable of an option of `run`, other than --no-paths. 0, or the exit status after a sentence. */
 int prepare_option(const struct command *, int option, const char *value);
 
-/* Behind the options: sets the rest, and sees that the directory can be entered. 0, or the exit status after a
+/* Call it after all options: sets the rest, and checks that the directory can be entered. 0, or the exit status after a
  * sentence. */
 int prepare_environment(const struct command *, bool paths);
 

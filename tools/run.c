@@ -1,4 +1,4 @@
-/* softverbs run: prepares the environment and becomes the program. No process stays behind, so the program's exit
+/* softverbs run: prepares the environment and becomes the program. No other process stays, so the program's exit
  * status, signals, terminal and streams are its own. With --trace this process stays, and writes the trace. */
 #include <errno.h>
 #include <stdbool.h>

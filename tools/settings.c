@@ -70,7 +70,7 @@ static bool is_reserved(const char *entry)
     return false;
 }
 
-/* Begins like ours and is none. */
+/* Returns whether a variable's name begins like a setting's, and is neither a setting's nor reserved. */
 static bool is_unknown(const char *entry)
 {
     return !strncmp(entry, "SOFTVERBS_", 10) && !settings_is_one(entry) && !is_reserved(entry);
@@ -119,7 +119,7 @@ static bool is_script(bool (*read)(const char *, struct script *, char *, size_t
     return read(text, &script, why, size);
 }
 
-/* Those of a profile may be more than there are devices. */
+/* A layout in a profile may have functions for more devices than there are (`all` is false). */
 static bool is_layout(const char *text, bool all, char *why, size_t size)
 {
     static struct pci_layout layout;
@@ -128,7 +128,7 @@ static bool is_layout(const char *text, bool all, char *why, size_t size)
     return pci_parse(text, &layout, why, size) && pci_fits(&layout, all ? count : DEVICES_MAX, why, size);
 }
 
-/* The checks of this setting's value beyond those of its reader. */
+/* Checks this setting's value further than its reader does. */
 static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
 {
     struct adverse_plan adverse;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns true if every setting can be used as it stands, and no variable is one with a slip in its name. If not, a
+/* Returns true if every setting can be used as it is, and no variable is a setting with a slip in its name. If not, a
  * sentence says which. A capture is begun. */
 bool settings_are_right(char *why, size_t size);
 

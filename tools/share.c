@@ -10,9 +10,9 @@
 
 enum { PORT = 4791 };
 
-/* A socket of both versions of IP is refused by each socket that would refuse one of either, whatever address that has.
- * But the kernel does not count it to the sockets of one version that share the port among them, and hands those what
- * arrives: datagrams of IPv4 to sockets of IPv4 first, those of IPv6 to the sockets that were there before. */
+/* A socket of both versions of IP is refused by each socket that would refuse a socket of either, whatever its address.
+ * But the kernel does not count it to the sockets of one version that share the port, and prefers these: datagrams of
+ * IPv4 reach sockets of IPv4 first, and datagrams of IPv6 the sockets that were there before. */
 static int bind_both(int fd)
 {
     static const int off;

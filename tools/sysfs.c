@@ -44,7 +44,7 @@ static void find_hardware(const struct device *device, char path[PCI_PATH_MAX + 
         snprintf(path, PCI_PATH_MAX + 16, "devices/softverbs/soft%u", device->index);
 }
 
-/* Stands for a PCI function; it has no ids, as there is no PCI device. */
+/* Describes what replaces a PCI function; it has no ids, as there is no PCI device. */
 static void describe_stand_in(struct place *place)
 {
     entry_file(place, "vendor", "0x0000\n");
@@ -69,7 +69,7 @@ static void describe_parent(struct place *place, const struct device *device, co
 
 struct counter_place {
     struct place *place;
-    bool hardware; /* of which directory files are made now */
+    bool hardware; /* the files now made are hw_counters */
 };
 
 static void describe_counter(void *context, bool hardware, const char *name, uint64_t value)
@@ -98,8 +98,8 @@ static void file_of_gid(const struct place *place, unsigned index, const char *w
     number_file(place, index, text);
 }
 
-/* Of a place without a GID, as a kernel has it: opens, and cannot be read (EINVAL), like what the loopback interface
- * says of its cable. In a sandbox without that file there is none. */
+/* Makes the file of a place without a GID, as a kernel has it: opens, and cannot be read (EINVAL), like the loopback
+ * interface's `duplex`, to which it is a link. In a sandbox without that file the link is dead. */
 static void file_without_gid(const struct place *place, unsigned index)
 {
     char name[16];
@@ -107,7 +107,7 @@ static void file_without_gid(const struct place *place, unsigned index)
     entry_link(place, name, "/sys/class/net/lo/duplex");
 }
 
-/* One file for each place of the table. */
+/* Makes a file for each place of the table. */
 static void files_of_gids(const struct place *place, const struct device_state *now, const char *word)
 {
     for (unsigned i = 0; i < GIDS; i++)
@@ -187,7 +187,7 @@ static void describe_board(struct place *place)
     entry_file(place, "board_id", "%s\n", board ? profile->board_id : IDENTITY_BOARD);
 }
 
-/* From a directory of a class in the hardware's directory to that. */
+/* Links a directory of a class in the hardware's directory to the hardware. */
 static void link_hardware(const struct place *place, const char *hardware)
 {
     char target[PCI_PATH_MAX];

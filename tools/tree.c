@@ -60,7 +60,7 @@ static int write_bytes(int at, const char *path, const char *digits)
     return write_file(at, path, bytes, length);
 }
 
-/* For the next file, which may have the same text; one that is too long is remembered as none. */
+/* Remembers the text for the next file, which may have the same; a text that is too long is not remembered. */
 static void remember(struct writer *writer, const char *path, const char *text)
 {
     size_t length = strlen(text), kept = length < sizeof writer->last_text ? length : 0;
@@ -107,7 +107,7 @@ static void find_missing(void *context, enum sysfs_kind kind, const char *path, 
         writer->error = errno;
 }
 
-/* By a tree under our name another user could give our programs any content. */
+/* Refuses a tree that another user could change: it could give our programs any content. */
 static int accept_tree(const char *path, const struct device *devices, unsigned count)
 {
     struct stat status;
@@ -129,7 +129,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* Under another name first, so that no process ever sees half a tree. */
+/* Makes the tree under another name first, so that no process ever sees half a tree. */
 static int create_tree(const char *parent, const char *path, const struct device *devices, unsigned count)
 {
     char draft[256];

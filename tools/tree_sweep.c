@@ -35,7 +35,7 @@ static bool names(const char *environment, const char *path)
     return found;
 }
 
-/* In the environment that a process was started with, which is where `softverbs run` and `env` put it. */
+/* Returns whether a process was started with the path in its environment, as by `softverbs run`, or may have been. */
 static bool is_used(const char *path)
 {
     char environment[64];

@@ -1,4 +1,4 @@
-/* One connection at a time, each with a deadline: a reader that sends nothing keeps others waiting for a second. */
+/* Serves connections in turn, each with a deadline: a reader that sends nothing keeps others waiting for a second. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static void answer_counts(int fd, const char *directory)
     json_decref(reports);
 }
 
-/* Up to the empty line behind the head, or as much as came in time. */
+/* Reads up to the empty line after the head, or as much as arrives in time. */
 static void read_request(int fd, char request[REQUEST_MOST + 1])
 {
     size_t used = 0;

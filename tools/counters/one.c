@@ -1,6 +1,6 @@
 /* softverbs-counter DEVICE DIRECTORY/NAME: prints the number that a file of counters of a port reads. The preloaded
- * library (tools/shim/counter.h) runs it when a program opens such a file. It prints nothing else, and nothing where
- * there is no such file or the processes can't be asked. */
+ * library (tools/shim/counter.h) runs it when a program opens such a file. It prints nothing else, and nothing if there
+ * is no such file or the processes can't be asked. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,8 +50,8 @@ json_t *port_sum(const json_t *reports, const char *device)
     return total;
 }
 
-/* Errors of cables, which a port that is none has not, and the traffic: `divisor` is the unit, as the kernel counts
- * data by four bytes. */
+/* Errors of cables, which a port without a cable does not have, and the traffic: `divisor` is the unit, as the kernel
+ * counts data by four bytes. */
 static const struct standard {
     const char *name, *key;
     unsigned divisor;

@@ -10,11 +10,11 @@
 /* A file of one of the two directories. */
 typedef void port_visit(void *context, bool hardware, const char *name, uint64_t value);
 
-/* All files, each directory's together. `traffic`: counts by the keys of events.def, as those of a device in a report;
- * NULL: nothing was counted. */
+/* Visits all files, each directory's together. `traffic`: counts by the keys of events.def, as a report has them for a
+ * device; NULL: nothing was counted. */
 void port_describe(const json_t *traffic, port_visit *, void *context);
 
-/* The device of a process's counts; "": they are of none. */
+/* The device of a process's counts; "": no device. */
 const char *port_device(const json_t *traffic);
 
 /* The sum of all processes' counts of the device. The caller's. */

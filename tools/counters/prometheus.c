@@ -14,7 +14,7 @@ static const char *const part_labels[] = {
     [COUNTER_PACKET_REASONS] = "reason", [COUNTER_REASONS] = "reason",   [COUNTER_BY_PEERS] = "operation",
 };
 
-/* Backslash, quote and newline are escaped; what is no ASCII is left out, as programs may be named by any bytes. */
+/* Escapes backslash and quote; other bytes than printable ASCII become '?', as programs' names may have any bytes. */
 static void print_value(FILE *out, const char *text)
 {
     for (; text && *text; text++)
@@ -24,7 +24,7 @@ static void print_value(FILE *out, const char *text)
             fputc(*text >= ' ' && *text < 127 ? *text : '?', out);
 }
 
-/* `device`: "" for strays; NULL: none is named. */
+/* `device`: "" for strays; NULL: no device is named. */
 static void print_process(FILE *out, const struct seen_process *process, const char *device)
 {
     fprintf(out, "{pid=\"%" PRIu64 "\",program=\"", process->own.pid.value);

@@ -9,8 +9,8 @@
  * part; gauges for queue pairs by state, and whether a process answers. */
 void prometheus_print(FILE *, const json_t *reports);
 
-/* Answers GET /metrics on 127.0.0.1 until it is killed: of the processes in the directory, as they count then. The port
- * 0 is one that is free. Its address goes to standard error. The exit status, after a sentence. */
+/* Answers GET /metrics on 127.0.0.1 until it is killed, with the counts of the processes in the directory then. The
+ * port 0 is a free one. Its address is written to standard error. Returns the exit status after a sentence. */
 int prometheus_serve(const char *directory, unsigned port);
 
 #endif

@@ -1,4 +1,4 @@
-/* softverbs sysfs: a tree of plain files, laid out as /sys, whose counters are those of the live processes. */
+/* softverbs sysfs: a tree of plain files, laid out as /sys, with the counters of the live processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static void note_signal(int number)
 
 /* --- what has ended still counts, as in a kernel */
 
-/* Adds the counts of a process to those of each device. */
+/* Adds the counts of a process to each device's. */
 static void add_devices(json_t *to, const json_t *devices)
 {
     const json_t *traffic;
@@ -74,7 +74,7 @@ static void remember(struct keeper *keeper, const struct seen *now)
 
 /* --- files */
 
-/* Under another name first, so that a reader never finds half a number. */
+/* Writes the file under another name first, so that a reader never finds half a number. */
 static int replace_file(int root, const char *path, const char *text)
 {
     char draft[300];

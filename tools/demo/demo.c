@@ -19,7 +19,7 @@
 
 enum { LINES_MOST = 14, LINE_SIZE = 1024 };
 
-/* Up to so many lines of a file of the session, indented; the last lines stand for more. */
+/* Prints up to `most` lines of a file of the session, indented, and then the number of lines left out. */
 static void print_file(const char *name, unsigned most)
 {
     char line[LINE_SIZE];

@@ -143,8 +143,8 @@ static bool other_end_has_left(const struct end *end)
     return recv(end->tcp, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* A request that was posted always completes, also if the peer has left meanwhile, and its status says more than that.
- * A receive completes only if a message comes. */
+/* A request that was posted always completes, also if the peer has left meanwhile, and its status says more than the
+ * peer's end. A receive completes only if a message arrives. */
 static enum ibv_wc_opcode next_completion(struct end *end, bool has_posted)
 {
     struct ibv_wc wc;
@@ -180,7 +180,7 @@ static void await(struct end *end, unsigned *kind)
     --*kind;
 }
 
-/* The bytes of a round differ in each position, and from those of other rounds. */
+/* The bytes of a round differ in each position, and from other rounds' bytes. */
 static uint8_t byte_of(unsigned round, unsigned position)
 {
     return (uint8_t)(round * 31 + position * 7 + (position >> 8));

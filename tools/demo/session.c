@@ -25,7 +25,7 @@ static bool fails(struct session *session, const char *what, const char *name)
     return false;
 }
 
-/* Of $PATH, as execvp(3) looks for it. */
+/* Finds the program in $PATH, as execvp(3) does. */
 static bool find_program(const char *name, char to[PLACE_PATH_MAX])
 {
     const char *path = getenv("PATH");
@@ -91,7 +91,7 @@ static _Noreturn void become(const struct session *session, const char *output, 
     _exit(127);
 }
 
-/* Of a program the name alone: the path is long, and a reader would find it in $PATH, or takes another program. */
+/* Prints a program's name without its path, which is long: a reader finds it in $PATH, or takes another program. */
 static void show(const char *const *words)
 {
     printf("  $");
@@ -117,7 +117,7 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = NAP_NANOS}, NULL);
 }
 
-/* The exit status, or -1 with a sentence: the process did not end in time, and is no more. */
+/* The exit status, or -1 with a sentence: the process did not end in time, and was killed. */
 static int finish(struct session *session, pid_t child, int seconds, const char *name)
 {
     int status;
@@ -222,7 +222,7 @@ bool session_pair(struct session *session, const struct session_pair *pair)
     if (client < 0)
         kill(server, SIGKILL);
     int server_status = finish(session, server, SERVER_SECONDS, "server");
-    if (client < 0) /* `why` says already that the server did not listen, or why there is no client */
+    if (client < 0) /* `why` already names the cause: the server did not listen, or no client was started */
         return false;
     bool client_wrong = client_status >= 0 && client_status != pair->status;
     bool server_wrong = server_status >= 0 && server_status != pair->status;

@@ -12,7 +12,7 @@ enum { SESSION_WORDS = 32, SESSION_WHY = 512 };
 
 struct session {
     char directory[64];                /* of this demonstration alone: outputs, captures, and where processes meet */
-    char own_pingpong[PLACE_PATH_MAX]; /* the program that comes with softverbs (pingpong.c) */
+    char own_pingpong[PLACE_PATH_MAX]; /* softverbs' own program (pingpong.c) */
     char pingpong[PLACE_PATH_MAX];     /* ibv_rc_pingpong, or else that */
     bool installed;                    /* it is ibv_rc_pingpong */
     char why[SESSION_WHY];             /* the sentence of the call that failed last */
@@ -25,19 +25,19 @@ bool session_begin(struct session *);
 /* Removes the directory; the working directory is / then. */
 void session_end(struct session *);
 
-/* Runs the command of the words (NULL behind the last; the first is "softverbs" and stands for this executable), shows
- * it, and writes its output to the file `name`. Returns its exit status (128 and the signal, as shells do), or -1 with
- * `why`: it was not started, or did not end within half a minute and was killed. */
+/* Runs the command of the words (NULL after the last; the first, "softverbs", means this executable), shows it, and
+ * writes its output to the file `name`. Returns its exit status (128 and the signal, as shells do), or -1 with `why`:
+ * it was not started, or did not end within half a minute and was killed. */
 int session_run(struct session *, const char *name, const char *const *words);
 
 /* Runs `softverbs run OPTIONS -- PROGRAM ARGUMENTS` twice, first as the server, then, once that listens, as the client,
- * which has the address of this host behind its arguments, and shows both commands. Their outputs are the files
+ * which has the address of this host after its arguments, and shows both commands. Their outputs are the files
  * "server" and "client". Returns whether both ended with the status that the pair names, or false with `why`. */
 struct session_pair {
     const char *program;
-    const char *const *options;        /* of both `softverbs run`, NULL behind the last */
+    const char *const *options;        /* of both `softverbs run`, NULL after the last */
     const char *const *arguments;      /* of both programs, besides the port */
-    const char *const *client_options; /* likewise, of the client alone */
+    const char *const *client_options; /* of the client alone */
     const char *const *client_arguments;
     int status;
 };

@@ -33,7 +33,7 @@ enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATIO
 static const uint32_t about_port = 0x80000000;
 static const uint64_t port_services[] = {0x01060000, 0x01110000}; /* RDMA_PS_TCP, RDMA_PS_UDP */
 
-static const nanos least_patience = 200 * NANOS_MILLISECOND; /* with an echo */
+static const nanos least_patience = 200 * NANOS_MILLISECOND; /* the least time for an echo */
 
 struct question {
     uint32_t number;
@@ -44,8 +44,8 @@ struct question {
 struct ping {
     const char *name, *interface;
     int family;
-    uint64_t port;  /* of librdmacm, that is asked about, too; 0: none */
-    bool datagrams; /* it is one of RDMA_PS_UDP */
+    uint64_t port;  /* the port of librdmacm that is asked about; 0: no port */
+    bool datagrams; /* the port is of RDMA_PS_UDP */
     enum { PORT_UNKNOWN, PORT_FREE, PORT_TAKEN } port_state;
     uint64_t count; /* 0: until interrupted */
     nanos interval, timeout, deadline;
@@ -115,7 +115,7 @@ static void try_path(struct ping *ping, nanos now)
         ask(ping, number, length);
 }
 
-/* --- what comes back */
+/* --- answers */
 
 /* The endpoint that answers writes the private data: only text that is harmless on a terminal is shown. */
 static void recognize(struct ping *ping, const uint8_t *text)
@@ -409,7 +409,7 @@ static int run(struct ping *ping)
     return ping->as_json ? emit_summary(ping) : summarize(ping);
 }
 
-/* Seconds, also parts of one; NANOS_NEVER: that is none. */
+/* Seconds, also a fraction; NANOS_NEVER: the text is not a positive number. */
 static nanos read_seconds(const char *text)
 {
     static const struct text_unit second[] = {{"", 1}, {NULL, 0}};

@@ -38,7 +38,7 @@ void ping_path_fill(const struct ping_path *path, struct ping_wire *wire)
                          .payload = {.length = length, .count = length > 0, .pieces = &(struct iovec){zeros, length}}});
 }
 
-/* Less than IPv4 asks for is a mistake, or a lie. */
+/* An MTU below IPv4's least, 68 bytes, is a mistake, or a lie. */
 bool ping_path_told(struct ping_path *path, unsigned mtu, const char *from)
 {
     enum { LEAST = 68 };
@@ -69,7 +69,7 @@ bool ping_path_try(struct ping_path *path, nanos now, nanos patience, uint32_t *
     return true;
 }
 
-/* One that comes late proves as much, also that nothing smaller gets lost. */
+/* A late answer proves as much, also that no smaller packet gets lost. */
 void ping_path_answered(struct ping_path *path, uint32_t number, uint32_t length)
 {
     if (number != PATH_ECHO + length || length < path->roce)

@@ -1,7 +1,7 @@
 /* The path's MTU as softverbs ping learns it, from two sources.
  *
- * With each question goes a datagram as large as IP carries as far as we know; a router that can't pass it on says what
- * it can. That datagram must do nothing where it arrives, so it is an RC packet for queue pair 0: the number is the
+ * Each question is sent with a datagram as large as IP carries as far as we know; a router that can't pass it on
+ * reports its MTU. The datagram must do nothing on arrival, so it is an RC packet for queue pair 0: the number is the
  * subnet manager's, never a program's, RoCE has no such queue pair (RoCE annex, A16), and it would be UD only.
  *
  * A softverbs process answers a question that fills the path MTU with as much, which proves that the path carries it
@@ -16,9 +16,9 @@ enum { PATH_ECHO = 0x10000 }; /* numbers of questions from here on are echoes */
 
 struct ping_path {
     unsigned ip;                 /* bytes of IP packet that pass as far as anybody said */
-    char from[PING_ADDRESS_MAX]; /* the router that said so; "": none */
+    char from[PING_ADDRESS_MAX]; /* the router that reported `ip`; "": no router */
     unsigned roce;               /* the largest of RoCE's path MTUs that fits, and was not found to get lost */
-    unsigned lost;               /* one that fits and gets lost; 0: none */
+    unsigned lost;               /* a size that fits and gets lost; 0: no such size */
     bool echoes;                 /* the other side answers in kind */
     bool proven;                 /* an echo of `roce` came back */
     unsigned tries;
@@ -30,18 +30,18 @@ void ping_path_begin(struct ping_path *, const struct ping_wire *);
 /* Sends the datagram that fills the path. */
 void ping_path_fill(const struct ping_path *, struct ping_wire *);
 
-/* Takes a report that packets may have at most so many bytes; returns whether that is new. */
+/* Takes a report that packets may have at most `mtu` bytes; returns whether that is news. */
 bool ping_path_told(struct ping_path *, unsigned mtu, const char *from);
 
-/* When the next echo is due; NANOS_NEVER: none. */
+/* When the next echo is due; NANOS_NEVER: no echo is due. */
 nanos ping_path_due(const struct ping_path *);
-/* It is sent now: writes its number and the bytes of its payload. An answer that takes longer than `patience` is lost.
- * False: it was given up, and there may be another. */
+/* The echo is sent now: writes its number and the bytes of its payload. An answer that takes longer than `patience` is
+ * lost. False: this echo was given up, and another may be due. */
 bool ping_path_try(struct ping_path *, nanos now, nanos patience, uint32_t *number, uint32_t *length);
 /* An answer to an echo came. */
 void ping_path_answered(struct ping_path *, uint32_t number, uint32_t length);
 
-/* One line. */
+/* Prints a line about the path's MTU. */
 void ping_path_print(const struct ping_path *);
 
 #endif

@@ -35,7 +35,7 @@ static void write_gid(const union address *address, uint8_t gid[16])
     memcpy(gid + 12, &address->ipv4.sin_addr, 4);
 }
 
-/* With the interface behind a link-local address. */
+/* Writes the address; a link-local one with its interface. */
 static void write_text(const union address *address, char text[PING_ADDRESS_MAX])
 {
     socklen_t length = address->any.sa_family == AF_INET6 ? sizeof address->ipv6 : sizeof address->ipv4;
@@ -75,7 +75,7 @@ static bool is_same(const union address *a, const struct sockaddr *b)
     return !memcmp(&a->ipv6.sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
 }
 
-/* A link-local address may be that of several interfaces, and has its own in the source. */
+/* Finds the interface of the source. Several may have the same link-local address, so `source` names its interface. */
 static void find_interface(struct ping_wire *wire, const union address *source)
 {
     struct ifaddrs *all;

@@ -40,7 +40,7 @@ void ping_wire_close(struct ping_wire *);
 /* Whether it arrives, or even left, is another question. */
 void ping_wire_send(struct ping_wire *, const struct packet *);
 
-/* The next error that has been reported; false: there is none (yet). The socket has POLLERR meanwhile. */
+/* The next error that has been reported; false: no error yet. The socket has POLLERR while an error waits. */
 bool ping_wire_trouble(struct ping_wire *, struct ping_trouble *);
 
 /* How many bytes of IP packet are around a payload of this packet. */

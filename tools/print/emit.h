@@ -4,10 +4,10 @@
 
 #include <jansson.h>
 
-/* A string of it. Bytes that are no UTF-8 become '?'. NULL: JSON's null. */
+/* A JSON string of the text. Bytes that are no UTF-8 become '?'. NULL: JSON's null. */
 json_t *emit_text(const char *);
 
-/* Prints it with line ends on standard output, and gives it back. */
+/* Prints the value with line ends on standard output, and gives it back. */
 void emit(json_t *);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "emit.h"
 
-/* Of control characters XML knows line ends and tabs only. */
+/* The only control characters of XML are line ends and tabs. */
 static void write_letter(FILE *to, unsigned char letter)
 {
     static const char *const words[] = {['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};

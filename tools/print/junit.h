@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The head of the one suite, of so many cases. */
+/* Writes the head of the only suite, with its numbers of cases and of failures. */
 void junit_begin(FILE *, const char *suite, size_t cases, size_t failures);
 
 /* A case of "CLASS" and "NAME". `text` NULL: it has passed; else why it failed, or, where `passes`, what it has to say

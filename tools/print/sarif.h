@@ -16,10 +16,10 @@ struct sarif_finding {
     json_int_t line, count;
 };
 
-/* For the list of rules. */
+/* An element of the list of rules. */
 json_t *sarif_rule(const char *id, const char *what, const char *cure);
 
-/* For the list of results. */
+/* An element of the list of results. */
 json_t *sarif_result(const struct sarif_finding *);
 
 /* Prints the document on standard output, and gives both lists back. */

@@ -31,7 +31,7 @@ size_t screen_width(FILE *stream)
     return width < SCREEN_NARROWEST ? SCREEN_NARROWEST : width;
 }
 
-/* How much of the text goes into so many columns: whole words, or a part of one that fits no line. */
+/* How many bytes of the text fit into `room` columns: whole words, or a part of a word that no line has room for. */
 static size_t fitting(const char *text, size_t room)
 {
     size_t length = strlen(text);

@@ -7,15 +7,15 @@
 
 enum { SCREEN_NARROWEST = 40 };
 
-/* Columns of the terminal that the stream is: $COLUMNS, else what the terminal says, else 80; at least
- * SCREEN_NARROWEST. SIZE_MAX: it is no terminal, and lines are as long as they must be, for grep and awk. */
+/* Columns of the terminal that the stream is: $COLUMNS, else the terminal's number, else 80; at least SCREEN_NARROWEST.
+ * SIZE_MAX: the stream is not a terminal, and lines are as long as they must be, for grep and awk. */
 size_t screen_width(FILE *);
 
-/* Prints the text, which begins at column `at`, up to the end of a line. Where it would leave the width it goes on
- * between words in a new line, at column `indent`. */
+/* Prints the text, which begins at column `at`, up to the end of a line. Text beyond the width continues in a new line,
+ * broken between words, at column `indent`. */
 void screen_wrap(FILE *, size_t width, size_t at, size_t indent, const char *text);
 
-/* Prints a sentence as a line, which goes on in further lines where the screen is narrower; nothing without memory. */
+/* Prints a sentence as a line, wrapped if the screen is narrower; without memory prints nothing. */
 void screen_print(FILE *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -12,7 +12,7 @@ enum {
     FOLD = 4, /* before the second and further lines of a row */
 };
 
-static char no_memory[] = "?"; /* what a cell holds when there was none for its text */
+static char no_memory[] = "?"; /* the content of a cell for whose text no memory was left */
 
 void table_add(struct table *table, const char *format, ...)
 {
@@ -45,8 +45,8 @@ static size_t column_width(const struct table *table, size_t column)
     return width;
 }
 
-/* The columns from `first` on that stand side by side in one line, which begins at column `at`; where the last one is
- * cut off it is wrapped, as long as there is room for some words. Returns the first that does not. */
+/* The first column after `first` that does not fit into a line, which begins at column `at`; all fit: the number of
+ * columns. The last column may be wrapped, if there is room for some words. */
 static size_t fold_at(const struct table *table, const size_t *widths, size_t first, size_t at, size_t width)
 {
     enum { WORDS = 24 };

@@ -9,7 +9,7 @@
 
 struct table {
     size_t columns;
-    bool wraps;   /* the last column is words: it goes on below itself rather than in a separate line */
+    bool wraps;   /* the last column is words: it continues below itself rather than in a separate line */
     char **cells; /* row after row; the first row is the heading */
     size_t count, room;
 };
@@ -17,7 +17,7 @@ struct table {
 /* The next cell, row by row. Characters that would move a terminal's cursor become '?'. */
 void table_add(struct table *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints all rows, the last column as it comes, and empties the table. */
+/* Prints all rows, the last column without padding, and empties the table. */
 void table_print(struct table *, FILE *);
 
 #endif

@@ -28,7 +28,7 @@ const char *const sweep_outcomes[SWEEP_OUTCOMES] = {
 
 enum { PAUSE_NANOS = 2000000 };
 
-/* Of programs that are built with sanitizers: with which status they end when those have found something. */
+/* The status with which a program ends when its sanitizer has found something. */
 static const struct {
     const char *variable, *option;
     int status;
@@ -44,7 +44,7 @@ enum { SANITIZERS = sizeof sanitizers / sizeof *sanitizers };
 static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 enum { ENDING = sizeof ending / sizeof *ending };
 
-static volatile sig_atomic_t ended_by; /* 0: none */
+static volatile sig_atomic_t ended_by; /* a signal; 0: no signal */
 
 static void note_end(int signal)
 {
@@ -78,7 +78,7 @@ static double now(void)
     return (double)read_clock(CLOCK_MONOTONIC) / 1e9;
 }
 
-/* This command once more, in an array to free; NULL. */
+/* The arguments of this command's `run` with the program, in an array to free; NULL: no memory. */
 static const char **make_arguments(const struct attempt *attempt, const char *log)
 {
     const char *level = attempt->adverse && *attempt->adverse ? "info" : "warn";
@@ -111,7 +111,7 @@ static void set_adverse(const char *list)
         unsetenv(setting_variable(SETTING_ADVERSE));
 }
 
-/* In the child. The user's options for a sanitizer come first, so ours count. */
+/* Becomes the program, in the child. The user's options for a sanitizer are first, so ours prevail. */
 static void become(const char **arguments)
 {
     char options[1024];
@@ -140,7 +140,7 @@ static bool wait_for(pid_t child, double until, int *status)
     return true;
 }
 
-/* Children that the command had before it made any: those of a shell that has become the command. */
+/* Children that the command had before it made any: a shell that became the command has left them. */
 enum { STRANGERS_MOST = 256 };
 
 static struct strangers {
@@ -154,7 +154,7 @@ static bool is_stranger(pid_t child)
     for (unsigned i = 0; i < strangers.count; i++)
         if (strangers.pids[i] == child)
             return true;
-    return strangers.count == STRANGERS_MOST; /* there may be more: then none is ended */
+    return strangers.count == STRANGERS_MOST; /* there may be more: then no child is ended */
 }
 
 static void know_stranger(pid_t child)
@@ -259,7 +259,7 @@ static void follow(struct attempt *attempt, pid_t child)
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
     }
-    kill(-child, SIGKILL); /* what it has left behind */
+    kill(-child, SIGKILL); /* the processes that it has left */
     end_orphans();
     attempt->took = now() - began;
 }

@@ -1,4 +1,4 @@
-/* One run of a program under `softverbs run`, with a rule of a script or an adverse list. */
+/* A run of a program under `softverbs run`, with a rule of a script or an adverse list. */
 #ifndef TOOLS_SWEEP_ATTEMPT_H
 #define TOOLS_SWEEP_ATTEMPT_H
 
@@ -21,14 +21,14 @@ enum { ATTEMPT_FAULT = 160 };
 
 struct attempt {
     char **program;
-    const char *rule;    /* NULL: none */
+    const char *rule;    /* NULL: no rule */
     const char *adverse; /* the list of SOFTVERBS_ADVERSE; "": it is unset; NULL: as this command has it */
-    unsigned seconds;    /* after which it is killed, with all that it has started in its group */
+    unsigned seconds;    /* until it is killed, with all that it has started in its group */
 
     enum sweep_outcome outcome;
     int value;                 /* the exit status, or the signal */
     double took;               /* seconds */
-    char fault[ATTEMPT_FAULT]; /* that the program met: "ibv_reg_mr of pd 1: fails with ENOMEM"; "": none */
+    char fault[ATTEMPT_FAULT]; /* the fault met: "ibv_reg_mr of pd 1: fails with ENOMEM"; "": no fault */
     uint32_t shown;            /* adverse behaviours that the log names, a bit 1 << NUMBER for each */
 };
 

@@ -18,7 +18,7 @@ struct run {
 };
 
 struct found {
-    FILE *file; /* NULL: none */
+    FILE *file; /* NULL: no file */
     struct run *runs;
     size_t count;
 };
@@ -34,7 +34,7 @@ static bool is_release(const char *fault)
     return false;
 }
 
-/* An event that comes once too often is no fault: the program must do what it is for. */
+/* Returns whether the program bore the fault. An extra event is no fault: the program must still do its work. */
 static bool is_borne(const struct run *run)
 {
     bool may_succeed = run->kind == SWEEP_EVENTS || is_release(run->fault);

@@ -12,12 +12,12 @@ extern const char *const sweep_words[SWEEP_KINDS]; /* "calls" */
 
 struct found;
 
-/* `path`: of the file that has earlier runs of this program, if there is one, and gets those that come; NULL: none.
- * NULL and errno; EEXIST: it is something else. */
+/* `path` names the file that has earlier runs of this program, if it exists, and gets the new runs; NULL: no file.
+ * Returns NULL and errno on failure; EEXIST: the file is something else. */
 struct found *found_open(const char *path, char *const *program);
 void found_close(struct found *);
 
-/* The number of the last fault of this kind that was tried; 0: none was. */
+/* The number of the last fault of this kind that was tried; 0: no fault was. */
 unsigned found_last(const struct found *, enum sweep_kind);
 
 /* Prints a line if the program did not bear the fault: it must end with an error, or well where nothing was lost. */

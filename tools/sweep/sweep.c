@@ -76,7 +76,7 @@ static bool try_one(struct sweep *sweep, enum sweep_kind kind, unsigned nth)
     return *attempt.fault;
 }
 
-/* It ends where two numbers, one after the other, are of no call. */
+/* Tries the faults of a kind in turn, up to the first two numbers in a row that no call has. */
 static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
 {
     unsigned misses = 0;
@@ -86,7 +86,7 @@ static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
         complain("%u runs for %s are enough; --most N makes more.", sweep->most, sweep_words[kind]);
 }
 
-/* Without a fault the program must end, and well. False: it does not, and a message was printed. */
+/* Runs the program without a fault: it must end, and well. False: it does not, and a message was printed. */
 static bool run_once(struct sweep *sweep)
 {
     struct attempt attempt = {.program = sweep->program, .seconds = sweep->seconds ? sweep->seconds : 600};
