@@ -19,7 +19,7 @@ static void say(void (*progress)(const char *), const char *what, uint32_t on)
     progress(text);
 }
 
-/* Those that the log of the failing runs names, if they alone make it fail; else all. */
+/* The behaviours that the log of the failing runs names, if they alone make the program fail; else all behaviours. */
 static uint32_t narrow(struct bisect *bisect)
 {
     struct proof proof = {.on = bisect->all.shown & bisect->trials.plan.on};
@@ -57,7 +57,7 @@ static void find_several(struct bisect *bisect, uint32_t among, void (*progress)
     bisect->count = 1;
 }
 
-/* Under which seeds each fails, and whether the program bears the others. */
+/* Scans the seeds under which each found behaviour fails, and whether the program bears the others. */
 static void look_around(struct bisect *bisect)
 {
     uint32_t rest = bisect->trials.plan.on;

@@ -24,12 +24,12 @@ struct bisect {
 
     enum bisect_end end;
     struct failing all;                      /* with all behaviours */
-    struct proof proofs[ADVERSE_BEHAVIOURS]; /* behaviours, each of which is enough; or one list of several */
+    struct proof proofs[ADVERSE_BEHAVIOURS]; /* behaviours, each of them enough; or one list of several */
     unsigned count;
     struct failing rest; /* all behaviours but those */
 };
 
-/* Says on standard error what goes on. */
+/* Runs the search; `progress` gets a sentence about each step. */
 void bisect_run(struct bisect *, void (*progress)(const char *));
 
 /* The name of a behaviour. */

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The steps of action.yml: action.sh key, action.sh install. `key` says under which name the installed files are cached, and where they lie; `install`
+# The steps of action.yml: action.sh key, action.sh install. `key` says under which name the installed files are cached, and where they are; `install`
 # takes them from there, from a tarball, from a release, or builds them, asks the doctor, and hands the environment to later steps.
 set -euo pipefail
 target=$RUNNER_TEMP/softverbs
@@ -11,7 +11,7 @@ sources() {
     (cd "$GITHUB_ACTION_PATH" && find meson.build lib src tools -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -)
 }
 
-# A build of this system runs on another one only if its C library is no older, so the key has the system, too.
+# A build of this system runs on another system only if its C library is not older, so the key has the system, too.
 key() {
     local system
     case $version in v[0-9]*) ;; *) version=$(sources) ;; esac

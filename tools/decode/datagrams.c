@@ -48,7 +48,7 @@ static long find_difference(const struct dissection *datagram, const struct pack
     return length > datagram->length ? (long)datagram->length : -1;
 }
 
-/* As find_difference. */
+/* The first byte at which the message encodes differently; -1: no byte does. */
 static long find_message_difference(const struct cm_message *message, const uint8_t bytes[MAD_BYTES])
 {
     uint8_t again[MAD_BYTES];
@@ -59,7 +59,7 @@ static long find_message_difference(const struct cm_message *message, const uint
     return -1;
 }
 
-/* A message of the connection manager, which comes to queue pair 1, follows the packet's own description. */
+/* Judges a message of the connection manager, to queue pair 1, whose description follows the packet's own. */
 static void judge_message(const struct packet *packet, char *description, char *verdict)
 {
     uint8_t bytes[MAD_BYTES];

@@ -1,4 +1,4 @@
-/* softverbs explain: what a number or a word means. The texts stand in causes.def and words.def. */
+/* softverbs explain: what a number or a word means. The texts are in causes.def and words.def. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -95,14 +95,14 @@ static void compare_name(unsigned number, const char *name, const char *sentence
         search->number = number;
 }
 
-/* The number that the argument is; 0: none. */
+/* The number that the argument is; 0: not a number. */
 static unsigned number_of(const char *argument)
 {
     uint64_t number;
     return text_number_or_hex(argument, 0, 0xffff, &number) ? (unsigned)number : 0;
 }
 
-/* The number of the reason that the argument says or names; 0 when there is none such. */
+/* The number of the reason whose number or name the argument is; 0: no such reason. */
 static unsigned find_reason(const char *argument)
 {
     unsigned number = number_of(argument);
@@ -153,7 +153,7 @@ static void add_word(const struct word *word, struct told *told)
     add_parts(&told->table, &word->parts);
 }
 
-/* Programs print the number of a status or an errno first, which may be that of a reason, too. */
+/* Programs print the number of a status or an errno first, and a reason may have the same number. */
 static bool has_number(const struct word *word, unsigned number)
 {
     return number && (word->kind == STATUS || word->kind == ERRNO) && (unsigned)word->number == number;
@@ -185,7 +185,7 @@ static void add_event(const struct event_line *line, struct told *told)
         table_add(&told->table, "%s (event)", line->meaning);
 }
 
-/* By the name of the event, as in the log, or of what counts it. */
+/* Explains the events whose name, as in the log, or key in JSON the argument is. */
 static bool explain_events(const char *argument, struct told *told)
 {
     bool known = false;

@@ -134,7 +134,7 @@ static bool read_number(enum fact_form form, const json_t *json, struct fact_num
                             : json_is_integer(json) && is_possible(form, json_integer_value(json));
 }
 
-/* Of the letters that a writer puts into its words. */
+/* Returns whether the text has only letters that a writer puts into its words. */
 static bool is_word(const char *text)
 {
     while (text && *text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')

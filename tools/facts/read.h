@@ -12,7 +12,7 @@
 enum { FACTS_DEPTH = 16 }; /* of lists and objects in one another */
 
 /* The value of JSON in the text; NULL: the text is no JSON, or is deeper than FACTS_DEPTH. A number from 2^63 on
- * becomes its complement of two, as jansson has no others. */
+ * becomes its complement of two, as jansson has signed numbers only. */
 json_t *facts_parse(const char *text, size_t size);
 
 /* The same of all that a descriptor has from its beginning on. */
@@ -23,16 +23,16 @@ json_t *facts_parse_descriptor(int fd);
  * the object's. */
 bool facts_read(const struct facts_kind *, const json_t *object, void *facts);
 
-/* The i-th object of a list, read; false: there is none, or it was refused. */
+/* Reads the i-th object of a list; false: no such object, or it was refused. */
 bool facts_read_at(const struct facts_kind *, const struct fact_inner *list, size_t i, void *facts);
 
 /* The line of the list about the member at this offset of the kind's struct. */
 const struct fact *facts_at(const struct facts_kind *, size_t at);
 
-/* The member of an object for the fact at this offset, as it is; NULL: there is none. */
+/* The member of an object for the fact at this offset, as it is; NULL: no such member. */
 const json_t *facts_member(const struct facts_kind *, const json_t *object, size_t at);
 
-/* Whether a key is that of a fact which only its program has to know: an address, a key, a tag or a wr_id. */
+/* Whether a key is of a fact that concerns its program alone: an address, a key, a tag or a wr_id. */
 bool facts_is_own(const char *key);
 
 /* A copy of the object with these members only. */

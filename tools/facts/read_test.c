@@ -43,7 +43,7 @@ static void numbers_of_64_bits_arrive_whole(void **state)
     assert_true(tag.wr_id.value == UINT64_MAX && tag.tag.value == UINT64_MAX);
     assert_true(takes(&facts_of_tag, "{\"wr_id\":9223372036854775808}", &tag));
     assert_true(tag.wr_id.value == 1ull << 63);
-    struct facts_qp qp; /* a number in a text is no number */
+    struct facts_qp qp; /* a number in a text remains text */
     json_t *json = parse("{\"device\":\"18446744073709551615 \\\" 9223372036854775808\"}");
     assert_true(facts_read(&facts_of_qp, json, &qp));
     assert_string_equal(qp.device, "18446744073709551615 \" 9223372036854775808");

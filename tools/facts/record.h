@@ -1,4 +1,4 @@
-/* The records of events in reports and stories. Their fields are those of events.def. */
+/* The records of events in reports and stories. Their fields are in events.def. */
 #ifndef TOOLS_FACTS_RECORD_H
 #define TOOLS_FACTS_RECORD_H
 
@@ -9,7 +9,7 @@
 
 bool record_is(const json_t *record, enum event event);
 
-/* Whether a key of a record is that of a field, which its event has. */
+/* Whether a key of a record is a field's, and not the record's "time" or "event". */
 bool record_is_field(const char *key);
 
 /* Nanoseconds since 1970; 0: not known. */
@@ -19,7 +19,7 @@ json_int_t record_time(const json_t *record);
 json_int_t record_number(const json_t *record, enum event_field field);
 const char *record_text(const json_t *record, enum event_field field);
 
-/* The last record of the event in a list; NULL: none is left, or there never was one. */
+/* The last record of the event in a list; NULL: the list has no such record. */
 const json_t *record_last(const json_t *records, enum event event);
 
 #endif

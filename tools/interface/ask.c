@@ -143,8 +143,8 @@ static int watch(long pid, const char *event)
     return write_watch(event, rule) ? request_rules(pid, rule, NULL, 0) : E2BIG;
 }
 
-/* The part behind the rule's text in the answer; of several the last. The quotes of texts are escaped, so nothing
- * else can look like it. */
+/* The part of the answer after the last place of the rule's text. The quotes of texts are escaped, so nothing else can
+ * look like it. */
 static const char *find_rule(const char *answer, const char *rule)
 {
     const char *last = NULL;
@@ -176,7 +176,7 @@ static int count(long pid, const char *event, unsigned long long *times)
     return error;
 }
 
-/* The last look is behind the time. A process that gives no answer now, as one that is stopped, may give one later. */
+/* Looks once more after the time is over. A process that does not answer now, for example stopped, may answer later. */
 static int wait_for(long pid, const char *event, unsigned long long times, int milliseconds)
 {
     nanos until = read_clock(CLOCK_MONOTONIC) + (milliseconds > 0 ? (nanos)milliseconds * NANOS_MILLISECOND : 0);

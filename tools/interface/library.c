@@ -26,7 +26,7 @@ struct question {
     int milliseconds;
 };
 
-/* The program lies beside this library. */
+/* Finds softverbs-ask, beside this library. */
 static bool find_program(char path[PATH_MAX])
 {
     Dl_info here;
@@ -37,7 +37,7 @@ static bool find_program(char path[PATH_MAX])
     return slash && snprintf(path, PATH_MAX, "%.*s/softverbs-ask", length, here.dli_fname) < PATH_MAX;
 }
 
-/* Without what `run` preloads, which is for programs that use verbs. */
+/* The environment without the libraries that `run` preloads, which are for programs that use verbs. */
 static char **make_environment(void)
 {
     size_t count = 0, kept = 0;
@@ -72,7 +72,7 @@ static int spawn(const struct question *question, int out, pid_t *child)
     return error;
 }
 
-/* To its end. */
+/* Reads the answer to its end. */
 static void read_answer(int from, char answer[ANSWER])
 {
     size_t used = 0;

@@ -49,9 +49,9 @@ static inline int softverbs_is_here(void)
     return softverbs_find() != NULL;
 }
 
-/* The rules, with line ends between them, hold when it returns, besides those that were there. 0; EINVAL: they are
- * none, and `why`, if it is not NULL, is a sentence that says what is wrong; E2BIG: more than 1000 bytes; ENOSPC: the
- * process has had 256; ESRCH: it has no device open; ETIMEDOUT: it does not answer; ENOSYS. */
+/* Adds rules, with line ends between them, to the process's rules; they hold when it returns. 0; EINVAL: not rules, and
+ * `why`, if it is not NULL, is a sentence that says what is wrong; E2BIG: more than 1000 bytes; ENOSPC: the process has
+ * had 256; ESRCH: it has no device open; ETIMEDOUT: it does not answer; ENOSYS. */
 static inline int softverbs_inject(long pid, const char *rules, char *why, size_t size)
 {
     const struct softverbs_interface *interface = softverbs_find();
@@ -65,8 +65,8 @@ static inline int softverbs_clear(long pid)
     return interface ? interface->clear(pid) : ENOSYS;
 }
 
-/* From now on such events are counted: what stands between "when" and the colon of a rule, such as
- * "completion, on qp 0x12". As softverbs_inject; E2BIG: more than 100 bytes. */
+/* Counts such events from now on: the part of a rule between "when" and its colon, such as "completion, on qp 0x12".
+ * Errors as of softverbs_inject; E2BIG: more than 100 bytes. */
 static inline int softverbs_watch(long pid, const char *event)
 {
     const struct softverbs_interface *interface = softverbs_find();

@@ -46,7 +46,7 @@ def roff(text):
 
 
 def plain(markdown):
-    """Without marks, and without links that stand in brackets, such as ([how](page.md))."""
+    """The text without marks, and without links in brackets, such as ([how](page.md))."""
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r" \(\[[^]]*\]\([^)]*\)\)", "", markdown)).replace("`", "")
 
 
@@ -88,7 +88,7 @@ FILES = [
 
 
 def command_part(softverbs, name):
-    """The help of one command, as it stands on the screen."""
+    """The help of a command, as the screen shows it."""
     usage, _, rest = said(softverbs, "help", name).partition("\n")
     return f".SS {roff(usage.removeprefix('Usage: '))}\n.nf\n{roff(rest.strip())}\n.fi"
 

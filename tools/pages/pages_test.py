@@ -11,7 +11,7 @@ import sys
 
 
 def warnings(directory, name):
-    """The complaints of groff; None: it is not installed."""
+    """The complaints of groff; None: groff is not installed."""
     if not shutil.which("groff"):
         return None
     done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", f"{directory}/{name}"], capture_output=True, text=True, check=False,

@@ -130,7 +130,7 @@ static bool is_of(const union facts_any *object, const struct kind *kind, const 
 typedef json_t *row_maker(const struct device *, const struct kind *, const union facts_any *,
                           const struct facts_process *);
 
-/* Adds a row for each object of the kind on the device; `rows` NULL: none. Returns the number of objects. */
+/* Adds a row for each object of the kind on the device; `rows` NULL: adds no row. Returns the number of objects. */
 static json_int_t add_objects(json_t *rows, const struct device *device, const struct kind *kind, const json_t *reports,
                               row_maker *make)
 {
@@ -191,7 +191,7 @@ static json_t *object_row(const struct device *device, const struct kind *kind, 
     return row;
 }
 
-/* By iproute2's names of the kernel's rxe. */
+/* A row with the device's counts, under the names that iproute2 shows of the kernel's rxe. */
 static json_t *statistic_row(const struct device *device, const json_t *reports)
 {
     json_t *row = row_begin(device, true), *traffic = port_sum(reports, device->name);

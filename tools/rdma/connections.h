@@ -7,8 +7,8 @@
 
 #include "facts/read.h"
 
-/* Returns whether this identifier is of the device. One that listens at
- * all devices is of each; another one that has no device yet is of none. */
+/* Returns whether this identifier belongs to the device. An identifier that listens at all devices belongs to each; any
+ * other without a device belongs to no device. */
 bool connection_is_of(const struct facts_identifier *, const char *device);
 
 /* Adds what is known of it to the row. */

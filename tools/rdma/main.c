@@ -1,7 +1,7 @@
 /* rdma: shows softverbs' devices as iproute2's program of that name shows the kernel's RDMA devices.
  *
- * `softverbs run` puts it in front of $PATH, as the real one asks the kernel over netlink. Commands that it does not
- * know (rdma system, monitor, link add) go to the real one, which comes later in $PATH. */
+ * `softverbs run` puts it at the front of $PATH, as the real one asks the kernel over netlink. The real one, later in
+ * $PATH, gets the commands that this one does not know (rdma system, monitor, link add). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static bool is_this_program(const char *path)
            self.st_ino == other.st_ino;
 }
 
-/* Becomes the next program of this name in $PATH; comes back when there is none. */
+/* Becomes the next program of this name in $PATH; returns if no such program can be started. */
 static void become_the_real_one(char **argv)
 {
     const char *path = getenv("PATH");
@@ -114,7 +114,7 @@ static int print(json_t *rows, enum answer_style style, struct options options)
     return EXIT_SUCCESS;
 }
 
-/* "soft0", "soft0/1", "soft0/-" select; the words "dev" and "link" may stand before. NULL in *device: all. */
+/* "soft0", "soft0/1", "soft0/-" select; the word "dev" or "link" may precede them. NULL in *device: all. */
 static bool read_device(char **words, char name[64], const char **device)
 {
     *device = NULL;

@@ -2,8 +2,8 @@
 """Makes a release of the tree: release.py make VERSION [--no-dist]
    release.py check TAG, release.py notes TAG
 
-`make` numbers the tree, commits, tags the commit vVERSION, and builds dist/ from it (make dist); it pushes nothing. `check` ends with 1 unless TAG is that of the tree's
-version. `notes` prints what CHANGELOG.md says of a version. docs/how-to/release.md tells what goes before and after."""
+`make` numbers the tree, commits, tags the commit vVERSION, and builds dist/ from it (make dist); it pushes nothing. `check` ends with 1 unless TAG is of the tree's
+version. `notes` prints what CHANGELOG.md says of a version. docs/how-to/release.md has the steps before and after."""
 import argparse
 import datetime
 import email.utils

@@ -35,7 +35,7 @@ struct queue_shown {
     uint32_t process, queue;
     uint32_t number; /* of the queue pair; 0: not known yet */
     uint64_t time;
-    unsigned reason; /* of its first error; 0: none */
+    unsigned reason; /* of its first error; 0: no error */
     char failed[LINE];
 };
 
@@ -44,7 +44,7 @@ struct replayed {
     const uint8_t *bytes;
     size_t length;
     long wanted;    /* number of the queue pair that is shown; -1: all */
-    uint64_t until; /* so many records are run; 0: all */
+    uint64_t until; /* the number of records to run; 0: all */
     bool quiet, as_json;
     uint64_t records;
     uint64_t latest; /* of the steps that were shown */
@@ -92,8 +92,8 @@ static void note_process(struct replayed *replayed, const struct record *record)
             process->name[i] = '?';
 }
 
-/* Nanoseconds since 1970. The processes share a clock. Records stand in the order in which they happened, so no step is
- * earlier than the one before it. */
+/* Nanoseconds since 1970. The processes share a clock. Records have the order in which they happened, so no step is
+ * earlier than the step before it. */
 static uint64_t wall_time(struct replayed *replayed, uint64_t now)
 {
     const struct process_shown *process = replayed->process_count ? replayed->processes : NULL;

@@ -6,15 +6,15 @@
 
 #include "record/record.h"
 
-/* One line without the time and the queue pair, "transmits RC SEND_ONLY qp 0x11 psn 42 ack 8 bytes"; "": it is nothing
- * that a reader misses, as an empty look for something to transmit. Always ends in a NUL. */
+/* Writes a line without the time and the queue pair, "transmits RC SEND_ONLY qp 0x11 psn 42 ack 8 bytes"; "": no reader
+ * misses the record, for example an empty look for something to transmit. Always ends in a NUL. */
 void replay_words(const struct record *, char *to, size_t size);
 
-/* Of a completion or the like that says why something failed; 0: none, or it was only flushed. */
+/* The reason in a completion or another record of a failure; 0: no reason, or the work was only flushed. */
 unsigned replay_reason(const struct record *);
 
-/* The moment, on the clock of the process, of this and the records of its queue pair behind it; 0: it has none. The
- * time that engines get as "now" may be some milliseconds off. */
+/* The moment, on the clock of the process, of this record and its queue pair's next records; 0: the record has no time.
+ * The time that engines get as "now" may be some milliseconds off. */
 uint64_t replay_time(const struct record *);
 
 #endif

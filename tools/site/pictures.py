@@ -2,7 +2,7 @@
 """Writes the pictures of the pages: pictures.py layers OUT | pictures.py transcript OUT COMMAND...
 
 `layers` draws the layers of src/layers, from the ground up: an arrow leads to a layer that the upper one may include, unless a longer way leads there, too (Graphviz's dot lays them
-out). `transcript` runs a command and writes what it prints as a picture of a terminal. The pictures stand in the tree; tests compare the first with src/layers, and the second with what
+out). `transcript` runs a command and writes what it prints as a picture of a terminal. The pictures are in the tree; tests compare the first with src/layers, and the second with what
 the command prints."""
 import html
 import re

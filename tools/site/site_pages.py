@@ -20,7 +20,7 @@ import made_pages  # pylint: disable=wrong-import-position
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 ITEM = re.compile(r"^( *)(?:[-*]|\d+\.) ")
 MANUAL = "manual"
-# The navigation: title, and the pages or the folder whose pages stand below it in the order of docs/README.md.
+# The navigation: title, and the pages below it, or the folder of the pages below it in the order of docs/README.md.
 PARTS = (("Tutorials", "docs/tutorial"), ("How-to", "docs/how-to"), ("Reference", "docs/reference"), ("Explanation", "docs/explanation"),
          ("Evidence", "docs/evidence"), ("Project", ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/glossary.md", "tests/README.md")))
 ALSO = {"Explanation": ("ARCHITECTURE.md",), "Reference": ("manual/softverbs.1.md", "manual/softverbs.conf.5.md", "manual/softverbs.h.3.md")}
@@ -53,7 +53,7 @@ def tracked(suffix):
 
 
 def for_mkdocs(text):
-    """GitHub begins a list behind a line of text, and indents what belongs to an item by two columns; Python's Markdown wants an empty line, and four."""
+    """GitHub begins a list after a line of text, and indents what belongs to an item by two columns; Python's Markdown wants an empty line, and four."""
     lines, code, depth = [], False, []
     for line in text.split("\n"):
         if line.lstrip().startswith("```"):
@@ -75,7 +75,7 @@ def for_mkdocs(text):
 
 
 def with_tabs(text):
-    """Headings of the third level between the comments "tabs" and "end of tabs" become tabs; what stands below each is indented, as the extension wants it."""
+    """Headings of the third level between the comments "tabs" and "end of tabs" become tabs; the text below each is indented, as the extension wants it."""
     def tabs(found):
         lines = [f'=== "{line[4:]}"' if line.startswith("### ") else "    " + line if line else line for line in found[1].split("\n")]
         return "\n".join(lines)

@@ -86,9 +86,9 @@ static void tell_lost(const struct trace *trace)
         complain("%llu lines were lost, as they came faster than they could be written.", (unsigned long long)lost);
 }
 
-/* Until the next multiple on the host's clock: where both ends of a connection are traced and processors are few, both
- * commands take them from the ends at once, and not one after the other, as an end waits while the other stands. Long
- * pauses cost less than short ones, up to where the ring fills meanwhile. */
+/* Pauses until the next multiple of PAUSE_NANOS on the host's clock: if both ends of a connection are traced on few
+ * processors, both commands take processors from the ends at once, not one after the other, as an end waits while the
+ * other is stopped. Long pauses cost less than short ones, up to where the ring fills meanwhile. */
 static void pause_a_moment(void)
 {
     struct timespec until;
@@ -165,7 +165,7 @@ static void become(struct trace *trace, char **program)
     _exit(trace->become(program));
 }
 
-/* Signals that the user sends to all of the terminal are for the program; this process goes on until it has ended. */
+/* Signals that the user sends to all of the terminal are for the program; this process continues until it has ended. */
 static int trace_program(struct trace *trace, char **program)
 {
     int status = 0;

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Returns whether each name is that of a call, with or without "ibv_" or "rdma_"; there are commas between them. False
- * after a sentence about the first that is none. */
+/* Returns whether each name, with commas between them, is a call's, with or without "ibv_" or "rdma_". False after a
+ * sentence about the first name that is not. */
 bool trace_calls_check(const char *calls);
 
 #endif

@@ -14,7 +14,7 @@ enum { NANOS = 1000000000 };
  * process takes the time to write them from that program where processors are few. */
 struct text {
     size_t length;
-    char bytes[2 * TRACE_TEXT + 256]; /* each separator becomes two letters; and what stands around */
+    char bytes[2 * TRACE_TEXT + 256]; /* each separator becomes two letters; 256: the text around the call */
 };
 
 static inline __attribute__((always_inline)) void add(struct text *text, const char *piece, size_t length)
@@ -35,7 +35,7 @@ static void add_number(struct text *text, uint32_t number, unsigned least)
     add(text, digits + first, sizeof digits - first);
 }
 
-/* The local time, of a second that is most often that of the line before. */
+/* Adds the local time; most often the second is the previous line's, and its text is kept. */
 static void add_time(struct text *text, int64_t when)
 {
     static time_t told = -1;
@@ -114,10 +114,10 @@ static void print_text(FILE *out, const struct trace_slot *line)
     fwrite_unlocked(text.bytes, 1, text.length, out);
 }
 
-/* As JSON: the parts of a line's text: the call, each argument, and the result, all of them strings in `copy`. */
+/* The parts of a line's text for JSON: the call, each argument, and the result, all of them strings in `copy`. */
 struct parts {
     char copy[TRACE_TEXT + 1];
-    char *call, *arguments, *result; /* arguments: TRACE_NEXT between them; NULL: none */
+    char *call, *arguments, *result; /* arguments: TRACE_NEXT between them; NULL: no arguments */
 };
 
 static void take_apart(struct parts *parts, const struct trace_slot *line)

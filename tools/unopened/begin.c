@@ -16,7 +16,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* As /etc/shells lists them. */
+/* Returns whether the program is a shell that /etc/shells lists. */
 static bool is_shell(const char *program)
 {
     bool found = false;

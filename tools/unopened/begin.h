@@ -1,4 +1,4 @@
-/* For `softverbs run` and `lab`: whether to say at the end that no process opened a device. */
+/* Decides for `softverbs run` and `lab` whether to say at the end that no process opened a device. */
 #ifndef TOOLS_UNOPENED_BEGIN_H
 #define TOOLS_UNOPENED_BEGIN_H
 
@@ -8,7 +8,7 @@
  * --quiet, nor of a shell without arguments, in which the user decides what runs. */
 bool unopened_is_wanted(char *const *program);
 
-/* Prepares the environment of the program that this process becomes next. Where that fails, nothing will be said. */
+/* Prepares the environment of the program that this process becomes next. On failure no message follows at its end. */
 void unopened_begin(char *const *program);
 
 #endif

@@ -9,7 +9,7 @@
 #include "lab/plan.h"
 #include "unopened/openings.h"
 
-/* Of "/proc/7/root/dev/shm/softverbs-0/table", which it changes. */
+/* Takes a path such as "/proc/7/root/dev/shm/softverbs-0/table", which it changes. */
 static bool is_unopened(char *table)
 {
     uint32_t opened;

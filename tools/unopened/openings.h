@@ -1,4 +1,4 @@
-/* How often processes have opened a device, and what is said where none has.
+/* How often processes have opened a device, and the message if no process has.
  *
  * `softverbs run` puts into the environment of the program that it becomes (SOFTVERBS_OPENINGS) the process's number,
  * the count of openings, and the directory, with blanks between. When that program ends, the library that `run`
