@@ -40,6 +40,11 @@ static void on_reserves(struct end *end, uint64_t psn, uint64_t more)
         end->next = behind;
 }
 
+static void on_renumbers(struct end *end, uint64_t psn, uint64_t unused)
+{
+    end->next = (uint32_t)psn;
+}
+
 static void on_answers(struct end *end, uint64_t psn, uint64_t syndrome)
 {
     tell_refusal(end, psn, syndrome, EVENT_NAK_SENT, EVENT_RNR_SENT);
@@ -98,7 +103,7 @@ static const struct {
 } words[] = {
     {"sends", on_sends}, {"reserves", on_reserves}, {"answers", on_answers}, {"gets", on_gets},
     {"hears", on_hears}, {"posts", on_posts},       {"ends", on_ends},       {"receives", on_receives},
-    {"drops", on_drops}, {"enters", on_enters},     {"expires", on_expires},
+    {"drops", on_drops}, {"enters", on_enters},     {"expires", on_expires}, {"renumbers", on_renumbers},
 };
 
 void story_noted(struct watcher *watcher, const struct watched *watched, const char *what, uint64_t a, uint64_t b)

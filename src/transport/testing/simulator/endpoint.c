@@ -104,11 +104,21 @@ static bool transmit_along(struct endpoint *endpoint, struct packet *packet, str
     return true;
 }
 
+/* An engine whose peer can fetch nothing more gives other PSNs to begun work (requester_lose_references): PSNs that
+ * have been sent are given to it once more, as if they had not been sent. */
+static void note_fresh(struct endpoint *endpoint)
+{
+    uint32_t fresh = endpoint_is_reliable(endpoint) ? engine_sent_psn(&endpoint->engine) : 0;
+    if (endpoint->unfetchable && psn_distance(fresh, endpoint->fresh) < 0)
+        world_note(endpoint->world, endpoint, "renumbers", fresh, 0);
+    endpoint->fresh = fresh;
+}
+
 bool endpoint_transmit(struct endpoint *endpoint, struct packet *packet, struct iovec *pieces)
 {
     memset(packet, 0xee, sizeof(*packet)); /* an engine writes all that its operation has */
     endpoint->along = 0;
-    endpoint->fresh = endpoint_is_reliable(endpoint) ? engine_sent_psn(&endpoint->engine) : 0;
+    note_fresh(endpoint);
     if (transmit_along(endpoint, packet, pieces))
         return true;
     return transmit_shared(endpoint, packet, pieces) ||
