@@ -85,6 +85,7 @@ def a_lost_event_is_told_when_its_process_has_ended():
         programs = {name: stack.enter_context(failed(name)) for name in LOST_ENDED}
         for name, (numbers, _) in programs.items():
             _wait_until_told(numbers, CAUSES[name])
+        time.sleep(1)  # an end keeps a story of what has waited for half a second
         for _, end in programs.values():
             end()
         for name, (numbers, _) in programs.items():
