@@ -357,6 +357,7 @@ static void a_writer_that_is_stopped_mends_when_it_goes_on(void **state)
     assert_int_equal(seen.bad, 0);
     node_put(end.node, peer);
     node_close(end.node);
+    free(end.bytes);
     rig_remove(directory);
     rig_unshare(pair, sizeof *pair);
 }

@@ -171,15 +171,19 @@ static struct end meet(int (*peer)(int meeting), int meeting[2], pid_t *child)
     return end;
 }
 
-/* The story of a queue pair that failed can be read at once, as its process may be killed. */
+/* The story of a queue pair that failed can be read while its process lives, as that may be killed. */
 static bool has_story(pid_t of)
 {
     char pattern[256];
     glob_t found;
+    time_t begun = time(NULL);
     snprintf(pattern, sizeof pattern, "%s/last-%d-*.story", getenv("SOFTVERBS_DIR"), (int)of);
-    if (glob(pattern, 0, NULL, &found)) {
-        printf("# no %s\n", pattern);
-        return false;
+    while (glob(pattern, 0, NULL, &found)) {
+        if ((double)(time(NULL) - begun) > PATIENCE_SECONDS) {
+            printf("# no %s\n", pattern);
+            return false;
+        }
+        usleep(1000);
     }
     globfree(&found);
     return true;
