@@ -398,7 +398,7 @@ static const struct {
     {{.state = "route resolved", .events = {0, true}}, DIAGNOSIS_ID_STEP},
 };
 
-/* Of the program, and of the next step, by the state. */
+/* The words for the program, and for the next step, by the state. */
 static const struct {
     const char *state;
     uint64_t events;

@@ -174,7 +174,7 @@ static void reg_mr_ex_refuses_what_names_no_memory_or_two(void **unused)
     }
 }
 
-/* Their attributes end before `buf`: the bytes there are not looked at. */
+/* The attributes of release 59 end before `buf`: the bytes there are not looked at. */
 static void a_program_of_release_59_has_a_shorter_structure(void **unused)
 {
     static char memory[PAGE];

@@ -54,7 +54,7 @@ static void need_device(void)
         skip();
 }
 
-/* Their verbs_get_ctx, unlike ours, is inline in the program. */
+/* The verbs_get_ctx of rdma-core, unlike ours, is inline in the program. */
 static void an_open_device_has_the_extended_context(void **unused)
 {
     need_device();

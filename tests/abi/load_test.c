@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* As NCCL takes them (src/misc/ibvsymbols.cc): the node with each name. */
+/* Symbols as NCCL takes them (src/misc/ibvsymbols.cc): the node with each name. */
 static const struct {
     const char *name, *node;
 } nccl[] = {
@@ -67,7 +67,7 @@ static void the_names_that_nccl_takes_are_there_with_their_versions(void **unuse
     dlclose(library);
 }
 
-/* Their constructors call verbs_register_driver_34, and they bind everything at once. */
+/* Constructors of providers call verbs_register_driver_34, and they bind everything at once. */
 static void load_on_top(const char *name)
 {
     void *library = dlopen(name, RTLD_NOW);

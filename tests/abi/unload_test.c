@@ -100,7 +100,7 @@ static int load_use_and_unload(int left)
     return a_child_ends() ? ALL_WELL : NOT_FORKED;
 }
 
-/* In a child: cmocka has separate handlers, and a failure may end the process. */
+/* Runs in a child: cmocka has separate handlers, and a failure may end the process. */
 static void in_a_child(int left)
 {
     int status = -1;

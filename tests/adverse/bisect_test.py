@@ -32,7 +32,7 @@ def _found(mistake, *, trials="40", options=QUICK):
 
 
 def _fields(form):
-    """Of docs/reference/json.md."""
+    """The fields of a form in docs/reference/json.md."""
     page = made_pages.whole(os.path.join(HERE, "../.."), "docs/reference/json.md")
     chapter = next(each for each in page.split("\n## ") if each.startswith(form + "\n"))
     return set(re.findall(r"^\| `(\w+)` \|", chapter, re.MULTILINE))

@@ -88,7 +88,7 @@ def _never(names):
 
 
 def _allowed(names):
-    """Under one seed after the other until it was seen under three."""
+    """Tries one seed after the other until the outcome was seen under three."""
     for name in names:
         known = recall().get("allowed", {}).get(name)
         if known and len(known["seeds"]) >= 3:
@@ -182,7 +182,7 @@ def _judge_known(run, adverse, said):
 
 
 class Result(NamedTuple):
-    """Of a row under one seed."""
+    """The result of a row under one seed."""
     verdict: str
     said: str  # if it is not ok
     adverse: str
@@ -250,7 +250,7 @@ def _seed_lines(known):
 
 
 def _ranges(numbers):
-    """As in 1-3, 5."""
+    """Numbers as in 1-3, 5."""
     text, numbers = "", sorted(numbers)
     for place, number in enumerate(numbers):
         if place and number == numbers[place - 1] + 1:

@@ -317,7 +317,7 @@ bool litmus_L13(struct litmus *litmus)
     return *litmus->x == 1;
 }
 
-/* By the processor's own atomics. */
+/* Uses the processor's own atomics. */
 static void counts_up(struct watch *watch)
 {
     __atomic_fetch_add(watch->litmus->x, 1, __ATOMIC_SEQ_CST);
@@ -385,7 +385,7 @@ bool litmus_P9(struct litmus *litmus)
     return *litmus->r != 1 || *litmus->wide != 2;
 }
 
-/* In milliseconds. */
+/* `wait` is in milliseconds. */
 static bool has_event(struct litmus *litmus, int wait)
 {
     struct pollfd file = {.fd = litmus->channel->fd, .events = POLLIN};

@@ -155,7 +155,7 @@ def programs(build):
 
 
 def links(build, program):
-    """Those that meson knows for it."""
+    """The links that meson knows for the program."""
     known = subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--list"], check=True, capture_output=True, text=True)
     return [link for link in LINKS if re.search(rf"/ {program} over {link}$", known.stdout, re.MULTILINE)]
 

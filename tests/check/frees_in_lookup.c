@@ -6,7 +6,7 @@
 #include "frees_library.h"
 #include "loopback.h"
 
-/* As libz 1.2 and 1.3 allocate, and what fits other versions. */
+/* Sizes that libz 1.2 and 1.3 allocate, and sizes that fit other versions. */
 static const unsigned sizes[] = {7160, 7160, 9528, 9544, 12000, 16000, 24000, 33000, 40000, 48000, 64000, 100000};
 enum { BUFFERS = sizeof sizes / sizeof *sizes };
 

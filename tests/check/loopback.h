@@ -53,7 +53,7 @@ int loopback_first_gid(struct ibv_context *);
 
 /* Another queue pair, in RESET; the caller's. */
 struct ibv_qp *loopback_make_qp(const struct loopback *, const struct loopback_options *);
-/* To RTS, with the queue pair of this number as peer. */
+/* Moves the queue pair to RTS, with the queue pair of this number as peer. */
 void loopback_connect(const struct loopback *, struct ibv_qp *, uint32_t peer, const struct loopback_options *);
 
 /* The same to RTR. */

@@ -33,7 +33,7 @@ static int write_unsignalled(struct loopback *loopback, unsigned bytes)
     return ibv_wr_complete(qp);
 }
 
-/* Of 64 bytes the first; of 20000 the last. */
+/* The first of 64 bytes changes; the last of 20000. */
 static void change_send_buffer(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -50,7 +50,7 @@ static void change_send_buffer(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Of 64 bytes by lists; by builders. The second post fills the buffer of the first anew. */
+/* A WRITE of 64 bytes by lists; by builders. The second post fills the buffer of the first anew. */
 static void post_without_inline(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -86,7 +86,7 @@ static void receive_into(struct loopback *loopback, unsigned bytes, enum loopbac
     ++*written;
 }
 
-/* Of 256 bytes; of 20000. */
+/* A buffer of 256 bytes; of 20000. */
 static void write_receive_buffer(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -212,7 +212,7 @@ static struct ibv_mr *register_half(struct loopback *loopback)
     return mr;
 }
 
-/* Of a receive; of a READ. */
+/* The buffer of a receive; of a READ. */
 static void write_read_only(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -233,7 +233,7 @@ static void write_read_only(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* With a WRITE that was not polled; with a receive that waits. */
+/* A region with a WRITE that was not polled; with a receive that waits. */
 static void deregister_in_use(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -255,7 +255,7 @@ static void deregister_in_use(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Of a receive, from its start; of a SEND that has no receive yet, from before it. */
+/* The buffer of a receive, from its start; of a SEND that has no receive yet, from before it. */
 static void free_in_flight(enum loopback_variant variant)
 {
     enum { SIZE = 256, OFFSET = 64 };

@@ -124,7 +124,7 @@ void number_differently(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Of a queue pair's address vector; of an address handle, the other way round. */
+/* The address vector of a queue pair; of an address handle, the other way round. */
 void mix_families(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -139,7 +139,7 @@ void mix_families(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Of a route; of one that the program has from its own GID. */
+/* The address of a route; of one that the program has from its own GID. */
 void address_without_hops(enum loopback_variant variant)
 {
     struct loopback loopback;

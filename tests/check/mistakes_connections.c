@@ -199,7 +199,7 @@ static void accept_deeply(enum loopback_variant variant)
     close_all(&connection);
 }
 
-/* On the side that asked; on the other. */
+/* The identifier of the side that asked; of the other side. */
 static void leave_connected(enum loopback_variant variant)
 {
     struct connection connection;
@@ -221,7 +221,7 @@ static void leave_connected(enum loopback_variant variant)
     close_rest(&connection);
 }
 
-/* Of a connection; of one that was never connected. */
+/* The queue pair of a connection; of an identifier that was never connected. */
 static void leave_qp(enum loopback_variant variant)
 {
     struct connection connection;

@@ -141,7 +141,7 @@ static struct ibv_qp *make_datagram_qp(const struct loopback *loopback)
     return qp;
 }
 
-/* By lists; by builders. */
+/* Work requests by lists; by builders. */
 void destroy_address(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -204,7 +204,7 @@ static void *begin_batch(void *argument)
     return NULL;
 }
 
-/* In ibv_get_cq_event on a channel; between ibv_wr_start and ibv_wr_abort on a queue pair. */
+/* Another thread is in ibv_get_cq_event on a channel; between ibv_wr_start and ibv_wr_abort on a queue pair. */
 void destroy_inside(enum loopback_variant variant)
 {
     struct loopback loopback;

@@ -176,7 +176,7 @@ void post_fenced(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* It is inside the buffer of another receive, and takes no byte of it. */
+/* The element is inside the buffer of another receive, and takes no byte of it. */
 void post_empty_element(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -214,8 +214,8 @@ static void handle_fault(int signal)
     siglongjmp(leave, 1);
 }
 
-/* With --check=pages: a program's own handler is for its own faults, the kernel refuses what it finds protected, and
- * work that ends without a completion leaves memory accessible. */
+/* A run with --check=pages: a program's own handler is for its own faults, the kernel refuses what it finds protected,
+ * and work that ends without a completion leaves memory accessible. */
 void handle_faults(enum loopback_variant variant)
 {
     enum { PAGE = 4096 };
@@ -266,8 +266,8 @@ void register_again(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* With --check=pages: the program gives the place of a receive's buffer to other memory, which stays as the program has
- * mapped it: the data do not land there, and nothing is opened. */
+/* A run with --check=pages: the program gives the place of a receive's buffer to other memory, which stays as the
+ * program has mapped it: the data do not land there, and nothing is opened. */
 void map_over_receive(enum loopback_variant variant)
 {
     enum { PAGE = 4096, FIXED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };

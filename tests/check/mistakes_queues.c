@@ -38,7 +38,7 @@ static int write_by_builder(struct loopback *loopback, unsigned flags)
     return ibv_wr_complete(qp); /* send-queue-stuck neighbour */
 }
 
-/* By lists; by builders. The twin's last but one is signalled. */
+/* Work requests by lists; by builders. The twin's last but one is signalled. */
 void fill_send_queue(enum loopback_variant variant)
 {
     struct loopback loopback;
@@ -141,7 +141,7 @@ static void wait_for_event(struct loopback *loopback, enum loopback_variant vari
     ibv_ack_cq_events(cq, 1);
 }
 
-/* For a WRITE; for what a receive brings. Another thread ends the wait. */
+/* The wait is for a WRITE; for the completion of a receive. Another thread ends the wait. */
 void wait_unarmed(enum loopback_variant variant)
 {
     struct loopback loopback;

@@ -42,8 +42,8 @@ def checked(suite, name, server, client):
 
 
 def connect(server_command, client_command, port, environment, timeout):
-    """As serve, for a server that listens through librdmacm: until then its client is refused. rping's may end with 255, when its thread
-    reads from a channel that it has destroyed."""
+    """Works as serve, for a server that listens through librdmacm: until then its client is refused. rping's may end with 255, when
+    its thread reads from a channel that it has destroyed."""
     deadline = until(timeout)
     server = Program(server_command, environment)
     try:

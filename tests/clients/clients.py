@@ -38,7 +38,7 @@ class Failure(Exception):
 
 
 class Skip(Exception):
-    """This cannot be tested here; the text says why."""
+    """The test cannot run here; the text says why."""
 
 
 class Finished:

@@ -37,15 +37,15 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 
 double now_seconds(void);
 
-/* Of two processes that share `stages`, the one with the index `self` says that it has reached this stage, and waits
- * for the other, for `seconds`; then it dies. */
+/* The process with the index `self`, of two that share `stages`, says that it has reached this stage, and waits for the
+ * other, for `seconds`; then it dies. */
 void endpoint_meet(atomic_uint stages[2], int self, unsigned stage, double seconds);
 
 /* Moves the process onto the host of that name, a network namespace of ip-netns(8), with a separate directory as on
  * another machine. Call it before any function of verbs. */
 void endpoint_go_to(const char *host);
 
-/* From now on the kernel refuses this system call with EPERM, to all threads. */
+/* Makes the kernel refuse this system call with EPERM, to all threads, from now on. */
 void endpoint_refuse(long call);
 
 /* Opens the first device; its address is the GID with the index $ENDPOINT_GID, 0 without. */

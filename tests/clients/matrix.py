@@ -57,7 +57,7 @@ def run(script, words):
 
 
 def rows(found):
-    """For each program and service: how many cases passed, failed and were skipped, and the seconds."""
+    """Rows of each program and service: how many cases passed, failed and were skipped, and the seconds."""
     table = collections.defaultdict(collections.Counter)
     for name, (outcome, seconds, _) in found.items():
         words = name.split()

@@ -124,7 +124,7 @@ def command_of(run, seed):
 
 
 def finish(process):
-    """Its exit status, or None when it hung."""
+    """The exit status of the program, or None when it hung."""
     try:
         return process.wait(LONGEST)
     except subprocess.TimeoutExpired:

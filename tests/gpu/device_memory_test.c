@@ -95,7 +95,7 @@ static void lists_are_mixed(struct pair *pair)
     pair_report(pair, good, "a list with elements of both");
 }
 
-/* As programs ask whether dma-bufs are supported, and as they register one. */
+/* Programs ask with the first call whether dma-bufs are supported, and register one with the second. */
 static void a_dma_buf_is_its_address(struct pair *pair)
 {
     int fd = -1;

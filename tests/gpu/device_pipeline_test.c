@@ -105,7 +105,7 @@ static void a_refused_copy_leaves_nothing_behind(struct pair *pair)
     pair_report(pair, good, "a WRITE behind copies that were refused brings its own bytes");
 }
 
-/* On the driver of the machine: only that all of it arrives. */
+/* Checks, on the driver of the machine, only that all of it arrives. */
 static void messages_arrive(struct pair *pair, const struct message *message)
 {
     bool good = true;

@@ -105,7 +105,7 @@ static void count_copies(struct stream *stream, enum kind kind, size_t length)
         copies.most_in_flight = waiting;
 }
 
-/* Under the lock, but for the latency. */
+/* Needs the lock, which is released for the latency. */
 static void copy(struct stream *stream, const struct command *command)
 {
     if (!stream->legacy && latency()) {
@@ -125,7 +125,7 @@ static void copy(struct stream *stream, const struct command *command)
     legacy_copies += stream->legacy;
 }
 
-/* Under the lock, but for the call. */
+/* Needs the lock, which is released for the call. */
 static void run(struct stream *stream, struct command *command)
 {
     bool copying = command->kind == COPY_IN || command->kind == COPY_OUT;
@@ -313,7 +313,7 @@ int cuStreamCreate(void **made, unsigned flags)
     return current ? refusal() : 201;
 }
 
-/* With what has failed since the last call. */
+/* Returns what has failed since the last call. */
 static int look(void *of, bool wait)
 {
     struct stream *stream = stream_of(of);

@@ -52,7 +52,7 @@ class Side:
 
 
 def states(suite):
-    """Of all connections on this side."""
+    """The states of all connections on this side."""
     command = ["ip", "netns", "exec", NAMESPACE, f"{suite.root}/softverbs", "show", "--json"]
     done = subprocess.run(command, env=suite.environment(), capture_output=True, text=True, check=True)
     return [each["state"] for report in json.loads(done.stdout) for each in report.get("connections", [])]

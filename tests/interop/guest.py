@@ -75,7 +75,7 @@ class Guest:
         return done.check().out
 
     def set_mtu(self, mtu):
-        """Of both sides, as the MTU of InfiniBand."""
+        """Sets the MTU of both sides, as the MTU of InfiniBand."""
         if mtu == self.mtu:
             return
         ethernet = str(MTUS[mtu])

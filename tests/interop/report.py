@@ -38,7 +38,7 @@ def section(heading, rows, packets, kernel):
 
 
 def write_section(setting, rows, packets, kernel):
-    """In the place of the section of this setting, or as the last."""
+    """Writes the section of this setting in its old place, or as the last."""
     heading = f"### MTU {setting[0]}, IPv{setting[1]}\n"
     with open(PAGE, encoding="utf-8") as page:
         text = page.read()

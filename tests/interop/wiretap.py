@@ -8,7 +8,7 @@ from guest import GUEST_MAC, NAMESPACE, TAP
 from clients import BUILD, Failure, need
 
 SNIFF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients/network/sniff.py")
-# Over IPv6 rxe leaves the checksum of UDP out, which the annex allows (A17.9.1) and tshark does not. We send it.
+# rxe leaves the checksum of UDP out over IPv6, which the annex allows (A17.9.1) and tshark does not. We send it.
 RXE_WITHOUT_CHECKSUM = (GUEST_MAC, "Illegal checksum value (0)")
 WARNING = 0x600000  # tshark's severity; below it are notes, such as that the ping-pongs ask for a hop limit of 1
 ROCE = "udp.dstport == 4791 and not icmp and not icmpv6"  # those quote packets that were not delivered

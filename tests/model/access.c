@@ -334,7 +334,7 @@ bool model_payload_can_land(const struct iovec *to, uint32_t count)
     return true;
 }
 
-/* Of payloads of one piece in a ring; one step stores all of it. */
+/* Copies payloads of one piece in a ring; one step stores all of it. */
 bool model_payload_copy(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     const uint8_t *from = (const uint8_t *)payload->pieces->iov_base + offset;

@@ -33,7 +33,7 @@ static void drop_message(struct host_message *queued)
     *queued = (struct host_message){0};
 }
 
-/* Its name in the file system stays. */
+/* The socket's name in the file system stays. */
 void host_socket_drop(unsigned number)
 {
     struct host_socket *socket = &host_change()->sockets[number];

@@ -32,10 +32,10 @@ struct model_region {
 /* Once. False: the address space or the memory for it cannot be had. */
 bool memory_open(void);
 
-/* Before a scenario's set-up: all is unused and zero. */
+/* Called before a scenario's set-up: all is unused and zero. */
 void memory_begin(void);
 
-/* From now on executions begin with what is there now. */
+/* Makes executions begin with what is there now. */
 void memory_snapshot(void);
 void memory_restore(void);
 
@@ -77,7 +77,7 @@ void memory_touch(const volatile void *address, size_t size);
 /* Writes 1, 2, 4 or 8 aligned bytes. */
 void memory_store(volatile void *address, unsigned size, uint64_t value);
 uint64_t memory_load(const volatile void *address, unsigned size);
-/* From the snapshot on only memory that is named variable is written in files: so loads of the rest need no step.
+/* Only memory that is named variable is written in files from the snapshot on: so loads of the rest need no step.
  * Another write is reported. */
 void memory_constant_files(void);
 void memory_variable(const volatile void *address, size_t size);

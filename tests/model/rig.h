@@ -1,4 +1,4 @@
-/* For scenarios: processes that have joined the modelled host's directory, and what they do. */
+/* Parts of scenarios: processes that have joined the modelled host's directory, and what they do. */
 #ifndef MODEL_RIG_H
 #define MODEL_RIG_H
 
@@ -14,7 +14,7 @@ enum { RIG_PROCESSES = MEMORY_PROCESSES };
 
 enum { A, B, C, D };
 
-/* It is outside of all processes' memory; part of the state. */
+/* Notes are outside of all processes' memory; part of the state. */
 struct notes {
     struct node *nodes[RIG_PROCESSES];
     uint32_t numbers[RIG_PROCESSES];             /* the first queue pair number of each */
@@ -29,12 +29,12 @@ struct notes *rig_notes(void);
 
 /* Makes `count` processes, named A, B, ..., that have joined. Their rings are small. */
 void rig_join(unsigned count);
-/* In the set-up: `from` sends to `to` once and is heard, so that the ring is there. */
+/* Called in the set-up: `from` sends to `to` once and is heard, so that the ring is there. */
 void rig_attach(unsigned from, unsigned to);
-/* In the set-up: frames that no process takes yet. */
+/* Called in the set-up: frames that no process takes yet. */
 void rig_fill(unsigned from, unsigned to, const uint32_t *lengths, unsigned count);
 
-/* From now on no process joins, leaves or sweeps: most of the table is constant, which spares the search many steps. */
+/* No process joins, leaves or sweeps from now on: most of the table is constant, which spares the search many steps. */
 void rig_keep_members(void);
 
 /* Sends a frame of `length` payload bytes; false: no room. */

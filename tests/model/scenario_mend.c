@@ -19,7 +19,7 @@ static void take_newer(void *context, struct peer *peer, const struct frame *fra
     notes->done[to] = 1;
 }
 
-/* As a queue pair repeats what was lost, here whenever the process is woken. */
+/* Repeats what was lost, as a queue pair does, here whenever the process is woken. */
 static void send_again(void *argument)
 {
     unsigned process = rig_process(argument);

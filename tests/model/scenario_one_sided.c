@@ -90,7 +90,7 @@ static struct published_question question_of(unsigned self, bool write, unsigned
                                        .max_rd_atomic = write ? 0 : 1};
 }
 
-/* This region, and in the same call the `more` regions after it. */
+/* Accesses the region, and in the same call the `more` regions after it. */
 static bool access_some(unsigned self, bool write, unsigned region, unsigned more)
 {
     struct iovec pieces[REGIONS];
@@ -246,7 +246,7 @@ static struct published_queue_pair queue_pair_for(unsigned requester, uint32_t p
                                          .domain = (uintptr_t)plan()->process};
 }
 
-/* As qp_unpublish and qp_publish do it: reset, and connected anew. */
+/* Resets and connects anew, as qp_unpublish and qp_publish do it. */
 static void take_queue_pair(void *argument)
 {
     struct node *node = rig_notes()->nodes[B];

@@ -12,7 +12,7 @@ enum { LOCK_BYTE = TABLE_SLOTS };
 _Static_assert(TABLE_SLOTS <= 4 && TABLE_BLOCKS <= 8,
                "edit.py makes the table small, or a step of the model takes seconds");
 
-/* In scratch[]: what the process holds, as it believes. 0: nothing. */
+/* The value in scratch[] that the process holds, as it believes. 0: nothing. */
 static uint64_t *held(unsigned process)
 {
     return &rig_notes()->scratch[process];

@@ -215,7 +215,7 @@ static bool do_directly(struct engine_owner *owner, const struct direct_works *t
     return done;
 }
 
-/* As qp_transmit_directly, with what verbs/chooser/polled.c decides after some tens of works. */
+/* Works as qp_transmit_directly, with what verbs/chooser/polled.c decides after some tens of works. */
 static void offer(struct end *end, struct link *link)
 {
     const struct send_wqe *next = engine_next_direct(&end->engine);

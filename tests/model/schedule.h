@@ -69,7 +69,7 @@ struct model_process *schedule_process_at(unsigned number);
 unsigned schedule_processes(void);
 bool schedule_anyone_may_die(void);
 const char *schedule_who(void);
-/* It differs from the number of the execution before. */
+/* The number differs from the number of the execution before. */
 uint64_t schedule_execution(void);
 nanos schedule_clock(void);
 
@@ -83,7 +83,7 @@ struct thread_seen {
 unsigned schedule_threads(void);
 struct thread_seen schedule_look(unsigned thread);
 
-/* Before a step that others may notice. */
+/* Called before a step that others may notice. */
 void schedule_step(void);
 /* The thread waits until ready(argument); false: until the clock says so. Of whatever ready looks at, nothing may still
  * be in the thread's own store buffer. */
@@ -94,7 +94,7 @@ void schedule_compute(nanos until);
 unsigned schedule_refuse(unsigned options);
 /* The thread saw this, and may go on differently for it. */
 void schedule_saw(uint64_t value);
-/* From here to schedule_call_end the thread is within this system call, which a signal does not end: a process that is
+/* The thread is within this system call, which a signal does not end, from here to schedule_call_end: a process that is
  * killed or stopped meanwhile is so when the call is through. Its other threads do nothing any more. */
 void schedule_call_begin(long call);
 void schedule_call_end(void);

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Before their names are replaced. */
+/* Headers that are included before their names are replaced. */
 #include "base/mapping.h"
 #include "base/user.h"
 #include "wire/guarded.h"

@@ -26,9 +26,9 @@ struct search_result {
     double seconds;
 };
 
-/* Before the first execution; forgets all states. */
+/* Called before the first execution; forgets all states. */
 void search_begin(const struct search_limits *);
-/* Before each other one. False: all has been explored, or a limit is reached. */
+/* Called before each other one. False: all has been explored, or a limit is reached. */
 bool search_next(void);
 void search_result(struct search_result *);
 
@@ -39,7 +39,7 @@ int search_choose(unsigned options, uint64_t (*key)(unsigned context), unsigned 
 
 /* The answers of this execution that weren't 0, as "12:1,40:2": "" when all were. */
 void search_write_schedule(char *to, unsigned size);
-/* From now on one execution with these answers. False: not of this form. */
+/* Prepares one execution with these answers. False: not of this form. */
 bool search_replay(const char *schedule);
 
 #endif

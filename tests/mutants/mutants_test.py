@@ -33,7 +33,7 @@ def changed(text, kind):
 
 
 def lines(kind):
-    """Of the made-up file, the line that each change of this kind leaves."""
+    """The line of the made-up file that each change of this kind leaves."""
     found = []
     for text in changed(MADE_UP, kind):
         old, new = MADE_UP.split("\n"), text.split("\n")

@@ -14,7 +14,7 @@
 #include "diag/diag.h"
 #include "profile/profile.h"
 
-/* Of a release after 44. */
+/* Declarations of a release after 44. */
 struct newer_dmah;
 struct newer_dmah_init_attr;
 struct newer_dmah *ibv_alloc_dmah(struct ibv_context *, const struct newer_dmah_init_attr *);
@@ -68,7 +68,7 @@ static void expect_success(const char *what, int answer)
     report(!answer, what, why);
 }
 
-/* Of a call that answers a pointer. */
+/* The error number of a call that returns a pointer, or 0. */
 #define MADE(call)                                                                                                     \
     __extension__({                                                                                                    \
         errno = 0;                                                                                                     \
@@ -284,7 +284,7 @@ static void check_opcodes(void)
     }
 }
 
-/* Of a list that may not be written. */
+/* Posts a list that may not be written. */
 static void check_constant_list(void)
 {
     struct ibv_send_wr *list = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),

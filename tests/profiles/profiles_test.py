@@ -71,7 +71,7 @@ def _with_few(name):
 
 
 def _counts(name):
-    """As many objects of each kind as the profile allows, and the errno of one more (counts.c)."""
+    """Makes as many objects of each kind as the profile allows, and gets the errno of one more (counts.c)."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{name}.profile"
         with open(path, "w", encoding="utf-8") as file:

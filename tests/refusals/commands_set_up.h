@@ -75,7 +75,7 @@ bool join_ip(uint32_t id, struct bytes group);
 bool join_any(uint32_t id, struct bytes group, uint16_t size, uint16_t flags);
 bool set_option(uint32_t id, uint32_t level, uint32_t name, const void *value, uint32_t length);
 
-/* As above, and the private data has `length` bytes. */
+/* The same calls, where the private data has `length` bytes. */
 bool connect_with(uint32_t id, uint8_t length, bool valid);
 bool accept_with(uint32_t id, uint8_t length);
 bool confirm(uint32_t id);

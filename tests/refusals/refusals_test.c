@@ -42,7 +42,7 @@
         was_refused;                                                                                                   \
     })
 
-/* On a port of InfiniBand; on one that sends so many bytes in a packet. */
+/* Makes the call on a port of InfiniBand; on a port with an MTU of `bytes`. */
 #define ON_INFINIBAND(call)                                                                                            \
     __extension__({                                                                                                    \
         struct device *device = (struct device *)(uintptr_t)context_of(on.context)->device;                            \

@@ -251,7 +251,7 @@ static void fill_sends(struct ibv_qp *qp)
     MUST(!ibv_post_send(qp, &wr, &bad) && !ibv_post_send(qp, &wr, &bad));
 }
 
-/* Its sends complete in the CQ that is never polled. */
+/* The queue pair's sends complete in the CQ that is never polled. */
 static struct ibv_qp *make_full(void)
 {
     struct ibv_qp_init_attr attr = {

@@ -60,7 +60,7 @@ extern struct objects on;
 
 void make_objects(void);
 
-/* Of parent domains: NULL, and nothing. */
+/* The allocator of parent domains: NULL, and nothing. */
 void *allocate_nothing(struct ibv_pd *, void *, size_t, size_t, uint64_t);
 void free_nothing(struct ibv_pd *, void *, void *, uint64_t);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# In a chroot with the cross compiler and the libraries of arm64, in the tree: builds for arm64, and runs what runs under
-# qemu-user: the suites without a kernel's help, and the ping-pong with data. Prints a line of result for each.
+# Runs in a chroot with the cross compiler and the libraries of arm64, in the tree: builds for arm64, and runs what runs
+# under qemu-user: the suites without a kernel's help, and the ping-pong with data. Prints a line of result for each.
 set -u
 cd "$(dirname "$0")/../.."
 printf "[binaries]\nexe_wrapper = 'qemu-aarch64-static'\n" >/tmp/emulator.ini

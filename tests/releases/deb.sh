@@ -1,6 +1,6 @@
 #!/bin/bash
-# In a chroot of releases.sh, in the tree: builds the .deb, lints it, installs it, runs its autopkgtest, purges it, and looks
-# for what is left. Prints a line of result for each. Needs debhelper and lintian.
+# Runs in a chroot of releases.sh, in the tree: builds the .deb, lints it, installs it, runs its autopkgtest, purges it, and
+# looks for what is left. Prints a line of result for each. Needs debhelper and lintian.
 set -u
 cd "$(dirname "$0")/../.."
 list_files() {

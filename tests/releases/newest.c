@@ -22,7 +22,7 @@ static unsigned checks;
 
 #define CHECK_OPERATION(name) CHECK(!verbs_get_ctx_op(context, name) || (uintptr_t)verbs->name > PAGE)
 
-/* It grows at its front, and says its size: the bytes before that are not looked at. */
+/* A verbs_context grows at its front, and says its size: the bytes before that are not looked at. */
 static void check_operations(struct ibv_context *context)
 {
     const struct verbs_context *verbs = verbs_get_ctx(context);

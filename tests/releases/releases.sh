@@ -82,7 +82,7 @@ put_programs() { # put_programs SYSTEM: programs.sh and its example, in /root/di
     sed -n '/^```python/,/^```$/{/^```$/q;/^```/!p}' docs/how-to/testing.md >"$cache/$1/root/dist/example.py"
 }
 
-# As CONTRIBUTING has it, on what debootstrap makes and with git and make; each run in a new checkout.
+# Runs as in CONTRIBUTING, on what debootstrap makes and with git and make; each run in a new checkout.
 run_dist_twice() { # run_dist_twice SYSTEM SUITE
     local run
     fresh "$2" "$1"

@@ -166,7 +166,7 @@ def fails_as_told(world, side):
 
 
 def tell_story(world, writer, reader):
-    """Of a queue pair that failed, since its peer ended."""
+    """The story of a queue pair that failed, since its peer ended."""
     path = f"{world.place}/story"
     world.start(writer.command("run", "--story", path, "--time-scale", "0.01", "--fault", "drop=100%", "--", *PING))
     client_of(world, writer.command("run", "--story", path, "--time-scale", "0.01", "--fault", "drop=100%", "--", *PING, "127.0.0.1"))

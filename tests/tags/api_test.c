@@ -109,8 +109,8 @@ static void only_reliable_connections_match_tags(void **state)
 
 /* -- eager */
 
-/* Of one packet, the match and the data complete together; of several, the match first. How many there are is the
- * link's business in between. */
+/* The match and the data of one packet complete together; of several, the match first. How many there are is the link's
+ * business in between. */
 static struct room_event next_eager(struct room *room, uint64_t tag, uint32_t length)
 {
     struct room_event event = next(room);

@@ -12,7 +12,7 @@ __attribute__((noinline, no_sanitize("thread"))) static uint8_t peek(const volat
     return *at;
 }
 
-/* Like add, for any tag, but the buffer may not be written. */
+/* Adds as `add`, for any tag, but the buffer may not be written. */
 static void add_with_wrong_key(struct room *room, uint64_t id)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)room->memory, .length = 100, .lkey = room->mr->lkey + 0x100};
@@ -154,7 +154,7 @@ static void a_match_is_told_before_what_came_later(void **state)
     nothing_is_complete(room);
 }
 
-/* That message is not counted, so the two sides agree, and what was disabled meanwhile is enabled. */
+/* The unexpected message is not counted, so the two sides agree, and what was disabled meanwhile is enabled. */
 static void a_queue_pair_that_ends_in_the_middle_of_an_unexpected_message_gives_its_receive_back(void **state)
 {
     struct room *room = *state;

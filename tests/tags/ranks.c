@@ -71,7 +71,7 @@ static void post_slot(uint32_t slot)
     need(!ibv_post_srq_recv(srq, &wr, &bad));
 }
 
-/* Of one source and tag, messages are matched in the order of sending, and by the earliest receive that can. */
+/* Messages of one source and tag are matched in the order of sending, and by the earliest receive that can. */
 static void match(int slot, uint64_t tag, uint32_t sequence)
 {
     int from = (int)(tag >> 32);

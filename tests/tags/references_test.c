@@ -253,7 +253,7 @@ static void the_header_of_the_post_is_matched_and_delivered(void **state)
 
 /* --- the receiver may not read the sender any more */
 
-/* Of all threads of this process. */
+/* Forbids reading to all threads of this process. */
 static void forbid_reading(void)
 {
     struct sock_filter code[] = {

@@ -1,4 +1,4 @@
-/* For tests of the public API: a room with two senders, and the steps that they take in it. */
+/* Steps of tests of the public API: a room with two senders, and the steps that they take in it. */
 #ifndef TAGS_STEPS_H
 #define TAGS_STEPS_H
 

@@ -115,7 +115,7 @@ static void ask_links(void)
     ASK("canonicalize_file_name", canonicalize_file_name(FILE_PATH));
 }
 
-/* There is no such attribute, which is another error than that there is no such file. */
+/* No such attribute exists, which is another error than that there is no such file. */
 static void ask_attributes(void)
 {
     char to[64];

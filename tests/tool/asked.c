@@ -235,7 +235,7 @@ static void modify_to_error(void)
     print(&wc, since);
 }
 
-/* To itself, with the same PSN, where what the server refused must not end the new request. */
+/* Connects to itself, with the same PSN, where what the server refused must not end the new request. */
 static void connect_anew(void)
 {
     struct ibv_wc wc;

@@ -39,7 +39,7 @@ LIBRARY = _library()
 
 
 class Skip(Exception):
-    """This cannot be tested here; the text says why."""
+    """The test cannot run here; the text says why."""
 
 
 def environment(**extra):

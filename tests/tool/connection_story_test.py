@@ -223,7 +223,7 @@ def core_files_tell_what_the_processes_tell():
 
 
 def _lasting(end):
-    """Of an end what does not change by itself, as times and repeats do."""
+    """The parts of an end that do not change by themselves, as times and repeats do."""
     known, identifier = end["id"], end["id"]["identifier"]
     events = [[event.get(key) for key in ("event", "message", "cm_event", "status", "reason", "was", "now")] for event in known["events"]]
     return ({key: value for key, value in identifier.items() if key not in ("seconds", "repeats")},

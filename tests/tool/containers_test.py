@@ -49,7 +49,7 @@ def _free_port():
 
 
 def _await_listener(server, port):
-    """By then it has its device open."""
+    """A server that listens has its device open."""
     if cases.await_listener(server, port, 60):
         return
     server.kill()
@@ -83,7 +83,7 @@ def _meet(first, second, env, before=("exec ", "exec ")):
 
 
 def two_processes_meet_in_a_rootless_namespace():
-    """In the place that softverbs chooses there."""
+    """The processes meet in the place that softverbs chooses there."""
     port = _free_port()
     server, client = (PINGPONG.format(_tool(), port, peer) for peer in ("", "127.0.0.1"))
     script = f"mount -t tmpfs none /dev/shm; ({server}) & looks=0\n" \

@@ -148,7 +148,7 @@ def a_program_that_crashes_is_explained():
 
 
 def no_symbols_are_needed():
-    """As distributions ship the library."""
+    """The library is as distributions ship it."""
     directory = f"{TEMPORARY}/stripped"
     os.mkdir(directory)
     library = f"{directory}/libibverbs.so.1"

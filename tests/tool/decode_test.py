@@ -185,7 +185,7 @@ def a_capture_whose_writer_was_killed_is_read_to_its_end():
 
 
 def a_part_of_a_block_is_skipped_and_told():
-    """Of a capture whose end is not mended, as of an older softverbs."""
+    """The capture's end is not mended, as of an older softverbs."""
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/c.pcapng"
         _captured(path)

@@ -25,7 +25,7 @@ def _run(script, *arguments, status=0):
 
 
 def _tarball(directory, prepare=None):
-    """Of what this build installs, as packages.sh makes it; `prepare` changes the tree before."""
+    """A tarball of what this build installs, as packages.sh makes it; `prepare` changes the tree before."""
     top = f"{directory}/{NAME}"
     subprocess.run(["meson", "install", "--no-rebuild", "--quiet", "-C", BUILD, "--destdir", f"{directory}/root"], check=True, capture_output=True)
     with open(f"{BUILD}/meson-info/intro-buildoptions.json", encoding="utf-8") as options:
@@ -67,7 +67,7 @@ def the_wheel_installs_the_command_its_libraries_and_the_python_package():
 
 
 def programs_that_load_the_library_by_either_name_get_one_instance():
-    """As NCCL does: "libibverbs.so" first."""
+    """Programs load as NCCL does: "libibverbs.so" first."""
     place = f"{TEMPORARY}/installed"
     source = "import ctypes; one, two = ctypes.CDLL('libibverbs.so'), ctypes.CDLL('libibverbs.so.1'); " \
              "address = lambda library: ctypes.cast(library.ibv_get_device_list, ctypes.c_void_p).value; " \

@@ -198,7 +198,7 @@ def a_program_in_go_is_known_by_its_note():
 
 
 def it_says_whether_there_is_a_gpu():
-    """Its other lines are tested on made-up machines (tools/doctor/gpu_test.c)."""
+    """The check's other lines are tested on made-up machines (tools/doctor/gpu_test.c)."""
     lines = _lines(_doctor())
     assert ("No driver of a GPU" in lines["gpu"][1]) == (not os.path.exists("/proc/driver/nvidia/version") and "AMD" not in lines["gpu"][1]), lines["gpu"]
     assert ("gpu and nccl" in lines) == os.path.exists("/proc/driver/nvidia/version"), lines

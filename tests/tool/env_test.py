@@ -98,7 +98,7 @@ def a_workflow_shows_mistakes_as_warnings_and_in_its_summary():
 
 
 def jobs_images_and_services_log_mistakes():
-    """These places have no terminal; the user who writes the line wants the reasons of a failure."""
+    """Jobs, images and services have no terminal; the user who writes the line wants the reasons of a failure."""
     for form in ("--docker", "--systemd", "--json"):
         assert re.search(rb'SOFTVERBS_LOG\W+"?warn"', expect(softverbs("env", form, "--no-paths")).stdout), form
         assert b"error" in softverbs("env", form, "--no-paths", "--log", "error").stdout, form

@@ -139,7 +139,7 @@ def another_device_hears_nothing():
 
 
 def a_device_of_another_process_is_known():
-    """It is in the environment of that process only."""
+    """The device is in the environment of that process only."""
     with _watching("right", SOFTVERBS_DEVICES="left,right") as watcher:
         expect(softverbs("event", "sm-change", "right"), out=f"sm-change on right: process {watcher.pid} (ibv_asyncwatch)\n".encode())
         watcher.until("IBV_EVENT_SM_CHANGE")

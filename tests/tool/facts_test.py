@@ -56,7 +56,7 @@ def _ask(*arguments):
 
 
 def _happened(option, number, pid):
-    """Without the sentences, which have times."""
+    """The story without the sentences, which have times."""
     return [{key: value for key, value in each.items() if key != "sentences"} for each in _ask("why", option, str(number), str(pid))]
 
 
@@ -173,7 +173,7 @@ def keys_that_nobody_knows_are_left():
 
 
 def what_is_missing_is_not_known():
-    """Of each object there is its row, without its numbers."""
+    """Each object has its row, without its numbers."""
     with _false() as true:
         for name in LISTS:
             whole, none = (_see(true | {name: each}, [("show", name)])[0].splitlines() for each in (true[name], [{} for _ in true[name]]))
@@ -195,7 +195,7 @@ def letters_that_move_a_cursor_are_shown_as_text():
 
 
 def values_of_another_type_and_numbers_that_cannot_be_are_refused():
-    """Of an object nothing is shown then; of a process that it does not answer."""
+    """An object is not shown then; a process is shown as one that does not answer."""
     with _false() as true:
         rows = len(_see(true, [("show", "qps")])[0].splitlines())
         for wrong in ('"7"', "[]", "{}", "true", "1.5", "-1", "4294967296", "99999999999999999999", "1e400"):

@@ -66,7 +66,7 @@ def _alone(rule, program, *arguments):
 
 
 def _client(command):
-    """It has ended, and there was a listener."""
+    """The client has ended, and there was a listener."""
     end = until(30)
     while True:
         done = subprocess.run([*command, "-c", "-C", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=patience(60), env=cases.environment())

@@ -224,7 +224,7 @@ static void full(void)
         usleep(10000);
 }
 
-/* Its queue pair is gone when the request arrives, which is not repeated. */
+/* The peer's queue pair is gone when the request arrives, which is not repeated. */
 static void destroyed(void)
 {
     struct ibv_qp *qp = make_qp(), *peer = make_qp();
@@ -349,7 +349,7 @@ static void be_partner(uint32_t number, int signal)
         raise(signal);
 }
 
-/* It waits for a message of a peer that it has sent one to. */
+/* The process waits for a message of a peer that it has sent one to. */
 static void killed(void)
 {
     struct ibv_qp *qp = make_qp();

@@ -154,7 +154,7 @@ def _start(*arguments):
 
 
 def _accesses(pid):
-    """Of a process: the READs and WRITEs that it did by itself in its peer's memory, and those that it sent in packets."""
+    """The READs and WRITEs that a process did by itself in its peer's memory, and its others, sent in packets."""
     reports = json.loads(expect(softverbs("stat", "--once", "--json"), out=None, err=None).stdout)
     traffic = next((report["traffic"][0] for report in reports if report["pid"] == pid and report.get("traffic")), {"direct": {}, "sent": {}})
     return sum(traffic["direct"].values()), sum(count for name, count in traffic["sent"].items() if "READ_REQUEST" in name or "WRITE_ONLY" in name)
@@ -193,7 +193,7 @@ def _rping():
 
 
 def access_without_packets_ends_before_the_command_does():
-    """In the process that has the memory, and in the one that reads and writes it."""
+    """The command is given to the process that has the memory, and to the one that reads and writes it."""
     for side in 0, 1:
         with _rping() as processes:
             server = processes[0].pid
@@ -272,8 +272,8 @@ def a_process_that_ends_loses_nothing():
 
 
 def a_process_that_ends_meanwhile_is_named():
-    """At any moment of the question: there is an answer, or one line that says that there is no answer. In the last try the program is
-    stopped before the question, so that it is not quicker than this script, which may wait for a processor."""
+    """The process may end at any moment of the question: there is an answer, or one line that says that there is no answer. In the
+    last try the program is stopped before the question, so that it is not quicker than this script, which may wait for a processor."""
     answers = set()
     for delay in [*(step / 2000 for step in range(12)), 0.05, None]:
         with _running() as program:

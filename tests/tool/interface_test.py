@@ -40,7 +40,7 @@ COMPILERS = {"c": ("gcc", "clang"), "c++": ("g++", "clang++")}
 
 
 def _compilers(language):
-    """Those that are installed; a skip at the end names the others."""
+    """The compilers that are installed; a skip at the end names the others."""
     there = [name for name in COMPILERS[language] if shutil.which(name)]
     if not there:
         raise Skip(f"none of {' and '.join(COMPILERS[language])} is installed")

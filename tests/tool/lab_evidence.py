@@ -95,7 +95,7 @@ def pdsh():
 
 
 def slurm():
-    """On two nodes, and with two ranks on one; the programs of Debian, started as root on hosts of a lab."""
+    """Runs on two nodes, and with two ranks on one; the programs of Debian, started as root on hosts of a lab."""
     rows = ("srun -N 2 -n 2 softverbs run --net eth0 -- ibv_rc_pingpong", "two nodes"), ("srun -N 1 -n 2 softverbs run -- ibv_rc_pingpong", "one node")
     present = all(map(shutil.which, ("slurmctld", "slurmd", "srun", "munged")))
     with tempfile.TemporaryDirectory(prefix="softverbs-slurm-") as folder:

@@ -372,7 +372,7 @@ def mpi_starts_its_ranks_on_the_hosts():
 
 
 def the_examples_of_open_mpi_take_the_devices():
-    """It uses TCP between hosts and shared memory within one unless its pml is named."""
+    """Open MPI uses TCP between hosts and shared memory within one unless its pml is named."""
     for folder, _, names in os.walk(f"{TREE}/docs/how-to"):
         for name in (each for each in names if each.endswith(".md")):
             with open(f"{folder}/{name}", encoding="utf-8") as page:

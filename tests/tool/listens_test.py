@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Without --net no program that uses the library has a socket of any network."""
+"""No program without --net that uses the library has a socket of any network."""
 import contextlib
 import os
 import re
@@ -38,7 +38,7 @@ def _sockets(pid):
 
 
 def _is_in_a_network_of_its_own():
-    """As root it is; an ordinary user shares the host's."""
+    """Root has a separate network; an ordinary user shares the host's."""
     return os.readlink("/proc/self/ns/net") != GIVEN
 
 

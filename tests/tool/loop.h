@@ -12,8 +12,8 @@ static inline void loop_enter(struct ibv_qp *qp, enum ibv_qp_state state, struct
         exit(2);
 }
 
-/* With the first GID of port 1, timeout, retry_cnt and rnr_retry; of an RC queue pair in RESET. Ends the program where
- * that fails. */
+/* Connects with the first GID of port 1, timeout, retry_cnt and rnr_retry; of an RC queue pair in RESET. Ends the
+ * program where that fails. */
 static inline void loop_connect(struct ibv_qp *qp, uint8_t timeout, uint8_t retries, uint8_t rnr_retries)
 {
     struct ibv_qp_attr attr = {.port_num = 1,

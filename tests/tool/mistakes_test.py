@@ -322,7 +322,7 @@ def where_stderr_is_no_terminal_nothing_is_added():
 
 
 def in_a_job_the_log_has_them():
-    """Of continuous integration, where no terminal is; unless the user has asked for something else."""
+    """A job of continuous integration has no terminal; unless the user has asked for something else."""
     for job in ({"CI": "true"}, {"CI": "1"}, {"GITHUB_ACTIONS": "true"}, {"GITLAB_CI": "true"}):
         done = cases.run(MISTAKES, "short-mask", env=job)
         cases.expect(done, out=b"EINVAL from ibv_modify_qp\n", err=[b"attr_mask lacks IBV_QP_MIN_RNR_TIMER (reason 302)"])

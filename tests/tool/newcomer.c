@@ -206,7 +206,7 @@ static struct ibv_mr *mr;
 static struct ibv_qp *qp;
 static char *memory;
 
-/* As such a program does: the number, and away. */
+/* Ends as such a program does: the number, and away. */
 static void check(int fails, const char *call)
 {
     if (!fails)

@@ -114,8 +114,8 @@ def _compile_all(place):
 
 
 def _link(output, made, instead=None):
-    """As the build links the command, with the object that was made here instead of the command's; `instead` of all objects of
-    the command."""
+    """Links as the build links the command, with the object that was made here instead of the command's; `instead` of all
+    objects of the command."""
     line = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "softverbs"], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
     words = shlex.split(line)
     at = words.index("-o") + 1

@@ -94,7 +94,7 @@ def processors_are_those_of_the_machine():
 
 
 def unused_gids_have_no_type():
-    """As with a kernel: their files are there, open, and can't be read."""
+    """The files of unused GIDs are as with a kernel: there, open, and can't be read."""
     assert python("import errno, os\n"
                   "port = '/sys/class/infiniband/soft0/ports/1/'\n"
                   "def read(name):\n"

@@ -89,7 +89,7 @@ def _server(user, port, prefix=()):
 
 
 def _wait_until_it_listens(server, port):
-    """By then it has its device open."""
+    """A server that listens has its device open."""
     deadline = cases.until(20)
     while server.poll() is None and time.monotonic() < deadline:
         for table in ("tcp", "tcp6"):

@@ -167,7 +167,7 @@ def _ask(*words):
 
 
 def a_program_with_capabilities_answers_and_obeys_its_user_not():
-    """It may not trace the program either. The same program without them does both."""
+    """The user may not trace the program either. The same program without them does both."""
     _require_set_uid()
     for program, obeys in ((_program(False), True), (_with_capabilities(), False)):
         started = _Started(program)

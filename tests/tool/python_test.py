@@ -169,7 +169,7 @@ def the_plugin_shows_stories_of_failed_tests():
 
 
 def the_plugin_says_what_a_program_that_hangs_waits_for():
-    """Of one that is killed as its time is over, and of one that still runs when the test fails."""
+    """Of one that is killed as its time is over, and one that still runs when the test fails."""
     if _python("-c", "import pytest").returncode:
         raise Skip("python3-pytest is not installed")
     path = f"{TEMPORARY}/test_hangs.py"

@@ -95,7 +95,7 @@ def the_lines_for_CI_run():
 
 
 def _install(*arguments):
-    """Of build/, as the README says; make knows no other directory, so others are installed as it does that."""
+    """Installs build/, as the README says; make knows no other directory, so others are installed as it does that."""
     if BUILD == f"{TREE}/build":
         return _command(["make", *arguments])
     if arguments[0] == "uninstall":

@@ -118,7 +118,7 @@ def other_services_are_run_again_too():
 
 
 def what_an_atomic_found_is_not_compared():
-    """Its word is the program's, and begins at 5 here: the replay has no such memory."""
+    """The atomic's word is the program's, and begins at 5 here: the replay has no such memory."""
     path = f"{TEMPORARY}/atomics.rec"
     done = softverbs("run", "--record", path, "--", f"{cases.BUILD}/tests/tool/atomics")
     expect(done, out=b"0 5\n0 9\n0 77\n0 77\n0 77\n")

@@ -300,7 +300,7 @@ def stories_are_in_the_form_too():
 
 
 def stories_of_rare_kinds_are_in_the_form_too():
-    """Of a stand-in of XRC, and of a datagram without room for the GRH."""
+    """The stories of a stand-in of XRC, and of a datagram without room for the GRH."""
     for cause, of_server, rare in (("short-third", False, "stands_in"), ("no-grh", True, "too_short")):
         with failed(cause) as (numbers, end):
             until, said = cases.until(20), {"ends": []}

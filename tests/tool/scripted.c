@@ -422,7 +422,7 @@ static void asyncs(void)
     show_state(qp);
 }
 
-/* For each line of stdin a message; the queue pair is made first. */
+/* Sends a message for each line of stdin; the queue pair is made first. */
 static void lines(void)
 {
     char line[16];

@@ -38,7 +38,7 @@ def _options(name, scale, counters):
 
 
 def _client(command, server, environment):
-    """Its status, when there was a listener, and what it said."""
+    """The client's status, when there was a listener, and its output."""
     end = until(60)
     while True:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=patience(120), env=environment)

@@ -491,7 +491,7 @@ static void move_itself(void)
         fail("not to ERR");
 }
 
-/* Its queue pair is connected with another queue pair of the server. */
+/* The client's queue pair is connected with another queue pair of the server. */
 static void connect_strangely(struct ibv_qp *other)
 {
     struct ibv_qp *own = qp;
@@ -562,7 +562,7 @@ static void run_server(void)
     }
 }
 
-/* It has the shared receive queue, and the server the queue pair. */
+/* The third process has the shared receive queue, and the server the queue pair. */
 static void run_third(void)
 {
     struct ibv_wc wc;

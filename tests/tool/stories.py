@@ -207,7 +207,7 @@ ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[na
          for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled", "atomics-disabled")}
 SERVER_HANGS = ["Queue pair s of S is RC in RTS, connected with c of C.",
                 "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so N times."]
-# Of a datagram the sender does not learn, so its receiver is asked.
+# The sender of a datagram does not learn it, so its receiver is asked.
 NO_GRH = ["Queue pair s of S is UD in RTS.", "It had no error. \"softverbs why S\" says what its process waits for.",
           "S dropped N packets (reason 17): a datagram of 100 bytes needs a receive of 140, as the 40 bytes of the GRH stand before its payload, and the "
           "receive of wr_id 5 has room for 139. Post receives that are 40 bytes longer than the longest datagram (ibv_post_recv)."]

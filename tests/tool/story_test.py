@@ -120,7 +120,7 @@ def a_lost_event_is_told_of_a_process_that_was_killed():
 
 
 def a_hang_for_want_of_a_receive_is_told_of_processes_that_were_killed():
-    """By both: each sees after some seconds that nothing moves."""
+    """Both ends report it: each sees after some seconds that nothing moves."""
     with failed("hang") as (numbers, _):
         _wait_until_kept(numbers)
         _wait_until_kept(numbers[2:])
@@ -134,7 +134,7 @@ def a_hang_for_want_of_a_receive_is_told_of_processes_that_were_killed():
 
 
 def what_waited_and_then_ended_well_is_not_said_to_wait():
-    """Its story was kept as it waited, and is written once more when it is destroyed."""
+    """The story was kept as the queue pair waited, and is written once more when it is destroyed."""
     with failed("slow") as (numbers, end):
         _wait_until_kept(numbers)
         end()
@@ -223,7 +223,7 @@ def what_a_fault_does_to_packets_is_in_the_records():
 
 
 def a_third_process_that_keeps_no_story_is_named_all_the_same():
-    """By the end that passed the message on; the stand-in is gone soon after its failure."""
+    """The end that passed the message on names it; the stand-in is gone soon after its failure."""
     lines = CAUSES["short-third"]
     with failed("short-third", "--log", "none") as (numbers, end):
         wanted = [lines[0], lines[2], "T S refused it: process X, which has the shared receive queue, refused the message, and left no story (reason 218).",
@@ -249,7 +249,7 @@ def each_of_three_processes_tells_the_same():
 
 
 def a_wr_id_of_all_bits_is_told():
-    """As a pointer of -1, or a hash, may have them; the parser of the tools has no such numbers."""
+    """A pointer of -1, or a hash, may have them; the parser of the tools has no such numbers."""
     for number in (2**63, 2**64 - 1):
         with failed("remote-key", first=number) as (numbers, end):
             live = expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode()

@@ -82,7 +82,7 @@ def _both(command, port, count):
 
 
 def _completions(text, status):
-    """Those that polls gave: each line says how many, also where it does not show all."""
+    """The completions that polls gave: each line says how many, also where it does not show all."""
     return sum(int(match[1]) for match in re.finditer(r"ibv_poll_cq\(.*\) = (\d+)(?: \[|, | <)", text)
                if match[1] != "0" and f"status={status}" in match.string[match.start():match.string.index("\n", match.start())])
 

@@ -46,7 +46,7 @@ def _program(*options):
 
 
 def _number(program):
-    """Of its queue pair."""
+    """The number of the program's queue pair."""
     return re.search(rf"^{program.pid} +\S+ +(0x\w+)", expect(softverbs("show", "qps")).stdout.decode(), re.M)[1]
 
 

@@ -196,7 +196,7 @@ def a_disk_that_is_full_ends_the_trace_and_not_the_program():
 
 
 def a_command_whose_file_was_removed_starts_itself():
-    """As when a package is upgraded meanwhile: its path leads to nothing, and its file stays open."""
+    """A package may be upgraded meanwhile: the command's path leads to nothing, and its file stays open."""
     with open(cases.installed(f"{TEMPORARY}/removed"), "rb") as file:
         os.remove(file.name)
         done = subprocess.run([f"/proc/self/fd/{file.fileno()}", "trace", "--", PROGRAM, "regions"], pass_fds=[file.fileno()], env=cases.environment(), capture_output=True,

@@ -51,7 +51,7 @@ def _commands(page):
 
 
 def _plain(text):
-    """Without colours and what varies from run to run."""
+    """The text without colours and what varies from run to run."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     text = re.sub(r"0x[0-9a-f]+", "0x#", text)
     text = re.sub(r"(?<!reason )(?<!reason=)\b\d{2,}\b", "#", text)

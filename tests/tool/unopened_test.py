@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""At a terminal `run` and `lab` say at the end that no process opened a device, where that is so."""
+"""`run` and `lab` say at the end, at a terminal, that no process opened a device, where that is so."""
 import shutil
 import sys
 

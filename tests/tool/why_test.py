@@ -40,7 +40,7 @@ def _says(cause, *words):
         assert all(any(word.decode() in line for word in words) for line in waits), told(done)
 
 
-# By cause of hangs.c a part of each sentence about its process; there are no others.
+# For each cause of hangs.c a part of each sentence about its process; there are no others.
 LONE = b"has nothing to send, and no receive is posted"
 CROSSWISE = {
     "first-psn": (b" waits for an answer to 1 packet (timeout is 0): queue pair 0x", b"has rq_psn 0 and this one sq_psn 100: the peer's rq_psn must be this sq_psn.", LONE),

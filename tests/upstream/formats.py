@@ -43,7 +43,7 @@ class Counts:
         self.skipped.update(other.skipped)
 
     def plain(self):
-        """As JSON has it."""
+        """The values as JSON has them."""
         return {"passed": self.passed, "failed": self.failed, "skipped": dict(self.skipped)}
 
     def all(self):

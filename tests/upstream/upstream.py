@@ -85,7 +85,7 @@ def read_json(path, otherwise):
 
 
 def write_json(path, value):
-    """In one step, so that a run that is stopped leaves the whole old file."""
+    """Writes in one step, so that a run that is stopped leaves the whole old file."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(f"{path}.new", "w", encoding="utf-8") as file:
         json.dump(value, file, indent=1, sort_keys=True)

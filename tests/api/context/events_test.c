@@ -208,7 +208,7 @@ enum { MAY_FORK = 0 };
 enum { MAY_FORK = 1 };
 #endif
 
-/* In a child of a process that has the device open: it opens the device anew, and data moves. */
+/* The child of a process that has the device open opens the device anew, and data moves. */
 static int use_the_device(void)
 {
     struct fixture fixture = fixture_open();

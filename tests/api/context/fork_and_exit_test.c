@@ -55,7 +55,7 @@ static pid_t make_child(void)
     return child;
 }
 
-/* Its exit status, or -1 when it had to be killed. */
+/* Returns the child's exit status, or -1 when it had to be killed. */
 static int wait_for(pid_t child)
 {
     int status;
@@ -173,7 +173,7 @@ static void on_signal(int signal)
     exit(CHILD_GOOD);
 }
 
-/* Its receives complete with wr_id 0. */
+/* The queue pair's receives complete with wr_id 0. */
 static void receive_and_send(const struct fixture *fixture, struct ibv_qp *qp, uint64_t id, size_t offset)
 {
     struct ibv_sge sge = {(uintptr_t)fixture->memory + offset, 64, fixture->mr->lkey}, room = sge;
@@ -308,7 +308,7 @@ static pid_t find_helper(pid_t process)
     return found;
 }
 
-/* As a debugger does that looks at one thread. Ends with the process. */
+/* Holds a thread, as a debugger does that looks at one thread. Ends with the process. */
 static void hold(pid_t thread, int ready)
 {
     bool held = !ptrace(PTRACE_SEIZE, thread, 0, 0) && !ptrace(PTRACE_INTERRUPT, thread, 0, 0) &&

@@ -63,7 +63,7 @@ static void start_datagrams(struct fixture *fixture)
     move(fixture->qp, (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS}, IBV_QP_SQ_PSN);
 }
 
-/* To RTR, where the address is looked at; its errno. */
+/* Moves the queue pair to RTR, where the address is looked at; returns the errno. */
 static int receive_by(struct ibv_qp *qp, struct ibv_ah_attr way, uint32_t number)
 {
     struct ibv_qp_attr attr = {

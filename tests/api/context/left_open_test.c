@@ -100,7 +100,7 @@ static void all(void)
     CASE(what_is_left_goes_with_the_context_in_order);
 }
 
-/* Before the library reads it, when it writes its first line. */
+/* Sets the variables before the library reads them, when it writes its first line. */
 __attribute__((constructor)) static void log_to_file(void)
 {
     static char path[] = "/tmp/softverbs-left-XXXXXX";

@@ -47,7 +47,7 @@ static void ibv_reg_mr_refuses_what_cannot_be(const void *row)
     fixture_close(&fixture);
 }
 
-/* As with a kernel, which counts the pages that a region touches: 0 at a page boundary, and 1 elsewhere. */
+/* The library does as a kernel, which counts the pages that a region touches: 0 at a page boundary, and 1 elsewhere. */
 static void ibv_reg_mr_takes_0_bytes_but_not_at_a_page_boundary(const void *row)
 {
     struct fixture fixture = fixture_open();
@@ -86,7 +86,7 @@ static void ibv_reg_mr_iova2_takes_optional_access_and_refuses_the_rest(const vo
     fixture_close(&fixture);
 }
 
-/* So does every kernel, before its driver sees the call. */
+/* Every kernel refuses that, before its driver sees the call. */
 static void ibv_reg_mr_iova_refuses_an_iova_elsewhere_in_its_page(const void *row)
 {
     struct fixture fixture = fixture_open();

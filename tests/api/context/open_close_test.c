@@ -17,7 +17,7 @@
 #include "harness.h"
 #include "one_process.h"
 
-/* To a queue pair that does not exist: the timer is set, and the helper woken for it. */
+/* Sends to a queue pair that does not exist: the timer is set, and the helper woken for it. */
 static void post_into_the_void(struct ibv_context *context)
 {
     struct ibv_pd *pd = ibv_alloc_pd(context);

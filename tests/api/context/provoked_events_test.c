@@ -78,7 +78,7 @@ static void a_port_goes_down_and_up_and_everybody_hears_of_it(const void *row)
     pair_ping(&pair, &pair.near, &pair.far);
 }
 
-/* As with a cable that is pulled. */
+/* The requests end as with a cable that is pulled. */
 static void requests_into_a_port_that_is_down_end_in_retries_exceeded(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);

@@ -69,7 +69,7 @@ static void who_takes_one_entry_for_each_event_gets_them_all(const void *row)
     }
 }
 
-/* As perftest does it: one work request after the other, and a queue that is armed before it is polled. */
+/* The test does as perftest: one work request after the other, and a queue that is armed before it is polled. */
 static void an_entry_raises_one_event(const void *row)
 {
     enum { ENTRIES = 20 };

@@ -163,7 +163,7 @@ static void what_a_destroyed_queue_pair_left_pushes_nobody_out(const void *row)
     fixture_close(&of.fixture);
 }
 
-/* Between ibv_start_poll and ibv_end_poll, too: the completion at hand stays, the next is the next. */
+/* A batch between ibv_start_poll and ibv_end_poll, too: the completion at hand stays, the next is the next. */
 static void a_batch_goes_on_behind_what_was_withdrawn(const void *row)
 {
     struct counter of = open_counter(row, 0);

@@ -1,4 +1,4 @@
-/* For tests of raw packets: the far end sends Ethernet frames, receivers of this process get what their rules say. */
+/* Tests of raw packets: the far end sends Ethernet frames, receivers of this process get what their rules say. */
 #ifndef API_RAW_H
 #define API_RAW_H
 
@@ -48,7 +48,7 @@ void raw_fill_udp(uint8_t *frame, uint32_t source);
 /* Raw packet queue pairs of both ends, in RTS. */
 struct pair raw_open_pair(void);
 void raw_far_sends_to(struct pair *pair, const uint8_t *to);
-/* From the far end, and its completion waited for. */
+/* The far end sends, and its completion is waited for. */
 void raw_far_sends(struct pair *pair, const uint8_t *frame, uint32_t length, unsigned flags);
 /* The queue pair is in RTS, with this number of receives posted. */
 struct receiver *raw_make_receiver(const struct pair *pair, uint32_t create_flags, uint32_t receives);

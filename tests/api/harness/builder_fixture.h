@@ -1,5 +1,5 @@
-/* For builders, ibv_wr_post(3): one queue pair, mostly connected with itself, and what it needs. Whatever fails here
- * fails the case. */
+/* A fixture for builders, ibv_wr_post(3): one queue pair, mostly connected with itself, and what it needs. Whatever
+ * fails here fails the case. */
 #ifndef API_BUILDER_FIXTURE_H
 #define API_BUILDER_FIXTURE_H
 
@@ -29,13 +29,13 @@ struct builder {
 
 /* NULL and errno when it is refused. */
 struct ibv_qp *builder_make_qp(struct builder *builder, enum ibv_qp_type type, uint64_t operations);
-/* With a queue pair in RESET. */
+/* Opens a builder with a queue pair in RESET. */
 struct builder builder_open(enum ibv_qp_type type, uint64_t operations);
-/* With one of RC, with all operations, connected with itself. */
+/* Opens a builder of RC, with all operations, connected with itself. */
 struct builder builder_open_connected(void);
 /* Objects that are left are destroyed with it. */
 void builder_close(struct builder *builder);
-/* Into the target, with wr_id ID. */
+/* The receive is into the target, with wr_id ID. */
 void builder_post_receive(struct builder *builder, uint32_t length);
 /* Begins a batch of one signalled work request. */
 struct ibv_qp_ex *builder_start(struct builder *builder);

@@ -21,7 +21,7 @@ static inline struct ibv_mr *near_mr(const struct pair *pair)
     return end_object(pair->near.remote->objects, KIND_MR, pair->near.mr);
 }
 
-/* Between what the far end does to memory here and what the test itself does there, in either order. The far end's
+/* Orders what the far end does to memory here and what the test itself does there, in either order. The far end's
  * completion says that it is done, but another process sends it, which orders no memory accesses by the rules of C.
  * The library's accesses are under the queue pair's lock, and so is a query. */
 static inline void near_in_step(const struct pair *pair)
@@ -31,7 +31,7 @@ static inline void near_in_step(const struct pair *pair)
     EXPECT(ibv_query_qp(near_qp(pair), &attr, IBV_QP_STATE, &init), ==, 0);
 }
 
-/* Like end_send from the far end to the near one, to what this key and address name there. */
+/* A request like end_send from the far end to the near one, to what this key and address name there. */
 static inline struct send far_send_to(const struct pair *pair, enum ibv_wr_opcode opcode, uint64_t id, uint32_t rkey,
                                       uint64_t address, uint32_t length)
 {

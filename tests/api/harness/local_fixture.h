@@ -1,5 +1,5 @@
-/* For cases in one process: a device with a domain, a completion queue and memory, and what is made on it. Whatever
- * fails here fails the case. */
+/* A fixture for cases in one process: a device with a domain, a completion queue and memory, and what is made on it.
+ * Whatever fails here fails the case. */
 #ifndef API_LOCAL_FIXTURE_H
 #define API_LOCAL_FIXTURE_H
 

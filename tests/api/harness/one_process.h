@@ -1,5 +1,5 @@
-/* For cases that need no second process: verbs called directly, the far end being this process too. Whatever fails here
- * fails the case. */
+/* A harness for cases without a second process: verbs called directly, the far end being this process too. Whatever
+ * fails here fails the case. */
 #ifndef API_ONE_PROCESS_H
 #define API_ONE_PROCESS_H
 

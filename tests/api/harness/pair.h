@@ -76,10 +76,10 @@ void end_post_receive(struct end *, struct receive);
 /* The next completion of the queue, which must come. */
 struct ibv_wc end_sent(struct end *);
 struct ibv_wc end_received(struct end *);
-/* It must come and be this. */
+/* The completion must arrive and be this. */
 void end_expect_sent(struct end *, uint64_t id, enum ibv_wc_status);
 void end_expect_received(struct end *, uint64_t id, enum ibv_wc_status, uint32_t length);
-/* There is no completion now. The caller must have waited by other means for messages that could still be on their way.
+/* No completion is there now. The caller must have waited by other means for messages that could still be on their way.
  */
 void end_expect_nothing(struct end *);
 

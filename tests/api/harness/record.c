@@ -25,7 +25,7 @@ static void add(const char *name)
         recorder.names[recorder.count++] = name;
 }
 
-/* Of the thread's newest call. */
+/* The record of the thread's newest call. */
 static _Thread_local struct {
     const char *name;
     int before;

@@ -188,7 +188,7 @@ static void ibv_wr_flush_wants_a_type_and_a_level_that_exist(const void *row)
     builder_close(&builder);
 }
 
-/* Its parameters are the builder's: a work request of ibv_post_send has no place for them. */
+/* The parameters of a flush are the builder's: a work request of ibv_post_send has no place for them. */
 static void a_flush_is_only_for_builders_of_reliable_services(const void *row)
 {
     struct builder builder = open_for_flush();

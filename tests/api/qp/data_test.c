@@ -4,7 +4,7 @@
 
 #include "pair.h"
 
-/* Under ThreadSanitizer one of a size and its neighbours, which differ by bounds only: that is no matter of threads. */
+/* ThreadSanitizer gets one of a size and its neighbours, which differ by bounds only: that is no matter of threads. */
 #if defined(__SANITIZE_THREAD__)
 static const uint32_t sizes[] = {0, 1, 8, 64, 65, 1024, 4096, 4097, 16385, 65535, 65536, 1 << 20};
 enum { LONGEST = 1 << 20 };

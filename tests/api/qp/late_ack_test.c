@@ -50,8 +50,8 @@ static void poll_in_vain(struct end *end)
         EXPECT(remote_poll(end->remote, end->receive_cq, 1, &wc, 0), ==, 0);
 }
 
-/* To a far end that has polled for a while, so that it does the work and not its helper, and that polls no more once it
- * has got them. */
+/* Sends to a far end that has polled for a while, so that it does the work and not its helper, and that polls no more
+ * once it has got them. */
 static void send_to_a_poller(struct pair *pair)
 {
     pthread_t thread;
@@ -199,7 +199,7 @@ static void a_request_has_ended_when_its_reply_comes(const void *row)
     }
 }
 
-/* With which the ACK would have gone along. */
+/* The ACK would have been sent along with the reply. */
 static void a_reply_that_cannot_be_read_acknowledges_nevertheless(const void *row)
 {
     for (int i = 0; i < ROUNDS; i++) {

@@ -1,7 +1,7 @@
 /* READs and WRITEs by the requester itself: they need no processor of the other side. */
 #include "local_end.h"
 
-/* After these each process has the other's ring and what it publishes. */
+/* These messages give each process the other's ring and what it publishes. */
 static struct pair acquainted_as(struct wishes wishes)
 {
     struct pair pair = pair_open_as(wishes);
@@ -151,8 +151,8 @@ static void tell_far_to_keep(struct pair *pair, uint8_t reads)
     EXPECT(end_move(&pair->far, IBV_QPS_RTS), ==, 0);
 }
 
-/* Between hosts they are refused, too. The far end is stopped, so that it finds all of them at once. The READ before
- * them is there because on a new connection the first one is sent alone (transport/rc/direct.c). */
+/* Such READs are refused between hosts, too. The far end is stopped, so that it finds all of them at once. The READ
+ * before them is there because on a new connection the first one is sent alone (transport/rc/direct.c). */
 static void READs_beyond_max_dest_rd_atomic_are_refused(const void *row)
 {
     enum { ALL = 64 };

@@ -261,7 +261,7 @@ static void access_of_a_running_queue_pair_can_be_changed(const void *row)
     end_expect_sent(&pair.near, 2, IBV_WC_REM_INV_REQ_ERR); /* IBA 9.7.4.1.3: not a function of this queue pair */
 }
 
-/* To a queue pair that answers nothing. */
+/* The message is for a queue pair that answers nothing. */
 static void a_timeout_that_is_set_runs_for_what_is_on_its_way(const void *row)
 {
     struct wishes wishes = pair_wishes(IBV_QPT_RC);

@@ -164,7 +164,7 @@ static char *ask(unsigned slot, const char *request)
     return text;
 }
 
-/* To the one process that has devices open. */
+/* Asks the one process that has devices open. */
 static void ask_on(const struct node_entry *entry, void *unused)
 {
     static const char *const others[] = {"", "events cq 0", "events process 0"};

@@ -229,7 +229,7 @@ static void receives_are_not_of_the_queue_pairs_domain(const void *row)
     fixture_close(&of.fixture);
 }
 
-/* As on adapters, which clean their CQ and free the entries of the SRQ. */
+/* The library does as adapters, which clean their CQ and free the entries of the SRQ. */
 static void what_a_destroyed_queue_pair_received_is_not_told_and_its_places_are_free(const void *row)
 {
     struct two_domains of = open_two_domains(IBV_QPT_RC);

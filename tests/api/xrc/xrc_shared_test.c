@@ -549,7 +549,7 @@ static void death_amidst_messages_is_an_error_and_no_hang(const void *row)
     close_room(&room);
 }
 
-/* Its queue pair is destroyed with it; the others' SRQs stay and are reached by other queue pairs. */
+/* The queue pair is destroyed with its process; the others' SRQs stay and are reached by other queue pairs. */
 static void death_of_the_queue_pairs_process_is_the_end_of_the_queue_pair(const void *row)
 {
     struct room room = open_room(3, 7);
@@ -578,7 +578,7 @@ static void a_process_that_stands_still_is_waited_for(const void *row)
     close_room(&room);
 }
 
-/* It closes its device and ends, which the others need not care about. */
+/* The process closes its device and ends, which the others need not care about. */
 static void a_process_that_ends_well_gives_the_position_back(const void *row)
 {
     struct room room = open_room(3, 7);

@@ -51,7 +51,7 @@ def functions(finding):
 
 
 def is_known(finding):
-    """As src/check/findings/suppression.c has it."""
+    """The same rule as in src/check/findings/suppression.c."""
     return any(fnmatch.fnmatchcase(finding["program"], program) and fnmatch.fnmatchcase(finding["rule"], rule) and
                any(fnmatch.fnmatchcase(each, function) for each in functions(finding)) for program, rule, function in known())
 
@@ -103,7 +103,7 @@ def opened(findings):
 
 
 def describe(findings):
-    """Of a row's findings a cell of the page: each open one, and which known ones."""
+    """The cell of the page for a row's findings: each open one, and which known ones."""
     text = [f"**open:** {finding['rule']} ({finding['program']}, {place(finding)})" for finding in opened(findings)]
     text += [f"known: {rule}" for rule in sorted({finding["rule"] for finding in findings if is_known(finding)})]
     return "; ".join(dict.fromkeys(text)) or "-"

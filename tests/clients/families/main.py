@@ -99,7 +99,7 @@ def stop(process):
 
 
 def short():
-    """As the tests of `make check` report."""
+    """Reports as the tests of `make check`."""
     rows, command, failed = [row for row in all_rows() if row.short], isolation(), 0
     print(f"1..{len(rows)}", flush=True)
     for number, row in enumerate(rows, 1):

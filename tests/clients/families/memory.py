@@ -8,7 +8,7 @@ OBSERVER = os.path.join(BUILD, "tests/clients/families/libmemory_dump.so")
 
 
 class Memory:
-    """Of the programs that ran with its environment."""
+    """The memory of the programs that ran with its environment."""
 
     def __init__(self, place):
         self.directory = f"{place.directory}/memory"
@@ -18,7 +18,7 @@ class Memory:
         return {"LD_PRELOAD": OBSERVER, "MEMORY_DUMPS": self.directory}
 
     def of_each(self):
-        """Of each process its regions one after the other."""
+        """The regions of each process, one after the other."""
         found = {}
         for path in sorted(glob.glob(f"{self.directory}/*.*")):
             with open(path, "rb") as file:
@@ -40,7 +40,7 @@ class Memory:
             raise Failure(f"no {size} bytes of the one's memory are in the other's")
 
     def must_have_counted(self):
-        """After fetch and add of 1 the last value that the one fetched is one below the value at the other."""
+        """The last value that the one fetched by fetch and add of 1 is one below the value at the other."""
         one, other = self.two()
         for target, fetcher in ((one, other), (other, one)):
             for place in range(0, len(target), 8):

@@ -38,7 +38,7 @@ def versions(row):
 
 
 def remember(results, fresh):
-    """By the name of a row its verdict, what it said and the commit; `fresh`: nothing of earlier runs."""
+    """The verdict of each row by its name, what it said and the commit; `fresh`: nothing of earlier runs."""
     known = {} if fresh else recall()
     known.update(results)
     with open(MEMORY, "w", encoding="utf-8") as file:

@@ -163,7 +163,7 @@ def carries_a_file(suite, size=10 * MEBIBYTE):
 
 
 def wait_until_shown(suite, port):
-    """As `softverbs show` has it."""
+    """Waits until `softverbs show` has it."""
     deadline = until(20)
     while not any(each["state"] == "listen" and each["local"].endswith(f":{port}") for report in shown(suite).values() for each in report):
         if time.monotonic() > deadline:
@@ -172,7 +172,7 @@ def wait_until_shown(suite, port):
 
 
 def serves_from_a_child(suite):
-    """With -T f rstream takes sockets of TCP, for which librspreload puts rsockets after the server's fork: the captures of the child
+    """rstream -T f takes sockets of TCP, for which librspreload puts rsockets after the server's fork: the captures of the child
     and of the client have their connection, and their data."""
     path, port = f"{suite.directory}-%p.pcapng", choose_port()
     extra = {**preload(), "RDMAV_FORK_SAFE": "1", "SOFTVERBS_CAPTURE": path}

@@ -31,7 +31,7 @@ def is_done_or_overtaken(client, server):
 
 
 def streams(suite, program, tests, size="65536", extra=None):
-    """With -T a rstream's client may be overtaken by the end of the stream."""
+    """rstream's client with -T a may be overtaken by the end of the stream."""
     options = ["-p", choose_port(), "-S", size, *[word for test in tests for word in ("-T", test)]]
     server = [program, *options, "-b", suite.address]
     right = is_done_or_overtaken if program == "rstream" and "a" in tests and not extra else end_well

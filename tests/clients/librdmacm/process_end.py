@@ -70,7 +70,7 @@ def settle():
 
 
 class Cleanup:
-    """Those cleanup processes of a host that are not of former tests."""
+    """The cleanup processes of a host that are not of former tests."""
 
     def __init__(self, host):
         self.host, self.former = host, set(named(host, CLEANUP))
@@ -79,7 +79,7 @@ class Cleanup:
         return set(named(self.host, CLEANUP)) - self.former
 
     def find(self):
-        """Its process ID, as soon as it is there."""
+        """The process ID of the cleanup process, as soon as it is there."""
         wait_until(self.there, f"a {CLEANUP} on the {self.host}'s host")
         return min(self.there())
 

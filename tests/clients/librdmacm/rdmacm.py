@@ -72,7 +72,7 @@ HASTY = "riomap: Cannot allocate memory"
 
 
 def exchange_patiently(suite, server_command, client_command, timeout=60, extra=None, right=end_well):
-    """As exchange; both begin anew when the client was too hasty for the server."""
+    """Works as exchange; both begin anew when the client was too hasty for the server."""
     deadline = until(timeout)
     while True:
         try:
@@ -136,7 +136,7 @@ def serves_on(suite, server_command, client_command, found, timeout=60, extra=No
 
 
 def times_connections(suite, count, timeout=60, extra=None):
-    """Its options are others from release 64 on, and its two ends meet at a port of TCP."""
+    """The options of cmtime are others from release 64 on, and its two ends meet at a port of TCP."""
     common = ["cmtime", "-c", str(count), "-p", choose_port()]
     usage = subprocess.run(["cmtime", "-h"], capture_output=True, text=True, check=False)
     if "-L" in usage.stdout + usage.stderr:
@@ -161,8 +161,8 @@ def copies_a_file(suite, size=50_000_000, timeout=60):
 
 
 def many_clients(suite, count, both=False):
-    """On the client's host, or on both in turn. They begin one after the other: rping's server keeps but one request in mind, and takes the next for it when that
-    arrives before it has begun a thread."""
+    """Clients on the client's host, or on both in turn. They begin one after the other: rping's server keeps but one request in mind, and takes the next for it
+    when that arrives before it has begun a thread."""
     port = choose_port()
     server, clients = suite.start_server(["rping", "-s", "-P", "-a", suite.address, "-p", port]), []
     starters = [suite.start_client, suite.start_server] if both else [suite.start_client]
@@ -193,7 +193,7 @@ def wait_for_end(process, seconds):
 
 
 def wait_until_heard(suite, client, seconds):
-    """As wait_for_end; also until rping's client is OVERTAKEN, and has no connection any more."""
+    """Works as wait_for_end; also until rping's client is OVERTAKEN, and has no connection any more."""
     began = time.monotonic()
     while (took := wait_for_end(client.process, 0.02)) is None:
         took = time.monotonic() - began
@@ -310,7 +310,7 @@ def hears_of_death(suite, rounds):
 
 
 def wait_for_ping(client):
-    """Its output is written in blocks, so the first lines are there when some pings have been made."""
+    """The output of rping is written in blocks, so the first lines are there when some pings have been made."""
     deadline = until(20)
     while os.fstat(client.out.fileno()).st_size == 0 and client.process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -379,7 +379,7 @@ def is_withdrawn(suite):
     program, port = f"{BUILD}/tests/clients/withdrawn_request", choose_port()
     server, _ = exchange(suite, [program, port], [program, port, suite.address], extra={"SOFTVERBS_LOG": "warn"})
     server.find("^it is withdrawn$")
-    # In brackets, since reasons.py would take the number for one of diag.def.
+    # The number is in brackets, since reasons.py would take the number for one of diag.def.
     if not re.search(r'rdma_accept: identifier \d+: its connection is in state idle, reason [4]: .*\(reason 656\)', server.err):
         raise Failure(str(server))
 

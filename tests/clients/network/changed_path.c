@@ -106,7 +106,7 @@ static void expect_message(const char *what, uint32_t length)
         die("%s: the send queue is not drained", what);
 }
 
-/* By reference, or in packets larger than a network's. */
+/* The message is sent by reference, or in packets larger than a network's. */
 static void what_waits_for_a_receive_stays_on_this_host(uint32_t length)
 {
     post(IBV_WR_SEND, length);

@@ -60,7 +60,7 @@ def writes(suite, directory, marks):
 
 
 def under_way(path):
-    """Of the second half of what was sent: how many packets were on the way at a time, the median."""
+    """The median of the packets that were on the way at a time, in the second half of what was sent."""
     newest = acknowledged = None
     found = []
     for opcode, psn, flags in tshark(path, "infiniband.bth.opcode", "infiniband.bth.psn", "frame.packet_flags"):

@@ -27,7 +27,7 @@ def count(queue, seconds):
 
 
 def gid_of(address):
-    """As pyverbs wants it: ipaddress writes the last four bytes in decimal since Python 3.13."""
+    """The GID as pyverbs wants it: ipaddress writes the last four bytes in decimal since Python 3.13."""
     return "0000:" * 5 + "ffff:" + socket.inet_aton(address).hex(":", 2)
 
 

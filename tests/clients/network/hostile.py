@@ -131,7 +131,7 @@ class Attacked:
             return any(f":{port:04X} " in line and " 0A " in line for line in lines)
 
     def line(self, process):
-        """Its next line; a process that says nothing for long is stuck."""
+        """The next line of a process; a process that says nothing for long is stuck."""
         if not select.select([process.stdout], [], [], 120)[0]:
             raise Failure("the programs are stuck")
         return process.stdout.readline()
@@ -221,7 +221,7 @@ def wrong_icrc(attacked, attacker):
 
 
 def truncated(attacked, attacker):
-    """At each length, with the ICRC of the whole, and with its own."""
+    """Datagrams cut at each length, with the ICRC of the whole, and with their own."""
     whole = vault_write(attacked)
     own = [attacker.seal(whole[:length]) for length in range(12, 28)]
     return [whole[:length] for length in range(16)] + own, {TRUNCATED: 16 + len(own)}

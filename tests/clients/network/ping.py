@@ -64,7 +64,7 @@ def make_hosts():
 
 
 def set_mtu(client=1500, router=1500, server=1500):
-    """Of the client's link, of the router's side towards the server, and of the server's."""
+    """The MTU of the client's link, of the router's side towards the server, and of the server's."""
     for host, interface, mtu in ((CLIENT, "eth0", client), (ROUTER, CLIENT, client), (ROUTER, SERVER, router),
                                  (SERVER, "eth0", server)):
         ip("-n", host, "link", "set", interface, "mtu", str(mtu))
@@ -97,7 +97,7 @@ class Crowd:
             program.kill()
 
     def _sockets(self):
-        """Over IPv4, that are bound to the port."""
+        """The sockets over IPv4 that are bound to the port."""
         shown = subprocess.run(["ip", "netns", "exec", self.host, "cat", "/proc/net/udp"], capture_output=True, text=True, check=True)
         return len(re.findall(rf" 0+:{PORT:04X} ", shown.stdout))
 
@@ -151,7 +151,7 @@ def answers(suite, address):
 
 
 def asks_about_a_port(suite):
-    """Of those who connect, and of datagrams; which one of them listens at is not the other's."""
+    """Ports of connections, and of datagrams; which one of them listens at is not the other's."""
     address = ADDRESSES[SERVER][0]
     server = Program([*suite.on(SERVER, "run", "--net", "eth0", "--"), need("rping"), "-s", "-a", address, "-p", "7174"],
                      suite.host_environment(SERVER))
@@ -294,7 +294,7 @@ def names_who_has_the_port(suite):
 
 
 def names_the_other_directory(suite):
-    """Its processes have the port, and could not hand on what they get for us."""
+    """The processes of the other directory have the port, and could not hand on what they get for us."""
     command = suite.on(CLIENT, "ping", *QUICKLY, ADDRESSES[SERVER][0])
     with Crowd(suite, CLIENT, 1), Crowd(suite, SERVER, 1):
         done = Program(command, suite.host_environment("elsewhere")).finish(until(60))
@@ -311,7 +311,7 @@ def refuses(suite, words, *arguments):
 # --- questions that no honest asker sends
 
 def icrc(route, datagram):
-    """Of IPv4 with DF and identification 0. `route`: source and destination, then source port."""
+    """The ICRC over IPv4 with DF and identification 0. `route`: source and destination, then source port."""
     length = 8 + len(datagram) + 4
     header = struct.pack(">BBHHHBBH4s4s", 0x45, 0xff, 20 + length, 0, 0x4000, 0xff, 17, 0xffff, socket.inet_aton(route[0]),
                          socket.inet_aton(route[1]))

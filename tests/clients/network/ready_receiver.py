@@ -13,7 +13,7 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 
 
 def gid_of(address):
-    """As pyverbs wants it: ipaddress writes the last four bytes in decimal since Python 3.13."""
+    """The GID as pyverbs wants it: ipaddress writes the last four bytes in decimal since Python 3.13."""
     return "0000:" * 5 + "ffff:" + socket.inet_aton(address).hex(":", 2)
 
 

@@ -69,7 +69,7 @@ def goes_to_rtr(suite, version):
 
 
 def makes_a_handle(suite):
-    """Its hop limit is the program's, as with libmlx5."""
+    """The handle's hop limit is the program's, as with libmlx5."""
     lines, log = suite.reach("ah", GID_INDEX[4], MISSING[4], ADDRESSES[SERVER][0])
     expect(lines[0], rf"{MISSING[4]}: Connection timed out, (\d+) ms, hop limit 1", 990)
     expect(lines[1], rf"{ADDRESSES[SERVER][0]}: done, (\d+) ms, hop limit 1", 0, 900)

@@ -244,7 +244,7 @@ def refused(suite, counted, reason=BAD_SOURCE):
 
 
 def prefers_only_peers(suite):
-    """Of two processes that share the port, either gets some of the other's datagrams and passes them on. Then the other one
+    """Either of two processes that share the port gets some of the other's datagrams and passes them on. Then the other one
     opens a socket for that sender, unless the sender uses made-up addresses."""
     (one, first), (other, second) = [stays(suite, READY_RECEIVER, GID_INDEX[4], ADDRESSES[CLIENT][0]) for _ in range(2)]
     ip("-n", CLIENT, "address", "add", f"{STRANGER}/24", "dev", "eth0")

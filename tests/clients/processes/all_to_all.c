@@ -197,7 +197,7 @@ static struct meeting *arrange_meeting(unsigned all)
     return meeting;
 }
 
-/* One that fails would leave the others waiting for it. */
+/* A process that fails would leave the others waiting for it. */
 static int await(unsigned all, const pid_t *pids)
 {
     for (unsigned ended = 0; ended < all; ended++) {

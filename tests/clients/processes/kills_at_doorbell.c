@@ -125,7 +125,7 @@ static void say(struct ibv_qp *qp)
 
 /* ------------------------------------------------------------------ the server */
 
-/* From the parent: connect to a client, or forget one. The answer is our address. */
+/* An order of the parent: connect to a client, or forget one. The answer is our address. */
 struct order {
     bool forget;
     struct address client; /* of it */

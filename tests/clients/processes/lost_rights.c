@@ -16,7 +16,7 @@
 
 enum { ROUNDS = 4, SENDER = 0, RECEIVER = 1, LONGEST = (3 << 20) + 5, STRANGER = 65534 };
 
-/* From 64 KiB they go by reference, in parts of 1 MiB. All of a round are posted at once. */
+/* Messages of 64 KiB and more are sent by reference, in parts of 1 MiB. All of a round are posted at once. */
 static const uint32_t lengths[] = {100000, 64, LONGEST, 70000, 8};
 
 enum { MESSAGES = sizeof lengths / sizeof *lengths, WITH_IMMEDIATE = 3 };

@@ -407,7 +407,7 @@ static int run_litmus(bool writer, unsigned rounds)
 
 static unsigned yields;
 
-/* In the place of the system's, for the library, too. */
+/* Replaces the system's sched_yield, for the library, too. */
 __attribute__((visibility("default"))) int sched_yield(void)
 {
     yields++;

@@ -19,7 +19,7 @@ def run(suite, name, *arguments, timeout=120, before=()):
 
 
 def start_elsewhere(suite, name, *arguments):
-    """In a separate directory, where nothing else wakes it."""
+    """Starts the program in a separate directory, where nothing else wakes it."""
     directory = tempfile.mkdtemp(prefix="softverbs-test-")
     suite.cleanup.append(directory)
     return suite.start([os.path.join(BUILD, "tests/clients", name), *map(str, arguments)], {"SOFTVERBS_DIR": directory})

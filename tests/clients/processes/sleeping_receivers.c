@@ -132,7 +132,7 @@ static unsigned count_received(unsigned from, unsigned round)
     return count;
 }
 
-/* Those from `from` on get what was sent in this round. */
+/* Waits until the receivers from `from` on have what was sent in this round. */
 static double await_received(unsigned from, unsigned round)
 {
     double begun = now_seconds();

@@ -68,7 +68,7 @@ static void deafen_helper(void)
         die("the helper does not take the signal");
 }
 
-/* Of no bytes: others the sender could write by itself, without the peer. */
+/* Posts a WRITE of no bytes: others the sender could write by itself, without the peer. */
 static void post(struct side *side)
 {
     struct ibv_send_wr send = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED}, *bad;

@@ -51,7 +51,7 @@ def run_callgrind(softverbs, operation, directory):
 
 
 def read_counts(directory, operation):
-    """By function, the instructions of a step in each batch."""
+    """The instructions of a step in each batch, by function."""
     counts = {}
     for name in os.listdir(directory):
         if not name.startswith(operation + "."):

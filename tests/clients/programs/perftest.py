@@ -132,7 +132,7 @@ class Matrix:
             self.add(program, *common, "--inline_size=256", "-s", "256", sizes=[256], count=1000)
 
     def add_multicast(self):
-        """With -x 0, since perftest refuses a group's GID beside one of IPv4."""
+        """The options have -x 0, since perftest refuses a group's GID beside one of IPv4."""
         for program in ("ib_send_lat", "ib_send_bw"):
             self.add(program, "-c", "UD", "-g", "-x", "0", "-s", "1024", sizes=[1024])
         self.add("ib_send_bw", "-c", "UD", "-g", "-x", "0", sizes=[4096], count=1000)  # its own defaults
@@ -173,7 +173,7 @@ def features(case):
 
 
 def representatives(cases):
-    """So few of the cases that each feature is in one of them: first those that show two new ones."""
+    """Few of the cases, with each feature in one of them: first those that show two new ones."""
     left, chosen = set().union(*map(features, cases)), []
     for least in (2, 1):
         for case in cases:

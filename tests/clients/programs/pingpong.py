@@ -44,7 +44,7 @@ def exchanges(suite, program, size, count, *options):
 
 
 def exchanges_over_xrc(suite, size, *options):
-    """It says but "success" when all was exchanged, each side on a queue pair for either direction."""
+    """The program prints only "success" when all was exchanged, each side on a queue pair for either direction."""
     for side in suite.pair(["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", str(rounds(1000)), *options]):
         side.find(r"SRQN [0-9a-f]{6}")
         side.find(r"^success$")

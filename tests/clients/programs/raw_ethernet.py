@@ -68,7 +68,7 @@ def answers_bursts(suite, options):
 
 
 def makes_rules(suite):
-    """It asks for a rule of each address and port, times them, and takes them down."""
+    """The program asks for a rule of each address and port, times them, and takes them down."""
     done = suite.run_one(["raw_ethernet_fs_rate", "--server", "-n", str(COUNT), "-B", MACS[0], "-E", MACS[1],
                           *IPV4])
     done.find(rf"^{COUNT}\s+\d")

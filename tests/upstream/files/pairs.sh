@@ -1,5 +1,5 @@
-# For entries whose project has programs in pairs: pair NAME "SERVER" "CLIENT" runs both under `softverbs run`, the client again until the server listens, and prints
-# "ok NAME" or "FAILED NAME: ..." as the format "lines" of formats.py reads it. PORT in both commands is a port of this pair.
+# Functions for entries whose project has programs in pairs: pair NAME "SERVER" "CLIENT" runs both under `softverbs run`, the client again until the server listens,
+# and prints "ok NAME" or "FAILED NAME: ..." as the format "lines" of formats.py reads it. PORT in both commands is a port of this pair.
 
 next_port=$((20000 + $$ % 9000))
 
