@@ -40,7 +40,7 @@ def run_pair(server, client, port, extra=None, pin=True):
 
 
 def last_numbers(finished, least):
-    """The last line of the output that is numbers only, at least so many."""
+    """The last line of the output that is numbers only, at least `least` of them."""
     for line in reversed(finished.out.splitlines()):
         try:
             numbers = [float(field) for field in line.split()]
@@ -116,7 +116,7 @@ def has_port(port):
 
 
 def datagrams(count):
-    """Half of the round trip of a datagram between two programs that sleep until it comes (bench/round_trip.c)."""
+    """Half of the round trip of a datagram between two programs that sleep until it arrives (bench/round_trip.c)."""
     program, port = os.path.join(os.path.dirname(SOFTVERBS), "bench/round_trip"), str(free_port())
     with subprocess.Popen(pinned(0, [program, "serve", port])) as server:
         try:
@@ -243,7 +243,7 @@ def rows(directory):
 
 
 def measure(all_rows, rounds):
-    """The values of each row and contender, one for each round; None where one failed. And why some failed."""
+    """The values of each row and contender, one for each round, or None where it failed; and the reasons of failures."""
     values = {name: {who: [] for who in contenders} for name, _, _, contenders in all_rows}
     faults = {}
     for number in range(rounds):

@@ -1,10 +1,10 @@
 /* How fast two processes make and end connections with each other, and what one of them costs.
- * Usage: connections qp | id | tcp COUNT [TIMES [ADDRESS]]. In each of so many runs (1), COUNT connections are made,
- * all stand, and all are ended. `qp`: each has a queue pair; `id`: an identifier alone, as of a program that has its
- * queue pairs made elsewhere; `tcp`: connect and accept. ADDRESS is one of this host (127.0.0.1, which kernels refuse
- * for RDMA). Prints the median run's numbers: connections made and ended each second, likewise made, KiB of resident
- * memory of a connection that stands (of both processes together), and descriptors that the last run left behind in
- * either process. */
+ * Usage: connections qp | id | tcp COUNT [TIMES [ADDRESS]]. In each of TIMES runs (1), COUNT connections are made, all
+ * are open at once, and all are ended. `qp`: each has a queue pair; `id`: an identifier alone, as of a program that has
+ * its queue pairs made elsewhere; `tcp`: connect and accept. ADDRESS is an address of this host (127.0.0.1, which
+ * kernels refuse for RDMA). Prints the median run's numbers: connections made and ended each second, connections made
+ * each second, KiB of resident memory of an open connection (both processes together), and descriptors that the last
+ * run left open in either process. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -312,7 +312,7 @@ static void raise_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Before anything of librdmacm is used: a child could not use it. */
+/* Forks the server before anything of librdmacm is used: a child could not use it. */
 static pid_t start_server(const char *what)
 {
     pid_t child = fork();

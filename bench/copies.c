@@ -1,6 +1,6 @@
 /* READs or WRITEs within a host beside the system call that does them, on the same memory of the same two processes, in
- * turn: what else there is (where the pages lie, which processor has touched them, what the machine does) is the same
- * for both. Usage: copies read|write BYTES. Prints 10^9 bytes each second of softverbs, of process_vm_readv or
+ * turn: all else (the places of the pages, the processor that has touched them, the machine's load) is the same for
+ * both. Usage: copies read|write BYTES. Prints 10^9 bytes each second of softverbs, of process_vm_readv or
  * process_vm_writev, and of that call with the pieces that softverbs gives it (docs/evidence/one-sided.md: the last 8
  * bytes apart): the medians of the turns. */
 #include <signal.h>
@@ -35,7 +35,7 @@ static void *memory_of(size_t size)
     return memory;
 }
 
-/* Both sides do the same. The addresses cross; then each reports that it is connected. */
+/* Opens a side; the other does the same. They exchange addresses, and each then reports that it is connected. */
 static void side_open(struct side *side, size_t size, int to_other)
 {
     char connected = 0;

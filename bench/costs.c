@@ -1,6 +1,6 @@
 /* The cost of many objects: queue pairs, processes of the host, hosts, memory regions, tags. One process, the hub, has
- * so many of one kind; the other ends are processes that it forks. Usage: costs AXIS COUNT [asleep], with an axis of
- * the table below or tags: the peer of queue pairs and regions polls, or sleeps. Or costs limit regions | qps |
+ * COUNT objects of a kind; the other ends are processes that it forks. Usage: costs AXIS COUNT [asleep], with an axis
+ * of the table below or tags: the peer of queue pairs and regions polls, or sleeps. Or costs limit regions | qps |
  * processes, which makes them until that is refused. Each line of the output is a measurement: a name, then a number.
  * See costs.py. */
 #include <dirent.h>
@@ -22,7 +22,7 @@
 
 enum { BURSTS = 20, BURST = 50, EMPTY_POLLS = 64, KEYS = 256, BYTES = 8, SENDS = 4, LIMIT = 300, SILENCE = 100000 /* us */ };
 
-/* On which axis the count stands; the others are 1. */
+/* The axis that has the count; the others are 1. */
 static const struct axis {
     const char *name;
     bool peers, qps, regions;
@@ -54,12 +54,12 @@ struct meeting {
     struct peer *peer;
 };
 
-/* One of the processes, the hub or a peer. */
+/* A process of the measurement, the hub or a peer. */
 struct member {
     struct meeting *meeting;
     struct endpoint endpoint;
     struct ibv_qp **qp;
-    unsigned first, count; /* of the queue pairs in `numbers` that are ours */
+    unsigned first, count; /* our queue pairs in `numbers` */
     char memory[64];
     struct ibv_mr *mr;
 };
@@ -107,7 +107,7 @@ static long resident(void)
     return number_in("/proc/self/smaps_rollup", "Pss:");
 }
 
-/* Of the hub and all of its peers. */
+/* The resident memory of the hub and all of its peers, in KiB. */
 static long resident_together(const struct meeting *meeting)
 {
     long kib = resident();
@@ -189,7 +189,7 @@ static void connect_qps(struct member *member, bool is_hub)
     }
 }
 
-/* As long as polling finds no completion; with a bad one the program ends. */
+/* Polls until there is a completion; a bad one ends the program. */
 static struct ibv_wc next_completion(struct endpoint *endpoint)
 {
     struct ibv_wc wc;
@@ -265,7 +265,7 @@ static double silent_poll(struct member *hub)
     return measure(hub, empty_poll);
 }
 
-/* One queue pair more, from creating it to RTS, and its end. */
+/* The time of one queue pair more, from its creation to RTS, and of its end. */
 static double one_more_qp(struct member *hub)
 {
     double start = now_us();
@@ -454,7 +454,7 @@ static void add_tag(void)
     list.next++;
 }
 
-/* The oldest matches, which is then posted again behind all others. */
+/* The time of a message that matches the oldest tag, which is then posted again after all others. */
 static double tag_round_trip(struct member *none)
 {
     struct room_event event;

@@ -3,7 +3,7 @@
 
 Usage: costs.py SOFTVERBS [ROUNDS [DIRECTORY]]
 
-Every point is measured ROUNDS times over (3), in turn, by a separate program (costs.c), those of a million once; medians
+Every point is measured ROUNDS times over (3), in turn, by a separate program (costs.c), points of a million once; medians
 are shown, and their ratios to the first point. With gnuplot each axis is drawn as DIRECTORY/AXIS.svg (build/costs). Nothing here passes or
 fails; a count that can't be reached is shown with the program's message. docs/evidence/costs.md explains the numbers.
 """

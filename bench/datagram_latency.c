@@ -1,6 +1,6 @@
-/* Half of the round trip of a datagram between two hosts whose programs poll and do nothing else, over sockets as the
- * wire's are: the sending one connected, the receiving one connected, with the headers that ICRC and GRH need and with
- * UDP_GRO. `alone`: of BYTES; `acknowledged`: and behind it, in the same send, one of ACK bytes, as where each message
+/* Half of the round trip of a datagram between two hosts whose programs poll and do nothing else, over sockets like the
+ * wire's: the sending one connected, the receiving one connected, with the headers that ICRC and GRH need and with
+ * UDP_GRO. `alone`: of BYTES; `acknowledged`: a datagram of ACK bytes follows in the same send, as where each message
  * is acknowledged with the answer to it. No checksum, no queue pair. Usage: datagram_latency answer PORT WAY |
  * datagram_latency ask ADDRESS PORT COUNT WAY. Prints the shortest and the median, in microseconds.
  *

@@ -5,8 +5,8 @@
  * docs/evidence/one-sided.md. Usage: least [LINES]. Prints microseconds, the medians of all: the call to read, a READ,
  * a READ by the descriptor, the call to write, a WRITE.
  *
- * LINES (0, 32, 64 or 96; 0 unless given): so many more lines of the cache with code, of nine instructions each, are
- * run for each READ or WRITE. A library for queue pairs, keys and completion queues of all kinds has more of them than
+ * Each READ or WRITE runs LINES (0, 32, 64 or 96; 0 unless given) more lines of the cache with code, of nine
+ * instructions each. A library for queue pairs, keys and completion queues of all kinds has more of them than
  * this program. */
 #include <fcntl.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ enum kind { READ_CALL, READ_LEAST, READ_DESCRIPTOR, WRITE_CALL, WRITE_LEAST, KIN
 
 static uint64_t memory[WORDS] __attribute__((aligned(4096)));
 
-/* As much as a program says of a work request, and gets of its completion. */
+/* The parts of a work request that a program gives, and of a completion that it gets. */
 struct least_work {
     uint64_t id, address, remote;
     uint32_t length, key;

@@ -127,7 +127,7 @@ static void sleep_on(void)
         pause();
 }
 
-/* As two programs do that look at their memory: each writes into the other's. */
+/* Passes a word like two programs that look at their memory: each writes into the other's. */
 static void pass_word(pid_t other, uint64_t parity, double *samples)
 {
     struct iovec local = {&(uint64_t){0}, 8}, remote = {&shared[parity].turn, 8};
@@ -220,7 +220,7 @@ static double measure_words(void)
     return (double)TOGETHER * calls / seconds / 1e6;
 }
 
-/* Between `to` of this process and `from` of the other, whichever way; with no other, a copy here. */
+/* The rate between `to` of this process and `from` of the other, in either direction; without another, of a copy. */
 static double rate(size_t size, pid_t other, char *to, char *from, transferrer *transfer)
 {
     size_t count = measure_rounds((unsigned)(((size_t)4 << 30) / size));

@@ -13,7 +13,7 @@ static inline double measure_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Moves the calling thread to the nth of the processors that it may use, when there are so many. */
+/* Moves the calling thread to the nth of the processors that it may use, from 0, if there are more than n. */
 static inline void measure_pin(int nth)
 {
     cpu_set_t allowed, one;
@@ -40,8 +40,8 @@ static inline double measure_median(double *samples, size_t count)
     return samples[count / 2];
 }
 
-/* Of `count`, which is 10 at least, the share that TEST_ROUNDS has (tests/clients/clients.py), so that a test may run
- * what measures. */
+/* The share TEST_ROUNDS (tests/clients/clients.py) of `count`, which is 10 at least, so that a test can run a
+ * measurement. */
 static inline unsigned measure_rounds(unsigned count)
 {
     const char *share = getenv("TEST_ROUNDS");

@@ -168,7 +168,7 @@ static double empty(struct source *source)
     return least;
 }
 
-/* One round; the order of the two changes. */
+/* Measures a round; the order of the two sources changes. */
 static void measure(struct source sources[2], struct ibv_cq *idle, int first)
 {
     double spent[2];

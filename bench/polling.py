@@ -3,8 +3,8 @@
 
 Usage: polling.py SOFTVERBS [ROUNDS]
 
-As in bench.py everything is measured in turn, ROUNDS times over (21), and ratios are taken within a round; a value is the
-least of many in its round. Nothing here passes or fails. The instructions are those of tests/clients/programs/budget.py.
+Everything is measured in turn, as in bench.py, ROUNDS times over (21), and ratios are taken within a round; a value is the
+least of many in its round. Nothing here passes or fails. tests/clients/programs/budget.py counts the instructions.
 """
 import os
 import subprocess

@@ -98,7 +98,7 @@ static void settle(struct pair *pair, enum ibv_wr_opcode opcode)
             die("a receive ends in %s", ibv_wc_status_str(wc.status));
 }
 
-/* This thread polls before, so that the helper thread keeps out of what is counted. */
+/* Runs a batch. This thread polls first, so that the helper thread does nothing while instructions are counted. */
 static void run_batch(struct pair *pair, void (*count)(struct pair *))
 {
     if (pair->wr.opcode == IBV_WR_SEND)

@@ -49,7 +49,7 @@ struct line {
     char data[LINE - 16];
 };
 
-/* From one process to the other. */
+/* The messages from one process to the other. */
 struct channel {
     struct line lines[LINES];
     _Alignas(LINE) atomic_uint taken; /* by the receiver: messages that it has taken */
@@ -108,7 +108,7 @@ static inline void unlock(atomic_uchar *word)
     atomic_store_explicit(word, 0, memory_order_release);
 }
 
-/* NULL: the key is another's, or the range lies outside. */
+/* The address, if the key allows the range; NULL: the key is another's, or the range is outside. */
 static inline void *find_memory(const struct pair *pair, uint32_t key, uint64_t address, uint32_t length)
 {
     const struct key *found = &pair->keys[key % KEYS];
@@ -375,7 +375,7 @@ static void post_receive(struct side *side)
         die("a receive is refused");
 }
 
-/* Of the round trip with its data inline, as perftest. */
+/* Posts the send of a round trip with its data inline, as perftest does. */
 static void post_send(struct side *side, unsigned flags)
 {
     struct ibv_sge sge = {(uintptr_t)memory, 8, side->key};

@@ -17,7 +17,7 @@
 #include "transport/tm/tag_list.h"
 
 enum { MESSAGES = 20000, WINDOW = 16, LARGEST = 1 << 20, BATCH_BYTES = 1 << 24, BATCH_MOST = 1024, BATCHES = 1024 };
-#define ENOUGH (0.0005 * measure_rounds(1000)) /* seconds for one number, if the command names none */
+#define ENOUGH (0.0005 * measure_rounds(1000)) /* seconds for one number, unless the command names them */
 #define EXACT UINT64_MAX
 #define ANY_SOURCE 0xffff0000ffffffffu /* which leaves out where MPI's tag has the source */
 
@@ -34,7 +34,7 @@ static double now(void)
 
 struct position {
     const char *name;
-    double part; /* of the list that was posted before the entry that matches; above 1: none matches */
+    double part; /* the part of the list that was posted before the matching entry; above 1: no entry matches */
 };
 
 static void add(struct room *room, uint64_t tag, uint64_t mask)
@@ -263,8 +263,8 @@ static double receive_tagged(struct room *room, uint32_t size, uint32_t count)
     return now() - start;
 }
 
-/* No buffer has the tag: each message takes an ordinary receive, and is reported. `reported` counts those of this
- * queue since it was made. */
+/* No buffer has the tag: each message takes an ordinary receive, and is reported. `reported` counts this queue's
+ * reported messages since it was made. */
 static double receive_unexpected(struct room *room, uint32_t size, uint32_t count, uint32_t *reported)
 {
     struct room_event event;
@@ -422,7 +422,7 @@ static void measure_way(enum way way, uint32_t size, double seconds)
     close(fds[1]);
 }
 
-/* Of this size and this way alone; 0, "all": of all. */
+/* Measures this size and this way alone; 0, "all": each. */
 static void measure_bandwidth(uint32_t only, const char *name, double seconds)
 {
     static const uint32_t sizes[] = {4096, 65536, LARGEST};

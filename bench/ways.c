@@ -30,8 +30,8 @@ enum {
     YIELDS_EACH = 1 << 14
 };
 
-/* `alternates`: after so many works it polls if it looked, and looks if it polled; 0: `polls` says which, always.
- * `calls`: process_vm_writev or process_vm_readv in the place of the WRITE or READ. */
+/* A side polls, or looks at its memory. `alternates`: the number of works after which it changes; 0: `polls` decides,
+ * always. `calls`: process_vm_writev or process_vm_readv in the place of the WRITE or READ. */
 struct mode {
     const char *name;
     enum ibv_wr_opcode opcode;
@@ -156,7 +156,7 @@ static void do_one(struct side *side, const struct mode *mode, uint64_t value)
         post(side, mode->opcode, value);
 }
 
-/* One look at its memory, or at its completions. A program that looks gives the library's thread a processor now and
+/* Looks once at memory, or at completions. A program that looks yields its processor to the library's thread now and
  * then, as it must under a real-time policy (chrt -f 5). */
 static void look(struct side *side, bool polls)
 {
@@ -217,7 +217,7 @@ static void be_read(struct side *side, const struct mode *mode)
     }
 }
 
-/* Its READs are counted where the other side sees it only now and then: a store for each would be a part of what is
+/* Does all READs and counts them for the other side only now and then: a store for each would be a part of what is
  * measured. */
 static void read_all(struct side *side, const struct mode *mode)
 {

@@ -42,7 +42,7 @@ def perftest(directory, program, *options):
 
 
 def at_least_16(count):
-    """As many messages as perftest wants at least."""
+    """The number of messages: the share of `count`, and at least 16, which perftest wants."""
     return max(share(count), 16)
 
 

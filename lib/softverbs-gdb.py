@@ -3,7 +3,7 @@
 
     gdb -batch -x softverbs-gdb.py -ex "softverbs story 0x12" PROGRAM core
 
-The library needs no debug information: it has a table that says where everything stands (src/report/layout.def). The
+The library needs no debug information: it has a table of the places of all members (src/report/layout.def). The
 file of the library must be where it was, as for any core file, or where "set solib-search-path" says."""
 import itertools
 import json
@@ -25,7 +25,7 @@ OBJECT_MOST = 1 << 20  # of a damaged list no more are read
 
 
 class NotHere(gdb.GdbError):
-    """There is no softverbs in the program, or nothing of that name in softverbs."""
+    """The program has no softverbs, or softverbs nothing of that name."""
 
 
 def _read(address, size):
@@ -45,7 +45,7 @@ def _pointer_size():
 
 
 def _sections():
-    """Where writable data of the program and of its libraries may be, those of libraries named so first; then all that a core file has."""
+    """Where writable data of the program and of its libraries may be, libraries named "ibverbs" first; then all that a core file has."""
     found = re.findall(r"(0x[0-9a-f]+) - (0x[0-9a-f]+) is (\S+)(?: in (\S+))?", gdb.execute("info files", to_string=True))
     data = sorted((entry for entry in found if entry[2] in (".data", ".data.rel.ro")), key=lambda entry: "ibverbs" not in entry[3])
     for begin, end, _, _ in data + [entry for entry in found if entry[2].startswith("load")]:
@@ -132,7 +132,7 @@ class Layout:
 
 
 def _fact(layout, form, source, value):
-    """The value of a fact by the number in its member; None: it is not known."""
+    """The value of a fact by the number in its member; None: not known."""
     if source == "reason":
         return layout.reason(value)
     if source in WORDS:
@@ -143,7 +143,7 @@ def _fact(layout, form, source, value):
 
 
 def _facts(layout, kind, thing, **made):
-    """The facts of an object, in the order of src/facts/facts.def. `made`: those that no member has, or that are known only now and then (None: not now)."""
+    """The facts of an object, in the order of src/facts/facts.def. `made`: facts that no member has, or that are known only now and then (None: not now)."""
     said = {}
     for name, form, source, where, length in layout.facts[kind]:
         value = made.get(name)
@@ -207,7 +207,7 @@ def _real(qp):
 
 
 def _queue_pairs(layout):
-    """Of each the device's name, once."""
+    """The device's name and the queue pair, each queue pair once."""
     seen = set()
     for context, handle in _objects(layout, "qp"):
         qp = _real(handle)
@@ -217,7 +217,7 @@ def _queue_pairs(layout):
 
 
 def _standins(layout):
-    """Of XRC: queue pairs that the program does not know, in place of other processes'."""
+    """The device's name and the queue pair of each XRC stand-in, which the program does not know, in place of another process's."""
     for guest in _list(layout, Thing(layout, "process", layout.at["process"]).where("loop.guests"), "guest", "siblings"):
         qp = Thing(layout, "qp", guest["endpoint"] - layout.members["qp_datapath.endpoint"][0])
         yield _text(_flow(layout, qp).follow("device", "device").where("name")), qp
@@ -274,7 +274,7 @@ def _field(layout, field, value):
 
 
 def _records(layout, ring, flow=None):
-    """Of a story, whose last records are apart in the flow, or the last events of another object: the oldest first."""
+    """The records of a story, whose last ones are apart in the flow, or the last events of another object: the oldest first."""
     recent = flow and flow.follow("recent", "story_recent")
     if not recent and (flow or not ring):
         return
@@ -295,7 +295,7 @@ def _records(layout, ring, flow=None):
 
 
 def _peer_pid(layout, qp, story):
-    """Of a peer that has ended the event is left."""
+    """The peer's process, also of a peer that has ended: its event is left; 0: not known."""
     peer = qp.follow("path.peer", "peer")
     if peer:
         return peer["pid"]
@@ -309,12 +309,12 @@ def _peer(layout, qp, story):
 
 
 def _srq(qp):
-    """Of an XRC connection the one that the last message named."""
+    """The shared receive queue; of an XRC connection, the last message named it."""
     return qp.follow("uses.srq", "srq") or qp.follow("xrc.selected", "srq")
 
 
 def _work(qp):
-    """What is posted."""
+    """The numbers of posted work requests, and the shared receive queue."""
     srq = _srq(qp)
     queue = srq.inner("queue", "receive_queue") if srq else qp.follow("receives.queue", "receive_queue")
     return {"send_posted": (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff, "recv_posted": queue["count"] if queue else 0,
@@ -344,7 +344,7 @@ def _report_cq(layout, cq):
 
 
 def _report_cqs(layout, qp):
-    """The one of sends, and that of receives if it is another."""
+    """The completion queue of sends, and the queue of receives if it is another."""
     both = {cq.address: cq for cq in (qp.follow("uses.send_cq", "cq"), qp.follow("uses.receive_cq", "cq")) if cq}
     return [_report_cq(layout, cq) for cq in both.values()]
 
@@ -357,7 +357,7 @@ def _flushed_and_error(layout, story):
 
 
 def _report(layout, device, qp):
-    """What is known of a queue pair and of its first error."""
+    """All that is known of a queue pair and of its first error."""
     story = _flow(layout, qp).follow("story", "story")
     records = [_report_record(layout, record) for record in _records(layout, story, _flow(layout, qp))]
     made = {"pid": layout.pid, "program": layout.program, "type": qp.follow("kind", "qp_kind").text("name"),
@@ -380,7 +380,7 @@ NEVER = (1 << 64) - 1
 
 
 def _identifiers(layout):
-    """All that the program has, those of several sessions included."""
+    """All identifiers that the program has, of several sessions as well."""
     cm = Thing(layout, "process", layout.at["process"]).follow("cm", "cm")
     size = _pointer_size()
     table = _read(cm["manager.identifiers.buckets"], (cm["manager.identifiers.mask"] + 1) * size) if cm else b""
@@ -399,7 +399,7 @@ def _identifier_number(identifier):
 
 
 def _session(layout, identifier, operations, kind):
-    """What the identifier has a session for: "connection" or "resolution"."""
+    """The identifier's "connection" or "resolution"; None: its session is for something else, or it has no session."""
     session = identifier.follow("session", "session")
     if not session or session["operations"] != layout.at[operations]:
         return None
@@ -407,7 +407,7 @@ def _session(layout, identifier, operations, kind):
 
 
 def _place(address):
-    """"10.0.0.1:7174", "[fd00::1]:7174"; None: it has none."""
+    """"10.0.0.1:7174", "[fd00::1]:7174"; None: no address."""
     gid = _read(address.where("gid"), 16)
     if not address["family"]:
         return None
@@ -417,7 +417,7 @@ def _place(address):
 
 
 def _now(layout):
-    """By the clock of the process; of a core file, when the last thing happened to an identifier."""
+    """The time on the clock of the process; of a core file, the time of the last event of an identifier."""
     connection = getattr(gdb.selected_inferior(), "connection", None)
     if connection and connection.type == "native":
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -452,7 +452,7 @@ def _neighbor_pid(layout, identifier):
 
 
 def _connection(layout, identifier, now):
-    """What an identifier with a connection has besides."""
+    """Further facts of an identifier with a connection."""
     connection = _session(layout, identifier, "connect", "connection")
     if not connection:
         return {}
@@ -663,7 +663,7 @@ class Connection(gdb.Command):
 # -- print *qp, of a struct of <infiniband/verbs.h> whose debug information the program has
 
 class Printer:
-    """What softverbs knows of an object, before the members that the program sees."""
+    """Facts of softverbs about an object, before the members that the program sees."""
 
     def __init__(self, value, kind):
         self.value, self.kind = value, kind
@@ -684,7 +684,7 @@ class Printer:
 
 
 def _printer_for(value):
-    """Of structs that are in memory."""
+    """The printer of a struct of the verbs that is in memory; None: another value."""
     kind = value.type.strip_typedefs()
     found = re.fullmatch(r"ibv_(qp|cq|srq|mr|pd)", kind.tag or "") if kind.code == gdb.TYPE_CODE_STRUCT else None
     return Printer(value, found[1]) if found and value.address is not None else None
