@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "build.sh")
 MESON = """[ "$1 $2" = "setup --reconfigure" ] && shift
 mkdir -p "$2" && touch "$2/build.ninja" && echo "$@" >>asked"""
-# What it would do, and then what it does: in steps, the second of which lasts until the file $NINJA_WAITS is there.
+# The steps that ninja would do (-n), and the steps that it does: the second lasts until the file $NINJA_WAITS is there.
 NINJA = """[ "$3" = -n ] && { echo "[1/3] one"; echo "[3/3] three"; exit; }
 echo "ninja $3" >>asked; echo "[1/3] one"; echo "[2/3] two"; until [ -z "$NINJA_WAITS" ] || [ -e "$NINJA_WAITS" ]; do sleep 0.1; done; echo "wrong"; exit ${NINJA_STATUS:-0}"""
 TOOLS = {"meson": MESON, "ninja": NINJA, "cc": "echo Free Software Foundation"}

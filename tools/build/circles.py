@@ -5,12 +5,12 @@ Usage: circles.py DIRECTORY [--objects BUILD] [--bare]
 
 --objects: asks the object files of this build, too. --bare: without the numbers of this tree, for circles_test.py.
 
-A module is x.c with x.h, whose inline functions and macros count; it depends on those whose functions and data it names. That may not
-lead back to it. (shape.py sees to it that includes follow the layers.) The text shows what a header does for all that include it, the object
-files show what each module needs from others after the preprocessor: tables, variables and pointers that hold a function, too. Neither
+A module is x.c with x.h, whose inline functions and macros count; it depends on the modules whose functions and data it names, and
+these never lead back to it. (shape.py checks that includes follow the layers.) The text shows a header's needs for all that include it,
+the object files show each module's needs after the preprocessor: tables, variables and pointers that hold a function, too. Neither
 graph may have a circle. A header that is not of the ground floor (marked in src/layers) is included by at most 25 production files. A
-header that exceeds that today is in INCLUDED with the number that it may not exceed; these numbers may only fall, and one that is not
-needed any more must go. A definition begins in column 0. A call through a table that a higher module hands down is no arrow;
+header that exceeds that today is in INCLUDED with the number that it may not exceed; these numbers may only fall, and a number that is
+no longer needed is a fault. A definition begins in column 0. A call through a table that a higher module hands down is no arrow;
 ARCHITECTURE.md names these seams.
 """
 import collections
@@ -145,7 +145,7 @@ def longest_chain(graph, parts):
     """Modules that each depend on the next, a circle counting as one."""
     of = {module: number for number, part in enumerate(parts) for module in part}
     chains = {}
-    for number in reversed(range(len(parts))):  # each stands before those that it depends on
+    for number in reversed(range(len(parts))):  # each precedes the parts that it depends on
         below = {of[other] for module in parts[number] for other in graph[module]} - {number}
         chains[number] = [parts[number][0]] + max((chains[other] for other in below), key=len, default=[])
     return max(chains.values(), key=len, default=[])

@@ -2,7 +2,7 @@
 """Prints which lines of src/ and tools/ the tests of a build with -Db_coverage=true reach.
 
 Usage: coverage.py BUILD. Counts by folder, then the files with the most lines that nothing reached; the lines themselves:
-BUILD/coverage.txt. Needs gcov, which comes with the compiler. A line counts as reached if any program of the build reached it."""
+BUILD/coverage.txt. Needs gcov, a part of the compiler. A line counts as reached if any program of the build reached it."""
 import collections
 import gzip
 import json
@@ -22,7 +22,7 @@ def notes(build):
 
 
 def read(build, tree):
-    """{file: {line: reached}} of what lies in src/ and tools/ and is no test."""
+    """{file: {line: reached}} of the files in src/ and tools/ that are no tests."""
     lines = collections.defaultdict(dict)
     for note in notes(build):
         done = subprocess.run(["gcov", "--json-format", "--stdout", note], capture_output=True, check=False, cwd=build)

@@ -6,8 +6,8 @@ Usage: doors.py DIRECTORY
 src/transport/engine/engine.h is the way to an engine. Outside of src/transport no file includes a header of one service
 (FOLDERS), names a function that such a header declares, or touches a part of struct engine. Code that drives engines in the transport's own
 tests (src/transport/testing: simulator, fuzzers, scripts) may look at their inside, as it judges it, but
-calls no function of one service and writes nothing there, so that nothing enters by another way. The tests beside an engine may: they are
-of its inside.
+calls no function of one service and writes nothing there, so that nothing enters by another way. The tests beside an engine may: they
+belong to its inside.
 
 In engine.h a function that gets an engine it may change is a door, and has its place in the table at the top; all others
 get a const one. The text is read, not compiled: what a macro hides is not seen.
@@ -57,7 +57,7 @@ def lines_with(pattern, text):
 
 
 def code_lines(text):
-    """Without comments and strings, but with all lines."""
+    """The text without comments and strings, but with all lines."""
     return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
 
 
@@ -96,7 +96,7 @@ def judge_drivers(top, inner):
 
 
 def read_doors(top):
-    """The names of the doors, those of the functions that only read, and the doors that the table lacks."""
+    """The names of the doors, the names of the functions that only read, and the doors that the table lacks."""
     doors, readers, table = [], [], ""
     for name in DOORS:
         text = read(os.path.join(top, "src/transport", name))

@@ -3,7 +3,7 @@
 
 Usage: events.py DIRECTORY
 
-Each event is noted by the code of one module (MODULES has those of several), and nothing else changes what is counted.
+Each event is noted by the code of one module (MODULES has the exceptions), and nothing else changes what is counted.
 `part` makes lists of docs/reference/json.md (made_pages.py).
 """
 import os
@@ -18,8 +18,8 @@ LIST = "src/events/events.def"
 KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT": ("map of integer", None, 1),
         "REASONS": ("map of integer", 1, None), "MESSAGES": ("map of integer", 1, None),
         "REFUSALS": ("map of integer", 1, None), "SCRIPTED": ("map of integer", None, 1), "SUM": ("integer", 1, None), "BY_PEERS": (None, 1, 2)}
-KEY_OF = {"FAULT": "fault_kinds", "SCRIPTED": "scripted"}  # of lines that have none
-# Noted in so many modules, since the fact has so many causes.
+KEY_OF = {"FAULT": "fault_kinds", "SCRIPTED": "scripted"}  # the key of lines without one
+# The number of modules that note an event whose fact has several causes.
 MODULES = {"PACKET_DROPPED": 2}
 READS = re.compile(r"\bcounts_number\((?:[^()]|\([^()]*\))*\)|\bevent == EVENT_\w+")
 COUNTS = re.compile(r"\bcounts(?:\.|->)(?:packets|numbers|sums|reasons)\b[^;=]*?(?:\+\+|\+=|-=|[^=!<>]=[^=])")
@@ -43,7 +43,7 @@ def events(top):
 
 
 def rows(top, kinds):
-    """By key: type and meaning."""
+    """The type and the meanings of each key."""
     keys = {}
     for kind, row in lines(top):
         if kind in kinds:
@@ -60,7 +60,7 @@ def part(top, chapter):
 
 
 def code(top):
-    """Path and text, without comments and without what only reads counts and records, of what is no test and neither makes nor reports counts."""
+    """Path and text, without comments and reads of counts and records, of files that are no tests and neither make nor report counts."""
     for folder, _, names in os.walk(os.path.join(top, "src")):
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), top)
@@ -69,7 +69,7 @@ def code(top):
 
 
 def uses(top, names):
-    """By event, the modules that note it: a call has it as an argument. Faults are noted by their kinds (event_of_fault)."""
+    """The modules that note each event: a call has it as an argument. Faults are noted by their kinds (event_of_fault)."""
     found = {name: set() for name in names}
     for path, text in code(top):
         for name in re.findall(r"\b(?:EVENT_|(?=FAULT_))(\w+)", text):
@@ -91,7 +91,7 @@ def judge_uses(found):
 
 
 def judge_order(top):
-    """The parts of a key stand together, as the JSON is written in the order of the list."""
+    """The parts of a key are together, as the JSON is written in the order of the list."""
     seen = []
     for kind, row in lines(top):
         key = "messages " * (kind == "MESSAGES") + (row[KEYS[kind][1]] if KEYS[kind][1] else KEY_OF[kind])

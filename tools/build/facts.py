@@ -32,7 +32,7 @@ def calls(top, macro):
 
 
 def chapters(top):
-    """By kind its chapter of the page, of those that have one."""
+    """The chapter of the page of each kind that has one."""
     return {kind: chapter for kind, chapter, _ in calls(top, "KIND") if chapter != "none"}
 
 

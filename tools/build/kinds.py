@@ -3,7 +3,7 @@
 
 Usage: kinds.py DIRECTORY
 
-The differences of a type of queue pair stand in its struct qp_kind (src/verbs/qp/kind.h), so that a new type is one file or folder of
+The differences of a type of queue pair are in its struct qp_kind (src/verbs/qp/kind.h), so that a new type is one file or folder of
 src/verbs/kinds/ and one line of a list. Outside of that folder at most 3 files of src/, tests among them, name a constant IBV_QPT_. The headers of
 objects (type, lookup, locks) bring at most 15 others of src/ along, each counted once.
 
@@ -37,7 +37,7 @@ def sources(top):
 
 
 def brought(path, texts):
-    """The headers of src/ that it includes, directly or not; lists (.def) are none."""
+    """The headers of src/ that it includes, directly or not, without lists (.def)."""
     seen, work = set(), [path]
     while work:
         for other in re.findall(r'^\s*#\s*include\s+"([^"]+\.h)"', texts.get(work.pop(), ""), re.M):

@@ -11,7 +11,7 @@ def naming(count, folder="src/a"):
 
 
 def chain(count):
-    """A header of a type that brings so many along, each by the one before."""
+    """A header of a type that brings `count` headers along, each by the one before."""
     names = ["verbs/qp/qp.h", *(f"base/{i}.h" for i in range(count))]
     return {f"src/{name}": f'#include "{other}"\n' for name, other in zip(names, names[1:])} | {f"src/{names[-1]}": ""}
 

@@ -3,8 +3,8 @@
 
 Usage: layouts.py DIRECTORY
 
-Processes compare only the layout of the directory where they meet. So each layout of what they share stands in a line of docs/reference/compatibility.md, newest first, and two
-lines have different layouts of the directory: a change of any of them is a change of that one.
+Processes compare only the layout of the directory where they meet. So each layout of what they share is in a line of docs/reference/compatibility.md, newest first, and two
+lines have different layouts of the directory: a change of any layout also changes the directory's.
 """
 import re
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the lines of production code in src, tools and lib, with those of commit 8b27331f beside them.
+"""Prints the lines of production code in src, tools and lib, with the numbers of commit 8b27331f beside them.
 
 Usage: lines.py [DIRECTORY]
 

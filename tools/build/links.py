@@ -44,7 +44,7 @@ def anchors(text):
 
 
 def wrong_heading(tree, page, target, anchor, made):
-    """Why the target has no such heading where the page is read, or None."""
+    """The sentence why the target has no such heading where the page is read, or None."""
     if anchor in set(anchors(text_of(tree, target, made))):
         return None
     if not made and anchor in set(anchors(text_of(tree, target, made=True))):

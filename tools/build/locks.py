@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Does a fork know each lock of src/? Prints TAP.
+"""Checks that a fork knows each lock of src/; prints TAP.
 
 Usage: locks.py DIRECTORY [--bare [MEMBER=PLACE=WORDS]...]
 
-A thread that a fork leaves behind may hold a lock, which then no thread gives back in the child. So a lock that belongs to no object
+A thread that does not exist in a fork's child may hold a lock, which then no thread gives back in the child. So a lock that belongs to no object
 is defined by LOCK_STATIC or MUTEX_STATIC (src/base/static_lock.h), which put it into the list that the fork walks. A lock that is a
-member of a type stands in MEMBERS, with the sources where the fork takes it or where the child gives it back, which must have those words. --bare: not those of this tree.
+member of a type is in MEMBERS, with the sources where the fork takes it or where the child gives it back, which must have those words. --bare: without the members of this tree.
 """
 import collections
 import os

@@ -28,7 +28,7 @@ SOURCES = ("src/**/*.def", "tools/explain/*.def", "tests/api/errors/*.def")
 
 
 def lists(top):
-    """By name, the function that makes the list."""
+    """The function that makes each list, by the list's name."""
     found = {"adverse": adverse.part, "errors": errors_page.part, "reasons": reasons_page.part, "rules": rules.part, "settings": settings.table,
              "unseen": rules.unseen}
     found |= {f"events {chapter}": functools.partial(events.part, chapter=chapter) for chapter in events.TABLES}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds what people install, into dist/: packages.sh [deb] [tarball] [rpm], by default the first two; tarball-TARGET takes the compiler of packaging/cross/TARGET.ini.
 # The tarball runs from any directory, with what the C library has: libdeflate and jansson are linked statically. Built on an
-# old distribution it runs on newer ones too. $DEB_RELEASE is put behind the version of the .deb, such as +deb12: each release of Debian has its own.
+# old distribution it runs on newer ones too. $DEB_RELEASE, such as +deb12, follows the version of the .deb: each release of Debian has a separate .deb.
 set -eu
 cd "$(dirname "$0")/../.."
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
@@ -31,12 +31,12 @@ build_tarball() { # build_tarball [TARGET]
     copy_of_tree "$work/tar"
     (cd "$work/tar" && meson setup build --prefix=/ -Dtests=false -Dportable=true --buildtype=release --strip -Db_lto=true ${1:+--cross-file "packaging/cross/$1.ini"} && ninja -C build &&
         DESTDIR="$work/$name" meson install --no-rebuild -C build) >"$work/tar.log" 2>&1 || { tail -30 "$work/tar.log"; return 1; }
-    # The same bytes for the same sources: names in order, one time for all of them, and none of the packer's.
+    # The same bytes for the same sources: names in order, one time for all files, and no name of the packer.
     tar c -C "$work" --sort=name --mtime="@${SOURCE_DATE_EPOCH:-$(date +%s)}" --owner=0 --group=0 --numeric-owner --mode=go-w "$name" |
         gzip -n >"dist/$name.tar.gz"
 }
 
-# On a distribution without rpm's own packages: what it needs is what setup.sh installs.
+# Builds the .rpm also on a distribution without packages of rpm: setup.sh installs all that it needs.
 build_rpm() {
     command -v rpmbuild >/dev/null || { echo "packages.sh: an .rpm needs rpmbuild (package rpm of Debian, rpm-build of Fedora)." >&2; return 1; }
     local top=$work/rpm

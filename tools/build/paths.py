@@ -3,7 +3,7 @@
 
 Usage: paths.py DIRECTORY
 
-A page is any *.md but those of docs/evidence, which say what was at their time; a path is what stands between ` and `, and begins with a
+A page is any *.md outside of docs/evidence, whose pages describe their time; a path is between ` and `, and begins with a
 folder of the tree. tests/README.md, which says which harness is for which question, names each header of tests/api/harness. Pages for
 developers (INSIDE) name functions, macros and members that are in the sources.
 

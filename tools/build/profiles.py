@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that each value of the profiles (profiles/*.profile) has its source behind it; prints TAP.
+"""Checks that a source follows each value of the profiles (profiles/*.profile); prints TAP.
 
 Usage: profiles.py DIRECTORY
 
@@ -8,7 +8,7 @@ A line is `KEY = VALUE  # SOURCE`, or `without CALL = ERRNO  # SOURCE`. A source
     https://...                  a page or an issue
     least: PROFILE[ of those with RC]  this profile has the value, and no other has a smaller one
     assumed[: why]               no source says so; at most a fifth of a profile's values, and no value of rxe
-and may have more words behind it in brackets. Each key of src/profile/profile.def stands in docs/reference/profiles.md.
+and more words in brackets may follow it. Each key of src/profile/profile.def is in docs/reference/profiles.md.
 """
 import os
 import re
@@ -18,14 +18,14 @@ sys.dont_write_bytecode = True
 from tree import report
 
 NONE_ASSUMED = ("rxe",)
-SHARE = 5  # one of so many may be assumed
+SHARE = 5  # one of five may be assumed
 SOURCE = re.compile(r"(?:(?P<tree>[a-z][\w.-]*) [\w./-]+:\d+(?:, [\w./-]+:\d+)*|https?://\S+|"
                     r"(?P<assumed>assumed)(?:: \S.*)?|least: (?P<least>[\w-]+)(?: of those with (?P<service>[A-Z]+))?)(?: \(.*\))?")
 PINNED = re.compile(r"# source (?P<tree>[a-z][\w.-]*): \S.*\b(?:tag v[\d.]+|commit [0-9a-f]{40})$")
 
 
 def values(text):
-    """(number of the line, key, source or None) of each value."""
+    """(number of the line, key, source or None) for each value."""
     for turn, line in enumerate(text.splitlines(), 1):
         said, mark, comment = line.partition("#")
         if said.strip():

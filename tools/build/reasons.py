@@ -2,13 +2,13 @@
 """Checks that each reason of src/diag/diag.def has a test that names it, and an entry of `softverbs explain`; prints TAP.
 
 Usage: reasons.py TREE. A test names a reason as REASON_NAME or "NAME", by its number ("(reason 302)", `vendor_err 302`), or in
-a table of tests/api/*.def. Those of UNTESTED had none when this check was made: that list may only shrink. Tests of them show
-the errno of the call and not the reason."""
+a table of tests/api/*.def. The reasons of UNTESTED had no test when this check was made: the list may only shrink. Tests of them
+show the errno of the call and not the reason."""
 import os
 import re
 import sys
 
-GAP = 5  # so many numbers in a row are free only behind the end of a section
+GAP = 5  # five numbers in a row are free only after the end of a section
 CAUSE = re.compile(r'^CAUSE\((\w+),(?:[^"]|"(?:[^"\\]|\\.)*")*?"([^"]*)"\)$', re.MULTILINE)  # its name and its page
 LINE = re.compile(r'^REASON\((\d+), (\w+), "', re.MULTILINE)
 UNTESTED = set("""
@@ -23,7 +23,7 @@ UNTESTED = set("""
 
 
 def tests(tree):
-    """All text of tests, beside the code and below tests/; each word of a table counts as quoted."""
+    """The text of all tests, beside the code and below tests/; each word of a table counts as quoted."""
     for place in ("src", "tests"):
         for folder, _, names in os.walk(os.path.join(tree, place)):
             for name in names:
@@ -40,7 +40,7 @@ def untested(reasons, text):
 
 
 def free_numbers(text):
-    """Where the next reason of each section goes: behind its first number, before the first gap of five."""
+    """The number of the next reason of each section: the first of five free numbers in a row after the section's first number."""
     used = {int(number) for number, _ in LINE.findall(text)}
     for name, section in re.findall(r"^/\* ([^*]+) \*/\n(REASON.*?)(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL):
         number = int(LINE.search(section).group(1))

@@ -22,7 +22,7 @@ EXPLAINED = "".join(f'CAUSE({name},\n    "It (1) is \\"so\\".",\n    "A call.", 
 
 
 def judged(test, defined=DEFINED, explained=EXPLAINED):
-    """Its output for a tree with these reasons and this test."""
+    """The run of reasons.py for a tree with these reasons and this test."""
     with tempfile.TemporaryDirectory() as tree:
         for path, text in (("src/diag/diag.def", defined), ("src/diag/one_test.c", test), ("tests/other_test.py", ""),
                            ("tools/explain/calls.def", explained), ("tools/explain/words.def", "WORD(ODD)"), ("docs/reference/errors.md", "")):

@@ -5,7 +5,7 @@ Usage: refusals.py TREE
 
 In src/verbs, src/abi and src/cm no statement returns an errno, or keeps one in a variable named error or errno, but by a function with
 "refuse" in its name: refuse() and its kin log the reason, refused() says that another function has logged it, not_refused() that
-the errno is an answer. ENOMEM needs none: where no memory is left, the wrapper of the call writes the line (abi/around.h). PLAIN
+the errno is an answer. ENOMEM needs no such function: without memory, the wrapper of the call writes the line (abi/around.h). PLAIN
 has the statements that do so today, by file, and why; it may only shrink. The text is read, not compiled.
 """
 import os

@@ -13,7 +13,7 @@ build() { # NAME COMPILER [MESON-OPTION...]
     ninja -j "${JOBS:-2}" -C "$top/$name" softverbs >"$top/$name.log" 2>&1 || { tail -n 30 "$top/$name.log"; exit 1; }
 }
 
-# True if the build replays the recording, without a word of a sanitizer, and says what the build of gcc says.
+# True if the build replays the recording, without a message of a sanitizer, and prints the same as the build of gcc.
 says_the_same() { # NAME RECORDING
     "$top/$1/softverbs" replay "$2" >"$top/$1.said" 2>"$top/$1.err" || { echo "$2: $1 does not replay it"; cat "$top/$1.err"; return 1; }
     [ ! -s "$top/$1.err" ] || { echo "$2: $1 writes to standard error"; cat "$top/$1.err"; return 1; }

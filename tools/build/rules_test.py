@@ -12,7 +12,7 @@ CASES = "/* early faulty */ /* early neighbour */ /* late faulty */ /* late neig
 
 
 def judged(cases=CASES):
-    """Its output for a tree with these cases and the rules."""
+    """The run of rules.py for a tree with these cases and the rules."""
     with tempfile.TemporaryDirectory() as tree:
         for path, text in (("src/check/rules.def", DEFINED), ("tests/check/mistakes_one.c", cases)):
             os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)

@@ -118,7 +118,7 @@ READ = re.compile(r"""(?:environ(?:\.get)?[\[(]["']|getenv\("|\$\{?|^ +)SOFTVERB
 
 
 def unknown_variables(top):
-    """Variables of ours that the project reads, and of which softverbs would say that they mean nothing."""
+    """Variables of ours that the project reads, and that softverbs would call unknown."""
     known = {line["variable"] for line in settings(top)} | reserved_names(top)
     for path in readers(top):
         names = set(READ.findall(read(top, path))) if os.path.exists(os.path.join(top, path)) else set()

@@ -4,7 +4,7 @@
 # zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
 
-# The names of Debian, and those of the others where they differ.
+# The names of Debian, and the names of the others where they differ.
 wanted_of_debian() {
     case $1 in
     build) echo gcc libc6-dev make meson ninja-build pkg-config libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev python3 systemtap-sdt-dev ;;

@@ -3,11 +3,11 @@
 
 Usage: shape.py DIRECTORY
 
-No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers or
+No function over 60 lines (from its opening to its closing brace, both in column 0), no include that is against the layers or
 the floors of a layer's folders (src/layers) or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
 more than three files has the same name. No mmap() of the library chooses its place (src/base/mapping.c does, and never where a memory
-region is), but for programs that have no regions. Files over 500 lines are listed; they fail
+region is), except for programs that have no regions. Files over 500 lines are listed; they fail
 only above 700. No folder of tests has more files of source than FOLDER_LIMIT; the numbers of WIDE, which are over it, only fall.
 """
 import os
@@ -19,7 +19,7 @@ from tree import SUPPORT, read_floors, read_layers, report
 
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
 FOLDER_LIMIT, WIDE = 28, {"tests/tool": 89, "tests/model": 36}
-# Those that map for a program, and those that run in processes of ours.
+# The files that map for a program, and the files that run in processes of ours.
 MAPPERS = ("src/base/mapping.c", "src/check/outside/remaps.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
 
@@ -97,7 +97,7 @@ def wrong_floors(name, lines, floors):
 
 
 def wrong_order(floors):
-    """Floors that are not listed from the ground up: so no two folders can stand above each other."""
+    """Floors that are not listed from the ground up: the order keeps two folders from including each other."""
     for layer, folders in floors.items():
         seen = set()
         for folder, others in folders.items():
@@ -122,7 +122,7 @@ def free_maps(name, lines):
 
 
 def namesakes(statics):
-    """Static functions that stand in too many files: a backtrace, a profile or grep says nothing by such a name."""
+    """Static functions that are in too many files: a backtrace, a profile or grep says nothing by such a name."""
     for title, where in sorted(statics.items()):
         if len(where) > NAMESAKES:
             yield f"{title} in {len(where)} files: {' '.join(sorted(where))}"

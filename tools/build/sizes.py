@@ -5,10 +5,10 @@ Usage: sizes.py DIRECTORY [--bare]
 
 --bare: without the numbers of this tree, for sizes_test.py.
 
-A folder of production code (src/ and tools/) has at most 30 sources and headers; tests beside the code and what stands in
-testing/ are not counted. A struct or union of src/ has at most 30 members itself: those of parts without a name count, those of named parts
-do not. A folder or type that exceeds that today stands in FOLDERS and TYPES with the number that it may not exceed;
-these numbers may only fall, and one that is not needed any more must go.
+A folder of production code (src/ and tools/) has at most 30 sources and headers; tests beside the code and files in
+testing/ are not counted. A struct or union of src/ has at most 30 members itself: members of unnamed parts count, members of named
+parts do not. A folder or type that exceeds that today is in FOLDERS and TYPES with the number that it may not exceed;
+these numbers may only fall, and a number that is no longer needed is a fault.
 """
 import collections
 import os

@@ -1,8 +1,8 @@
 """Where a test sleeps for a time that a person guessed: a literal sleep, outside a loop that looks at a condition.
 
 Such a sleep fails on a busy machine or wastes time on an idle one, so tests wait for a condition with patience. A sleep is allowed where
-time itself is what is tested; a comment in its line says so. A pause between two looks, in a loop that the condition ends, is no such sleep,
-nor is one whose length is drawn by chance.
+time itself is what is tested; a comment in its line says so. Pauses between two looks, in a loop that the condition ends, are allowed,
+and so are sleeps whose length is drawn by chance.
 """
 import ast
 import re

@@ -58,7 +58,7 @@ def wrong_lines(top, build):
 
 
 def silent_suites(top, build):
-    """Suites of which a build without tests does not say what is missing (tests/meson.build)."""
+    """Suites that the list of a build without tests lacks, which says what is missing (tests/meson.build)."""
     with open(os.path.join(top, "tests/meson.build"), encoding="utf-8") as file:
         listed = re.search(r"^  suites = \[(.*?)\]", file.read(), re.M)
     known = set(re.findall(r"'(\w+)'", listed[1] if listed else "")) | set(read_layers(top)[0])

@@ -74,7 +74,7 @@ def read_build(directory):
 
 
 def suite_of(name):
-    """Of "softverbs:clients+waits / ping", "clients"."""
+    """The suite of a test: "clients" of "softverbs:clients+waits / ping"."""
     return name.split(" / ")[0].split(":")[-1].split("+")[0] if " / " in name else ""
 
 

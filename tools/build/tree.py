@@ -2,7 +2,7 @@
 import os
 import re
 
-# Code that is not linked into what is installed: tests and what they stand on.
+# Code that is not linked into what is installed: tests and their support.
 SUPPORT = re.compile(r"(^|/)(tests?|testing|fuzz|bench|simulator|newer|versions|build|ci|pages)/|_(test|fuzz|bench|rig|trial|model|desk)\.[ch]$|"
                      r"/(rig|script)\.[ch]$")
 
@@ -21,8 +21,8 @@ def read_layers(top):
 
 
 def read_floors(top):
-    """By layer, for each of its folders the others that it may include, as the indented lines of src/layers say. A layer without
-    such lines has no floors. The files at the top of a layer (folder "") are the lowest: every folder may include them."""
+    """The folders that each folder of each layer may include, as the indented lines of src/layers say. A layer without such
+    lines has no floors. The files at the top of a layer (folder "") are the lowest: every folder may include them."""
     floors, layer = {}, None
     try:
         with open(os.path.join(top, "src/layers"), encoding="utf-8") as file:
@@ -38,7 +38,7 @@ def read_floors(top):
 
 
 def strip(text):
-    """Without comments, strings, and attributes, which look like calls."""
+    """The text without comments, strings, and attributes, which look like calls."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", " ", text, flags=re.S)
     return re.sub(r"\b__attribute__\(\([^()]*(?:\([^()]*\)[^()]*)*\)\) ?", "", text)
 

@@ -3,9 +3,9 @@
 
 Usage: users.py DIRECTORY
 
-In a user namespace one number, 65534, stands for all users that have none there, so whose a file or a process is, src/base/user.h
-says. Refused in src/ and tools/: a comparison with what getuid and its kin answer, also by way of a variable, and one of an owner in
-a struct stat. Whether a user is root (`!geteuid()`, `== 0`) may be asked: root's number stands for no other.
+In a user namespace one number, 65534, means all users without a number there, so src/base/user.h decides to whom a file or a process
+belongs. Refused in src/ and tools/: a comparison with what getuid and its kin answer, also by way of a variable, or of an owner in
+a struct stat. Whether a user is root (`!geteuid()`, `== 0`) may be asked: root's number means no other user.
 """
 import os
 import re

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that words which gave way to the field's own don't come back into names; prints TAP.
+"""Checks that names have no words that were replaced by the field's own; prints TAP.
 
 Usage: words.py DIRECTORY
 
-The words stand in tools/build/retired-words of that directory. Names are those of the files of src/, and of the functions,
+The words are in tools/build/retired-words of that directory. The names of files of src/ are checked, and of the functions,
 types, members and variables in what is installed: a test's name is a sentence. Members and variables are all identifiers of small
-letters, also those of macros' parameters, but the keys of the public JSON (`facts->`). In tests/, which is a folder like those of src/, names are those of files,
-of types, and of functions that a header declares, which are no tests but what tests stand on.
+letters, also macros' parameters, without the keys of the public JSON (`facts->`). In tests/, a folder like src/'s folders, the names of files,
+of types, and of functions that a header declares are checked: such functions support tests.
 """
 import os
 import re
@@ -38,7 +38,7 @@ def sources(top):
 
 
 def names(top):
-    """Where, of which kind and what, for all names."""
+    """The place, the kind and the text of all names."""
     for path in sources(top):
         yield path, "files", re.sub(r"\.\w+$", "", os.path.basename(path))
         of_tests = path.startswith("tests/")
