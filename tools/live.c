@@ -18,7 +18,7 @@
 
 enum { PAUSE_MILLISECONDS = 50, HEAD = 8, BLOCK_MOST = 16 << 20, FIRST = 256, SECTION = 0x0a0d0d0a };
 
-/* The file, of which `done` bytes have been copied. */
+/* The file; `done` bytes of it have been copied. */
 struct source {
     const char *path;
     int fd; /* -1: the file is not there yet */

@@ -50,18 +50,17 @@ struct pcap_record {
     size_t comment_length;
 };
 
-/* All bytes of a file, or of what is read to its end, allocated with malloc, also where that fails. 0 or a positive
+/* Reads a file, or a pipe, to its end. *bytes is allocated with malloc, also on failure. 0 or a positive
  * errno. */
 int pcap_read_file(const char *path, uint8_t **bytes, size_t *length);
 
-/* 0 or a positive errno; EILSEQ: not a capture file. */
+/* Opens a capture file. 0 or a positive errno; EILSEQ: not a capture file. */
 int pcap_open(struct pcap *, const char *path);
 
-/* The same for a file that is in memory already, allocated with malloc, which pcap_close frees; also when this fails.
- */
+/* Opens a file in memory, allocated with malloc, which pcap_close frees; also on failure. Returns like pcap_open. */
 int pcap_adopt(struct pcap *, uint8_t *bytes, size_t length);
 
-/* The next record, or false at the end of the file or where it is broken. */
+/* Reads the next record; false: the end of the file, or the file is broken there. */
 bool pcap_next(struct pcap *, struct pcap_record *);
 
 void pcap_close(struct pcap *);

@@ -26,7 +26,7 @@ bool place_profiles(char *to);
  * nothing: the file was replaced, or is in another mount namespace. */
 int place_execute(char *const *arguments);
 
-/* Writes the path of the first libibverbs.so.1 in the linker's cache, which programs load without us; "": none. */
+/* Writes the path of the first libibverbs.so.1 in the linker's cache, which programs load without us; "": no path. */
 void place_installed(char *to, size_t size);
 
 #endif

@@ -94,7 +94,7 @@ static const char *find_meant(const char *name)
     return NULL;
 }
 
-/* A setting with a slip in its name would be swallowed: a program that is to meet faults meets none. */
+/* A setting with a slip in its name would be swallowed: a program that is to meet faults meets no fault. */
 static bool has_slip(char *why, size_t size)
 {
     char name[64];

@@ -1,4 +1,4 @@
-/* The settings that come by the environment or by the file that it names, before a program runs with them. */
+/* Checks of the settings in the environment, or in the file that it names, before a program runs with them. */
 #ifndef TOOLS_SETTINGS_H
 #define TOOLS_SETTINGS_H
 

@@ -2,9 +2,9 @@
 #ifndef TOOLS_TREE_SWEEP_H
 #define TOOLS_TREE_SWEEP_H
 
-/* Removes this user's trees below the directory whose names begin so, which have not been used for a day and which no
- * process that can be seen has in its environment, where there are more than TREE_SWEEP_KEPT. Removes nothing else, and
- * fails silently. */
+/* Removes this user's trees in the directory whose names have the prefix, which have not been used for a day and which
+ * no visible process has in its environment, if there are more than TREE_SWEEP_KEPT. Removes nothing else, and fails
+ * silently. */
 enum { TREE_SWEEP_KEPT = 16 };
 void tree_sweep(const char *parent, const char *prefix);
 

@@ -47,11 +47,11 @@ bool trials_fail_without(struct trials *);
 /* A run under each seed of the range. */
 void trials_scan(struct trials *, uint32_t on, struct failing *);
 
-/* Runs until one fails, `tries` of them at most, first under the seeds of `first` and then under the others. True: one
- * did; proof->seed, outcome and value are of it. */
+/* Runs until a run fails, `tries` times at most, first under the seeds of `first` and then under the others. True: a
+ * run failed; proof->seed, outcome and value are the run's. */
 bool trials_fail(struct trials *, const struct failing *first, struct proof *proof);
 
-/* How many runs show with a likelihood of 98 of 100 that a program that fails so often fails. */
+/* The user's `tries`, or 5 to 100 runs: 98 of 100 such series find a program that failed `failed` times of `of`. */
 unsigned trials_wanted(const struct trials *, unsigned failed, unsigned of);
 
 #endif

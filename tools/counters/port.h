@@ -17,7 +17,7 @@ void port_describe(const json_t *traffic, port_visit *, void *context);
 /* The device of a process's counts; "": no device. */
 const char *port_device(const json_t *traffic);
 
-/* The sum of all processes' counts of the device. The caller's. */
+/* The sum, the caller's, of all processes' counts of the device. */
 json_t *port_sum(const json_t *reports, const char *device);
 
 /* Adds the counts of `from`, of the same form, to `to`. */

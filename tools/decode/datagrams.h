@@ -19,11 +19,11 @@ struct judged {
 void datagrams_addresses(const struct dissection *, char source[DATAGRAMS_ADDRESS],
                          char destination[DATAGRAMS_ADDRESS]);
 
-/* Describes the datagram, the headers also where the rest is bad. */
+/* Describes the datagram; describes the headers also if the rest is bad. */
 void datagrams_judge(struct dissection *, struct judged *);
 
-/* Calls `visit` for each packet of what a host handed to its interface in one piece, or once where it is one packet.
- * Returns how many they were. */
+/* Calls `visit` for each packet in a piece that a host handed to its interface, or once if the piece is one packet.
+ * Returns the number of packets. */
 size_t datagrams_each(const struct dissection *whole, void (*visit)(void *context, struct dissection *), void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* The checks of the doctor, one function each. */
+/* The checks of the doctor, a function for each. */
 #ifndef TOOLS_CHECKS_H
 #define TOOLS_CHECKS_H
 
@@ -30,7 +30,7 @@ typedef void check_tell(void *context, enum verdict, const char *name, const cha
  */
 void check_program(const char *name, check_tell *, void *context);
 
-/* Checks whether RoCEv2 can go over this network interface. checks_network.c */
+/* Checks whether this network interface can carry RoCEv2. checks_network.c */
 void check_network(const char *interface, check_tell *, void *context);
 
 /* what others want of our library: checks_symbols.c */

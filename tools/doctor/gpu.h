@@ -30,7 +30,7 @@ enum verdict gpu_say_memory(const struct gpu_machine *, char *say, size_t size);
  * `placed`: a device has a PCI function. */
 enum verdict gpu_say_nccl(const struct gpu_machine *, const char *level, bool placed, char *say, size_t size);
 
-/* The same of UCX. `direct` is UCX_IB_GPU_DIRECT_RDMA, or NULL. */
+/* Whether UCX registers memory of a GPU or stages it. `direct` is UCX_IB_GPU_DIRECT_RDMA, or NULL. */
 enum verdict gpu_say_ucx(const struct gpu_machine *, const char *direct, char *say, size_t size);
 
 #endif

@@ -18,7 +18,7 @@ unsigned packages_lacking(const char *os_release, packages_present *, char *say,
 /* Writes the line that installs a library (a SONAME), "apt install librdmacm1"; "": no package is known. */
 void packages_of_library(const char *os_release, const char *soname, char *line, size_t size);
 
-/* This system's os-release, and whether $PATH, /usr/include or the dynamic linker finds a thing. */
+/* The os-release of this system, and whether $PATH, /usr/include or the dynamic linker finds a thing. */
 extern const char packages_os_release[];
 packages_present packages_are_here;
 

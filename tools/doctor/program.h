@@ -16,7 +16,7 @@ struct program {
     bool foreign;                   /* of another architecture than this command's */
 };
 
-/* 0, or errno; ENOEXEC: neither a script nor such a file, or a damaged one. Nothing in the file is believed. */
+/* 0, or errno; ENOEXEC: neither a script nor such a file, or a damaged one. Nothing in the file is trusted. */
 int program_read(const char *path, struct program *);
 
 /* Writes the path where execvp(3) finds the program. False: no such file can be executed. */

@@ -57,7 +57,7 @@ struct ladder {
     size_t message_count, message_room;
 };
 
-/* The record of a transit that says most: where it was sent. */
+/* The record of a transit where it was sent, else where it arrived. */
 const struct entry *transit_record(const struct records *, const struct transit *);
 
 void ladder_find(struct ladder *, const struct records *, const struct flows *);

@@ -22,11 +22,11 @@ struct strings {
     size_t count, room;
 };
 
-/* Gives the list of `count` elements of this size room for one more. Where there is no memory, the process ends with a
+/* Gives the list of `count` elements of this size room for one more. Without memory, the process ends with a
  * message. */
 void *list_grow(void *list, size_t count, size_t *room, size_t size);
 
-/* A list of `count` elements of zeros. Where there is no memory, the process ends with a message. */
+/* Makes a list of `count` elements of zeros. Without memory, the process ends with a message. */
 void *list_make(size_t count, size_t size);
 
 /* The value of this key, which is LOOKUP_NONE where it was not there before. Valid until the next call. */

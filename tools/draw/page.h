@@ -15,7 +15,7 @@ struct page {
     uint32_t qp; /* pairs with this queue pair only; LOOKUP_NONE: all */
 };
 
-/* Errors are the stream's. */
+/* Writes the page; the stream keeps errors. */
 void page_write(FILE *, const struct page *);
 
 #endif

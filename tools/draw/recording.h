@@ -10,7 +10,7 @@ struct bytes {
     size_t length;
 };
 
-/* Whether they begin as a recording does, of whatever version. */
+/* Whether the bytes begin as a recording does, of any version. */
 bool recording_is(const struct bytes *);
 
 /* Reads like records_read. An entry's number is its record's, as `softverbs replay --until` counts. */

@@ -47,8 +47,8 @@ struct records {
     struct strings strings;
 };
 
-/* Adds the packets of a file. False, after a sentence on stderr: it can't be read, or not to its end; what was read is
- * added. */
+/* Adds the packets of a file. False after a sentence on stderr: the file can't be read, or not to its end; the packets
+ * before are added. */
 bool records_read(struct records *, const char *path, uint32_t file, const struct records_choice *);
 
 /* Sorts by time; entries of the same time keep their order. */

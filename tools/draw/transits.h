@@ -1,4 +1,4 @@
-/* Joins what was captured where a packet was sent with what was captured where it arrived. */
+/* Joins the record of a packet where it was sent with its record where it arrived. */
 #ifndef TOOLS_TRANSITS_H
 #define TOOLS_TRANSITS_H
 

@@ -21,7 +21,7 @@ struct works {
 
 void works_post(struct works *, uint32_t posted, bool local);
 
-/* A new message begins: the transit that posted its work; LOOKUP_NONE: not known. */
+/* Begins a new message and returns the transit that posted its work; LOOKUP_NONE: not known. */
 uint32_t works_send(struct works *, uint32_t message);
 
 /* Ends the oldest work and returns its message; LOOKUP_NONE: it had no message, or is not known. */

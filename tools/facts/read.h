@@ -15,7 +15,7 @@ enum { FACTS_DEPTH = 16 }; /* of lists and objects in one another */
  * becomes its complement of two, as jansson has signed numbers only. */
 json_t *facts_parse(const char *text, size_t size);
 
-/* The same of all that a descriptor has from its beginning on. */
+/* The value of JSON in all that the descriptor's file has, from its beginning on; NULL as of facts_parse. */
 json_t *facts_parse_descriptor(int fd);
 
 /* Fills the struct of the kind. A key that the kind does not have is left, and one that is missing is not known. False:
@@ -51,10 +51,10 @@ union facts_any {
     struct facts_story story;
 };
 
-/* How many a list has; 0: it is not known. */
+/* The number of elements of a list; 0: not known. */
 size_t facts_count(const struct fact_inner *list);
 
-/* The value of an inner fact; NULL: it is not known. */
+/* The value of an inner fact; NULL: not known. */
 static inline const json_t *facts_json(const struct fact_inner *inner)
 {
     return (const json_t *)inner->of;
@@ -65,7 +65,7 @@ static inline bool facts_is(const struct fact_flag *flag)
     return flag->known && flag->value;
 }
 
-/* Whether it is known to be 0, or above it. */
+/* Whether the number is known to be 0, or above 0. */
 static inline bool facts_is_zero(const struct fact_number *number)
 {
     return number->known && !number->value;

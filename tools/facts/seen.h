@@ -5,7 +5,7 @@
 #include "events/events.h"
 #include "facts/read.h"
 
-/* A process and its objects. One that does not answer has no objects. Refused ones are left out. */
+/* A process and its objects. A process that does not answer has no objects. Refused objects are left out. */
 struct seen_process {
     struct facts_process own;
     struct facts_qp *qps;
@@ -20,7 +20,7 @@ struct seen {
     size_t count;
 };
 
-/* Reads the list of reports, which lives at least as long. Given back by seen_end; without memory it has nothing. */
+/* Reads the list of reports, which lives at least as long. seen_end frees the result, which is empty without memory. */
 struct seen seen_begin(const json_t *reports);
 void seen_end(struct seen *);
 
@@ -34,17 +34,17 @@ const struct facts_identifier *seen_identifier(const struct seen_process *, uint
 /* A sum of events.def as a counter; the number of an event is another. */
 #define SEEN_SUM(name) (EVENT_KINDS + EVENT_SUM_##name)
 
-/* How much is counted in this `traffic`, or among the members of a story; parts together. 0: not known. */
+/* The count in this `traffic`, or among the members of a story; parts together. 0: not known. */
 uint64_t seen_count(const struct fact_inner *traffic, unsigned counter);
 
-/* The same; NAN: not known. */
+/* The count in this `traffic`, parts together; NAN: not known. */
 double seen_counted_in(const json_t *traffic, unsigned counter);
 
-/* The same of all devices of a process, and of the packets that were for no queue pair; NAN: it did not answer, or did
- * not say it, or the process is NULL. */
+/* The count of all devices of a process, and of packets that were for no queue pair; NAN: the process did not answer,
+ * or its report lacks the count, or the process is NULL. */
 double seen_counted(const struct seen_process *, unsigned counter);
 
-/* The same of one part. */
+/* The count of one part in this `traffic`; 0: not known. */
 uint64_t seen_part(const struct fact_inner *traffic, enum event event);
 
 #endif

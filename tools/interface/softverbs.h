@@ -73,14 +73,14 @@ static inline int softverbs_watch(long pid, const char *event)
     return interface ? interface->watch(pid, event) : ENOSYS;
 }
 
-/* How often it has come. ENOENT: it is not watched. */
+/* *times: how often the event has happened. ENOENT: it is not watched. */
 static inline int softverbs_count(long pid, const char *event, unsigned long long *times)
 {
     const struct softverbs_interface *interface = softverbs_find();
     return interface ? interface->count(pid, event, times) : ENOSYS;
 }
 
-/* Until it has come so often. ETIMEDOUT: it has not, within these milliseconds; ESRCH: the process has ended. */
+/* Waits until the event has happened that often. ETIMEDOUT: not within the milliseconds; ESRCH: the process ended. */
 static inline int softverbs_wait(long pid, const char *event, unsigned long long times, int milliseconds)
 {
     const struct softverbs_interface *interface = softverbs_find();

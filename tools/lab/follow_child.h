@@ -5,8 +5,7 @@
 #include <sys/types.h>
 
 /* Waits for the child, and passes SIGTERM and SIGHUP on to it meanwhile; a terminal's signals reach it by themselves.
- * Returns its exit status, as shells have it after a signal, too; EXIT_SELF: it can't be waited for. Once in a process.
- */
+ * Returns its exit status, after a signal as shells do; EXIT_SELF: the wait failed. Call it once in a process. */
 int follow_child(pid_t);
 
 #endif

@@ -18,7 +18,7 @@ unsigned forwarder_wants(const struct forwarder *, struct pollfd *);
 /* Nanoseconds until the next frame is due; -1: no frame waits. */
 int64_t forwarder_next(const struct forwarder *);
 
-/* Takes what there is, and lets go what is due. */
+/* Takes frames that hosts have sent, and delivers the frames that are due. */
 void forwarder_work(struct forwarder *);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { LAB_REQUEST_MOST = 512, LAB_REPLY_MOST = 1 << 16 };
 
-/* Where process 1 waits for requests; -1 and errno. */
+/* The socket where process 1 waits for requests; -1 and errno. */
 int lab_control_listen(void);
 
 /* Takes one request; `answer` writes the reply, and false is a refusal. */

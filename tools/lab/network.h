@@ -28,7 +28,7 @@ struct network {
     bool is_plain;                  /* a bridge does the same */
 };
 
-/* All links as perfect as wires, one switch. False: no memory. */
+/* Makes all links as perfect as wires, with one switch. False: no memory. */
 bool network_make(struct network *, const struct lab_plan *);
 
 /* Changes the links that `target` names: all, h1, h1-h2, h1>h2, core. False: `why` is a sentence. */
@@ -40,7 +40,7 @@ bool network_read(struct network *, const char *path, char *why, size_t size);
 /* The number of channels that a frame passes, and the channels in their order; 0: there is no way. */
 unsigned network_path(struct network *, unsigned from, unsigned to, struct channel *path[NETWORK_PATH_MOST]);
 
-/* A line for each channel that is not perfect or has lost or marked something. */
+/* Writes a line for each channel that is not perfect or has lost or marked something. */
 void network_print(const struct network *, char *text, size_t size);
 
 #endif

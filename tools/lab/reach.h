@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* The name is this process's until it ends; false: another lab of this user has it. */
+/* Takes the name for this process until it ends; false: another lab of this user has it. */
 bool reach_take_name(const char *name);
 
 /* Enters the lab of this name: forks a child in the lab's own process namespace, and returns true in that child. The

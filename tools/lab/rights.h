@@ -7,7 +7,7 @@
 /* Enters a new user namespace, in which the user stays the same and has root's rights over networks and mounts. */
 bool rights_take(void);
 
-/* The rights go on to programs, which are not root's. */
+/* Keeps the rights for the programs that this process becomes, which are not root's. */
 bool rights_keep(void);
 
 #endif

@@ -14,7 +14,7 @@ bool virtual_host_prepare(const struct lab_plan *);
  * name. -1 after a sentence. */
 pid_t virtual_host_start(const struct lab_plan *, unsigned which, int netlink);
 
-/* Enters the namespaces of a host's process. False and errno. */
+/* Enters the namespaces of a host's process. False and errno: it can't. */
 bool virtual_host_enter(pid_t);
 
 /* The process of this host in a lab in which the caller lives, or 0. */

@@ -17,10 +17,10 @@ struct wiring {
 /* Sets the MTU of all links, at each end. False: `why` is a sentence, also for the functions below. */
 bool wiring_set_mtu(const struct wiring *, uint32_t mtu, char *why, size_t size);
 
-/* A host sees that its link is down, or up again. */
+/* Sets a host's link down or up, as the host sees it. */
 bool wiring_set_up(const struct wiring *, unsigned host, bool up, char *why, size_t size);
 
-/* Each frame that a host sends is a packet of the wire, whole and with its checksum. */
+/* Makes each frame that a host sends a packet of the wire, whole and with its checksum. */
 bool wiring_make_plain(const struct wiring *, char *why, size_t size);
 
 #endif

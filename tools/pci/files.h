@@ -11,7 +11,7 @@
 /* Call it after the directory `devices`, and before the entries in the functions. `infiniband`: the link layer. */
 void pci_describe(struct place *, const struct pci_layout *, bool infiniband);
 
-/* The files that name the processors beside the NUMA node, as those of a device have them; `list` is NULL for all. */
+/* Describes the files with the processors beside the NUMA node, as a device has them; `list` is NULL for all. */
 void pci_describe_processors(const struct place *, int64_t numa, const char *list);
 
 #endif

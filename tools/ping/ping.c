@@ -29,7 +29,7 @@
 
 enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
 
-/* The number of the question about a port: above those of echoes. Service IDs of IP ports (annex A11). */
+/* The number of the question about a port: above the numbers of echoes. Service IDs of IP ports (annex A11). */
 static const uint32_t about_port = 0x80000000;
 static const uint64_t port_services[] = {0x01060000, 0x01110000}; /* RDMA_PS_TCP, RDMA_PS_UDP */
 

@@ -38,7 +38,7 @@ nanos ping_path_due(const struct ping_path *);
 /* The echo is sent now: writes its number and the bytes of its payload. An answer that takes longer than `patience` is
  * lost. False: this echo was given up, and another may be due. */
 bool ping_path_try(struct ping_path *, nanos now, nanos patience, uint32_t *number, uint32_t *length);
-/* An answer to an echo came. */
+/* Takes an answer to an echo. */
 void ping_path_answered(struct ping_path *, uint32_t number, uint32_t length);
 
 /* Prints a line about the path's MTU. */

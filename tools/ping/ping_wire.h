@@ -37,13 +37,13 @@ struct ping_trouble {
 int ping_wire_open(struct ping_wire *, const struct addrinfo *, const char *interface, char *why, size_t why_size);
 void ping_wire_close(struct ping_wire *);
 
-/* Whether it arrives, or even left, is another question. */
+/* Sends the packet, without any sign whether it leaves or arrives. */
 void ping_wire_send(struct ping_wire *, const struct packet *);
 
 /* The next error that has been reported; false: no error yet. The socket has POLLERR while an error waits. */
 bool ping_wire_trouble(struct ping_wire *, struct ping_trouble *);
 
-/* How many bytes of IP packet are around a payload of this packet. */
+/* The number of bytes of an IP packet around a payload of this opcode. */
 unsigned ping_wire_overhead(const struct ping_wire *, uint8_t opcode);
 
 #endif

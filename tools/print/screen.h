@@ -1,4 +1,4 @@
-/* How wide the reader's screen is, and text that fits it. */
+/* The width of the reader's screen, and text that fits it. */
 #ifndef TOOLS_SCREEN_H
 #define TOOLS_SCREEN_H
 

@@ -14,7 +14,7 @@ struct table {
     size_t count, room;
 };
 
-/* The next cell, row by row. Characters that would move a terminal's cursor become '?'. */
+/* Adds the next cell, row by row. Characters that would move a terminal's cursor become '?'. */
 void table_add(struct table *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints all rows, the last column without padding, and empties the table. */

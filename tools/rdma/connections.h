@@ -11,7 +11,7 @@
  * other without a device belongs to no device. */
 bool connection_is_of(const struct facts_identifier *, const char *device);
 
-/* Adds what is known of it to the row. */
+/* Adds the facts of the identifier to the row. */
 void connection_describe(json_t *row, const struct facts_identifier *, const struct facts_process *);
 
 #endif

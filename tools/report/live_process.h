@@ -1,4 +1,4 @@
-/* A process that has a device open, which a command asks for something. */
+/* A process that has a device open, and requests to it. */
 #ifndef TOOLS_LIVE_PROCESS_H
 #define TOOLS_LIVE_PROCESS_H
 

@@ -9,11 +9,11 @@
  * and a sentence: the directory can't be read. */
 json_t *reports_collect(const char *directory, char *why, size_t why_size);
 
-/* The object that the process in this slot answers to a request within that time, or NULL: the caller's. */
+/* The answer, an object of the caller's, of the process in this slot within `milliseconds`; NULL: no answer. */
 json_t *reports_ask(const char *directory, unsigned slot, const char *request, int milliseconds);
 
-/* A list of what the live processes answer to this request; those that do not answer within a second are left out, and
- * `silent`, if it is not NULL, becomes the number of one of them. */
+/* A list of the live processes' answers to this request; a process that does not answer within a second is left out,
+ * and `silent`, if it is not NULL, becomes the number of such a process. */
 json_t *reports_ask_all(const char *directory, const char *request, int *silent);
 
 #endif

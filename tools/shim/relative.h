@@ -1,4 +1,4 @@
-/* Where a path leads that is relative to a directory of the tree. */
+/* Paths that are relative to a directory of the tree. */
 #ifndef SHIM_RELATIVE_H
 #define SHIM_RELATIVE_H
 
@@ -10,8 +10,8 @@ void relative_start(void);
 /* A path in the tree has been used: relative paths may start at its directories from now on. Async-signal-safe. */
 void relative_expect(void);
 
-/* Where the relative `path` leads, from the directory `at`, to a file below `root` whose number changes, writes the
- * path of that file without links to `place` (PLACE_MAX bytes); false: it leads elsewhere. Costs a load in a process
+/* If the relative `path` leads, from the directory `at`, to a file below `root` whose number changes, writes the path
+ * of that file without links to `place` (PLACE_MAX bytes); false: it leads elsewhere. Costs a load in a process
  * that uses no path of the tree. errno stays as it is. Async-signal-safe. */
 bool relative_find_counter(int at, const char *path, const char *root, char *place);
 

@@ -1,4 +1,4 @@
-/* The findings of a sweep's runs: printed, kept in a file to go on from, reported as JUnit XML. */
+/* The findings of a sweep's runs: printed, kept in a file to go on from, and reported as JUnit XML. */
 #ifndef TOOLS_SWEEP_FOUND_H
 #define TOOLS_SWEEP_FOUND_H
 
@@ -26,7 +26,7 @@ void found_add(struct found *, enum sweep_kind, unsigned nth, const struct attem
 /* Prints the sum. True: the program bore all. */
 bool found_conclude(const struct found *);
 
-/* False and errno. */
+/* Writes the findings to the file. False and errno: it can't. */
 bool found_write_junit(const struct found *, const char *path);
 
 #endif

@@ -22,20 +22,20 @@ struct page {
     size_t selected;   /* a row; count: no row */
 };
 
-/* The titles, and the rows below. */
+/* Writes the titles, and the rows below. */
 void page_list(const struct page *, page_line *, void *context);
 
-/* Columns that find no room at the right. */
+/* The number of columns without room at the right. */
 size_t page_hidden(const struct page *);
 
-/* The lines about a queue pair in one look, with its counters and its story; `pid` 0: of any process. */
+/* Writes lines about a queue pair in one look, with its counters and its story; `pid` 0: any process. */
 void page_pair(const char *directory, const struct top_look *, long pid, long qp, page_line *, void *context,
                size_t columns);
 
-/* The sums over all processes. */
+/* Writes the sums over all processes. */
 void page_sum(const struct top_look *before, const struct top_look *now, char *text, size_t size);
 
-/* The keys, and what the columns of both lists are. */
+/* Writes the keys, and the meanings of the columns of both lists. */
 void page_help(page_line *, void *context);
 
 #endif

@@ -26,10 +26,10 @@ struct top_column {
     unsigned counter; /* facts/seen.h */
 };
 
-/* The columns of one list. */
+/* The columns of a list. */
 struct top_list {
     const struct top_column *columns;
-    size_t count, names; /* those that are of a row's name, which stay at the left */
+    size_t count, names; /* `names` columns name the row, and stay at the left */
     bool pairs;          /* a row for each queue pair */
 };
 
@@ -66,8 +66,7 @@ struct top_choice {
 struct top_row *top_rows(const struct top_look *before, const struct top_look *now, const struct top_choice *,
                          size_t *count);
 
-/* How much the counter of the column has grown, of all processes. One that did not answer at either look adds nothing.
- */
+/* The growth of the column's counter over all processes. A process that did not answer at a look adds nothing. */
 double top_grown(const struct top_look *before, const struct top_look *now, const struct top_column *);
 
 /* The column with this title, in any case and with or without "/s"; the number of columns: no column has it. */

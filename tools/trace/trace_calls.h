@@ -1,4 +1,4 @@
-/* The names of calls that a trace is asked for. */
+/* The names of calls to trace. */
 #ifndef TOOLS_TRACE_CALLS_H
 #define TOOLS_TRACE_CALLS_H
 

@@ -1,4 +1,4 @@
-/* The same for a lab, whose hosts have each a /dev/shm with the directories where processes meet. */
+/* Openings on the hosts of a lab: each has a /dev/shm with the directories where processes meet. */
 #ifndef TOOLS_UNOPENED_HOSTS_H
 #define TOOLS_UNOPENED_HOSTS_H
 

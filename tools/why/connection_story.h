@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Which are wanted, and where they are looked for. */
+/* The identifiers that are wanted, and the places to look for them. */
 struct connection_question {
     const char *directory; /* where processes meet; NULL: in `from` alone */
     const char *from;      /* a file with stories (SOFTVERBS_STORY); NULL */

@@ -1,4 +1,4 @@
-/* Why no answer came to what a queue pair sent: what its peer, another that has the peer's number, or their process
+/* The causes of a missing answer, by what the queue pair's peer, another that has the peer's number, or their process
  * shows. */
 #ifndef TOOLS_SILENCE_H
 #define TOOLS_SILENCE_H
@@ -8,7 +8,7 @@
 /* Adds sentences about work of `end` that failed or waits; `other` NULL: nothing is known of its peer. */
 void silence_tell(struct tale *, const struct story_end *end, const struct story_end *other);
 
-/* Packets that the end dropped since then (nanoseconds since 1970), a sentence for each reason. */
+/* Adds a sentence for each reason of packets that the end dropped after `since` (nanoseconds since 1970). */
 void silence_tell_drops(struct tale *, const struct story_end *end, json_int_t since);
 
 /* The reason why `other` did not answer work of `end`: its first error, or the reason of its drops. 0: no reason is

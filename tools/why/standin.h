@@ -17,7 +17,7 @@ bool standin_is_better(const struct story_end *one, const struct story_end *othe
  * without a receive. The peer may be NULL, and so may the stand-in. Returns true if it did. */
 bool standin_act(const struct story_end **own, const struct story_end **peer, const struct story_end *standin);
 
-/* Says that it executes messages for this end, which may be NULL. */
+/* Adds the sentence that the stand-in executes messages for this end, which may be NULL. */
 void standin_tell(struct tale *, const struct story_end *standin, const struct story_end *end);
 
 #endif

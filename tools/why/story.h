@@ -10,13 +10,13 @@
 #define DID_NOT_ANSWER                                                                                                 \
     "Process %d did not answer within a second (it is stopped, or has no time): queue pair 0x%lx may be of it."
 
-/* Whose story is wanted, and where it is looked for. */
+/* The queue pair and process whose story is wanted, and the places to look for it. */
 struct story_question {
     const char *directory; /* where processes meet; NULL: in `from` alone */
     const char *from;      /* a file with stories (SOFTVERBS_STORY), which precede the directory's; NULL: no file */
     uint32_t qp;           /* 0: all queue pairs in the file, or in what processes have left */
     int pid;               /* 0: any process */
-    bool last;             /* only what processes have left in the directory, also of ones that ended */
+    bool last;             /* only what processes have left in the directory, ended ones included */
     int *silent;           /* the number of a live process that did not answer (report/reports.h) */
 };
 
