@@ -1,5 +1,5 @@
 /* A program with a race between two threads: the one counts a piece of work after its post, and the other takes it off
- * when it polls the completion. Ends with 1 when a completion came that was not counted yet. */
+ * when it polls the completion. Ends with 1 when a completion arrived that was not counted yet. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -235,7 +235,7 @@ static void on_timer(int signal)
 
 static void interrupt_often(struct watch *watching)
 {
-    enum { EACH = 20000 }; /* ns; interrupts that come much faster leave a busy processor no time */
+    enum { EACH = 20000 }; /* ns; much more frequent interrupts leave a busy processor no time */
     struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1, ._sigev_un._tid = gettid()};
     const struct itimerspec times = {.it_interval.tv_nsec = EACH, .it_value.tv_nsec = EACH};

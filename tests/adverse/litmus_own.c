@@ -63,7 +63,7 @@ static bool takes_event(const struct litmus *litmus, int wait)
     return true;
 }
 
-/* One end is still in RTR. Answers whether COMM_EST was there with the receive, and whether it came. */
+/* One end is still in RTR. Answers whether COMM_EST was there with the receive, and whether it was raised. */
 static bool establish(struct litmus *litmus, bool *came)
 {
     struct ibv_qp *pair[2];
@@ -119,8 +119,8 @@ bool litmus_P16(struct litmus *litmus)
     return late;
 }
 
-/* All is in one queue, whose completions keep their order. The second queue pair's receive may come before the first
- * one's completion. */
+/* All is in one queue, whose completions keep their order. The second queue pair's receive may precede the first one's
+ * completion. */
 bool litmus_P17(struct litmus *litmus)
 {
     struct ibv_qp *first = litmus->ends.qp[0], *second = litmus->more[0];

@@ -1,6 +1,6 @@
-/* Drives a libFuzzer target where there is no libFuzzer: inputs from a seed, some random, most of them changed from
- * inputs before them, so that lengths and headers stay plausible. FUZZ [RUNS [SEED]]; or, as libFuzzer does it, FUZZ
- * FILE... runs those files only. */
+/* Drives a libFuzzer target without libFuzzer: inputs from a seed, some random, most of them changed from inputs before
+ * them, so that lengths and headers stay plausible. FUZZ [RUNS [SEED]]; or, as libFuzzer does it, FUZZ FILE... runs
+ * those files only. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -87,7 +87,7 @@ static void a_failed_copy_fails_its_message(struct pair *pair, const struct mess
     pair_report(pair, good, "a %s fails if one of its copies does", message->name);
 }
 
-/* Bytes that the driver refused are never sent as if they had come. */
+/* Bytes that the driver refused are never sent as if they had arrived. */
 static void a_refused_copy_leaves_nothing_behind(struct pair *pair)
 {
     bool good = true;

@@ -21,7 +21,7 @@
 extern ncclNet_t ncclNetIb;
 static ncclNet_t *net = &ncclNetIb;
 
-// The functions of NCCL's other sources that the transport calls: settings come from the environment alone.
+// The functions of NCCL's other sources that the transport calls: settings are from the environment alone.
 int ncclParamSetCpuStackSize()
 {
     return 0;

@@ -39,7 +39,7 @@ static bool one_way(struct pair *pair, bool sends, struct ibv_sge *sge, int kind
 }
 
 /* The kinds of memory of both sides are the digits of `kinds`: GPU << 1 is the first's. The seconds of one way; *good:
- * each message came, and the last as it was sent. */
+ * each message arrived, and the last as it was sent. */
 static double play(struct pair *pair, int kinds, uint32_t length, int rounds, bool *good)
 {
     int kind = pair->first ? kinds >> 1 : kinds & 1;

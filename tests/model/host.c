@@ -287,7 +287,7 @@ bool model_user_owns_process(uid_t user, pid_t process)
     return model_user_has_own_number(user);
 }
 
-/* The log of the code under test is no part of any protocol. */
+/* The log of the code under test is not part of any protocol. */
 /* No process truncates the model's table. */
 struct guard_region;
 bool model_guard_region_add(struct guard_region *);

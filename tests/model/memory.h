@@ -66,7 +66,7 @@ void memory_unmap(const struct model_region *, unsigned process);
  * was given back, and something else may be there. */
 enum memory_stores { MEMORY_STORES, MEMORY_FAULTS, MEMORY_LOST };
 enum memory_stores memory_stores(const volatile void *address, unsigned process);
-/* How many processes map it, or may come to. */
+/* The number of processes that map it, or may map it. */
 unsigned memory_mappers(const struct model_region *);
 
 /* NULL if the process may touch it, else what is wrong with it. */

@@ -21,7 +21,7 @@ struct notes {
     uint32_t sent[RIG_PROCESSES][RIG_PROCESSES]; /* frames committed, by sender and receiver */
     uint32_t rung[RIG_PROCESSES][RIG_PROCESSES]; /* of those, how many the receiver must have heard of */
     uint32_t received[RIG_PROCESSES][RIG_PROCESSES];
-    uint32_t done[RIG_PROCESSES]; /* the process's body has come to its end */
+    uint32_t done[RIG_PROCESSES]; /* the process's body has ended */
     uint64_t scratch[8];
 };
 
@@ -39,7 +39,7 @@ void rig_keep_members(void);
 
 /* Sends a frame of `length` payload bytes; false: no room. */
 bool rig_send(unsigned from, unsigned to, uint32_t length);
-/* One round of what the owner of a node does. Returns how many frames came. */
+/* One round of what the owner of a node does. Returns the number of frames that arrived. */
 unsigned rig_turn(unsigned process);
 unsigned rig_turn_with(unsigned process, node_take *);
 /* The helper's wait between two looks: sleeps until there is something to do. False: the time has come. */

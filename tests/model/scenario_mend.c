@@ -1,4 +1,4 @@
-/* A ring in which its reader finds what is no frame: the writer mends it. */
+/* A ring in which its reader finds what is not a frame: the writer mends it. */
 #include <sys/timerfd.h>
 
 #include "ipc/state.h"
@@ -7,7 +7,7 @@
 
 enum { SHORT = 8, SEQUENCE = 2 /* place in the headers of a frame of rig.c */ };
 
-/* Frames may be lost, but come neither twice nor from before. */
+/* Frames may be lost, but arrive neither twice nor from before. */
 static void take_newer(void *context, struct peer *peer, const struct frame *frame)
 {
     struct notes *notes = rig_notes();

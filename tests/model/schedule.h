@@ -18,13 +18,13 @@ enum {
 
 /* The number of faults of each kind that one execution may have. */
 struct budget {
-    unsigned preemptions; /* a thread that could go on loses the processor */
+    unsigned preemptions; /* a thread that could continue loses the processor */
     unsigned deaths;      /* of processes that may_die */
-    unsigned stops;       /* of processes that may_stop; they go on when all else is at rest, */
+    unsigned stops;       /* of processes that may_stop; they continue when all else is at rest, */
     unsigned continues;   /* or before that */
     unsigned refusals;    /* of system calls */
     unsigned ticks;       /* of a clock while others still work */
-    unsigned rests;       /* how often the clock may go on before everything must be well */
+    unsigned rests;       /* how often the clock may advance before everything must be well */
 };
 
 struct model_process {
@@ -63,7 +63,7 @@ void schedule_snapshot(void);
 
 /* NULL in the set-up and in checks. */
 struct model_thread *schedule_thread_now(void);
-/* NULL: the running code is no process's. */
+/* NULL: the running code belongs to no process. */
 struct model_process *schedule_process_now(void);
 struct model_process *schedule_process_at(unsigned number);
 unsigned schedule_processes(void);
@@ -92,7 +92,7 @@ bool schedule_wait(bool (*ready)(const void *), const void *argument, nanos dead
 void schedule_compute(nanos until);
 /* One of `options` happens to the thread, 0 unless something is refused (which costs one refusal). */
 unsigned schedule_refuse(unsigned options);
-/* The thread saw this, and may go on differently for it. */
+/* The thread saw this, and may continue differently for it. */
 void schedule_saw(uint64_t value);
 /* The thread is within this system call, which a signal does not end, from here to schedule_call_end: a process that is
  * killed or stopped meanwhile is so when the call is through. Its other threads do nothing any more. */

@@ -24,7 +24,7 @@ TOKEN = re.compile(r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*)
 
 
 def tokens_of(text):
-    """Comments, strings' contents and lines of the preprocessor are no places."""
+    """Comments, strings' contents and lines of the preprocessor are not places."""
     return [Token(m[0], m.start(), m.end()) for m in TOKEN.finditer(text) if m.lastgroup != "skip"]
 
 

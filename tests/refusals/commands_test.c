@@ -121,7 +121,7 @@ static bool every_is_refused(const void *context)
     return say_with(on.channel, on.fd, place->command, in, length, room);
 }
 
-/* -- what is no command */
+/* -- what is not a command */
 
 static bool is_no_header(void)
 {

@@ -304,7 +304,7 @@ static void make_qps(void)
     make_srq_qp();
 }
 
-/* A window of type 1 is bound to it when the bind's completion has come. */
+/* A window of type 1 is bound to it when the bind's completion has arrived. */
 static void bind_region(void)
 {
     struct ibv_mw *window = ibv_alloc_mw(on.pd, IBV_MW_TYPE_1);

@@ -1,4 +1,4 @@
-/* A program compiled against the headers of release 65, with their layouts and inline functions: it uses what came
+/* A program compiled against the headers of release 65, with their layouts and inline functions: it uses what was added
  * after release 44, as such programs do, and must get an answer for each from whatever library it is given, built with
  * whatever headers. clients.py runs it where the headers are that new. Prints the number of checks. */
 #include <errno.h>

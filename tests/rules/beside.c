@@ -22,7 +22,7 @@ enum {
     SLOTS = 8,         /* messages that are under way at most */
     PLACE = 512 << 10, /* bytes of one */
     MEMORY = SLOTS * PLACE,
-    TIMEOUT = 17,                /* half a second, so that a delay is no silence */
+    TIMEOUT = 17,                /* half a second, so that a delay is not a silence */
     LOOK = 20,                   /* milliseconds between two looks whether it is to end */
     LAST = (1 << 30) + SLOTS - 1 /* wr_id of the message over the new connection, in the last place */
 };

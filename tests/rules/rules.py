@@ -128,7 +128,7 @@ def _end(process):
 
 
 def run(work, kind, number, seconds=SECONDS):
-    """How many rules came, and how many messages went."""
+    """The number of rules given, and of messages sent."""
     chance = random.Random(f"{work.name} {kind} {number}")
     with tempfile.TemporaryDirectory() as directory:
         cases.DIRECTORY = directory

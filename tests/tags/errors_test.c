@@ -73,7 +73,7 @@ static void send_half(struct room *room, int sender, uint8_t opcode)
     assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
 }
 
-/* Bytes of the message have come. */
+/* Bytes of the message have arrived. */
 static void is_in_the_middle(struct room *room, uint32_t offset)
 {
     for (int i = 0; i < 5000 && peek(room->memory + offset) != 7; i++)

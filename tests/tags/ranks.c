@@ -34,7 +34,7 @@ static struct memory *memory;
 
 /* -- receives and messages */
 
-enum state { FREE, WAITING, TAKEN /* by a message whose completion is to come */, MATCHED };
+enum state { FREE, WAITING, TAKEN /* by a message without a completion yet */, MATCHED };
 
 static struct posted {
     enum state state;
@@ -308,7 +308,7 @@ static bool take_completion(void)
 static struct place {
     bool busy;
     uint8_t *data; /* of a rendezvous */
-    bool halves;   /* one of its two completions came */
+    bool halves;   /* one of its two completions arrived */
     struct ibv_mr *mr;
 } places[RANKS_MOST][WINDOW];
 static uint32_t sent[RANKS_MOST], ended;

@@ -125,7 +125,7 @@ static struct room_event next_of(struct room *room)
     return event;
 }
 
-/* A message of one packet is one whose bytes went by reference. */
+/* A message of one packet is one whose bytes were sent by reference. */
 static void warm_up_receiver(struct room *room, int peer)
 {
     enum { ENOUGH = 100 };
@@ -275,7 +275,7 @@ static void send_one(struct room *room, int peer, pid_t receiver)
     has_sent(room);
 }
 
-/* The bytes come in packets, after the match. */
+/* The bytes arrive in packets, after the match. */
 static void match_without_reading(struct room *room, struct ibv_qp *qp, int peer)
 {
     add_buffer(room, 5, 50, 0, BYTES);

@@ -13,7 +13,7 @@ SILENT = "send of wr_id 42 ends in IBV_WC_RETRY_EXC_ERR: "
 
 
 def _play(case):
-    """The status of the request, the seconds until it came, and the lines of the log."""
+    """The status of the request, the seconds until it arrived, and the lines of the log."""
     status, text = cases.at_terminal([SOFTVERBS, "run", "--log", "warn", "--", PROGRAM, case], cases.environment())
     result = re.search(r"^(.*), vendor_err (\d+), after ([0-9.]+) s$", text, re.MULTILINE)
     assert status == 0 and result, text

@@ -43,8 +43,8 @@ def _bash(script, cwd=None, **extra):
 
 
 def _act(cwd=None, again=False, host=None, **inputs):
-    """Runs the steps of action.yml as a runner does, but for the cache, which is what an earlier run has left if this one is to go on there (`again`); its files, and its outputs.
-    `host` has the variables of the runner."""
+    """Runs the steps of action.yml as a runner does, but for the cache, which is what an earlier run has left if this one is to continue there (`again`); its files, and its
+    outputs. `host` has the variables of the runner."""
     place = f"{TEMPORARY}/runner"
     if not again:
         shutil.rmtree(place, ignore_errors=True)

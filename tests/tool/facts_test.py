@@ -127,7 +127,7 @@ def identifiers_are_reported_as_ever():
     _compare("why-id", told)
 
 
-# -- reports that are no process's of ours
+# -- reports that belong to no process of ours
 
 FALSE = f"{TEMPORARY}/false-report"
 LISTS = ("qps", "cqs", "srqs", "tags", "mrs", "pds")

@@ -376,7 +376,7 @@ static void stopped(void)
 
 static void meet_no_receive(void)
 {
-    usleep(20000); /* the message is answered that there is no receive */
+    usleep(20000); /* the answer to the message is that no receive is there */
 }
 
 /* Messages that found no receive once, and are done; then some that are not signalled. */

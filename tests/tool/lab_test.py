@@ -84,8 +84,8 @@ def a_lab_needs_no_root():
     assert out.startswith(USER) and out.count("50 iters") == 2, out
 
 
-# A system whose root directory is no mount point, as in a chroot, below mounts that a namespace outside of it shares with it, and this one does
-# not: that has as many mounts after the command as before it.
+# A system whose root directory is not a mount point, as in a chroot, below mounts that a namespace outside of it shares with it, and this one
+# does not: that has as many mounts after the command as before it.
 CHROOT = ["unshare", "--mount", "--propagation", "private", "sh", "-c", """
     set -e; root=$1; shift
     mkdir $root

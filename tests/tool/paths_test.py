@@ -117,7 +117,7 @@ def resolved_paths_lead_there():
     path = expect(run("realpath", f"{SYSFS}/soft0/node_type")).stdout.decode().strip()
     assert path == "/sys/devices/softverbs/soft0/infiniband/soft0/node_type"  # resolved by the program itself
     expect(run("cat", path), out=b"1: CA\n")
-    expect(run("cat", f"{path}/../../../device"), err=None, status=1)  # a file is no directory
+    expect(run("cat", f"{path}/../../../device"), err=None, status=1)  # a file is not a directory
     expect(run("cat", f"{os.path.dirname(path)}/../../device"), out=b"0x0000\n")  # how UCX looks for the PCI ids
 
 

@@ -120,7 +120,7 @@ def _fits(columns):
                 continue
             lines = _screen(columns, command)
             assert lines, command
-            if command == ["env"]:  # lines for a shell are no text
+            if command == ["env"]:  # lines for a shell are not text
                 continue
             long = [line for line in lines if len(line) > columns and not UNBROKEN.search(line)]
             assert not long, (command, long)

@@ -77,7 +77,7 @@ static void receives(void)
 
 static void show_asyncs(void);
 
-/* A list into a shared receive queue, how many more it takes, and which asynchronous events came. */
+/* A list into a shared receive queue, how many more it takes, and which asynchronous events were raised. */
 static void srq(void)
 {
     struct ibv_srq_init_attr init = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
@@ -407,7 +407,7 @@ static void asks(void)
     }
 }
 
-/* Polls twice, and which asynchronous events came until then. */
+/* Polls twice, and which asynchronous events were raised until then. */
 static void asyncs(void)
 {
     begin_work();

@@ -37,7 +37,7 @@ def _helper_of(pid):
 
 @contextlib.contextmanager
 def _without_processor(thread):
-    """Stops one thread of a descendant; the others go on."""
+    """Stops one thread of a descendant; the others continue."""
     seize, interrupt, detach, any_child = 0x4206, 0x4207, 17, 0x40000000
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)

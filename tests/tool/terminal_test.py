@@ -34,7 +34,7 @@ def a_trace_in_a_terminal_shows_that_its_program_was_killed():
 
 
 def a_trace_in_a_terminal_is_interrupted_with_its_program():
-    """Ctrl-C is for the program; the trace says what came until then."""
+    """Ctrl-C is for the program; the trace says what happened until then."""
     with Terminal(f"{SOFTVERBS} run --trace=alloc_pd -- sh -c 'trap \"exit 9\" INT; {PROGRAM} lines; exit 8'") as terminal:
         terminal.until(lambda text: "ibv_alloc_pd(" in text, 500)
         terminal.keys("C-c")

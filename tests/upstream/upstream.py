@@ -223,7 +223,7 @@ class Run:
         return {**counts.plain(), "seconds": round(time.monotonic() - begin)}
 
     def tests(self, part):
-        """The words for which a part runs; one that is empty if there is no such list."""
+        """The words for which a part runs; one that is empty without such a list."""
         if not part.each:
             return [""]
         log = f"{self.room.place}/logs/{part.name}.list"

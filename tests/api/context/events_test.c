@@ -80,7 +80,7 @@ static void ibv_init_ah_from_wc_finds_the_sender(const void *row)
     EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &datagram.wc, datagram.grh, &attr), ==, 0);
     EXPECT(attr.is_global, ==, 1);
     EXPECT(attr.port_num, ==, 1);
-    EXPECT(datagram.wc.sl, !=, 0); /* it shows the kind of packet, and is no service level of an answer */
+    EXPECT(datagram.wc.sl, !=, 0); /* it shows the kind of packet, and is not a service level of an answer */
     EXPECT(attr.sl, ==, 0);
     EXPECT(attr.grh.sgid_index, ==, 0);
     EXPECT(memcmp(&attr.grh.dgid, &self.grh.dgid, sizeof self.grh.dgid), ==, 0);

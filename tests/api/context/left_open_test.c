@@ -11,7 +11,7 @@
 
 enum { LEFT = 2 /* of each kind */ };
 
-/* In the order in which they go. */
+/* The kinds, in the order of their ends. */
 static const char *const kinds[] = {
     "flow",          "set of counters",      "queue pair",         "indirection table",
     "work queue",    "shared receive queue", "XRC domain",         "address handle",

@@ -1,4 +1,4 @@
-/* Rules of scripts that come and go (`softverbs inject`) while messages flow. */
+/* Rules of scripts that are given and taken back (`softverbs inject`) while messages flow. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>

@@ -81,7 +81,7 @@ static void a_device_is_opened_again_whose_helper_ended_late(const void *row)
     struct ibv_context *context = local_open();
     atomic_store(&helper_starves, true);
     EXPECT(ibv_close_device(context), ==, 0);
-    EXPECT_TRUE(count_descriptors() > before); /* it went on without the helper */
+    EXPECT_TRUE(count_descriptors() > before); /* it continued without the helper */
     atomic_store(&helper_starves, false);
     for (int i = 0; i < 3; i++)
         EXPECT(ibv_close_device(local_open()), ==, 0);
@@ -402,8 +402,8 @@ static bool try_in_haste(struct hasty *hasty)
     return true;
 }
 
-/* Five times. A poller that does not let the helper go on keeps its processor for 950 ms of each second, which the
- * kernel allows threads of real-time priority. */
+/* Five times. A poller that does not let the helper run keeps its processor for 950 ms of each second, which the kernel
+ * allows threads of real-time priority. */
 static bool is_let_go_on(void *context)
 {
     struct hasty *hasty = context;

@@ -36,7 +36,7 @@ static void provoke(const char *event)
     provoke_in(event, 0);
 }
 
-/* The end hears of it once. */
+/* The end learns of it once. */
 static void hear(struct end *end, enum ibv_event_type type)
 {
     EXPECT(remote_get_async_event(end->remote, PATIENCE), ==, type);

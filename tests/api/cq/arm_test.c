@@ -8,7 +8,7 @@
 
 static bool extended;
 
-enum { QUIET = 20 /* milliseconds in which something would have come */, LONG = 60000 /* microseconds */ };
+enum { QUIET = 20 /* milliseconds in which something would have arrived */, LONG = 60000 /* microseconds */ };
 
 static struct pair open_with_channel(void)
 {

@@ -11,7 +11,7 @@ static bool extended;
 enum {
     ALL_FIELDS =
         IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-    QUIET = 20, /* milliseconds in which something would have come */
+    QUIET = 20, /* milliseconds in which something would have arrived */
 };
 
 static struct wishes cq_wishes(void)

@@ -66,7 +66,7 @@ static void a_peer_that_stood_still_is_still_there(const void *row)
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
 }
 
-/* Twice what its ring takes, in one list. Nothing but room lets the rest go on, as no timer runs. */
+/* Twice what its ring takes, in one list. Nothing but room lets the rest continue, as no timer runs. */
 static void a_list_that_a_peer_has_no_room_for_arrives(const void *row)
 {
     enum { MESSAGES = 64, LENGTH = 8192 };

@@ -375,7 +375,7 @@ static const struct errno_row rows[] = {
     CAN_NOT_FAIL(query_srq),
     CAN_NOT_FAIL(poll_cq),
     CAN_NOT_FAIL(req_notify_cq),
-    CAN_NOT_FAIL(next_poll), /* ENOENT: nothing is there, which is no failure */
+    CAN_NOT_FAIL(next_poll), /* ENOENT: nothing is there, which is not a failure */
 };
 
 static void a_wrong_argument_is_told_in_errno_as_well(const void *row)

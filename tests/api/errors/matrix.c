@@ -53,7 +53,7 @@ static struct scene set(const struct row *row)
     const struct fault *fault = &faults[row->fault];
     struct wishes wishes = pair_wishes(row->type);
     wishes.timeout =
-        harness_promises(IBV_QPT_UD) ? QUICK : SLOW; /* where links have faults, a busy machine is no slow peer */
+        harness_promises(IBV_QPT_UD) ? QUICK : SLOW; /* where links have faults, a busy machine is not a slow peer */
     wishes.retries = FEW;
     if (fault->wish)
         fault->wish(&wishes);

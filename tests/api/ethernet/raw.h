@@ -55,7 +55,7 @@ struct receiver *raw_make_receiver(const struct pair *pair, uint32_t create_flag
 void raw_destroy_receiver(struct receiver *receiver);
 /* False: nothing is there. */
 bool raw_poll_once(struct ibv_cq_ex *cq, struct got *got);
-/* The next completion, which must come and be a success. */
+/* The next completion, which must arrive and be a success. */
 struct got raw_receive_on(struct ibv_cq_ex *cq);
 struct got raw_gets(struct receiver *receiver);
 /* When this returns, each frame sent before has arrived or is lost, since links keep the order. The witness has a rule

@@ -277,7 +277,7 @@ void model_spoil_handle(struct model *model)
     }
 }
 
-/* Once every queue pair is in ERR, all work must complete; what is unsignalled and went well may be silent. */
+/* Once every queue pair is in ERR, all work must complete; unsignalled work that succeeded may be silent. */
 static bool is_over(struct model *model)
 {
     for (int i = 0; i < QPS; i++) {

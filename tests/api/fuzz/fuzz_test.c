@@ -5,8 +5,8 @@
  *
  * Each seed makes PDs, MRs, CQs, SRQs and queue pairs, posts, polls, resets and destroys in random order, also what
  * must be refused. The model (fuzz_model.h) knows the use counts, the queue depths, and for each queue the work that
- * must complete, in order and once. A failure prints the seed; the same seed makes the same calls, as far as
- * they do not follow from when completions come. */
+ * must complete, in order and once. A failure prints the seed; the same seed makes the same calls, as far as they do
+ * not depend on when completions arrive. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

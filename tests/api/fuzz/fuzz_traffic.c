@@ -289,7 +289,7 @@ void model_post_receive(struct model *model)
     }
 }
 
-/* The next completion that is due: the requests before it are unsignalled and went well. */
+/* The next completion that is due: the requests before it are unsignalled and succeeded. */
 static void completed_send(struct model *model, struct model_qp *qp, const struct ibv_wc *wc)
 {
     struct model_queue *queue = &qp->sends;

@@ -41,7 +41,7 @@ void builder_post_receive(struct builder *builder, uint32_t length);
 struct ibv_qp_ex *builder_start(struct builder *builder);
 /* The memory's first bytes are what is sent. */
 void builder_set_source(struct builder *builder, const char *text);
-/* Ends the batch, whose completion must come and be good. */
+/* Ends the batch, whose completion must arrive and be a success. */
 void builder_complete(struct builder *builder, enum ibv_wc_opcode opcode);
 /* The receive's completion, with this text in the target. */
 struct ibv_wc builder_expect_received(struct builder *builder, const char *text);

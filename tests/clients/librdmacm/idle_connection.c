@@ -185,7 +185,7 @@ static void be_client(struct sockaddr_in *address)
     take(events, RDMA_CM_EVENT_DISCONNECTED);
     say("disconnected");
     rdma_disconnect(id);
-    sleep(1); /* for what may come twice */
+    sleep(1); /* for what may arrive twice */
     rdma_destroy_qp(id);
     rdma_destroy_id(id);
     rdma_destroy_event_channel(events);

@@ -1,5 +1,5 @@
 /* A message, and then the end of the connection, or a WRITE with a wrong key, which is an asynchronous event: the
- * receiver, which sleeps until one of its two channels has something, must not hear of that before it hears of the
+ * receiver, which sleeps until one of its two channels has something, must not learn of that before it learns of the
  * message.
  *
  *     message_before_disconnect end|key ADDRESS PORT ROUNDS

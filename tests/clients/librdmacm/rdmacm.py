@@ -64,7 +64,7 @@ def exchange(suite, server_command, client_command, timeout=60, extra=None, righ
     return answer, client
 
 
-# The exact output of a client of rping whose main thread came too late to see that it was connected: it has seen the end (state 10), and
+# The exact output of a client of rping whose main thread was too late to see that it was connected: it has seen the end (state 10), and
 # then waits for its thread of completions, which never ends, as rdma_disconnect is left out (rping_run_client, err3).
 OVERTAKEN = b"client DISCONNECT EVENT...\nwait for CONNECTED state 10\nconnect error -1\n"
 # riostream's server listens before it says how much of its memory the other end may map: a client that connects before may map nothing.
@@ -254,8 +254,8 @@ def kill_one(suite, common, number):
 
 
 def kill_while_disconnecting(suite, port, number):
-    """ucmatose's server ends its 100 connections, all at once; one of the two is killed in the midst of it. The other must hear the end
-    of each of its connections, which it counts, to end itself."""
+    """ucmatose's server ends its 100 connections, all at once; one of the two is killed in the midst of it. The other must learn the
+    end of each of its connections, which it counts, to end itself."""
     common = ["stdbuf", "-oL", "ucmatose", "-p", port, "-c", "100", "-C", "1"]
     server, client = suite.start(common), None
     try:

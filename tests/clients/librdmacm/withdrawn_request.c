@@ -32,7 +32,7 @@ static struct rdma_cm_id *take(struct rdma_event_channel *channel, enum rdma_cm_
     return id;
 }
 
-/* The server hears of the request in less than that, and answers later. */
+/* The server learns of the request in less than that, and answers later. */
 static int ask(struct rdma_event_channel *channel, struct rdma_cm_id *id, struct sockaddr *to)
 {
     check(rdma_resolve_addr(id, NULL, to, PATIENCE), "rdma_resolve_addr");
@@ -41,7 +41,7 @@ static int ask(struct rdma_event_channel *channel, struct rdma_cm_id *id, struct
     take(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
     struct rdma_conn_param parameters = {.qp_num = A_QUEUE_PAIR, .retry_count = 7};
     check(rdma_connect(id, &parameters), "rdma_connect");
-    usleep(UNTIL_WITHDRAWN_US); /* the server hears of the request */
+    usleep(UNTIL_WITHDRAWN_US); /* the server learns of the request */
     check(rdma_destroy_id(id), "rdma_destroy_id");
     puts("withdrawn");
     fflush(stdout);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """datagram_listener.py GID-INDEX [ADDRESS QP...]: without an address it listens for datagrams: prints its queue pair's number, waits for
-a line on its standard input, and prints how many datagrams have come. With one it sends a datagram to each of the queue pairs
-there. Needs pyverbs."""
+a line on its standard input, and prints how many datagrams have arrived. With one it sends a datagram to each of the queue
+pairs there. Needs pyverbs."""
 import socket
 import sys
 import time

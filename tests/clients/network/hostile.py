@@ -228,7 +228,7 @@ def truncated(attacked, attacker):
 
 
 def cut_behind_its_headers(attacked, attacker):
-    """A payload that is no multiple of four, or more pad than payload."""
+    """A payload that is not a multiple of four, or more pad than payload."""
     cut = [attacker.seal(datagram(attacked)[:length]) for length in range(21, 60) if length % 4]
     padded = [attacker.seal(transport(UD | SEND_ONLY, attacked.numbers["ud"], 0, struct.pack(">II", QKEY, 5), b"", pad=3))]
     return cut + padded, {PAD: len(cut) + 1}
@@ -382,8 +382,8 @@ def are_counted(suite, kind):
 
 
 def ends_its_own_connection(suite):
-    """A peer breaks a rule: each of these ends the queue pair that it came to, as the specification has it, and the others go
-    on."""
+    """A peer breaks a rule: each of these ends the queue pair that it reached, as the specification has it, and the others
+    work on."""
     with captured(suite) as attacked:
         attacker, numbers = Attacker(suite.version), attacked.numbers
         target = write_headers(numbers["vault"], numbers["rkey"], 64)

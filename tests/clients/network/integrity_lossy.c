@@ -1,8 +1,8 @@
 /* Data arrives unchanged: two processes on two hosts, which are network namespaces, exchange messages of a service over
  * a network that may lose, repeat, reorder and corrupt them. Usage: integrity_lossy HOST HOST rc|uc|ud MESSAGES (hosts:
  * names for ip-netns(8)). rc: everything arrives once, in order, with SENDs, WRITEs, READs and atomics mixed. uc and
- * ud: each message that arrives is whole and of one message; a lost one completes nothing. Prints the number that came;
- * exit status 0 when all was right. */
+ * ud: each message that arrives is whole and of one message; a lost one completes nothing. Prints the number that
+ * arrived; exit status 0 when all was right. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>

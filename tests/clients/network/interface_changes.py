@@ -145,8 +145,8 @@ def tells_of_the_link(suite):
 
 
 def hears_late(suite):
-    """A change that came while the program had no free descriptor to ask the kernel with is seen when it has some again, though
-    nothing changes any more: a link that went down, and one that came up."""
+    """A change that happened while the program had no free descriptor to ask the kernel with is seen when it has some again,
+    though nothing changes any more: a link that went down, and one that came up."""
     with followers(Follower(suite, SERVER)) as (one,):
         before = one.state()
         for verb, state, event in (("down", "down", PORT_ERR), ("up", "active", PORT_ACTIVE)):

@@ -3,8 +3,8 @@
  * Each line of the standard input is a command, answered by one line:
  *
  *     state                 state of the port, active MTU in bytes, and the GIDs with their places
- *     events                the asynchronous events that have come, once there is one or two seconds have passed
- *     bind ADDRESS PORT     "bound", or the errno of rdma_bind_addr; listens there
+ *     events                the asynchronous events that were raised, once there is one or two seconds have passed bind
+ *     ADDRESS PORT     "bound", or the errno of rdma_bind_addr; listens there
  *     files none|all        "done": the program gets no more descriptors, or as many as it may have
  *     serve                 accepts the next request and its end: the address that it came for, and its GID's place
  *     connect ADDRESS PORT  "connected", or the event that came instead

@@ -98,7 +98,7 @@ static void check(const struct talker *talker, unsigned round, unsigned length)
             die("byte %u of %u is wrong in round %u", i, length, round);
 }
 
-/* Both completions of a round in either order; returns the length of the message that came. */
+/* Both completions of a round in either order; returns the length of the message that arrived. */
 static unsigned take_both(struct talker *talker)
 {
     unsigned length = 0;
@@ -124,7 +124,7 @@ static void ask(struct talker *talker)
     }
 }
 
-/* The next question may come before the answer to the last has been acknowledged. */
+/* The next question may arrive before the answer to the last has been acknowledged. */
 static struct ibv_wc await_end_of_send(struct talker *talker)
 {
     struct ibv_wc first = await_completion(talker), second = await_completion(talker);

@@ -1,4 +1,4 @@
-/* A receiver that posts its receive some time after the message has come, and a sender without an ACK timer (timeout
+/* A receiver that posts its receive some time after the message has arrived, and a sender without an ACK timer (timeout
  * 0): the RNR NAK's wait must end all the same. Usage: tardy HOST HOST ROUNDS (hosts: names for ip-netns(8)), each the
  * place of one process. Exit status 0 when every message arrives. */
 #include <stdatomic.h>

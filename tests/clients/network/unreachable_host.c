@@ -1,4 +1,4 @@
-/* How a program hears that a host can't be reached, or that it can: reach WHAT ... prints a line for each. For
+/* How a program learns that a host can't be reached, or that it can: reach WHAT ... prints a line for each. For
  * unreachable_hosts.py.
  *
  *   rtr GID_INDEX ADDRESS...     a queue pair moves from INIT to RTR: the error, milliseconds, the hop limit that it

@@ -47,7 +47,7 @@ class Network(Wire):
 
 def catches_what_is_corrupted(suite):
     """One of 65536 corrupted datagrams over IPv4 has an ICRC that fits another identification; here, some hundreds. One or two
-    may come when the receiver has already ended."""
+    may arrive when the receiver has already ended."""
     with tempfile.NamedTemporaryFile() as file:
         suite.more = {"SOFTVERBS_FAULT": "corrupt=5%,seed=7", "SOFTVERBS_COUNTERS": file.name}
         measures(suite, "ib_write_bw", ["-s", "20000"], [20000], 200)

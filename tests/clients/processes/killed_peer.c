@@ -22,7 +22,7 @@ enum {
     LATEST_KILL = 60, /* ms after the start */
     DETECTED = 3000,  /* ms after which the death is known, on a machine of few cores, busy with others */
     BEFORE = 10,      /* exit status: the other died before there was a connection */
-    AFTER = 11,       /* the other died during the traffic, and all went as it should */
+    AFTER = 11,       /* the other died during the traffic, and all was as it should be */
 };
 
 /* One side. Work request numbers below DEPTH are receives. */

@@ -86,7 +86,7 @@ static bool is_doorbell(const struct msghdr *message)
     return head.magic == 0x4d767473 && head.kind == 1;
 }
 
-/* The library's calls come here first. */
+/* The library's calls reach this function first. */
 __attribute__((visibility("default"))) ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
 {
     bool hit = trap && is_doorbell(message) && !letters_before_trap--;

@@ -53,7 +53,7 @@ static void right(struct side *side)
 {
 }
 
-/* A second and more: a peer that waits for a processor of a busy machine is no silent one. */
+/* A second and more: a peer that waits for a processor of a busy machine is not silent. */
 static void long_timeout(struct side *side)
 {
     side->timeout = 16;

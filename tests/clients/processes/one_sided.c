@@ -128,7 +128,7 @@ static void change_state(enum ibv_qp_state to)
 }
 
 /* Each a way in which the owner takes its memory back. Those that leave the peer without an answer take its retries, so
- * they come now and then. */
+ * they are sent now and then. */
 static void take_back(unsigned round)
 {
     if (round % 50 == 49)
@@ -362,7 +362,7 @@ static void run_litmus_writer(unsigned rounds)
     }
 }
 
-/* Returns true if one has come. */
+/* Returns true if one has arrived. */
 static bool take_receive(unsigned *taken)
 {
     struct ibv_wc wc;

@@ -1,7 +1,7 @@
 /* Every file that one process gets from another or finds in their meeting place, as a peer could use it. Usage: sealed.
- * Two processes exchange messages; each keeps all descriptors that come and go with its messages, and tries to map them
- * writable. docs/evidence/one-sided.md has the table that this holds the library to: a file that is not in it fails the
- * test. Exit status 0, or 1 with a sentence. */
+ * Two processes exchange messages; each keeps all descriptors that its messages carry, and tries to map them writable.
+ * docs/evidence/one-sided.md has the table that this holds the library to: a file that is not in it fails the test.
+ * Exit status 0, or 1 with a sentence. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static bool is_mapped(int descriptor, size_t size)
     return at != MAP_FAILED;
 }
 
-/* The descriptor as it came, and opened anew with all rights that the file's owner has. */
+/* The descriptor as it arrived, and opened anew with all rights that the file's owner has. */
 static bool is_writable(int descriptor, size_t size)
 {
     char path[64];

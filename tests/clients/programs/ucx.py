@@ -18,7 +18,7 @@ RANKS = 4
 
 @functools.lru_cache
 def without_mpi():
-    """Debian 13's ucx_perftest takes itself for a rank of MPI's when its standard input is no terminal."""
+    """Debian 13's ucx_perftest takes itself for a rank of MPI's when its standard input is not a terminal."""
     usage = subprocess.run([need("ucx_perftest"), "-h"], capture_output=True, text=True, check=False)
     return ["-P", "0"] if "-P <0|1>" in usage.stdout + usage.stderr else []
 
