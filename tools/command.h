@@ -18,9 +18,9 @@ enum {
 
 struct command {
     const char *name;
-    const char *arguments; /* as shown after the name */
-    const char *summary;   /* one line */
-    const char *help;      /* the rest of `softverbs help NAME`, ending in a newline; "": no rest */
+    const char *arguments;         /* as shown after the name */
+    const char *summary;           /* one line */
+    const char *help;              /* the rest of `softverbs help NAME`, ending in a newline; "": no rest */
     void (*print_options)(FILE *); /* prints the part before `help`; NULL: no such part */
     bool runs_rest;      /* the first argument and all after it are another program's: no options among them */
     const char *letters; /* its options that are one letter, as getopt(3) takes them; NULL: no such options */

@@ -54,7 +54,7 @@ static size_t list_samenesses(const struct records *records, const struct flows 
     return count;
 }
 
-/* Pairs equal packets, as many of which arrived as were sent, in their order. */
+/* Pairs equal packets in their order: as many arrived as were sent. */
 static void join_in_turn(const struct records *records, const struct sameness *group, size_t count, uint32_t *arrival)
 {
     size_t at = 0;

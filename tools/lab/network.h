@@ -37,7 +37,7 @@ bool network_change(struct network *, const char *target, const char *words, cha
 /* Reads the lines of a topology: leaf HOSTS, pair HOST HOST, core WORDS, link TARGET WORDS. */
 bool network_read(struct network *, const char *path, char *why, size_t size);
 
-/* The number of channels that a frame passes, and the channels in their order; 0: there is no way. */
+/* Writes the channels that a frame passes, in their order, and returns their number; 0: no way. */
 unsigned network_path(struct network *, unsigned from, unsigned to, struct channel *path[NETWORK_PATH_MOST]);
 
 /* Writes a line for each channel that is not perfect or has lost or marked something. */

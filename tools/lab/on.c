@@ -83,7 +83,7 @@ int on_become(const char *host, pid_t holder, char **program)
 /* Options of ssh that have a value. */
 static const char valued[] = "BbcDEeFIiJLlmOopQRSWw";
 
-/* The first word that is no option: the host, with or without "user@". */
+/* The first word that is not an option: the host, with or without "user@". */
 static char **skip_ssh_options(char **words)
 {
     for (; *words && **words == '-'; words++)

@@ -1,4 +1,4 @@
-/* The findings of a sweep's runs: printed, kept in a file to go on from, and reported as JUnit XML. */
+/* The findings of a sweep's runs: printed, kept in a file to continue from, and reported as JUnit XML. */
 #ifndef TOOLS_SWEEP_FOUND_H
 #define TOOLS_SWEEP_FOUND_H
 

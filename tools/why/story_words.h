@@ -10,8 +10,7 @@ struct story_ends {
     const json_t *standin;    /* XRC: the end of a third process, whose shared receive queue messages name; NULL: it
                                * does not exist, or nothing is known of it */
     const json_t *stranger;   /* has the number of the peer, and is connected with another; NULL: not known */
-    const json_t
-        *processes; /* reports of the directory (reports_collect) if the peer is not known; NULL: not known */
+    const json_t *processes;  /* reports of the directory (reports_collect) if the peer is not known; NULL: not known */
 };
 
 /* An array of sentences, the caller's. Nothing in the ends is trusted. */

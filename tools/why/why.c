@@ -274,7 +274,7 @@ static const struct {
     {'i', "id", "an identifier", 0, UINT32_MAX},
 };
 
-/* False after a sentence: the text is no number of such an object. */
+/* Reads the number of an object, from optarg. False after a sentence: not a number that such an object can have. */
 static bool read_number(const struct command *command, int option, struct question *question)
 {
     uint64_t number;
