@@ -1,5 +1,5 @@
 /* Frees the buffers of receives that wait, so that the next allocation gets their memory: libz allocates when the
- * checker looks for the line of the library's post. Memory that libz frees then is no finding, and nothing waits. */
+ * checker looks for the line of the library's post. Memory that libz frees then is not a finding, and nothing waits. */
 #include <errno.h>
 #include <stdlib.h>
 

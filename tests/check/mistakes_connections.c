@@ -53,7 +53,7 @@ static void resolve(struct rdma_event_channel *channel, struct rdma_cm_id *id, u
     pass(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-/* Until the request has come. */
+/* Waits until the request has arrived. */
 static void ask(struct connection *connection)
 {
     struct rdma_conn_param parameters = {.initiator_depth = ASKED, .responder_resources = ASKED, .retry_count = 6};

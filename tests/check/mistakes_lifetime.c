@@ -178,7 +178,7 @@ void destroy_address(enum loopback_variant variant)
 
 struct other {
     struct loopback *loopback;
-    int ways[2]; /* a pipe: that it is there; that it may go on */
+    int ways[2]; /* a pipe: that it is there; that it may continue */
     atomic_bool destroys;
 };
 

@@ -249,7 +249,7 @@ int endpoint_wait(struct endpoint *endpoint, struct ibv_wc *wc, int count, doubl
             return found;
         if (ibv_req_notify_cq(endpoint->cq, 0))
             die("ibv_req_notify_cq fails");
-        found = poll_once(endpoint, wc, count); /* what came before the arming raises no event */
+        found = poll_once(endpoint, wc, count); /* what arrived before the arming raises no event */
         double left = deadline - now_seconds();
         if (found || left <= 0)
             return found;

@@ -28,7 +28,7 @@ struct remote_end *harness_far(void);
 enum link_kind harness_link(void);
 
 /* Returns true if messages on queue pairs of this type (enum ibv_qp_type) arrive once and in order. Where frames get
- * lost or come twice, only those on reliable ones do. */
+ * lost or arrive twice, only those on reliable ones do. */
 bool harness_promises(int type);
 
 /* Runs one case, unless its name is not among those wanted. Afterwards both ends are cleared; what can't be destroyed

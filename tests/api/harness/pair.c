@@ -167,7 +167,7 @@ static void connect_end(struct end *end, const struct wishes *wishes, const stru
     EXPECT(end->ah, !=, NOBODY);
 }
 
-/* Both ends can receive before one can send, as in programs that say hello before they go on. */
+/* Both ends can receive before one can send, as in programs that say hello before they continue. */
 void pair_connect(struct pair *pair)
 {
     connect_end(&pair->near, &pair->wishes, &pair->far);

@@ -73,7 +73,7 @@ struct receive end_receive(const struct end *, uint64_t id, uint64_t offset, uin
 void end_post(struct end *, struct send);
 void end_post_receive(struct end *, struct receive);
 
-/* The next completion of the queue, which must come. */
+/* The next completion of the queue, which must arrive. */
 struct ibv_wc end_sent(struct end *);
 struct ibv_wc end_received(struct end *);
 /* The completion must arrive and be this. */

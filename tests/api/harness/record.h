@@ -12,7 +12,7 @@ void record(const char *name);
 /* Called with what the function then answered, which they pass on. errno must agree: set by what failed, as it was
  * before what succeeded. */
 int record_code(int error);
-int record_poll(int error); /* ENOENT, which says that nothing is there, is no failure */
+int record_poll(int error); /* ENOENT, which says that nothing is there, is not a failure */
 int record_minus(int result);
 int64_t record_negative(int64_t result);
 void *record_pointer(const void *made);

@@ -180,7 +180,7 @@ static void a_deallocated_window_is_refused(const void *row)
     expect_refused(&pair, IBV_WR_RDMA_WRITE, rkey, pair.near.memory + OFFSET, 8);
 }
 
-/* The window's key is no local key. */
+/* The window's key is not a local key. */
 static void a_window_is_no_source_of_local_data(const void *row)
 {
     const enum ibv_mw_type *type = row;

@@ -376,7 +376,7 @@ static void only_datagrams_can_join(const void *row)
     EXPECT(remote_detach(pair.near.remote, pair.near.qp, &group), ==, EINVAL);
 }
 
-/* IBA 10.3.1.6: an error of the send queue alone; receives go on, and RTS makes it whole. */
+/* IBA 10.3.1.6: an error of the send queue alone; receives continue, and RTS makes it whole. */
 static void a_local_error_stops_only_the_send_queue(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_UD);

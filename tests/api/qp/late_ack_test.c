@@ -7,7 +7,7 @@
 #include "pair.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { POLLS = 1000 }; /* a poller is believed to go on after half of that (CLAIM_ROUNDS); these are slow */
+enum { POLLS = 1000 }; /* a poller is believed to continue after half of that (CLAIM_ROUNDS); these are slow */
 #else
 enum { POLLS = 5000 };
 #endif

@@ -115,7 +115,7 @@ static void a_list_of_WRITEs_is_done_up_to_the_wrong_one(const void *row)
         EXPECT(remote_peek(pair.far.remote, pair.far.memory + 8 * i), ==, i < wrong && i != 1 ? 1000 + i : 0);
 }
 
-/* Errors come from the other's responder, whatever was done without it before. */
+/* The other's responder reports errors, whatever was done without it before. */
 static void a_refusal_is_the_responders(const void *row)
 {
     enum { GONE, SHORT, READ_ONLY, REACCESSED } what = (unsigned)(uintptr_t)row;

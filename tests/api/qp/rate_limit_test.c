@@ -110,7 +110,7 @@ static void answers_are_not_held_up(const void *row)
     end_post(&pair.far, end_send(&pair.far, &pair.near, IBV_WR_RDMA_READ, 2, 0, MESSAGE));
     end_expect_sent(&pair.far, 2, IBV_WC_SUCCESS);
     EXPECT(remote_compare(pair.far.remote, pair.far.memory, MESSAGE, 5, 0), ==, -1);
-    end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS); /* its acknowledgement may come after the READ */
+    end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS); /* its acknowledgement may arrive after the READ */
     EXPECT(end_move(&pair.near, IBV_QPS_ERR), ==, 0);
     for (int i = 0; i < 3; i++)
         end_expect_sent(&pair.near, 1, IBV_WC_WR_FLUSH_ERR);

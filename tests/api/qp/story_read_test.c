@@ -31,8 +31,8 @@ struct lane {
     atomic_uint *number;
 };
 
-/* Shared by this process and the reader. The reader is a process, as tools are: the answers come from the library's
- * thread in this one. */
+/* Shared by this process and the reader. The reader is a process, as tools are: the library's thread in this one
+ * answers. */
 static struct shared {
     atomic_uint numbers[LANES]; /* of the queue pairs; 0: no queue pair just now */
     atomic_bool over;

@@ -138,7 +138,7 @@ static void the_last_work_request_is_reported_once(const void *row)
     EXPECT(remote_get_async_event(far->remote, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* A message takes the oldest receive, whichever queue pair it came to. */
+/* A message takes the oldest receive, whichever queue pair it arrived at. */
 static void queue_pairs_share_the_receives(const void *row)
 {
     struct pair first = open_on_srq(), second = first;

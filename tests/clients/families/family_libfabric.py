@@ -33,7 +33,7 @@ def make_adapters(place):
 
 
 class TooEarly(Failure):
-    """The client came before the server listened."""
+    """The client connected before the server listened."""
 
 
 def passes(place, adapter, program):

@@ -109,7 +109,7 @@ def talks_over_ucx(suite, transports, api):
         extra = {"UCX_TLS": transports, "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm"}
         server = suite.start_server(command, extra)
         try:
-            wait_for_listener(suite, server)  # since UCX 1.18 a client that came too early says the same as one whose peer has died
+            wait_for_listener(suite, server)  # since UCX 1.18 a client that was too early says the same as one whose peer has died
             done = suite.start_client([*command, "-a", suite.address], extra).finish(until(60))
         finally:
             server.kill()
@@ -118,7 +118,7 @@ def talks_over_ucx(suite, transports, api):
 
 
 def demonstrates_io(suite):
-    """Reads and writes in random order, each compared by the program (-q) with what was to come."""
+    """Reads and writes in random order, each compared by the program (-q) with the expected data."""
     port = choose_port()
     extra = {"UCX_TLS": "rc_verbs,ud_verbs", "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm"}
     common = ["io_demo", "-d", "1024:65536", "-p", port]

@@ -1,4 +1,4 @@
-/* Threads that are cancelled where the program waits for events, and in calls that are no cancellation points. Exit
+/* Threads that are cancelled where the program waits for events, and in calls that are not cancellation points. Exit
  * status 0 when no descriptor is left open and the host's table does not list the process any more: the library's
  * thread has ended. */
 #include <dirent.h>

@@ -24,7 +24,7 @@ from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip
 REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, LAP = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x19
 ANOTHER = "10.91.0.78"  # of the server's host
 LASTS, SOONER, LATER = 5, 0.5, 3  # seconds: until the process ends; by how much that may differ
-QUIET = 0.3  # seconds within which an answer would have come
+QUIET = 0.3  # seconds within which an answer would have arrived
 REPEATED = 3  # how often an answer is sent, as the peer may not ask again before the process ends
 TRANSACTION, QKEY, CLASS, PERFORMANCE = 0x5eed, 0x80010000, 7, 4
 
