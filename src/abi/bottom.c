@@ -1,7 +1,7 @@
 #include "abi/bottom.h"
 
+#include "verbs/create/dm_allocate.h"
 #include "verbs/kinds/ethernet/wq_create.h"
-#include "verbs/life/dm_allocate.h"
 #include "verbs/queue/cq_ex.h"
 #include "verbs/send/qp_ex.h"
 

@@ -12,7 +12,7 @@
 #include "script/parse.h"
 #include "script/rules.h"
 #include "tap/delay.h"
-#include "verbs/life/cq_create.h"
+#include "verbs/create/cq_create.h"
 #include "verbs/life/qp_modify.h"
 #include "verbs/queue/cq.h"
 

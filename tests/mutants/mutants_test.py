@@ -103,7 +103,7 @@ def of_tests(*commands, **more):
 def the_test_of_the_same_name_comes_first():
     names = [test["name"] for test in judge.in_order(of_tests("api_data", "ud_test", "cm_connect_test", "connect_test"), "src/cm/connect.c", {})]
     assert set(names[:2]) == {"cm_connect_test", "connect_test"}, names
-    assert judge.in_order(of_tests("api_send", "api_cq"), "src/verbs/life/cq_create.c", {})[0]["name"] == "api_cq"
+    assert judge.in_order(of_tests("api_send", "api_cq"), "src/verbs/create/cq_create.c", {})[0]["name"] == "api_cq"
 
 
 def run(script, **more):

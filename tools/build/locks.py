@@ -36,13 +36,13 @@ MEMBERS = {
     "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "unlikely(qp->process->poller.restraints)"),  # a child sends nothing
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # likewise
     "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
-    "src/verbs/memory/mw.h: lock": ("src/verbs/life/mw_allocate.c", "lock_inherit(&mw->lock)"),
+    "src/verbs/memory/mw.h: lock": ("src/verbs/create/mw_allocate.c", "lock_inherit(&mw->lock)"),
     "src/verbs/object/async.h: lock": ("src/verbs/context/inherit.c", "lock_inherit(&context->async.lock)"),
     "src/verbs/queue/comp_channel.h: lock": ("src/verbs/queue/comp_channel.c", "lock_inherit(&channel->lock)"),
     "src/verbs/qp/qp.h: lock": ("src/verbs/life/qp_create.c", "lock_inherit(&qp->lock)", "lock_inherit(&qp->batch.lock)"),
-    "src/verbs/queue/cq.h: consumer": ("src/verbs/life/cq_create.c", "lock_inherit(&cq->consumer)"),
-    "src/verbs/queue/cq.h: lock": ("src/verbs/life/cq_create.c", "lock_inherit(&cq->lock)"),
-    "src/verbs/queue/receive_queue.h: lock": ("src/verbs/life/qp_create.c src/verbs/life/srq_create.c", "lock_inherit(&qp->receives.own.lock)", "lock_inherit(&srq->queue.lock)"),
+    "src/verbs/queue/cq.h: consumer": ("src/verbs/create/cq_create.c", "lock_inherit(&cq->consumer)"),
+    "src/verbs/queue/cq.h: lock": ("src/verbs/create/cq_create.c", "lock_inherit(&cq->lock)"),
+    "src/verbs/queue/receive_queue.h: lock": ("src/verbs/life/qp_create.c src/verbs/create/srq_create.c", "lock_inherit(&qp->receives.own.lock)", "lock_inherit(&srq->queue.lock)"),
     "src/verbs/kinds/srq_tags.c: lock": ("src/verbs/kinds/srq_tags.c", "lock_inherit(&srq->tags->lock)"),
 }
 

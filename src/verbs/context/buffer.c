@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "events/refusal.h"
-#include "verbs/life/mr_register.h"
-#include "verbs/life/mr_special.h"
+#include "verbs/create/mr_register.h"
+#include "verbs/create/mr_special.h"
 #include "verbs/memory/dmah.h"
 #include "verbs/memory/mr.h"
 

@@ -9,7 +9,7 @@
 #include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story_kept.h"
-#include "verbs/life/async_get.h"
+#include "verbs/create/async_get.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/domain.h"

@@ -1,4 +1,4 @@
-/* Raises the asynchronous events of a context; the program fetches them by life/async_get.h. Thread-safe. */
+/* Raises the asynchronous events of a context; the program fetches them by create/async_get.h. Thread-safe. */
 #ifndef VERBS_OBJECT_ASYNC_H
 #define VERBS_OBJECT_ASYNC_H
 

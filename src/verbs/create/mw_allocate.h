@@ -1,6 +1,6 @@
 /* Making and destroying memory windows: ibv_alloc_mw(3), ibv_dealloc_mw(3). Thread-safe. */
-#ifndef VERBS_LIFE_MW_ALLOCATE_H
-#define VERBS_LIFE_MW_ALLOCATE_H
+#ifndef VERBS_CREATE_MW_ALLOCATE_H
+#define VERBS_CREATE_MW_ALLOCATE_H
 
 #include "verbs/memory/mw.h"
 

@@ -1,6 +1,6 @@
 /* Making and destroying device memory: ibv_alloc_dm(3), ibv_free_dm(3). Thread-safe. */
-#ifndef VERBS_LIFE_DM_ALLOCATE_H
-#define VERBS_LIFE_DM_ALLOCATE_H
+#ifndef VERBS_CREATE_DM_ALLOCATE_H
+#define VERBS_CREATE_DM_ALLOCATE_H
 
 #include "verbs/memory/dm.h"
 

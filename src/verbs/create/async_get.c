@@ -1,4 +1,4 @@
-#include "verbs/life/async_get.h"
+#include "verbs/create/async_get.h"
 
 #include <stdlib.h>
 

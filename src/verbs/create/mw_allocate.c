@@ -1,4 +1,4 @@
-#include "verbs/life/mw_allocate.h"
+#include "verbs/create/mw_allocate.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Memory regions that are not just a piece of the program's memory, and advice about ordinary ones. Thread-safe.
  * They are deregistered by mr_deregister like all others. */
-#ifndef VERBS_LIFE_MR_SPECIAL_H
-#define VERBS_LIFE_MR_SPECIAL_H
+#ifndef VERBS_CREATE_MR_SPECIAL_H
+#define VERBS_CREATE_MR_SPECIAL_H
 
 #include "verbs/object/object.h"
 

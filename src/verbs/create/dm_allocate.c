@@ -1,4 +1,4 @@
-#include "verbs/life/dm_allocate.h"
+#include "verbs/create/dm_allocate.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-#include "verbs/life/srq_create.h"
+#include "verbs/create/srq_create.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "events/refusal.h"
-#include "verbs/life/async_get.h"
+#include "verbs/create/async_get.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"

@@ -1,4 +1,4 @@
-#include "verbs/life/cq_create.h"
+#include "verbs/create/cq_create.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "events/refusal.h"
 #include "link/fence.h"
 #include "process/poller.h"
-#include "verbs/life/async_get.h"
+#include "verbs/create/async_get.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"

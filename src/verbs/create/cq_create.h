@@ -1,6 +1,6 @@
 /* Making and destroying completion queues: ibv_create_cq(3), ibv_create_cq_ex(3), ibv_resize_cq(3). Thread-safe. */
-#ifndef VERBS_LIFE_CQ_CREATE_H
-#define VERBS_LIFE_CQ_CREATE_H
+#ifndef VERBS_CREATE_CQ_CREATE_H
+#define VERBS_CREATE_CQ_CREATE_H
 
 #include "verbs/queue/cq.h"
 

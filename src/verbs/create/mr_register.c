@@ -1,4 +1,4 @@
-#include "verbs/life/mr_register.h"
+#include "verbs/create/mr_register.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Making, changing and destroying memory regions: ibv_reg_mr(3) and its kin. Thread-safe. */
-#ifndef VERBS_LIFE_MR_REGISTER_H
-#define VERBS_LIFE_MR_REGISTER_H
+#ifndef VERBS_CREATE_MR_REGISTER_H
+#define VERBS_CREATE_MR_REGISTER_H
 
 #include "verbs/memory/mr.h"
 

@@ -1,7 +1,7 @@
 /* Making, changing and destroying shared receive queues: ibv_create_srq(3), ibv_modify_srq(3), ibv_post_srq_recv(3).
  * Thread-safe. */
-#ifndef VERBS_LIFE_SRQ_CREATE_H
-#define VERBS_LIFE_SRQ_CREATE_H
+#ifndef VERBS_CREATE_SRQ_CREATE_H
+#define VERBS_CREATE_SRQ_CREATE_H
 
 #include "verbs/queue/srq.h"
 

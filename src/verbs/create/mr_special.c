@@ -1,4 +1,4 @@
-#include "verbs/life/mr_special.h"
+#include "verbs/create/mr_special.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "base/mapping.h"
 #include "events/refusal.h"
-#include "verbs/life/mr_register.h"
+#include "verbs/create/mr_register.h"
 #include "verbs/memory/cuda.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"

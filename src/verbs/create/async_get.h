@@ -1,6 +1,6 @@
 /* Asynchronous events, fetched: ibv_get_async_event(3), ibv_ack_async_event(3). Thread-safe. */
-#ifndef VERBS_LIFE_ASYNC_GET_H
-#define VERBS_LIFE_ASYNC_GET_H
+#ifndef VERBS_CREATE_ASYNC_GET_H
+#define VERBS_CREATE_ASYNC_GET_H
 
 #include <infiniband/verbs.h>
 
