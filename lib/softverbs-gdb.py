@@ -234,10 +234,10 @@ def _report_memory(layout, memory):
     return _facts(layout, "refused", memory, access=layout.access(memory["access"]), **more)
 
 
-def _report_error(layout, error):
+def _report_error(layout, error, qp):
     subject = error["subject"]
     sends, packet = subject == layout.constant("STORY_SEND"), subject == layout.constant("STORY_PACKET")
-    made = {} if sends else _without("wr_id", "posted", "opcode", "status")
+    made = {"cause": _text(qp["told.known"], 512) or None} if sends else _without("wr_id", "posted", "opcode", "status")
     if packet:
         made["operation"] = layout.operation(error["opcode"]) or None
     elif not sends:
@@ -349,11 +349,11 @@ def _report_cqs(layout, qp):
     return [_report_cq(layout, cq) for cq in both.values()]
 
 
-def _flushed_and_error(layout, story):
+def _flushed_and_error(layout, story, qp):
     error, short = story.inner("error", "story_error"), story.inner("too_short", "story_short")
     return {"flushed_sends": error["flushed_sends"], "flushed_receives": error["flushed_receives"],
             "too_short": _facts(layout, "short", short) if short["known"] else None,
-            "error": _report_error(layout, error) if error["reason"] else None}
+            "error": _report_error(layout, error, qp) if error["reason"] else None}
 
 
 def _report(layout, device, qp):
@@ -366,7 +366,7 @@ def _report(layout, device, qp):
     if not qp["traits"] & layout.constant("QP_RELIABLE"):
         made.update(_without("timeout", "retry_cnt", "rnr_retry"))
     if story:
-        made.update(_flushed_and_error(layout, story))
+        made.update(_flushed_and_error(layout, story, qp))
     elif records:
         made.update(flushed_sends=0, flushed_receives=0)
     made["cqs"] = _report_cqs(layout, qp)

@@ -17,7 +17,7 @@ from stories import failed
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 VARY = {"pid", "number", "qp", "key", "address", "base", "time", "posted", "psn", "peer_qp", "peer_pid", "communication_id", "peer_communication_id", "id",
         "local", "peer", "seconds", "repeats", "repeated", "timeouts", "naks_sent", "naks_received", "rnrs_sent", "rnrs_received", "cnps_sent", "cnps_received",
-        "asked", "raised", "waiting", "polled", "outstanding", "oldest_psn", "expected_psn", "handle", "pd", "send_cq", "recv_cq", "srq"}
+        "asked", "raised", "cause", "waiting", "polled", "outstanding", "oldest_psn", "expected_psn", "handle", "pd", "send_cq", "recv_cq", "srq"}
 LEFT_OUT = {"traffic", "strays", "calls", "messages", "devices", "down"}
 STORIES = ("short-receive", "receive-permission", "send-range", "qp-permission", "remote-range", "remote-key", "reads-refused", "no-receive", "deaf", "dead",
            "window", "empty-srq", "short-xrc", "empty-third", "uc-key", "hang", "server-waits")

@@ -47,6 +47,12 @@ def lines_are_kept_although_nothing_is_printed():
     expect(softverbs("why", "--last", "1"), 1, b"", [b"No process 1 has left a line here."])
 
 
+def what_ended_last_is_the_first():
+    _anew()
+    pids = [_mistake(MISTAKES, "short-mask")[0] for _ in range(2)]
+    assert [one["pid"] for one in json.loads(expect(softverbs("why", "--last", "--json")).stdout)] == pids[::-1]
+
+
 def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
     """ibv_destroy_cq waits for that for ever."""
     with subprocess.Popen([SOFTVERBS, "run", "--", HANGS, "unacknowledged"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=cases.environment()) as process:

@@ -19,6 +19,7 @@ GONE = "The part of the other end is not known: its process has ended and left n
 CONNECTED = "Queue pair c of C is RC in RTS, connected with s of S."
 HANGS = "It had no error: it waits. Its peer answered N times that it has no receive posted (ibv_post_recv), and rnr_retry is 7, for ever."
 SERVER_WAITS = "Completion queue N of S has 1 completion that was not polled, and no event is asked for (ibv_req_notify_cq), which was never called."
+FOUND = "T What was found out when it failed: "
 SILENCE = "No answer came: the ACK timer ran out N times (timeout is 10, retry_cnt 2)."
 CAUSES = {
     "short-receive": [
@@ -89,9 +90,9 @@ CAUSES = {
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 113).", GONE, "\"softverbs explain 113\" has causes and cures."],
     "nobody": [
         "Queue pair c of C is RC in ERR, connected with 0xabcdef.", SENT, SILENCE,
-        "No process of this directory has queue pair 0xabcdef.",
+        f"{FOUND}no process of DIR has queue pair 0xabcdef; HINT",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
-        GONE, "\"softverbs explain 105\" has causes and cures."],
+        "\"softverbs explain 105\" has causes and cures."],
     "atomics-disabled": [
         OWN_ERROR, "T C posted IBV_WR_ATOMIC_FETCH_AND_ADD of 8 bytes, wr_id 7, to address A with rkey K.",
         "T C completed it with IBV_WC_LOC_QP_OP_ERR: A READ or atomic was posted, but the queue pair's max_rd_atomic is 0 "
@@ -156,13 +157,12 @@ CAUSES = {
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
     "strange": [
         "Queue pair c of C is RC in ERR, connected with s of process S.", WRITTEN, SILENCE,
-        "Queue pair s of S is connected with another, and not with c: its answers go there.",
+        f"{FOUND}queue pair s of process S is connected with another, and not with c: its answers go there.",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", "\"softverbs explain 105\" has causes and cures."],
     "destroyed": [
         "Queue pair c of C is RC in ERR, connected with s of process S.", WRITTEN, SILENCE,
-        "S lives and has no queue pair s: it was destroyed (ibv_destroy_qp), or never made.",
+        f"{FOUND}process S lives and has no queue pair s: it was destroyed (ibv_destroy_qp), or never made; HINT",
         "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).",
-        "The part of the other end is not known: its queue pair is gone and has left no story.",
         "\"softverbs explain 105\" has causes and cures."],
     "stopped": [
         "Queue pair c of C is RC in RTS, connected with s of process S.", "It had no error. \"softverbs why C\" says what its process waits for.",
@@ -202,6 +202,8 @@ LOST_ENDED = {
     for name in LOST_EVENTS if name not in ("no-channel", "server-waits", "both")}
 LOST_ENDED["server-waits"] = ["Queue pair s of S is RC in RTS, connected with c of process C.", "It had no error.",
                               SERVER_WAITS.replace("has 1", "had 1").replace(" is asked", " was asked")]
+# Without a log no process is asked.
+UNASKED = CAUSES | {"nobody": CAUSES["nobody"][:3] + ["No process of this directory has queue pair 0xabcdef."] + CAUSES["nobody"][4:5] + [GONE] + CAUSES["nobody"][5:]}
 # The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
          for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled", "atomics-disabled")}
@@ -218,9 +220,6 @@ SCRIPTED = [
 for name_of_state in ("deaf", "peer-moved"):
     ENDED[name_of_state] = [line.replace("s of S is in", "s of S was in").replace("takes nothing", "took nothing") for line in CAUSES[name_of_state]]
 ENDED["peer-failed"] = [line.replace("s of S is in", "s of S was in").replace("takes nothing", "took nothing") for line in CAUSES["peer-failed"]]
-for name_of_end in ("strange", "destroyed"):
-    ENDED[name_of_end] = CAUSES["destroyed"][:3] + ["Process S, which had queue pair s, has ended.", "T C completed it with IBV_WC_RETRY_EXC_ERR (reason 105).", GONE,
-                                                 "\"softverbs explain 105\" has causes and cures."]
 
 
 @contextlib.contextmanager
@@ -246,6 +245,9 @@ def plain(text, numbers):
     text = re.sub(r"^(?:[\d:.]+ )?(Completion queue) \d+", r"\1 N", text, flags=re.M)
     text = re.sub(r"shared receive queue \d+", "shared receive queue N", text)
     text = re.sub(r"connected with queue pair 0x\w+, and not", "connected with another, and not", text)
+    text = re.sub(r"(rocess S) \(stories\)", r"\1", text)
+    text = re.sub(r"no process of /\S+ has", "no process of DIR has", text)
+    text = re.sub(r"(What was found out .*?); .*", r"\1; HINT", text)
     text = re.sub(r"dropped \d+ packets?", "dropped N packets", text)
     text = re.sub(r"key 0x\w+", "key K", text)
     text = re.sub(r"address 0x\w+", "address A", text)

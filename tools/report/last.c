@@ -96,10 +96,11 @@ static json_int_t wrote(const json_t *process)
     return json_integer_value(json_object_get(process, "wrote"));
 }
 
+/* The process that wrote last is the first. */
 static void insert(json_t *list, json_t *process)
 {
     size_t at = json_array_size(list);
-    while (at && wrote(json_array_get(list, at - 1)) > wrote(process))
+    while (at && wrote(json_array_get(list, at - 1)) < wrote(process))
         at--;
     json_array_insert_new(list, at, process);
 }

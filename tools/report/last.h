@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* An array, the caller's, with an object for each process that has a file, the last writer at the end; pid 0: all
+/* An array, the caller's, with an object for each process that has a file, the last writer first; pid 0: all
  * processes. Nothing in a file is trusted; another user's file is left out, unless root asks. */
 json_t *last_collect(const char *directory, int pid);
 

@@ -152,6 +152,16 @@ static void tell_absence(struct tale *tale, const struct story_end *end)
     tale_diagnose(tale, 0, diagnose_silence(&known), &known);
 }
 
+/* What was found out when the work failed outlives what can be seen now. */
+static void tell_found(struct tale *tale, const struct story_end *end)
+{
+    const struct known known = tale_known(end, NULL);
+    if (end->error.cause)
+        tale_diagnose(tale, failed_at(end), DIAGNOSIS_FOUND_OUT, &known);
+    else
+        tell_absence(tale, end);
+}
+
 static void tell_other(struct tale *tale, const struct story_end *end, const struct story_end *other)
 {
     if (takes_nothing(other) && was_so_before(end, other)) {
@@ -159,7 +169,7 @@ static void tell_other(struct tale *tale, const struct story_end *end, const str
         return;
     }
     if (has_ended(tale, end))
-        tell_absence(tale, end);
+        tell_found(tale, end);
     silence_tell_drops(tale, other, sent_since(end));
 }
 
@@ -170,10 +180,10 @@ void silence_tell(struct tale *tale, const struct story_end *end, const struct s
     known.needed = (struct fact_number){story_end_count(other, EVENT_FRAME_LOST), true};
     if (other)
         tell_other(tale, end, other);
-    else if (known.peer)
+    else if (known.peer && !end->error.cause)
         tale_diagnose(tale, 0, DIAGNOSIS_OTHER_PEER, &known);
     else
-        tell_absence(tale, end);
+        tell_found(tale, end);
     if (known.count.value || known.needed.value)
         tale_diagnose(tale, 0, DIAGNOSIS_FAULTS_LOST, &known);
 }

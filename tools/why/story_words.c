@@ -117,7 +117,7 @@ static void tell_completion(struct tale *tale, const struct story_end *end, cons
     char detail[DIAGNOSE_ROOM];
     struct known known = tale_known(end, other);
     if (!is_refused_there(end, other) && !is_of_attempts(story_end_reason(end)))
-        known.words = describe(end, 0, detail);
+        known.words = end->error.cause ? end->error.cause : describe(end, 0, detail);
     tale_diagnose(tale, time_of(end), DIAGNOSIS_SEND_COMPLETED, &known);
 }
 
@@ -299,7 +299,8 @@ static bool is_of_both(const struct story_end *own)
 
 static void tell_missing(struct tale *tale)
 {
-    if (tale->own->story.peer_qp.value && is_of_both(tale->own) && !has_completions(tale->own))
+    if (tale->own->story.peer_qp.value && is_of_both(tale->own) && !tale->own->error.cause &&
+        !has_completions(tale->own))
         silence_tell_missing(tale);
 }
 

@@ -14,6 +14,7 @@
 #include "verbs/ask/qp_waits.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
+#include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 #include "wire/op.h"
@@ -52,14 +53,18 @@ static void write_short(FILE *out, const void *of)
 
 /* An error and its time's epoch. */
 struct error_told {
+    const struct qp *qp;
     const struct story_error *error;
     int64_t epoch;
 };
 
 /* Leaves what the subject of the error has. */
-static void leave_subject(struct facts_error *facts, const struct story_error *from)
+static void leave_subject(struct facts_error *facts, const struct error_told *told)
 {
+    const struct story_error *from = told->error;
     bool send = from->subject == STORY_SEND, packet = from->subject == STORY_PACKET;
+    if (send)
+        facts->cause = qp_tell_known(told->qp, from->status);
     if (!send) {
         facts->wr_id = facts->posted = (struct fact_number){0};
         facts->opcode = facts->status = NULL;
@@ -77,7 +82,7 @@ static void write_error(FILE *out, const void *of)
     const int64_t epoch = told->epoch;
     char words[WORDS_SIZE];
     struct facts_error these = {0}, *facts = &these;
-    FACTS_error(FACT_FILL) leave_subject(facts, from);
+    FACTS_error(FACT_FILL) leave_subject(facts, told);
     if (from->receive_status)
         fact_put_inner(&facts->receive, write_receive, from);
     else if (from->reason == REASON_QP_PERMISSION)
@@ -200,7 +205,7 @@ void qp_story_report(FILE *out, const struct qp *from)
     const struct traffic_flow *flow = qp_story_settle(from);
     const struct story *story = flow->story;
     const int64_t now = (int64_t)read_clock(CLOCK_REALTIME), epoch = now - (int64_t)qp_story_now();
-    struct story_told told = {from, flow, {story ? &story->error : NULL, epoch}};
+    struct story_told told = {from, flow, {from, story ? &story->error : NULL, epoch}};
     struct facts_story these = {
         .program = program_invocation_short_name, .type = from->kind->name, .device = flow->device->name};
     struct facts_story *facts = &these;

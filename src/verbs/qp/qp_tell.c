@@ -139,9 +139,16 @@ const char *qp_tell_unchanged(enum reason reason, char *text)
     return text;
 }
 
-static bool is_refused(enum ibv_wc_status status)
+static bool is_refused(unsigned status)
 {
     return status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR;
+}
+
+const char *qp_tell_known(const struct qp *qp, unsigned status)
+{
+    lock_assert_held(&qp->lock);
+    bool of_peer = status == IBV_WC_RETRY_EXC_ERR || is_refused(status);
+    return of_peer && qp->told.known && *qp->told.known ? qp->told.known : NULL;
 }
 
 /* Adds the answer of the network, or names the only host that knows more. */
@@ -158,15 +165,15 @@ static void tell_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc
                        const char *numbers)
 {
     char network[PORT_ICMP] = "", call[2 * WORDS_SIZE + 96];
-    const char *known = qp->told.known && (status == IBV_WC_RETRY_EXC_ERR || is_refused(status)) ? qp->told.known : "";
+    const char *known = qp_tell_known(qp, status);
     if (qp->path.remote)
         add_network(qp, status, network);
     snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu ends in %s%s%s", qp->number, what, (unsigned long long)id,
              words_status(status), numbers, network);
     if (*numbers)
         forget_words(qp, reason); /* these say more */
-    keep_words(qp, reason, *known ? known : call);
-    if (*known && reason != REASON_PEER_GONE)
+    keep_words(qp, reason, known ? known : call);
+    if (known && reason != REASON_PEER_GONE)
         log_cause(LOG_WARN, reason, "%s: %s", call, known);
     else
         log_reason(LOG_WARN, reason, "%s", call);

@@ -32,6 +32,10 @@ void qp_tell_nothing(struct qp *);
  * error. */
 void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason, const char *numbers);
 
+/* Returns what was found out about the peer of a work request that ended with this status (ask/qp_inquiry.h), until the
+ * queue pair is reset or destroyed; NULL: nothing. Under qp->lock. */
+const char *qp_tell_known(const struct qp *, unsigned status);
+
 enum { QP_TELL_UNCHANGED = 64 };
 
 /* Writes, for the line of a call that the state does not allow, that the ibv_modify_qp before it was refused for this
