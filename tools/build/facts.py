@@ -11,10 +11,11 @@ import sys
 
 sys.dont_write_bytecode = True
 from events import lines
-from settings import arguments
+from settings import arguments, entries
 from tree import SUPPORT, read, report
 
 LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
+CAUSES, JUDGE, REASONS = "src/diagnose/diagnose.def", "src/diagnose/diagnose.c", "src/diag/diag.def"
 TYPES = {"FLAG": "boolean", "WORD": "string", "TEXT": "string", "HEX": "string"}
 # Functions that read JSON by a key: of jansson, a function that passes its own argument on to one, a comparison of the keys of an object.
 READERS = {"json_object_get", "json_object_del"}
@@ -107,14 +108,56 @@ def judge_keys(top):
                 yield f"{path}:{text.count(chr(10), 0, call.end()) + 1}: \"{call[3]}\" is a fact of {LIST}: tools/facts/read.h has structs"
 
 
+def causes(top):
+    """(name, group, conditions, sentence) of each diagnosis."""
+    return list(entries(os.path.join(top, CAUSES), "DIAGNOSIS"))
+
+
+def names_of(conditions, sentence):
+    """The facts that a diagnosis names, and (fact, words) of each comparison with words."""
+    names, words = [], []
+    for condition in conditions.split():
+        left, operator, right = re.match(r"!?([\w.]+)(=|<>|>=|)(.*)", condition).groups()
+        compares = operator == "=" and "." not in right
+        names += [left, right] if operator and not compares else [left]
+        words += [(left, right.split("|"))] if compares else []
+    for field in re.findall(r"\{([^}]*)\}", sentence):
+        if "|" not in field:
+            names += re.sub(r"^(.*>|!)", "", field.partition("?")[0]).split("-")
+    return names, words
+
+
+def known_names(top):
+    """All that a diagnosis may name, by the judge's lists."""
+    text = read(top, JUDGE)
+    objects = dict(re.findall(r"\bOBJECT\((\w+), (\w+)\)", text))
+    inside = {f"{name}.{fact}" for name, kind in objects.items() for of, fact, *_ in facts(top) if of == kind}
+    return inside | set(objects) | set(re.findall(r"\b(?:MEMBER|FLAG)\((\w+), \w[\w.]*\)", text)) | set(re.findall(r'\bis\(name, "(\w+)"\)', text))
+
+
+def judge_causes(top):
+    """Each name of a condition or a sentence is one that the judge knows, and each reason's name that of a reason."""
+    known, reasons = known_names(top), {row[1] for row in entries(os.path.join(top, REASONS), "REASON")}
+    for cause, _, conditions, sentence in causes(top):
+        names, words = names_of(conditions, sentence)
+        for name in names:
+            if name not in known:
+                yield f"{CAUSES}: {cause} names {name}, which is no fact"
+        for word in (word for fact, these in words if fact == "error.name" for word in these):
+            if word not in reasons:
+                yield f"{CAUSES}: {cause} compares {word}, which is no reason"
+
+
 def main():
     top = sys.argv[1]
     wrong = list(judge_list(top))
     keys = list(judge_keys(top))
-    print("1..2")
+    judged = list(judge_causes(top))
+    print("1..3")
     report(1, f"each of {len(list(facts(top)))} facts is there once", wrong)
     report(2, "tools read facts by the list", keys)
-    return 1 if wrong or keys else 0
+    report(3, f"each of {len(causes(top))} diagnoses names facts that there are", judged)
+    return 1 if wrong or keys or judged else 0
 
 
 if __name__ == "__main__":
