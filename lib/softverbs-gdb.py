@@ -246,7 +246,7 @@ def _report_error(layout, error, qp):
         made["receive"] = _facts(layout, "receive", error)
     elif error["reason"] == layout.constant("REASON_QP_PERMISSION"):
         made["flags"] = layout.access(error["limit"])
-    elif error["limit"]:
+    elif error["limit"] or error["reason"] == layout.constant("REASON_TOO_MANY_READS"):
         made["process" if subject == layout.constant("STORY_NOTHING") else "limit"] = error["limit"]
     memory = error.inner("memory", "story_memory")
     if memory["refused"]:

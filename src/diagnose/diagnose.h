@@ -24,6 +24,7 @@ enum diagnosis_group {
     DIAGNOSE_CM_LISTENER,
     DIAGNOSE_CM_NEXT, /* an identifier has no connection yet */
     DIAGNOSE_REFUSAL, /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
+    DIAGNOSE_GROUPS
 };
 
 enum { DIAGNOSE_ROOM = 1024 }; /* for each sentence */

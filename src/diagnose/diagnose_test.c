@@ -381,7 +381,8 @@ static const struct {
     {{.event = {false, true}, .asked = {1, true}, .armed = {true, true}}, DIAGNOSIS_EVENT_TOO_EARLY},
     {{.event = {false, true}, .asked = {0, true}, .raised = {0, true}}, DIAGNOSIS_NEVER_ARMED},
     {{.event = {false, true}, .asked = {1, true}, .raised = {1, true}}, DIAGNOSIS_NOT_ARMED_AGAIN},
-    {{.event = {false, true}, .asked = {1, true}, .raised = {0, true}}, DIAGNOSIS_NOT_ARMED},
+    {{.event = {false, true}, .asked = {1, true}, .armed = {false, true}, .raised = {0, true}}, DIAGNOSIS_NOT_ARMED},
+    {{.event = {false, true}, .asked = {1, true}, .raised = {0, true}}, DIAGNOSIS_NOTHING},
 };
 
 static const struct {
@@ -416,26 +417,29 @@ static const struct {
     {"route resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ROUTE},
 };
 
+static const struct facts_refused unknown_key = {.key = {7, true}},
+                                  region = {.key = {7, true}, .size = {64, true}, .has = "no access"};
+
 static const struct {
-    const char *reason;
-    uint64_t limit, bytes;
-    bool of_memory;
+    struct facts_error error;
+    uint64_t bytes;
+    const struct facts_refused *memory;
     enum diagnosis diagnosis;
 } refusals[] = {
-    {"LOCAL_KEY_UNKNOWN", 0, 0, true, DIAGNOSIS_KEY_UNKNOWN},
-    {"RECEIVE_KEY_UNKNOWN", 0, 0, true, DIAGNOSIS_KEY_UNKNOWN},
-    {"REMOTE_KEY_UNKNOWN", 0, 0, true, DIAGNOSIS_REMOTE_KEY_UNKNOWN},
-    {"REMOTE_KEY_UNKNOWN", 0, 0, false, DIAGNOSIS_OTHER_REASON},
-    {"RECEIVE_PD", 0, 0, true, DIAGNOSIS_OTHER_DOMAIN},
-    {"REMOTE_RANGE", 0, 0, true, DIAGNOSIS_OUT_OF_BOUNDS},
-    {"LOCAL_PERMISSION", 0, 0, true, DIAGNOSIS_NOT_PERMITTED},
-    {"XRC_STANDIN_FAILED", 0, 0, false, DIAGNOSIS_REFUSED_BY_STANDIN},
-    {"RECEIVE_TOO_SHORT", 0, 512, false, DIAGNOSIS_RECEIVE_SHORT},
-    {"RECEIVE_TOO_SHORT", 0, 0, false, DIAGNOSIS_OTHER_REASON},
-    {"MESSAGE_LENGTH", 1024, 0, false, DIAGNOSIS_PACKET_LENGTH},
-    {"QP_PERMISSION", 0, 0, false, DIAGNOSIS_ACCESS_FLAGS},
-    {"TOO_MANY_READS", 1, 0, false, DIAGNOSIS_MANY_READS},
-    {"TOO_MANY_READS", 0, 0, false, DIAGNOSIS_NO_READS},
+    {{.name = "LOCAL_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
+    {{.name = "RECEIVE_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
+    {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_REMOTE_KEY_UNKNOWN},
+    {{.name = "RECEIVE_PD"}, 0, &region, DIAGNOSIS_OTHER_DOMAIN},
+    {{.name = "REMOTE_RANGE"}, 0, &region, DIAGNOSIS_OUT_OF_BOUNDS},
+    {{.name = "REMOTE_RANGE"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},
+    {{.name = "LOCAL_PERMISSION"}, 0, &region, DIAGNOSIS_NOT_PERMITTED},
+    {{.name = "LOCAL_PERMISSION"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},
+    {{.name = "XRC_STANDIN_FAILED", .process = {7, true}}, 0, NULL, DIAGNOSIS_REFUSED_BY_STANDIN},
+    {{.name = "RECEIVE_TOO_SHORT"}, 512, NULL, DIAGNOSIS_RECEIVE_SHORT},
+    {{.name = "MESSAGE_LENGTH", .limit = {1024, true}}, 0, NULL, DIAGNOSIS_PACKET_LENGTH},
+    {{.name = "QP_PERMISSION", .flags = "IBV_ACCESS_LOCAL_WRITE"}, 0, NULL, DIAGNOSIS_ACCESS_FLAGS},
+    {{.name = "TOO_MANY_READS", .limit = {1, true}}, 0, NULL, DIAGNOSIS_MANY_READS},
+    {{.name = "TOO_MANY_READS", .limit = {0, true}}, 0, NULL, DIAGNOSIS_NO_READS},
 };
 
 static void facts_of_one_object_have_their_cause(void **state)
@@ -466,15 +470,50 @@ static void facts_of_one_object_have_their_cause(void **state)
         seen[listeners[requests]] = true;
     }
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        const struct facts_error error = {.name = refusals[i].reason, .limit = number(refusals[i].limit)};
-        const struct facts_refused memory = {0};
+        struct facts_error error = refusals[i].error;
         const struct facts_receive receive = {0};
-        const struct known known = {.error = &error,
-                                    .memory = refusals[i].of_memory ? &memory : NULL,
-                                    .receive = &receive,
-                                    .count = number(refusals[i].bytes)};
+        const struct known known = {
+            .error = &error, .memory = refusals[i].memory, .receive = &receive, .count = number(refusals[i].bytes)};
+        error.reason = number(1);
         assert_int_equal(diagnose(DIAGNOSE_REFUSAL, &known), refusals[i].diagnosis);
         seen[refusals[i].diagnosis] = true;
+        const struct facts_error bare = {.reason = error.reason, .name = error.name};
+        const struct known less = {.error = &bare};
+        assert_int_equal(diagnose(DIAGNOSE_REFUSAL, &less), DIAGNOSIS_OTHER_REASON);
+        seen[DIAGNOSIS_OTHER_REASON] = true;
+    }
+}
+
+/* Neither of objects that are not known nor of those without a fact. */
+static void of_what_is_not_known_nothing_is_a_cause(void **state)
+{
+    static const struct facts_qp qp;
+    static const struct facts_cq cq;
+    static const struct facts_srq srq;
+    static const struct facts_missing missing;
+    static const struct facts_identifier id;
+    static const struct facts_story end;
+    static const struct facts_error error;
+    static const struct facts_receive receive;
+    static const struct facts_refused memory;
+    static const struct facts_short too_short;
+    const struct known nothing = {0}, bare = {.own = &qp,
+                                              .peer = &qp,
+                                              .cq = &cq,
+                                              .srq = &srq,
+                                              .peer_srq = &srq,
+                                              .missing = &missing,
+                                              .id = &id,
+                                              .end = &end,
+                                              .error = &error,
+                                              .receive = &receive,
+                                              .memory = &memory,
+                                              .too_short = &too_short};
+    for (enum diagnosis_group group = 0; group < DIAGNOSE_GROUPS; group++) {
+        if (group == DIAGNOSE_NAMED)
+            continue;
+        assert_int_equal(diagnose(group, &nothing), DIAGNOSIS_NOTHING);
+        assert_int_equal(diagnose(group, &bare), DIAGNOSIS_NOTHING);
     }
 }
 
@@ -573,6 +612,7 @@ int main(void)
         cmocka_unit_test(types_and_peers_are_compared_where_both_ends_have_a_connection),
         cmocka_unit_test(what_a_queue_pair_waits_for_has_its_sentence),
         cmocka_unit_test(facts_of_one_object_have_their_cause),
+        cmocka_unit_test(of_what_is_not_known_nothing_is_a_cause),
         cmocka_unit_test(each_cause_has_a_case),
         cmocka_unit_test(each_sentence_names_facts_that_there_are),
         cmocka_unit_test(facts_that_are_not_known_are_no_zeros),

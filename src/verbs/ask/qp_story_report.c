@@ -87,8 +87,10 @@ static void write_error(FILE *out, const void *of)
         fact_put_inner(&facts->receive, write_receive, from);
     else if (from->reason == REASON_QP_PERMISSION)
         facts->flags = words_access(from->limit, words);
+    else if (from->subject == STORY_NOTHING)
+        fact_put(&facts->process, from->limit, from->limit);
     else
-        fact_put(from->subject == STORY_NOTHING ? &facts->process : &facts->limit, from->limit, from->limit);
+        fact_put(&facts->limit, from->limit || from->reason == REASON_TOO_MANY_READS, from->limit);
     if (from->memory.refused)
         fact_put_inner(&facts->memory, write_memory, &from->memory);
     facts_write(out, &facts_of_error, facts);
