@@ -166,7 +166,7 @@ KNOWN = (Known("what was put is wrong", "late-write", "MPICH, Open MPI and oshru
                "a flush waits for the completions of its WRITEs at the requester, and the ranks then meet by another way",
                "UCX, src/uct/ib/rc/verbs/rc_verbs_ep.c, uct_rc_verbs_ep_flush (at 00a690e3)"),
          Known("hangs: .*mckey -m", "late-read", "mckey: messages to a group are missing, and the receiver waits for them",
-               "the sender asks for no completion and destroys its queue pair right behind the posts",
+               "the sender asks for no completion and destroys its queue pair right after the posts",
                "rdma-core v44.0, librdmacm/examples/mckey.c, post_sends and destroy_node"),
          Known("rdma_write: ERROR|test_resize_cq: FAIL", "late-write+late-completions+late-read", "rdma-core's suite: tests of RDMA WRITE read other bytes; test_resize_cq finds fewer entries",
                "a process reads what it wrote into its own memory by another queue pair once the WRITE has completed; sends without a look count as completed",
@@ -224,7 +224,7 @@ def rows(words):
 
 INTRODUCTION = """# The adverse adapter: what was seen
 
-Written by `make adverse`, which goes on where it was stopped ([what it is](../reference/adverse.md)). Seeds are 1, 2, 3 and so on.
+Written by `make adverse`, which continues where it was stopped ([what it is](../reference/adverse.md)). Seeds are 1, 2, 3 and so on.
 """
 
 
@@ -337,7 +337,7 @@ def read_page():
 
 
 def _known_lines():
-    yield "\n## The clients' own\n\nWhat was looked at, and comes of a client that takes more for granted than the rules say. Each ran well with `without=` that behaviour.\n\n"
+    yield "\n## The clients' own\n\nThese failures were examined; their cause is a client that takes more for granted than the rules say. Each ran well with `without=` that behaviour.\n\n"
     yield "| behaviour | what is seen | why | where |\n|---|---|---|---|\n"
     for known in KNOWN:
         yield f"| {known.behaviour} | {known.seen} | {known.why} | {known.where} |\n"

@@ -30,7 +30,7 @@ def section(heading, rows, packets, kernel):
     columns = list(dict.fromkeys(where for result in rows.values() for where in result))
     cells = [result[where] for result in rows.values() for where in result]
     yield f"{heading}\n{datetime.date.today()}, the library as of commit {library()}, rxe of Linux {kernel}: "
-    yield f"{cells.count('ok')} of {len(cells)} succeeded. They exchanged {packets} packets, none malformed and none with a bad ICRC.\n\n"
+    yield f"{cells.count('ok')} of {len(cells)} succeeded. They exchanged {packets} packets, all well formed and with the right ICRC.\n\n"
     yield "| program | " + " | ".join(columns) + " |\n" + "|---" * (len(columns) + 1) + "|\n"
     for name, result in rows.items():
         yield f"| {name} | " + " | ".join(in_brief(result.get(column, "not run")) for column in columns) + " |\n"

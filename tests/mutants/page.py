@@ -26,7 +26,7 @@ Only the layer's own suites count (`SUITES` in `tests/mutants/copied.py`). A mut
 %(unjudged)s
 ## Those that no test kills
 
-A change that has more than a line is shown by its first one that differs. Lines are those of the commit in which the
+A change that has more than a line is shown by its first one that differs. Lines are numbered as in the commit in which the
 list was drawn.
 
 | # | place | change | fate |

@@ -147,8 +147,8 @@ HEAD = """# Clients by profile
 
 Written by `tests/profiles/clients_by_profile.py` (`make profiles`) on {when}, at {commit}: {rows} clients of Debian 12, unmodified, on the devices of
 each [profile](../how-to/profiles.md), both ends with the same one. A client that ends well has "yes". Of one that does not, the notes have the first
-call that the profile refused, with the number of its reason (`softverbs explain 851`), or what else there is to be seen: perftest and UCX have ways of
-their own with iWARP, and on ports of InfiniBand addresses of IP lead to no device. The first column is without a profile.
+call that the profile refused, with the number of its reason (`softverbs explain 851`), or what else there is to be seen: perftest and UCX have
+special ways with iWARP, and on ports of InfiniBand addresses of IP lead to no device. The first column is without a profile.
 """
 
 

@@ -196,8 +196,8 @@ def _rounds(works, runs, seconds):
 
 INTRODUCTION = """# Rules beside begun work
 
-Written by `make rules`, which goes on where it was stopped. In each run two processes (of tag matching four) exchange messages that are checked to the last byte,
-while `softverbs inject` gives one of them or all of them one rule after the other and takes it back: rules that lose, delay and repeat, none that makes work fail. A run is
+Written by `make rules`, which continues where it was stopped. In each run two processes (of tag matching four) exchange messages that are checked to the last byte,
+while `softverbs inject` gives one of them or all of them one rule after the other and takes it back: rules that lose, delay and repeat, but no rule that makes work fail. A run is
 good when all work ended well with the right bytes, and a new connection between the processes works in the end. A row is green with 20 good runs.
 """
 
@@ -215,7 +215,7 @@ def write():
     commits = ", ".join(sorted({commit for state in states for commit in state["commits"]}))
     with write_page(PAGE) as file:
         file.write(f"{INTRODUCTION}\nLast run: {datetime.date.today()}, Linux {platform.release()}, builds {commits}: {sum(state['runs'] for state in states)} runs, "
-                   f"{sum(state['rules'] for state in states)} rules, {sum(state['messages'] for state in states)} messages (those of tags are not counted), "
+                   f"{sum(state['rules'] for state in states)} rules, {sum(state['messages'] for state in states)} messages (messages of tags are not counted), "
                    f"{sum(len(state['bad']) for state in states)} runs that were not good.\n\n| good runs, beside rules for | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}\n")
         for work in WORKS:
             file.write(f"| {work.name} | {' | '.join(_cell(known.get(work.name, {}).get(kind)) for kind in RULES)} |\n")

@@ -68,7 +68,7 @@ def multicast():
 
 
 def message_passing():
-    for name, compiler, command in (("Open MPI as it comes, 4 hosts", "mpicc.openmpi", "mpirun.openmpi -np 4 --host h1,h2,h3,h4"),
+    for name, compiler, command in (("Open MPI by default, 4 hosts", "mpicc.openmpi", "mpirun.openmpi -np 4 --host h1,h2,h3,h4"),
                                     ("Open MPI with pml ucx, 4 hosts", "mpicc.openmpi", "mpirun.openmpi -np 4 --host h1,h2,h3,h4 --mca pml ucx"),
                                     ("Open MPI with pml ucx over verbs alone, 4 hosts", "mpicc.openmpi",
                                      f"mpirun.openmpi -np 4 --host h1,h2,h3,h4 --mca pml ucx -x UCX_TLS={VERBS}"),
@@ -154,7 +154,7 @@ Debian 12 on hosts of a [lab](../how-to/lab.md). A row of MPI that says "yes" ha
         page.write("""
 ## A crowded core
 
-Four streams of `ib_write_bw` for 8 seconds, from the four hosts of one leaf to those of the other, over a link to the core of 100 Mbit/s (11.9 MiB/s)
+Four streams of `ib_write_bw` for 8 seconds, from the four hosts of one leaf to the four of the other, over a link to the core of 100 Mbit/s (11.9 MiB/s)
 that marks with 32 KiB waiting.
 
 | stream | MiB/s | share |
@@ -167,7 +167,7 @@ Jain's index of fairness is {fairness:.3f} (1 where all have the same). The core
 
 ## Many hosts
 
-From the start of the command to its end, with `hostname` as the program; the memory is that of all processes of the lab.
+From the start of the command to its end, with `hostname` as the program, and the memory of all processes of the lab.
 
 | hosts | seconds | MiB |
 |---|---|---|

@@ -119,7 +119,7 @@ def lines(rows, results):
     yield INTRODUCTION
     yield f"\nLast run: {datetime.date.today()}, commits {', '.join(commits)}, Linux {platform.release()}. {len(ran)} of {len(rows)} rows ran: "
     yield ", ".join(f"{counts[each]} {each}" for each in (OK, FAILED, OWN, SKIPPED))
-    yield f". {count} rows have an open finding, {sum(map(bool, findings)) - count} have known ones only, {findings.count([])} none.\n"
+    yield f". {count} rows have an open finding, {sum(map(bool, findings)) - count} have known ones only, {findings.count([])} have no finding.\n"
     family = None
     for row in (row for row in ran if results[row.name]["findings"] or results[row.name]["verdict"] != OK):
         if row.family != family:

@@ -40,7 +40,7 @@ def utils():
     yield "ucmatose", COUNTED, lambda place: rdmacm.matches(place, "ucmatose", "-c", "10", "-C", "50", "-S", "4000")
     yield "udaddy", COUNTED, lambda place: rdmacm.matches(place, "udaddy", "-c", "5", "-C", "20")
     yield "mckey", COUNTED, joins_a_group
-    yield "cmtime", "moves none; 500 connections are made", makes_connections
+    yield "cmtime", "moves no data; 500 connections are made", makes_connections
     yield "rdma_server and rdma_client", COUNTED, lambda place: serves(place, "rdma_server")
     yield "rdma_xserver and rdma_xclient, XRC", COUNTED, lambda place: serves(place, "rdma_xserver", "-c", "x")
     yield "rcopy", "the file that arrives is the same", lambda place: rdmacm.copies_a_file(place, 10_000_000)

@@ -10,7 +10,7 @@ from patience import until
 
 MPICH, OPEN_MPI = ("mpich", "libmpich-dev", "libucx0"), ("openmpi-bin", "libopenmpi-dev", "libucx0", "libfabric1")
 BY_PROGRAM = "our program (mpi.c) compares on 4 ranks"
-OPEN_MPI_OPTIONS = {"as it comes": [], "pml ucx": ["--mca", "pml", "ucx"], "mtl ofi": ["--mca", "pml", "cm", "--mca", "mtl", "ofi"]}
+OPEN_MPI_OPTIONS = {"by default": [], "pml ucx": ["--mca", "pml", "ucx"], "mtl ofi": ["--mca", "pml", "cm", "--mca", "mtl", "ofi"]}
 OPENIB = ["--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1"]
 ROCE = Fault("no cpcs for port|CPCs attempted: +udcm", "Debian builds openib without rdmacm, and its other way to connect, udcm, is for InfiniBand ports only",
              "opal/mca/btl/openib/connect/btl_openib_connect_udcm.c, udcm_component_query")

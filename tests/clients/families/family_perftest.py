@@ -58,4 +58,4 @@ def rows():
     for program in ("raw_ethernet_bw", "raw_ethernet_lat"):
         yield Row("perftest", program, PACKAGES, COMPARED, lambda place, program=program: sends_frames(place, program))
     yield Row("perftest", "raw_ethernet_burst_lat", PACKAGES, "the program counts all frames", lambda place: raw_ethernet.answers_bursts(place, []))
-    yield Row("perftest", "raw_ethernet_fs_rate", PACKAGES, "moves none; all rules are made", raw_ethernet.makes_rules)
+    yield Row("perftest", "raw_ethernet_fs_rate", PACKAGES, "moves no data; all rules are made", raw_ethernet.makes_rules)

@@ -4,7 +4,7 @@ from row import Row
 from programs import rdma_core
 from programs.pingpong import exchanges, exchanges_among_processes, exchanges_over_xrc, lists_the_device, shows_the_device
 
-UTILS, DIAGS, NOTHING = ("ibverbs-utils",), ("infiniband-diags",), "moves none; what it shows is right"
+UTILS, DIAGS, NOTHING = ("ibverbs-utils",), ("infiniband-diags",), "moves no data; what it shows is right"
 
 
 def says(place, command, *patterns):
@@ -44,7 +44,7 @@ def rows():
     yield Row("ibverbs-utils", "ibv_xsrq_pingpong", UTILS, "sends zeros; the program counts all messages", lambda place: exchanges_over_xrc(place, 4096))
     yield Row("ibverbs-utils", "ibv_xsrq_pingpong -c 2", UTILS, "sends zeros; the three programs count all messages",
               lambda place: exchanges_among_processes(place, 2, 4096))
-    yield Row("ibverbs-utils", "ibv_asyncwatch", UTILS, "moves none; prints the events of `softverbs event`", hears_of_events)
+    yield Row("ibverbs-utils", "ibv_asyncwatch", UTILS, "moves no data; prints the events of `softverbs event`", hears_of_events)
     yield Row("rdma-core", "its own tests", ("python3-pyverbs", "rdma-core"), "the tests compare", passes_its_tests, seconds=300)
     yield Row("looking", "lstopo", ("hwloc-nox",), NOTHING, lambda place: says(place, ["lstopo-no-graphics"], r'OpenFabrics "soft0"'))
     yield Row("looking", "ibstat", DIAGS, NOTHING, lambda place: says(place, ["ibstat"], r"^CA 'soft0'", "State: Active", "Link layer: Ethernet"))

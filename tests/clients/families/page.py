@@ -16,11 +16,11 @@ MEMORY = os.path.join(BUILD, "clients.json")
 HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault", SKIPPED: "What was skipped"}
 INTRODUCTION = """# Clients of Debian 12
 
-Written by `make clients`, which installs the clients of verbs and of rdma_cm that Debian 12 has and runs each as two processes or more
-behind `softverbs run`. No variable is set but UCX_TLS (and over rdma_cm UCX_SOCKADDR_TLS_PRIORITY) in rows that name a transport. The column "its data" says how the data was compared, and
-where it was not. "memory" means that a preloaded observer wrote down what each side had registered, at its end: what one side sent is in
-the other's memory, byte for byte. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each.
-"""
+Written by `make clients`, which installs the clients of verbs and of rdma_cm that Debian 12 has and runs each as two
+processes or more under `softverbs run`. No variable is set but UCX_TLS (and over rdma_cm UCX_SOCKADDR_TLS_PRIORITY) in
+rows that name a transport. The column "its data" says how the data was compared, and where it was not. "memory" means
+that a preloaded observer wrote down what each side had registered, at its end: what one side sent is in the other's
+memory, byte for byte. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each. """
 
 
 def commit():

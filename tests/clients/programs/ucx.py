@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from clients import Failure, Skip, Suite, need
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi.c")
-TRANSPORTS = {"as it comes": {}, "rc_v": {"UCX_TLS": "rc_v,self"}, "ud_v": {"UCX_TLS": "ud_v,self"}}
+TRANSPORTS = {"by default": {}, "rc_v": {"UCX_TLS": "rc_v,self"}, "ud_v": {"UCX_TLS": "ud_v,self"}}
 TESTS = {"tag_lat": ("8", "65536"), "ucp_put_bw": ("65536",), "ucp_get": ("65536",), "ucp_fadd": ("8",), "ucp_am_lat": ("64",)}
 RANKS = 4
 
@@ -50,7 +50,7 @@ def main():
             for size in sizes:
                 suite.add(f"ucx_perftest {test}, {size} bytes, {name}",
                           lambda test=test, size=size, environment=environment: measures(suite, test, size, environment))
-    for name in ("as it comes", "rc_v", "ud_v"):
+    for name in ("by default", "rc_v", "ud_v"):
         suite.add(f"MPICH with {RANKS} ranks, {name}", lambda name=name: message_passing(suite, TRANSPORTS[name]))
     suite.add_tidiness()
     return suite.run()
