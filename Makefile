@@ -75,7 +75,7 @@ profiles:
 lab:
 	@tools/build/setup.sh build check lab
 	@tools/build/build.sh --again build -Dtests=true
-	@tests/tool/lab_evidence.py
+	@tests/tool/lab/lab_evidence.py
 
 # Days, for all of it; the rows of clients take two hours with ADVERSE_BESIDE=6. PART=litmus, rows or seeds, and WORDS. Stopped, it goes on where it was.
 adverse:
@@ -118,7 +118,7 @@ replays:
 new-fact:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
-	@tests/tool/new_fact.py build
+	@tests/tool/why/new_fact.py build
 
 look:
 	@tools/build/setup.sh build look

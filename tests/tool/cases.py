@@ -23,7 +23,8 @@ import traceback
 sys.path += [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("../clients", "../../tools/build")]
 from patience import patience, until  # pylint: disable=wrong-import-position
 
-BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
+TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", f"{TREE}/build"))
 SOFTVERBS = f"{BUILD}/softverbs"
 CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
 PYTHON = "/usr/bin/python3"  # the distribution's: it is no script that a version manager put in the way

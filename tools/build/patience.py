@@ -20,8 +20,8 @@ import sleeps
 from tree import SUPPORT, report
 
 OWNERS = ("src/base/testing/patience.h", "tests/clients/patience.py")
-BY_HAND = ("tests/releases/", "tests/interop/", "tests/look/", "tests/upstream/", "tests/tool/lab_evidence.py", "bench/")
-LIVES = ("tests/clients/processes/mistakes.c", "tests/tool/newcomer.c")
+BY_HAND = ("tests/releases/", "tests/interop/", "tests/look/", "tests/upstream/", "tests/tool/lab/lab_evidence.py", "bench/")
+LIVES = ("tests/clients/processes/mistakes.c", "tests/tool/messages/newcomer.c")
 SLEEPS = 60
 OTHER_TIME = ("tests/model/", "bench/")  # the model's clock is its own; a benchmark does not wait for a condition
 WITHIN = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*?"

@@ -8,7 +8,7 @@ the floors of a layer's folders (src/layers) or climbs out with "../", no getenv
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
 more than three files has the same name. No mmap() of the library chooses its place (src/base/mapping.c does, and never where a memory
 region is), except for programs that have no regions. Files over 500 lines are listed; they fail
-only above 700. No folder of tests has more files of source than FOLDER_LIMIT; the numbers of WIDE, which are over it, only fall.
+only above 700. No folder of tests has more files of source than FOLDER_LIMIT.
 """
 import os
 import re
@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 from tree import SUPPORT, read_floors, read_layers, report
 
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
-FOLDER_LIMIT, WIDE = 28, {"tests/tool": 89, "tests/model": 36}
+FOLDER_LIMIT = 28
 # The files that map for a program, and the files that run in processes of ours.
 MAPPERS = ("src/base/mapping.c", "src/check/outside/remaps.c", "src/gsi/cleanup/cleanup_process.c", "src/record/replay.c")
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
@@ -36,11 +36,8 @@ def wide_folders(top):
     """Folders of tests with too many files for a reader who looks for one."""
     for folder, _, names in os.walk(os.path.join(top, "tests")):
         name, count = os.path.relpath(folder, top), sum(each.endswith((".c", ".h", ".py", ".sh")) for each in names)
-        most = WIDE.get(name, FOLDER_LIMIT)
-        if count > most:
-            yield f"{name}: {count} files, at most {most}: split it by subject"
-        elif name in WIDE and count < most:
-            yield f"{name}: {count} files, fewer than the {most} of WIDE: lower that number"
+        if count > FOLDER_LIMIT:
+            yield f"{name}: {count} files, at most {FOLDER_LIMIT}: split it by subject"
 
 
 def long_functions(lines):
@@ -155,7 +152,7 @@ def main():
     report(5, f"no name is that of static functions in more than {NAMESAKES} files of the library", alike)
     report(6, f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs)
     report(7, "the library maps memory where no region is", maps)
-    report(8, f"no folder of tests has more than {FOLDER_LIMIT} files, but for {len(WIDE)}", wide)
+    report(8, f"no folder of tests has more than {FOLDER_LIMIT} files", wide)
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
     return 1 if functions or includes or stairs or huge or environment or alike or maps or wide else 0

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""softverbs sweep: finds the call whose failure an unmodified program does not bear, and nothing in its mended twin."""
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import cases
+from cases import BUILD, SOFTVERBS, TEMPORARY, TREE, Skip, expect, softverbs
+from patience import patience, until
+
+PROGRAM = f"{BUILD}/tests/tool/swept"
+CALLS = 8  # of the program, each may fail
+
+
+def _lines(*arguments, status=1):
+    return expect(softverbs("sweep", *arguments), status, None, b"").stdout.decode().splitlines()
+
+
+def a_crash_a_hang_and_a_silent_loss_are_found():
+    # One run lasts as long as its limit; each of the others must end before, also on a machine that is busy.
+    for mistake, limit, said in ("crash", 60, r"calls 2: ibv_alloc_pd.*: fails with ENOMEM\. The program crashes \(signal 11, .*\)\."), \
+                                ("hang", 6, r"calls 4: ibv_create_cq.*: fails with ENOMEM\. The program hangs\."), \
+                                ("lose", 60, r"calls 3: ibv_reg_mr.*: fails with ENOMEM\. The program ends with success\."):
+        lines = _lines("--timeout", str(round(patience(limit))), "--", PROGRAM, mistake)
+        assert len(lines) == 2 and re.fullmatch(said, lines[0]), lines
+        assert re.fullmatch(r"\d+ faults, 1 of which the program did not report\.", lines[1]), lines
+
+
+def the_mended_twin_has_none():
+    assert _lines("--", PROGRAM, "mended", status=0) == [f"{CALLS} faults, 0 of which the program did not report."]
+    assert _lines("--", PROGRAM, "status", status=0) == [f"{CALLS} faults, 0 of which the program did not report."]
+    assert _lines("--", "sh", "-c", f"{PROGRAM} crash; exit $?")[0].startswith("calls 2: ibv_alloc_pd")
+    assert _lines("--error", "EPERM", "--", PROGRAM, "mended", status=0)[-1].startswith(f"{CALLS} faults, 0 ")
+
+
+def completions_and_events_are_swept_when_asked():
+    scripted = f"{BUILD}/tests/tool/scripted"
+    lines = _lines("--completions", "--", scripted, "work")
+    assert [line.split(":")[0] for line in lines[:-1]] == [f"completions {n}" for n in (1, 2, 3, 4)], lines
+    assert "ends in RETRY_EXC_ERR" in lines[0] and "ends with success" in lines[0], lines
+    lines = _lines("--events", "--", PROGRAM, "spurious")
+    assert len(lines) == 2 and "event of cq" in lines[0] and "comes twice" in lines[0] and "ends with an error" in lines[0], lines
+    assert _lines("--events", "--", PROGRAM, "looks", status=0) == ["1 faults, 0 of which the program did not report."]
+    assert _lines("--events", "--", scripted, "events", status=0) == ["3 faults, 0 of which the program did not report."]
+    assert _lines("--events", "--completions", "--", PROGRAM, "mended", status=0) == ["0 faults, 0 of which the program did not report."]
+
+
+def a_release_that_fails_unnoticed_is_no_loss():
+    lines = _lines("--", "sh", "-c", f"{PROGRAM} mended; true")
+    assert len(lines) == 4 + 1 and all(re.match(r"calls [1-4]: ibv_(open_device|alloc_pd|reg_mr|create_cq)", line) for line in lines[:-1]), lines
+
+
+def a_leak_is_found_by_the_sanitizer():
+    compiler = shutil.which("gcc") or shutil.which("clang")
+    program = f"{TEMPORARY}/swept-address"
+    if not compiler or subprocess.run([compiler, "-g", "-fsanitize=address", f"{TREE}/tests/tool/disturb/swept.c", "-o", program, "-libverbs"], capture_output=True,
+                                      check=False).returncode:
+        raise Skip("there is no compiler with AddressSanitizer")
+    lines = _lines("--", program, "leak")
+    assert len(lines) == CALLS and "The program leaks memory." in lines[0], lines
+    assert _lines("--", program, "mended", status=0) == [f"{CALLS} faults, 0 of which the program did not report."]
+
+
+def a_long_line_of_arguments_is_passed_whole():
+    many = [str(n) for n in range(1000)]
+    assert _lines("--", "sh", "-c", "[ $# = 1000 ]", "sh", *many, status=0) == ["0 faults, 0 of which the program did not report."]
+
+
+def a_sweep_goes_on_where_it_ended():
+    path = f"{TEMPORARY}/sweep"
+    first = softverbs("sweep", "--most", "3", "--resume", path, "--", PROGRAM, "lose")
+    assert first.returncode == 1 and b"calls 3" in first.stdout and b"3 runs for calls are enough" in first.stderr, first
+    lines = _lines("--resume", path, "--", PROGRAM, "lose")
+    assert lines == [f"{CALLS} faults, 1 of which the program did not report."], lines
+    with open(path, encoding="utf-8") as file:
+        assert len(file.readlines()) == 1 + CALLS
+    expect(softverbs("sweep", "--resume", path, "--", PROGRAM, "mended"), 1, b"", [b"it is of another program"])
+    expect(softverbs("sweep", "--resume", __file__, "--", PROGRAM, "mended"), 1, b"", [b"it is of another program"])
+
+
+def the_report_is_junit():
+    path = f"{TEMPORARY}/junit.xml"
+    _lines("--junit", path, "--", PROGRAM, "lose")
+    suite = ElementTree.parse(path).getroot()
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert suite.get("tests") == str(CALLS) and suite.get("failures") == "1" and len(failed) == 1 and failed[0].startswith("3 ibv_reg_mr"), failed
+
+
+def what_makes_no_sense_is_refused():
+    expect(softverbs("sweep"), 2, b"", [b"needs a program"])
+    expect(softverbs("sweep", "--error", "ENOTHING", "--", "true"), 2, b"", [b"ENOTHING"])
+    expect(softverbs("sweep", "--timeout", "soon", "--", "true"), 2, b"", [b"whole number above 0"])
+    expect(softverbs("sweep", "--", "false"), 1, b"", [b"Without a fault the program ends with an error"])
+
+
+def _wait(holds):
+    end = until(20)
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _lives(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def what_a_program_starts_ends_with_each_run():
+    path = f"{TEMPORARY}/left"
+    done = softverbs("sweep", "--timeout", str(round(patience(3))), "--most", "1", "--", "sh", "-c",
+                     f"{PROGRAM} mended || {{ setsid sh -c 'echo $$ >{path}; exec sleep 600' & sleep 60; }}")
+    assert b"The program hangs." in expect(done, 1, None, None).stdout, done
+    with open(path, encoding="utf-8") as file:
+        pid = int(file.read())
+    _wait(lambda: not _lives(pid))
+
+
+def what_a_shell_had_started_before_goes_on():
+    """The shell becomes the command, whose children they are then."""
+    path = f"{TEMPORARY}/went-on"
+    line = f"(sleep 3; echo on >{path}) & exec {SOFTVERBS} sweep --most 1 -- true"
+    subprocess.run(["sh", "-c", line], env=cases.environment(), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _wait(lambda: os.path.exists(path))
+
+
+def _environment(pid):
+    """The environment of the process, which is empty for a moment while it becomes another program (execve)."""
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return file.read()
+
+
+def signals_end_the_program_too():
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+        path = f"{TEMPORARY}/pid-{number}"
+        sweep = subprocess.Popen([SOFTVERBS, "sweep", "--", "sh", "-c", f"echo $$ >{path}.new; mv {path}.new {path}; exec sleep 60"],
+                                 env=cases.environment())
+        _wait(lambda path=path: os.path.exists(path))
+        with open(path, encoding="utf-8") as file:
+            pid = int(file.read())
+        _wait(lambda pid=pid, log=b"\0SOFTVERBS_LOG_FILE=/proc/%d/fd/" % sweep.pid: log in _environment(pid))  # a command that is killed leaves no file
+        sweep.send_signal(number)
+        assert sweep.wait(patience(20)) == -number, sweep.returncode
+        _wait(lambda pid=pid: not _lives(pid))
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
