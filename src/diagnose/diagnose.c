@@ -14,26 +14,48 @@ static const struct {
 
 /* The members of struct known that sentences name: facts, and objects that have facts. */
 static const struct fact members[] = {
-#define MEMBER(name, form)                                                                                             \
+#define MEMBER(name, form) MEMBER_AT(name, form, name)
+#define MEMBER_AT(name, form, member)                                                                                  \
     {                                                                                                                  \
-#name, FACT_##form, offsetof(struct known, name)                                                               \
+#name, FACT_##form, offsetof(struct known, member)                                                             \
     }
-    MEMBER(process, TEXT), MEMBER(place, TEXT),      MEMBER(posting, TEXT),     MEMBER(hint, TEXT),
-    MEMBER(words, TEXT),   MEMBER(naks_got, NUMBER), MEMBER(naks_sent, NUMBER), MEMBER(timeouts, NUMBER),
-    MEMBER(count, NUMBER), MEMBER(name, TEXT),       MEMBER(needed, NUMBER),    MEMBER(reason, NUMBER)};
+    MEMBER(process, TEXT),
+    MEMBER(place, TEXT),
+    MEMBER(posting, TEXT),
+    MEMBER(hint, TEXT),
+    MEMBER(words, TEXT),
+    MEMBER(name, TEXT),
+    MEMBER(count, NUMBER),
+    MEMBER(needed, NUMBER),
+    MEMBER(reason, NUMBER),
+    MEMBER_AT(naks_got, NUMBER, counts.naks_got),
+    MEMBER_AT(naks_sent, NUMBER, counts.naks_sent),
+    MEMBER_AT(timeouts, NUMBER, counts.timeouts)};
 
 static const struct {
     const char *name;
     const struct facts_kind *kind;
     size_t at;
 } objects[] = {
-#define OBJECT(name, of)                                                                                               \
+#define OBJECT(name, of) OBJECT_AT(name, of, name)
+#define OBJECT_AT(name, of, member)                                                                                    \
     {                                                                                                                  \
-#name, &facts_of_##of, offsetof(struct known, name)                                                            \
+#name, &facts_of_##of, offsetof(struct known, member)                                                          \
     }
-    OBJECT(own, qp),       OBJECT(peer, qp),         OBJECT(cq, cq),          OBJECT(srq, srq),
-    OBJECT(peer_srq, srq), OBJECT(missing, missing), OBJECT(id, identifier),  OBJECT(end, story),
-    OBJECT(error, error),  OBJECT(receive, receive), OBJECT(memory, refused), OBJECT(too_short, short)};
+    OBJECT(own, qp),
+    OBJECT(peer, qp),
+    OBJECT(cq, cq),
+    OBJECT(srq, srq),
+    OBJECT(peer_srq, srq),
+    OBJECT(missing, missing),
+    OBJECT(id, identifier),
+    OBJECT(end, story),
+    OBJECT(error, error),
+    OBJECT(receive, receive),
+    OBJECT(memory, refused),
+    OBJECT(too_short, short),
+    OBJECT_AT(peer_id, identifier, connection.peer_id),
+    OBJECT_AT(record, connection, connection.record)};
 
 /* A part of a sentence. */
 struct part {
@@ -205,8 +227,10 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct known, member)                                                                          \
     }
-    FLAG(faulty, faulty),     FLAG(heard, heard),           FLAG(still, since.still), FLAG(unpolled, since.unpolled),
-    FLAG(stuck, since.stuck), FLAG(refused, since.refused), FLAG(naks, since.naks)};
+    FLAG(faulty, faulty),     FLAG(heard, heard),
+    FLAG(still, since.still), FLAG(unpolled, since.unpolled),
+    FLAG(stuck, since.stuck), FLAG(refused, since.refused),
+    FLAG(naks, since.naks),   FLAG(peer_ended, connection.peer_ended)};
 
 static bool is_true(const struct known *known, struct part name)
 {
@@ -264,11 +288,25 @@ static bool compare(const struct known *known, struct part left, struct part rig
     return is_one_of(right, format(fact, value, number)) == (operator== '=');
 }
 
+/* An event, or one of some words. */
+static bool has_happened(const struct known *known, const void *events, struct part condition)
+{
+    struct known_record record;
+    struct part words = condition, event = condition;
+    bool any = !split(&words, '=', &event);
+    for (size_t i = 0; known->events.read && known->events.read(events, i, &record); i++)
+        if (is(event, record.event) && (any || is_one_of(words, record.word)))
+            return true;
+    return false;
+}
+
 static bool holds(const struct known *known, struct part condition)
 {
     struct part name;
     if (split(&condition, '!', &name))
         return !holds(known, condition);
+    if (split(&condition, '@', &name))
+        return has_happened(known, name.length ? known->events.peer : known->events.own, condition);
     if (split(&condition, '<', &name) || split(&condition, '>', &name))
         return compare(known, name, (struct part){condition.text + 1, condition.length - 1},
                        *condition.text == '=' ? '>' : '<');
@@ -286,13 +324,18 @@ static bool all_hold(const struct known *known, struct part conditions)
     return !conditions.length || holds(known, conditions);
 }
 
-enum diagnosis diagnose(enum diagnosis_group group, const struct known *known)
+enum diagnosis diagnose_next(enum diagnosis_group group, const struct known *known, enum diagnosis last)
 {
-    for (enum diagnosis i = 1; i < DIAGNOSES; i++)
+    for (enum diagnosis i = last + 1; i < DIAGNOSES; i++)
         if (diagnoses[i].group == group &&
             all_hold(known, (struct part){diagnoses[i].conditions, strlen(diagnoses[i].conditions)}))
             return i;
     return DIAGNOSIS_NOTHING;
+}
+
+enum diagnosis diagnose(enum diagnosis_group group, const struct known *known)
+{
+    return diagnose_next(group, known, DIAGNOSIS_NOTHING);
 }
 
 enum diagnosis diagnose_silence(const struct known *known)

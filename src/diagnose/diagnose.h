@@ -22,8 +22,11 @@ enum diagnosis_group {
     DIAGNOSE_ID,         /* an identifier of librdmacm waits */
     DIAGNOSE_CM_PROGRAM, /* the program of an identifier has not done what its connection waits for */
     DIAGNOSE_CM_LISTENER,
-    DIAGNOSE_CM_NEXT, /* an identifier has no connection yet */
-    DIAGNOSE_REFUSAL, /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
+    DIAGNOSE_CM_NEXT,      /* an identifier has no connection yet */
+    DIAGNOSE_CM_STATE,     /* it has one, or had */
+    DIAGNOSE_CM_MORE,      /* what is said besides: each that holds */
+    DIAGNOSE_CM_REJECTION, /* its request for a connection was rejected */
+    DIAGNOSE_REFUSAL,      /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
     DIAGNOSE_GROUPS
 };
 
@@ -36,6 +39,28 @@ struct since {
     bool stuck;    /* its oldest request has had no answer */
     bool refused;  /* the peer has answered that it has no receive */
     bool naks;     /* it has sent RNR NAKs, and has taken no message */
+};
+
+/* A record of the last events: its event, and the message or type of it. */
+struct known_record {
+    const char *event, *word;
+};
+
+/* The last events of both ends, and the function that reads the i-th of them; false: there are no more. */
+struct known_events {
+    bool (*read)(const void *events, size_t i, struct known_record *);
+    const void *own, *peer;
+};
+
+/* Of a connection of librdmacm: the record of the own identifier, and the other end. */
+struct known_connection {
+    const struct facts_connection *record;
+    const struct facts_identifier *peer_id;
+    bool peer_ended; /* its process has left its story */
+};
+
+struct known_counts {
+    struct fact_number naks_got, naks_sent, timeouts;
 };
 
 /* The facts at hand. All zero: nothing is known. */
@@ -56,16 +81,22 @@ struct known {
     const char *posting; /* the call that posts the receives of the end that lacks them */
     const char *hint;    /* more of the cause */
     const char *words;   /* another sentence, within this one */
-    struct fact_number naks_got, naks_sent, timeouts, count, needed, reason;
+    struct known_counts counts;
+    struct fact_number count, needed, reason;
     enum diagnosis absence; /* why there are no facts of the peer */
     bool ended;             /* the sentence is of the past */
     bool faulty;            /* faults that were asked for lose packets */
     bool heard;             /* a packet of the peer has arrived, ever */
     struct since since;
+    struct known_connection connection;
+    struct known_events events;
 };
 
 /* DIAGNOSIS_NOTHING where none holds. */
 enum diagnosis diagnose(enum diagnosis_group, const struct known *);
+
+/* The first that holds of those after `last` in the list. */
+enum diagnosis diagnose_next(enum diagnosis_group, const struct known *, enum diagnosis last);
 
 /* Of DIAGNOSE_SILENCE, or why there are no facts of the peer. */
 enum diagnosis diagnose_silence(const struct known *);

@@ -10,7 +10,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from events import lines
+from events import events, lines
 from settings import arguments, entries
 from tree import SUPPORT, read, report
 
@@ -117,7 +117,7 @@ def names_of(conditions, sentence):
     """The facts that a diagnosis names, and (fact, words) of each comparison with words."""
     names, words = [], []
     for condition in conditions.split():
-        left, operator, right = re.match(r"!?([\w.]+)(=|<>|>=|)(.*)", condition).groups()
+        left, operator, right = re.match(r"!?([\w.@]+)(=|<>|>=|)(.*)", condition).groups()
         compares = operator == "=" and "." not in right
         names += [left, right] if operator and not compares else [left]
         words += [(left, right.split("|"))] if compares else []
@@ -130,9 +130,10 @@ def names_of(conditions, sentence):
 def known_names(top):
     """All that a diagnosis may name, by the judge's lists."""
     text = read(top, JUDGE)
-    objects = dict(re.findall(r"\bOBJECT\((\w+), (\w+)\)", text))
+    objects = dict(re.findall(r"\bOBJECT(?:_AT)?\((\w+), (\w+)\b", text))
     inside = {f"{name}.{fact}" for name, kind in objects.items() for of, fact, *_ in facts(top) if of == kind}
-    return inside | set(objects) | set(re.findall(r"\b(?:MEMBER|FLAG)\((\w+), \w[\w.]*\)", text)) | set(re.findall(r'\bis\(name, "(\w+)"\)', text))
+    happened = {f"{end}@{event}" for end in ("", "peer") for event in events(top)}
+    return inside | happened | set(objects) | set(re.findall(r"\b(?:MEMBER|MEMBER_AT|FLAG)\((\w+), \w+", text)) | set(re.findall(r'\bis\(name, "(\w+)"\)', text))
 
 
 def judge_causes(top):

@@ -22,7 +22,7 @@ EVENTS = 'COUNTED(LOST, "lost", "", NONE, "", "", NONE, NONE, NONE,\n    "A pack
 PAGE = "".join(f"## {chapter}\n\n| field | type | meaning |\n|---|---|---|\n| <!-- list: facts {chapter} --> | | |\n\n" for chapter in ("CompletionQueue", "End"))
 PAGE = f"# Page\n\n{PAGE}"
 CAUSES = """DIAGNOSIS(LOST, EVENT, "!still cq.lost_last end.state=ERR|SQE end.state<>cq.handle", "{end.state}: {cq.handle?it was:they were} lost{, by >name} and {is|was} {cq.handle-end.state}")
-DIAGNOSIS(OTHER, REFUSAL, "absence error.name=KEY|RANGE", "{!end.state}")
+DIAGNOSIS(OTHER, REFUSAL, "absence peer@LOST !@LOST=REJ error.name=KEY|RANGE", "{!end.state}")
 """
 JUDGE = """MEMBER(name, TEXT), OBJECT(cq, cq), OBJECT(end, story), OBJECT(error, story), FLAG(still, since.still)
     if (is(name, "absence")) f();
@@ -77,6 +77,8 @@ TREES = {
     "one that it must not have": (_cause("!still", "!heard"), 1, "LOST names heard"),
     "one of an object that is none": (_cause("cq.lost_last", "srq.state"), 1, "LOST names srq.state"),
     "one that another must equal": (_cause("<>cq.handle", "<>cq.size"), 1, "LOST names cq.size"),
+    "an event that is none": (_cause("!@LOST", "!@LAST"), 1, "OTHER names @LAST"),
+    "one of the other end": (_cause("peer@LOST", "peer@LAST"), 1, "OTHER names peer@LAST"),
     "a reason that is none": (_cause("KEY|RANGE", "KEY|RANGES"), 1, "OTHER compares RANGES, which is no reason"),
     **{f"a sentence with a wrong name, {name}": (_cause(name, wrong), 1, f"LOST names {gone}") for name, wrong, gone in (
         ("{end.state}", "{end.stat}", "end.stat"), ("{cq.handle?", "{cq.handles?", "cq.handles"), (">name}", ">names}", "names"),

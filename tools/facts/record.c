@@ -19,10 +19,15 @@ bool record_is_field(const char *key)
     return strcmp(key, "time") != 0 && strcmp(key, "event") != 0;
 }
 
-bool record_is(const json_t *record, enum event event)
+const char *record_name(const json_t *record)
 {
     const char *name = json_string_value(json_object_get(record, "event"));
-    return name && !strcmp(name, event_lines[event].name);
+    return name ? name : "";
+}
+
+bool record_is(const json_t *record, enum event event)
+{
+    return !strcmp(record_name(record), event_lines[event].name);
 }
 
 json_int_t record_time(const json_t *record)

@@ -7,6 +7,9 @@
 
 #include "events/events.h"
 
+/* The name of its event; "": it has none. */
+const char *record_name(const json_t *record);
+
 bool record_is(const json_t *record, enum event event);
 
 /* Whether a key of a record is a field's, and not the record's "time" or "event". */

@@ -37,20 +37,9 @@ static void read_end(struct connection_end *to, const json_t *json)
     tale_name_process(to->end.program, to->end.pid.value, to->name);
 }
 
-static struct known known_of(const struct connection_end *end)
-{
-    return (struct known){.id = &end->identifier, .name = end->name};
-}
-
 static struct fact_number number(json_int_t value)
 {
     return (struct fact_number){(uint64_t)value, true};
-}
-
-static void say(struct connection_tale *tale, enum diagnosis diagnosis, const struct connection_end *end)
-{
-    const struct known known = known_of(end);
-    tale_diagnose(&tale->tale, 0, diagnosis, &known);
 }
 
 static bool is_state(const struct connection_end *end, const char *state)
@@ -98,6 +87,26 @@ static json_int_t times_sent(const struct connection_end *end, const char *messa
     return record_number(event_of(end, EVENT_CM_SENT, message), EVENT_FIELD_TIMES);
 }
 
+/* `count` and `reason`: of the requests that it has dropped. */
+static struct known known_of(const struct connection_tale *tale, const struct connection_end *end)
+{
+    const struct connection_end *other = end == tale->own ? tale->peer : tale->own;
+    const json_t *dropped = event_of(end, EVENT_CM_DROPPED, NULL);
+    struct known known = {.id = &end->identifier,
+                          .name = end->name,
+                          .count = number(record_number(dropped, EVENT_FIELD_TIMES)),
+                          .reason = number(record_number(dropped, EVENT_FIELD_REASON)),
+                          .connection = {.record = &end->record},
+                          .events = {tale_read, facts_json(&end->record.events), NULL}};
+    if (other) {
+        known.process = other->name;
+        known.connection.peer_id = &other->identifier;
+        known.connection.peer_ended = facts_is(&other->end.ended);
+        known.events.peer = facts_json(&other->record.events);
+    }
+    return known;
+}
+
 /* -- the listeners */
 
 /* The port of "10.0.0.1:7174". */
@@ -119,7 +128,7 @@ static void tell_listener(struct connection_tale *tale, const struct seen_proces
     char name[TALE_NAME];
     const struct known known = {.id = listener,
                                 .name = tale_name_process(process->own.program, process->own.pid.value, name)};
-    tale_diagnose(&tale->tale, 0, diagnose(DIAGNOSE_CM_LISTENER, &known), &known);
+    tale_first(&tale->tale, DIAGNOSE_CM_LISTENER, &known);
 }
 
 static int tell_listeners_of(struct connection_tale *tale, const struct seen_process *process, bool there, int count)
@@ -144,7 +153,7 @@ static int tell_listeners(struct connection_tale *tale, bool there)
 
 static bool tell_nobody_listens(struct connection_tale *tale)
 {
-    struct known known = known_of(tale->own);
+    struct known known = known_of(tale, tale->own);
     known.place = port_of(facts_text(tale->own->identifier.peer));
     if (!tale->tale.processes || tell_listeners(tale, true))
         return tale->tale.processes;
@@ -172,22 +181,17 @@ static bool is_stopped(const struct connection_tale *tale, uint64_t pid)
     return process && !facts_is(&process->own.answers);
 }
 
-static void tell_program(struct connection_tale *tale, const struct connection_end *end)
-{
-    const struct known known = known_of(end);
-    tale_diagnose(&tale->tale, 0, diagnose(DIAGNOSE_CM_PROGRAM, &known), &known);
-}
-
 static void tell_silence(struct connection_tale *tale, const char *message)
 {
-    struct known known = known_of(tale->own);
+    struct known known = known_of(tale, tale->own);
+    const struct known other = tale->peer ? known_of(tale, tale->peer) : known;
     known.words = message;
     known.count = number(times_sent(tale->own, message));
     tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_UNANSWERED, &known);
     if (is_stopped(tale, tale->own->identifier.peer_pid.value))
         tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_PEER_SILENT, &known);
     else if (tale->peer)
-        tell_program(tale, tale->peer);
+        tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, &other);
     else if (tale->tale.processes && !tell_listeners(tale, true))
         tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
     tell_faults(tale);
@@ -220,32 +224,10 @@ static bool tell_no_goodbye(struct connection_tale *tale)
 
 /* -- bad news */
 
-/* Why the other end rejected the request, by what it has left or reports. */
-static enum diagnosis diagnose_rejection(const struct connection_end *peer)
-{
-    if (event_of(peer, EVENT_CM_SENT, "REJ") || event_of(peer, EVENT_CM_SENT, "SIDR_REP"))
-        return DIAGNOSIS_CM_REJECTED;
-    if (event_of(peer, EVENT_CM_ABANDONED, NULL))
-        return DIAGNOSIS_CM_ABANDONED;
-    if (!is_state(peer, "REQ rcvd") || !facts_is(&peer->end.ended))
-        return DIAGNOSIS_NOTHING;
-    return event_of(peer, EVENT_CM_EVENT_FETCHED, "CONNECT_REQUEST") ? DIAGNOSIS_CM_ENDED_FETCHED
-                                                                     : DIAGNOSIS_CM_ENDED_UNFETCHED;
-}
-
 static bool tell_rejection(struct connection_tale *tale)
 {
-    const struct connection_end *own = tale->own;
-    enum diagnosis diagnosis = tale->peer ? diagnose_rejection(tale->peer) : DIAGNOSIS_NOTHING;
-    bool rejected = event_of(own, EVENT_CM_ARRIVED, "REJ") || event_of(own, EVENT_CM_ARRIVED, "SIDR_REP");
-    bool ended = !rejected && event_of(own, EVENT_PARTNER_ENDED, NULL), known = own->identifier.peer_pid.value;
-    if (ended)
-        say(tale, DIAGNOSIS_CM_PARTNER_ENDED, own);
-    else if (diagnosis)
-        say(tale, diagnosis, tale->peer);
-    else if (rejected && known)
-        say(tale, DIAGNOSIS_CM_REJECTED_SOMEHOW, own);
-    return ended || diagnosis || (rejected && known) || tell_listeners(tale, true);
+    const struct known known = known_of(tale, tale->own);
+    return tale_first(&tale->tale, DIAGNOSE_CM_REJECTION, &known) || tell_listeners(tale, true);
 }
 
 static const struct {
@@ -270,7 +252,7 @@ static bool tell_cause(struct connection_tale *tale, unsigned reason)
 static void tell_bad_news(struct connection_tale *tale, const json_t *news)
 {
     char status[16];
-    struct known known = known_of(tale->own);
+    struct known known = known_of(tale, tale->own);
     known.reason = number(record_number(news, EVENT_FIELD_REASON));
     known.words = record_text(news, EVENT_FIELD_HEARD);
     known.hint = status;
@@ -283,91 +265,28 @@ static void tell_bad_news(struct connection_tale *tale, const json_t *news)
 
 /* -- no bad news: what is waited for, by its state */
 
-static void tell_waiting(struct connection_tale *tale)
+static bool waits_for_answer(const struct connection_end *own)
 {
-    tell_silence(tale, asked_with(tale->own));
+    bool resolves = is_resolution(own) && !event_of(own, EVENT_CM_ARRIVED, "SIDR_REP");
+    return is_state(own, "REQ sent") || is_state(own, "REP sent") || (resolves && !own->record.communication_id.known);
 }
 
-static void tell_own_program(struct connection_tale *tale)
+static bool waits_for_program(const struct connection_end *own)
 {
-    tell_program(tale, tale->own);
+    return is_state(own, "REQ rcvd") || is_state(own, "REP rcvd");
 }
 
-static enum diagnosis diagnose_end(const struct connection_end *own)
+static void tell_state(struct connection_tale *tale, const struct known *known)
 {
-    if (event_of(own, EVENT_PARTNER_ENDED, NULL))
-        return DIAGNOSIS_CM_KILLED;
-    if (event_of(own, EVENT_CM_SENT, "DREQ"))
-        return DIAGNOSIS_CM_ENDED_HERE;
-    if (event_of(own, EVENT_CM_ARRIVED, "DREQ"))
-        return DIAGNOSIS_CM_ENDED_THERE;
-    return event_of(own, EVENT_CM_SENT, "REJ") ? DIAGNOSIS_CM_REJECTED_HERE : DIAGNOSIS_NOTHING;
-}
-
-static void tell_end(struct connection_tale *tale)
-{
-    struct known known = known_of(tale->own);
-    if (is_state(tale->own, "DREQ rcvd"))
-        known.hint = ", and is not answered before this one calls rdma_disconnect, too";
-    tale_diagnose(&tale->tale, 0, diagnose_end(tale->own), &known);
-}
-
-static void tell_established(struct connection_tale *tale)
-{
-    say(tale, DIAGNOSIS_CM_CONNECTED, tale->own);
-}
-
-static void tell_listening(struct connection_tale *tale)
-{
-    struct known known = known_of(tale->own);
-    const json_t *dropped = event_of(tale->own, EVENT_CM_DROPPED, NULL);
-    known.count = number(record_number(dropped, EVENT_FIELD_TIMES));
-    known.reason = number(record_number(dropped, EVENT_FIELD_REASON));
-    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_LISTENS, &known);
-    if (dropped)
-        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_DROPPED, &known);
-}
-
-/* The next call of the program. */
-static void tell_next(struct connection_tale *tale)
-{
-    const struct known known = known_of(tale->own);
-    tale_diagnose(&tale->tale, 0, diagnose(DIAGNOSE_CM_NEXT, &known), &known);
-}
-
-static const struct {
-    const char *state;
-    void (*tell)(struct connection_tale *);
-} waits[] = {
-    {"REQ sent", tell_waiting},     {"REP sent", tell_waiting}, {"REQ rcvd", tell_own_program},
-    {"REP rcvd", tell_own_program}, {"DREQ sent", tell_end},    {"DREQ rcvd", tell_end},
-    {"timewait", tell_end},         {"disconnect", tell_end},   {"established", tell_established},
-    {"listen", tell_listening},
-};
-
-static void tell_state(struct connection_tale *tale)
-{
-    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
-        if (is_state(tale->own, waits[i].state)) {
-            waits[i].tell(tale);
-            return;
-        }
-    if (tale->own->record.communication_id.known)
-        tell_end(tale);
-    else if (is_resolution(tale->own) && !event_of(tale->own, EVENT_CM_ARRIVED, "SIDR_REP"))
-        tell_waiting(tale);
-    else
-        tell_next(tale);
+    if (waits_for_answer(tale->own))
+        tell_silence(tale, asked_with(tale->own));
+    else if (waits_for_program(tale->own))
+        tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, known);
+    else if (!tale_first(&tale->tale, DIAGNOSE_CM_STATE, known))
+        tale_first(&tale->tale, DIAGNOSE_CM_NEXT, known);
 }
 
 /* -- the whole */
-
-static void tell_ends(struct connection_tale *tale)
-{
-    say(tale, DIAGNOSIS_CM_IDENTIFIER, tale->own);
-    if (tale->peer)
-        say(tale, DIAGNOSIS_CM_OTHER_END, tale->peer);
-}
 
 /* The words for the fields of an event; the rest is its meaning in events.def. */
 static const struct {
@@ -419,16 +338,17 @@ static void tell_events(struct connection_tale *tale, const struct connection_en
 
 static void tell(struct connection_tale *tale)
 {
-    const struct connection_end *own = tale->own;
-    const json_t *news = bad_news(own);
-    tell_ends(tale);
+    const json_t *news = bad_news(tale->own);
+    const struct known own = known_of(tale, tale->own), peer = tale->peer ? known_of(tale, tale->peer) : own;
+    tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_IDENTIFIER, &own);
+    if (tale->peer)
+        tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_OTHER_END, &peer);
     if (news)
         tell_bad_news(tale, news);
     else
-        tell_state(tale);
-    if (own->identifier.events.value && !is_state(own, "REQ rcvd") && !is_state(own, "REP rcvd"))
-        say(tale, DIAGNOSIS_CM_EVENTS_WAIT, own);
-    tell_events(tale, own);
+        tell_state(tale, &own);
+    tale_all(&tale->tale, DIAGNOSE_CM_MORE, &own);
+    tell_events(tale, tale->own);
     tell_events(tale, tale->peer);
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "diag/clean.h"
+#include "facts/record.h"
 #include "print/emit.h"
 
 enum { SENTENCE = 1024 };
@@ -34,9 +35,9 @@ struct known tale_known(const struct story_end *end, const struct story_end *oth
                           .name = end->name,
                           .process = other ? other->name : NULL,
                           .place = "this directory",
-                          .naks_got = {seen_count(&story->counts, EVENT_RNR_RECEIVED), true},
-                          .naks_sent = {seen_count(&story->counts, EVENT_RNR_SENT), true},
-                          .timeouts = {seen_count(&story->counts, EVENT_ACK_TIMEOUT), true},
+                          .counts = {{seen_count(&story->counts, EVENT_RNR_RECEIVED), true},
+                                     {seen_count(&story->counts, EVENT_RNR_SENT), true},
+                                     {seen_count(&story->counts, EVENT_ACK_TIMEOUT), true}},
                           .ended = facts_is(&story->ended)};
 }
 
@@ -45,6 +46,28 @@ void tale_diagnose(struct tale *tale, json_int_t when, enum diagnosis diagnosis,
     char text[DIAGNOSE_ROOM], time[TALE_NAME];
     if (diagnosis != DIAGNOSIS_NOTHING)
         tale_say(tale, "%s%s", tale_time(when, time), diagnose_sentence(diagnosis, known, text, sizeof text));
+}
+
+bool tale_first(struct tale *tale, enum diagnosis_group group, const struct known *known)
+{
+    enum diagnosis diagnosis = diagnose(group, known);
+    tale_diagnose(tale, 0, diagnosis, known);
+    return diagnosis != DIAGNOSIS_NOTHING;
+}
+
+void tale_all(struct tale *tale, enum diagnosis_group group, const struct known *known)
+{
+    enum diagnosis diagnosis = DIAGNOSIS_NOTHING;
+    while ((diagnosis = diagnose_next(group, known, diagnosis)) != DIAGNOSIS_NOTHING)
+        tale_diagnose(tale, 0, diagnosis, known);
+}
+
+bool tale_read(const void *records, size_t i, struct known_record *to)
+{
+    const json_t *record = json_array_get(records, i);
+    const char *message = record_text(record, EVENT_FIELD_MESSAGE_NAME);
+    *to = (struct known_record){record_name(record), *message ? message : record_text(record, EVENT_FIELD_HEARD)};
+    return record;
 }
 
 const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME])

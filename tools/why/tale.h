@@ -33,6 +33,15 @@ struct known tale_known(const struct story_end *end, const struct story_end *oth
 /* Adds the sentence of the diagnosis, if it is one, after its time; 0: without one. */
 void tale_diagnose(struct tale *, json_int_t when, enum diagnosis, const struct known *);
 
+/* Adds the sentence of the first of the group that holds. Returns whether there is one. */
+bool tale_first(struct tale *, enum diagnosis_group, const struct known *);
+
+/* Adds the sentence of each of the group that holds. */
+void tale_all(struct tale *, enum diagnosis_group, const struct known *);
+
+/* Reads a record of an array of JSON, for struct known. */
+bool tale_read(const void *records, size_t i, struct known_record *);
+
 /* "client (4711)". Returns `name`. */
 const char *tale_name_process(const char *program, uint64_t pid, char name[TALE_NAME]);
 

@@ -86,8 +86,8 @@ static void compare(struct known *known, const struct facts_qp *before)
     known->since.still = json_equal(facts_json(&own->traffic), facts_json(&before->traffic));
     known->since.stuck = is_same(&own->oldest_psn, &before->oldest_psn);
     known->since.refused =
-        facts_is(&own->not_ready) || seen_count(&before->traffic, EVENT_RNR_RECEIVED) < known->naks_got.value;
-    known->since.naks = seen_count(&before->traffic, EVENT_RNR_SENT) < known->naks_sent.value &&
+        facts_is(&own->not_ready) || seen_count(&before->traffic, EVENT_RNR_RECEIVED) < known->counts.naks_got.value;
+    known->since.naks = seen_count(&before->traffic, EVENT_RNR_SENT) < known->counts.naks_sent.value &&
                         is_same(&own->expected_psn, &before->expected_psn);
 }
 
@@ -106,9 +106,9 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     known.id = look->process->identifier_count ? look->process->identifiers : NULL;
     known.since.unpolled = is_unpolled(look, known.cq);
     known.srq = srq_of(look->process, own);
-    known.naks_got = count_of(own, EVENT_RNR_RECEIVED);
-    known.naks_sent = count_of(own, EVENT_RNR_SENT);
-    known.timeouts = count_of(own, EVENT_ACK_TIMEOUT);
+    known.counts.naks_got = count_of(own, EVENT_RNR_RECEIVED);
+    known.counts.naks_sent = count_of(own, EVENT_RNR_SENT);
+    known.counts.timeouts = count_of(own, EVENT_ACK_TIMEOUT);
     known.heard = !own->traffic.of || seen_count(&own->traffic, EVENT_PACKET_RECEIVED);
     known.faulty = seen_count(&own->traffic, EVENT_FRAME_LOST);
     compare(&known, seen_qp(look->before, own->number.value));
