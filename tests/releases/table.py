@@ -10,6 +10,20 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli
 from wrapped import write_page  # pylint: disable=wrong-import-position
 
 DEBIAN = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "sid"}
+PACKAGES = (
+    "deb: the .deb is built, linted, installed, tried by its autopkgtest and purged there",
+    "tarball: built on Debian 11, unpacked by an ordinary user, it runs the ping-pong between two processes",
+    "container: each line of packaging/Containerfile, in fresh systems",
+    "twice: `make dist` two times in a system that debootstrap has just made, all checksums compared; the files that it leaves are tried as users get them",
+    "dist: tarball and wheel in a fresh system, as an ordinary user and without a package of RDMA: `softverbs demo` from the tarball within two seconds, `demo --all`, and the wheel in a virtual environment, installed and removed; then `ibv_rc_pingpong`, `rping` and the example of docs/how-to/testing.md in Python with each",
+    "dist_aarch64: the same under qemu-user",
+    "image, image_aarch64: the layers of the container image, unpacked and run in a chroot: `ibv_devinfo`, the two programs and the example",
+    "install: the .deb files of that release and of the one before, with apt-get, `demo`, the programs and the example; its own are linted",
+    "rpm: the .rpm files, with `rpm --root` in an empty tree, what they require compared with what the binaries need, the demonstration, the programs and the example",
+    "musl: `demo`, and a program of musl-gcc",
+    "readme: the README's two commands, `make demo` and `make check`, in a system that debootstrap has just made",
+    "arm64: cross-built there, its suites that need no kernel's help and the ping-pong under qemu-user",
+)  # what the rows of packages are
 Result = collections.namedtuple("Result", "library clients rows reasons")
 
 
@@ -49,16 +63,7 @@ def page(results, packages):
     for suite, lines in packages:
         counts = collections.Counter(line[0] for line in lines)
         yield f"| {suite.partition('-')[0]} | {DEBIAN[suite.partition('-')[2]]} | {counts['ok']} of {len(lines)} steps |\n"
-    yield "\nThe .deb is built, linted, installed, tried by its autopkgtest and purged there. The tarball is built on Debian 11, unpacked by\n"
-    yield "an ordinary user, and runs the ping-pong between two processes. The container: each line of packaging/Containerfile, in fresh systems.\n"
-    yield "twice: `make dist` of CONTRIBUTING, two times in a system that debootstrap has just made, all checksums compared. The files that it leaves are tried as users get them.\n"
-    yield "dist: tarball and wheel in a fresh system, as an ordinary user and without a package of RDMA: `softverbs demo` from the tarball within two seconds, `demo --all`, and the wheel in a\n"
-    yield "virtual environment, installed and removed; then `ibv_rc_pingpong`, `rping` and the example of docs/how-to/testing.md in Python with each. dist_aarch64: the same under qemu-user.\n"
-    yield "image, image_aarch64: the layers of the container image, unpacked and run in a chroot: `ibv_devinfo`, the two programs and the example. install: the .deb files of that release and of\n"
-    yield "the one before, with apt-get, `demo`, the programs and the example; its own are linted. rpm: the .rpm files, with `rpm --root` in an empty tree, what they require compared with\n"
-    yield "what the binaries need, the demonstration, the programs and the example. musl: `demo`, and a program of musl-gcc.\n"
-    yield "readme: the README's two commands, `make demo` and `make check`, in a system that debootstrap has just made. arm64: cross-built\n"
-    yield "there, its suites that need no kernel's help and the ping-pong under qemu-user.\n"
+    yield "\n" + "".join(f"- {what}\n" for what in PACKAGES)
     yield "\n## What failed\n\n"
     failed = [(result, line) for result in results for line in result.rows if line[0] == "not ok"]
     for result, (_, name, text) in failed:
