@@ -105,8 +105,8 @@ def opened(findings):
 def describe(findings):
     """The cell of the page for a row's findings: each open one, and which known ones."""
     text = [f"**open:** {finding['rule']} ({finding['program']}, {place(finding)})" for finding in opened(findings)]
-    text += [f"known: {rule}" for rule in sorted({finding["rule"] for finding in findings if is_known(finding)})]
-    return "; ".join(dict.fromkeys(text)) or "-"
+    known = sorted({finding["rule"] for finding in findings if is_known(finding)})
+    return "; ".join([*dict.fromkeys(text), *([f"known: {', '.join(known)}"] if known else [])]) or "-"
 
 
 def lines(rows, results):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Tests of main.py: the verdict that follows from the result of a row. Tests of checked.py: the text about a row's findings."""
+"""Tests of main.py: the verdict that follows from the result of a row. Tests of checked.py: the text about a row's findings. Tests of page.py:
+the packages of rows."""
 import json
 import sys
 import time
 
 import checked
 import main
+import page as clients_page
 from row import FAILED, OK, OWN, SKIPPED, Fault, Row
 
 from clients import Failure, Skip
@@ -50,6 +52,15 @@ def findings():
     yield "the page says what ran and what not", "1 of 2 rows ran: 1 ok" in page and "1 rows have an open finding, 0 have known ones only, 0 have no finding" in page and "- family: second" in page
 
 
+def packages():
+    clients_page.version_of = {"one": "1.0", "two": "2.0"}.get
+    def table(*rows):
+        return "".join(clients_page.table("family", [(row(None, names), OK, "") for names in rows]))
+    yield "packages that all rows have are before the table only", "Packages: one 1.0.\n" in table(("one",), ("one",)) and "| name | not at all | ok |" in table(("one",), ("one",))
+    yield "a row names its packages where rows differ, and a line their versions", "Packages: one 1.0, two 2.0.\n" in table(("one",), ("one", "two")) \
+        and "| name | one, two | not at all | ok |" in table(("one",), ("one", "two"))
+
+
 def verdicts():
     judge = main.judge
     yield "a row that returns is ok", judge(row(None), lambda: None)[0] == OK
@@ -68,7 +79,7 @@ def verdicts():
 
 
 if __name__ == "__main__":
-    found = [*verdicts(), *findings()]
+    found = [*verdicts(), *findings(), *packages()]
     print(f"1..{len(found)}")
     for number, (name, held) in enumerate(found, 1):
         print(f"{'ok' if held else 'not ok'} {number} - {name}")

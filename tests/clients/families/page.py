@@ -33,8 +33,9 @@ def cell(text):
     return " ".join(text.replace("|", "/").split())
 
 
-def versions(row):
-    return ", ".join(f"{package} {version_of(package)}" for package in row.packages if version_of(package)) or "-"
+def installed(row):
+    """The packages of the row that are installed, each with its version."""
+    return {package: version_of(package) for package in row.packages if version_of(package)}
 
 
 def remember(results, fresh):
@@ -53,13 +54,13 @@ def recall():
 
 
 def table(family, results):
-    """The rows of a family. Packages that all of them have are in a line before the table."""
-    common = {versions(row) for row, _, _ in results}
-    alone = len(common) == 1
-    yield f"\n## {family}\n\n" + (f"Packages: {common.pop()}.\n\n" if alone else "")
+    """The rows of a family. A line before the table has the packages with their versions; where rows differ, each names its own."""
+    versions = {package: version for row, _, _ in results for package, version in installed(row).items()}
+    alone = all(installed(row) == versions for row, _, _ in results)
+    yield f"\n## {family}\n\nPackages: {', '.join(f'{package} {version}' for package, version in versions.items()) or 'not installed'}.\n\n"
     yield "| client | its data | result |\n|---|---|---|\n" if alone else "| client | packages | its data | result |\n|---|---|---|---|\n"
     for row, verdict, said in results:
-        packages = "" if alone else f" {versions(row)} |"
+        packages = "" if alone else f" {', '.join(installed(row)) or '-'} |"
         yield f"| {cell(row.name)} |{packages} {cell(row.verified)} | {verdict}{f' ({cell(said)})' if said and verdict == OK else ''} |\n"
 
 
