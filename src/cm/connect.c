@@ -11,11 +11,6 @@ enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };
 
 /* --- outcomes become events */
 
-static struct connect_session *session_of(const struct session *session)
-{
-    return container_of(session, struct connect_session, session);
-}
-
 static void put_private(struct cm_event *event, const struct cm_message *message, unsigned skip)
 {
     event->parameters.private_length = (uint8_t)(cm_private_size(message->attribute) - skip);
@@ -102,76 +97,20 @@ static const struct connection_operations outcomes = {.outcome = happened, .even
 
 /* --- the session */
 
-static bool receive(struct session *session, const struct cm_message *message, nanos now)
-{
-    return connection_receive(&session_of(session)->connection, message, now);
-}
+SESSION_OPERATIONS(connect, connection)
 
-static void expire(struct session *session, nanos now)
+static struct connection *open_connection(struct identifier *identifier, const struct cm_route *route)
 {
-    connection_expire(&session_of(session)->connection, now);
-}
-
-static nanos deadline(const struct session *session)
-{
-    return session_of(session)->connection.deadline;
-}
-
-static bool transmit(struct session *session, struct cm_message *message)
-{
-    return connection_transmit(&session_of(session)->connection, message);
-}
-
-static void bereave(struct session *session, nanos now)
-{
-    connection_bereave(&session_of(session)->connection, now);
-}
-
-static void abandon(struct session *session, nanos now)
-{
-    connection_abandon(&session_of(session)->connection, now);
-}
-
-static bool goodbye(const struct session *session, struct cm_message *message)
-{
-    return connection_goodbye(&session_of(session)->connection, message);
-}
-
-static bool is_finished(const struct session *session)
-{
-    return connection_is_finished(&session_of(session)->connection);
-}
-
-const struct session_operations connect_operations = {.receive = receive,
-                                                      .expire = expire,
-                                                      .deadline = deadline,
-                                                      .transmit = transmit,
-                                                      .bereave = bereave,
-                                                      .abandon = abandon,
-                                                      .goodbye = goodbye,
-                                                      .is_finished = is_finished};
-
-struct connection *connect_of(const struct session *session)
-{
-    return session && session->operations == &connect_operations ? &session_of(session)->connection : NULL;
-}
-
-static struct connection *open_session(struct identifier *identifier, const struct cm_route *route)
-{
-    struct manager *manager = identifier->manager;
-    struct connect_session *session = manager->operations->allocate(manager, sizeof *session);
-    if (!session)
+    struct connection *connection = open_session(identifier, route);
+    if (!connection)
         return NULL;
-    session_enter(&session->session, manager, &connect_operations, manager_communication_id(manager));
-    session->session.identifier = identifier;
-    session->session.route = *route;
-    identifier->session = &session->session;
-    connection_initialize(&session->connection, &outcomes);
-    session->connection.agent = manager->agent;
-    session->connection.target_ack_delay = route->from.ack_delay;
-    session->connection.local = (struct connection_end){
-        .communication_id = (uint32_t)session->session.by_local.key, .psn = identifier->psn, .guid = route->from.guid};
-    return &session->connection;
+    connection_initialize(connection, &outcomes);
+    connection->agent = identifier->manager->agent;
+    connection->target_ack_delay = route->from.ack_delay;
+    connection->local = (struct connection_end){.communication_id = (uint32_t)identifier->session->by_local.key,
+                                                .psn = identifier->psn,
+                                                .guid = route->from.guid};
+    return connection;
 }
 
 /* --- the active side */
@@ -228,7 +167,7 @@ static int start_connection(struct identifier *identifier, const struct cm_param
 {
     struct cm_parameters whole = addressing_put(identifier, parameters);
     struct cm_req req = make_req(identifier, parameters);
-    struct connection *connection = open_session(identifier, &identifier->route);
+    struct connection *connection = open_connection(identifier, &identifier->route);
     if (!connection)
         return ENOMEM;
     connection->transaction = (uint64_t)connection->agent << 32 | connection->local.communication_id;
@@ -279,7 +218,7 @@ bool connect_requested(struct identifier *listener, const struct cm_message *mes
     if (!identifier)
         return false;
     struct cm_event *event = make_event(listener, identifier, message, ip);
-    struct connection *connection = event ? open_session(identifier, route) : NULL;
+    struct connection *connection = event ? open_connection(identifier, route) : NULL;
     if (!connection) {
         if (event)
             manager->operations->release(manager, event);

@@ -29,8 +29,9 @@ uint64_t manager_random(struct manager *manager)
     return x ^ x >> 31;
 }
 
-/* The low 24 bits are of the process's own block of numbers, by which answers find the process; the high ones count. */
-uint32_t manager_communication_id(struct manager *manager)
+/* A communication ID that no session has. The low 24 bits are of the process's own block of numbers, by which answers
+ * find the process; the high ones count. */
+static uint32_t new_communication_id(struct manager *manager)
 {
     uint32_t id;
     do {
@@ -54,14 +55,20 @@ static void expired(struct timer *timer, nanos now)
     session_settle(session);
 }
 
-void session_enter(struct session *session, struct manager *manager, const struct session_operations *operations,
-                   uint32_t local_id)
+struct session *session_open(struct manager *manager, struct identifier *identifier, const struct cm_route *route,
+                             size_t size, const struct session_operations *operations)
 {
+    struct session *session = manager->operations->allocate(manager, size);
+    if (!session)
+        return NULL;
     session->operations = operations;
     session->manager = manager;
+    session->identifier = identifier;
+    session->route = *route;
     session->timer.expired = expired;
     manager->sessions++;
-    hash_add(&manager->local, &session->by_local, local_id);
+    hash_add(&manager->local, &session->by_local, new_communication_id(manager));
+    return session;
 }
 
 void session_know_remote(struct session *session, uint64_t guid, uint32_t remote_id, uint32_t qpn)

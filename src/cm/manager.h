@@ -139,11 +139,10 @@ void manager_end(struct manager *);
 
 uint64_t manager_random(struct manager *);
 
-/* A communication ID that no session has. */
-uint32_t manager_communication_id(struct manager *);
-
-/* Enters a session, which has `route` and is found by that communication ID. */
-void session_enter(struct session *, struct manager *, const struct session_operations *, uint32_t local_id);
+/* Allocates a session, whose struct has this size and begins with a struct session, and enters it under a communication
+ * ID that no other has. NULL: no memory. */
+struct session *session_open(struct manager *, struct identifier *, const struct cm_route *, size_t size,
+                             const struct session_operations *);
 
 /* Makes the session findable by the peer's values, too. */
 void session_know_remote(struct session *, uint64_t guid, uint32_t remote_id, uint32_t qpn);

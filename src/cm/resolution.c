@@ -62,7 +62,7 @@ int resolution_answer(struct resolution *resolution, enum cm_sidr_status status,
     return 0;
 }
 
-void resolution_abandon(struct resolution *resolution)
+void resolution_abandon(struct resolution *resolution, nanos now)
 {
     static const struct cm_parameters none;
     resolution->abandoned = true;
@@ -77,7 +77,7 @@ bool resolution_goodbye(const struct resolution *resolution, struct cm_message *
 {
     struct resolution copy = *resolution;
     copy.pending = false;
-    resolution_abandon(&copy);
+    resolution_abandon(&copy, 0);
     return resolution_transmit(&copy, message);
 }
 
@@ -95,7 +95,7 @@ static void end(struct resolution *resolution, const struct cm_message *reply)
         resolution->operations->resolved(resolution, reply);
 }
 
-void resolution_bereave(struct resolution *resolution)
+void resolution_bereave(struct resolution *resolution, nanos now)
 {
     if (resolution->state == RESOLUTION_SENT)
         end(resolution, NULL);
@@ -103,7 +103,7 @@ void resolution_bereave(struct resolution *resolution)
         resolution->state = RESOLUTION_IDLE;
 }
 
-bool resolution_receive(struct resolution *resolution, const struct cm_message *message)
+bool resolution_receive(struct resolution *resolution, const struct cm_message *message, nanos now)
 {
     if (message->attribute == CM_SIDR_REP && resolution->state == RESOLUTION_SENT)
         end(resolution, message);

@@ -55,17 +55,17 @@ void resolution_asked(struct resolution *, const struct cm_message *);
 int resolution_answer(struct resolution *, enum cm_sidr_status, const struct cm_parameters *);
 
 /* The owner is destroyed: a request without an answer is rejected. */
-void resolution_abandon(struct resolution *);
+void resolution_abandon(struct resolution *, nanos now);
 /* Writes the rejection that an unanswered request needs if the owner's process ends now; false: there is none. Changes
  * nothing. */
 bool resolution_goodbye(const struct resolution *, struct cm_message *);
 bool resolution_is_finished(const struct resolution *);
 
 /* The peer's process has ended. */
-void resolution_bereave(struct resolution *);
+void resolution_bereave(struct resolution *, nanos now);
 
 /* Takes a reply when active; when passive the same request again, which then is answered again. */
-bool resolution_receive(struct resolution *, const struct cm_message *);
+bool resolution_receive(struct resolution *, const struct cm_message *, nanos now);
 void resolution_expire(struct resolution *, nanos now);
 bool resolution_transmit(struct resolution *, struct cm_message *);
 

@@ -8,11 +8,6 @@
 
 enum { REQUEST_PRIVATE = 216, REPLY_PRIVATE = 136 };
 
-static struct resolve_session *session_of(const struct session *session)
-{
-    return container_of(session, struct resolve_session, session);
-}
-
 /* --- the end becomes an event */
 
 static void describe_reply(struct cm_event *event, const struct cm_message *reply, const struct cm_route *route)
@@ -47,72 +42,14 @@ static const struct resolution_operations outcomes = {.resolved = resolved};
 
 /* --- the session */
 
-static bool receive_message(struct session *session, const struct cm_message *message, nanos now)
-{
-    return resolution_receive(&session_of(session)->resolution, message);
-}
+SESSION_OPERATIONS(resolve, resolution)
 
-static void expire(struct session *session, nanos now)
+static struct resolution *open_resolution(struct identifier *identifier, const struct cm_route *route)
 {
-    resolution_expire(&session_of(session)->resolution, now);
-}
-
-static nanos deadline(const struct session *session)
-{
-    return session_of(session)->resolution.deadline;
-}
-
-static bool transmit(struct session *session, struct cm_message *message)
-{
-    return resolution_transmit(&session_of(session)->resolution, message);
-}
-
-static void bereave(struct session *session, nanos now)
-{
-    resolution_bereave(&session_of(session)->resolution);
-}
-
-static void abandon(struct session *session, nanos now)
-{
-    resolution_abandon(&session_of(session)->resolution);
-}
-
-static bool goodbye(const struct session *session, struct cm_message *message)
-{
-    return resolution_goodbye(&session_of(session)->resolution, message);
-}
-
-static bool is_finished(const struct session *session)
-{
-    return resolution_is_finished(&session_of(session)->resolution);
-}
-
-const struct session_operations resolve_operations = {.receive = receive_message,
-                                                      .expire = expire,
-                                                      .deadline = deadline,
-                                                      .transmit = transmit,
-                                                      .bereave = bereave,
-                                                      .abandon = abandon,
-                                                      .goodbye = goodbye,
-                                                      .is_finished = is_finished};
-
-struct resolution *resolve_of(const struct session *session)
-{
-    return session && session->operations == &resolve_operations ? &session_of(session)->resolution : NULL;
-}
-
-static struct resolution *open_session(struct identifier *identifier, const struct cm_route *route)
-{
-    struct manager *manager = identifier->manager;
-    struct resolve_session *session = manager->operations->allocate(manager, sizeof *session);
-    if (!session)
-        return NULL;
-    session_enter(&session->session, manager, &resolve_operations, manager_communication_id(manager));
-    session->session.identifier = identifier;
-    session->session.route = *route;
-    identifier->session = &session->session;
-    resolution_initialize(&session->resolution, &outcomes);
-    return &session->resolution;
+    struct resolution *resolution = open_session(identifier, route);
+    if (resolution)
+        resolution_initialize(resolution, &outcomes);
+    return resolution;
 }
 
 /* --- the active side */
@@ -121,7 +58,7 @@ static int start_resolution(struct identifier *identifier, const struct cm_param
                             const struct cm_ece *ece, nanos now)
 {
     struct cm_parameters whole = addressing_put(identifier, parameters);
-    struct resolution *resolution = open_session(identifier, &identifier->route);
+    struct resolution *resolution = open_resolution(identifier, &identifier->route);
     if (!resolution)
         return ENOMEM;
     uint32_t request = (uint32_t)identifier->session->by_local.key;
@@ -154,7 +91,7 @@ bool resolve_requested(struct identifier *listener, const struct cm_message *mes
     if (!identifier)
         return false;
     struct cm_event *event = make_event(listener, identifier, message, ip);
-    struct resolution *resolution = event ? open_session(identifier, route) : NULL;
+    struct resolution *resolution = event ? open_resolution(identifier, route) : NULL;
     if (!resolution) {
         if (event)
             manager->operations->release(manager, event);

@@ -3,6 +3,7 @@
 #ifndef CM_SERVICE_H
 #define CM_SERVICE_H
 
+#include "base/container.h"
 #include "cm/identifier.h"
 
 struct service_operations {
@@ -21,6 +22,61 @@ struct service_operations {
     void (*disconnect)(struct identifier *, nanos now);
     int (*establish)(struct identifier *, nanos now); /* NULL: not in this service */
 };
+
+/* The operations of sessions of a service, SERVICE_operations, by the functions of their exchange (EXCHANGE_receive and
+ * so on); SERVICE_of, which returns a session's exchange; and open_session, which opens one for an identifier, or
+ * returns NULL without memory. */
+#define SESSION_OPERATIONS(service, exchange)                                                                          \
+    static struct exchange *exchange_of(const struct session *session)                                                 \
+    {                                                                                                                  \
+        return &container_of(session, struct service##_session, session)->exchange;                                    \
+    }                                                                                                                  \
+    static bool receive(struct session *session, const struct cm_message *message, nanos now)                          \
+    {                                                                                                                  \
+        return exchange##_receive(exchange_of(session), message, now);                                                 \
+    }                                                                                                                  \
+    static void expire(struct session *session, nanos now)                                                             \
+    {                                                                                                                  \
+        exchange##_expire(exchange_of(session), now);                                                                  \
+    }                                                                                                                  \
+    static nanos deadline(const struct session *session)                                                               \
+    {                                                                                                                  \
+        return exchange_of(session)->deadline;                                                                         \
+    }                                                                                                                  \
+    static bool transmit(struct session *session, struct cm_message *message)                                          \
+    {                                                                                                                  \
+        return exchange##_transmit(exchange_of(session), message);                                                     \
+    }                                                                                                                  \
+    static void bereave(struct session *session, nanos now)                                                            \
+    {                                                                                                                  \
+        exchange##_bereave(exchange_of(session), now);                                                                 \
+    }                                                                                                                  \
+    static void abandon(struct session *session, nanos now)                                                            \
+    {                                                                                                                  \
+        exchange##_abandon(exchange_of(session), now);                                                                 \
+    }                                                                                                                  \
+    static bool goodbye(const struct session *session, struct cm_message *message)                                     \
+    {                                                                                                                  \
+        return exchange##_goodbye(exchange_of(session), message);                                                      \
+    }                                                                                                                  \
+    static bool is_finished(const struct session *session)                                                             \
+    {                                                                                                                  \
+        return exchange##_is_finished(exchange_of(session));                                                           \
+    }                                                                                                                  \
+    const struct session_operations service##_operations = {receive, expire,  deadline, transmit,                      \
+                                                            bereave, abandon, goodbye,  is_finished};                  \
+    struct exchange *service##_of(const struct session *session)                                                       \
+    {                                                                                                                  \
+        return session && session->operations == &service##_operations ? exchange_of(session) : NULL;                  \
+    }                                                                                                                  \
+    static struct exchange *open_session(struct identifier *identifier, const struct cm_route *route)                  \
+    {                                                                                                                  \
+        struct session *session = session_open(identifier->manager, identifier, route,                                 \
+                                               sizeof(struct service##_session), &service##_operations);               \
+        if (session)                                                                                                   \
+            identifier->session = session;                                                                             \
+        return service##_of(session);                                                                                  \
+    }
 
 int service_connect(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
 
