@@ -150,8 +150,9 @@ static void look_at_processes(struct search *search, const char *directory)
     json_t *name, *reports = reports_collect(directory, why, sizeof why);
     struct seen seen = seen_begin(reports);
     for (i = 0; i < seen.count; i++)
-        json_array_foreach(facts_json(&seen.processes[i].own.devices), k, name) if (json_is_string(name))
-            look_at_name(search, json_string_value(name));
+        json_array_foreach (facts_json(&seen.processes[i].own.devices), k, name)
+            if (json_is_string(name))
+                look_at_name(search, json_string_value(name));
     seen_end(&seen);
     json_decref(reports);
 }
@@ -159,11 +160,9 @@ static void look_at_processes(struct search *search, const char *directory)
 /* 0, or the exit status after a sentence that names the devices that there are. */
 static int find_device(const struct command *command, const struct wish *wish)
 {
-    unsigned count;
     struct search search = {.wanted = wish->device};
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        look_at_name(&search, devices[i].name);
+    CONFIG_EACH (device)
+        look_at_name(&search, device->name);
     if (!search.found)
         look_at_processes(&search, wish->directory);
     const char *names = *search.names ? search.names : " none ";

@@ -39,16 +39,14 @@ static int become(char **argv)
 /* A port that was put down stays so for later programs; a line says so at a terminal, unless --quiet was given. */
 static void tell_of_ports(void)
 {
-    unsigned count;
     char directory[NODE_DIRECTORY_MAX + 1];
     const char *log = setting_environment(SETTING_LOG);
-    const struct device *devices = config_devices(&count);
     if (!isatty(STDERR_FILENO) || (log && !strcmp(log, "none")) || !node_directory(directory))
         return;
-    for (unsigned i = 0; i < count; i++)
-        if (admin_port_is_down(directory, devices[i].name))
+    CONFIG_EACH (device)
+        if (admin_port_is_down(directory, device->name))
             complain("The port of %s is down since \"softverbs event port-down %s\"; port-up brings it back.",
-                     devices[i].name, devices[i].name);
+                     device->name, device->name);
 }
 
 enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE };

@@ -161,8 +161,6 @@ static bool can_be_used(enum setting setting, const char *text, char *why, size_
 
 bool settings_are_right(char *why, size_t size)
 {
-    unsigned count;
-    config_devices(&count);
     const char *problem = config_problem();
     if (problem) {
         snprintf(why, size, "%s", problem);

@@ -22,8 +22,7 @@ static unsigned device_count;
 
 const char *config_problem(void)
 {
-    unsigned count;
-    config_devices(&count);
+    config_device(0);
     return complaint_get(0);
 }
 
@@ -40,13 +39,11 @@ void config_warn(void)
 bool config_local_gid(const union ibv_gid *gid)
 {
     static const uint8_t mapped_loopback[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
-    unsigned count;
-    const struct device *device = config_devices(&count);
     struct device other = {0};
     if (!infiniband && !memcmp(gid->raw, mapped_loopback, sizeof mapped_loopback))
         return true;
-    for (unsigned i = 0; i < count; i++)
-        if (device_state_find(device_now(&device[i]), gid) >= 0)
+    CONFIG_EACH (device)
+        if (device_state_find(device_now(device), gid) >= 0)
             return true;
     /* another process may have configured more devices: their link-local GIDs differ in the last octet only */
     identify_device(&other, 0, infiniband);
@@ -185,6 +182,21 @@ const struct device *config_devices(unsigned *count)
     return devices;
 }
 
+const struct device *config_device(unsigned index)
+{
+    unsigned count;
+    const struct device *all = config_devices(&count);
+    return index < count ? &all[index] : NULL;
+}
+
+const struct device *config_find(const char *name)
+{
+    CONFIG_EACH (device)
+        if (!strcmp(device->name, name))
+            return device;
+    return NULL;
+}
+
 bool config_publish(unsigned device, const struct device_state *state)
 {
     return device < device_count && device_state_publish(&devices[device], state);
@@ -192,7 +204,6 @@ bool config_publish(unsigned device, const struct device_state *state)
 
 bool config_is_infiniband(void)
 {
-    unsigned count;
-    config_devices(&count);
+    config_device(0);
     return infiniband;
 }

@@ -12,6 +12,16 @@
  * configuration has a mistake, the default holds. */
 const struct device *config_devices(unsigned *count);
 
+/* The device of this index, valid for ever; NULL: there is none. As config_devices. */
+const struct device *config_device(unsigned index);
+
+/* The device of this name; NULL: there is none. */
+const struct device *config_find(const char *name);
+
+/* Visits all devices in the order of their indices. */
+#define CONFIG_EACH(device)                                                                                            \
+    for (const struct device *device = config_device(0); device; device = config_device(device->index + 1))
+
 /* Returns true if the link layer of all devices is InfiniBand. */
 bool config_is_infiniband(void);
 

@@ -199,11 +199,9 @@ static int cm_make(struct process *process, struct cm **to)
  * port that can't be opened is logged, and opening its device will be refused. */
 static void open_ports(struct process *process)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
     mutex_take(&process->control);
-    for (unsigned i = 0; i < count; i++)
-        served_open(process, &devices[i]);
+    CONFIG_EACH (device)
+        served_open(process, device);
     mutex_release(&process->control);
 }
 

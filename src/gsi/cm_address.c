@@ -108,16 +108,14 @@ static void describe(const struct device *device, const struct device_state *now
 
 bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *port)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
     union ibv_gid wanted;
     memcpy(&wanted, gid, sizeof wanted);
-    for (unsigned i = 0; i < count; i++) {
-        const struct device_state *now = device_now(&devices[i]);
+    CONFIG_EACH (device) {
+        const struct device_state *now = device_now(device);
         int index = device_state_find(now, &wanted);
         if (index < 0)
             continue;
-        describe(&devices[i], now, (unsigned)index, port);
+        describe(device, now, (unsigned)index, port);
         return true;
     }
     return false;
@@ -127,14 +125,12 @@ bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *port)
  * address; if all have networks, the first device. */
 static int serve_host(struct cm_port *port)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    const struct device *device = devices;
-    while (device < devices + count && device->interface[0])
-        device++;
-    if (device == devices + count)
-        device = devices;
-    if (!count)
+    const struct device *device = config_device(0);
+    while (device && device->interface[0])
+        device = config_device(device->index + 1);
+    if (!device)
+        device = config_device(0);
+    if (!device)
         return ENODEV;
     const struct device_state *now = device_now(device);
     describe(device, now, now->first_gid + device_state_has(now, now->first_gid + 1), port);
@@ -155,8 +151,7 @@ static int find_port(const struct cm_address *address, struct cm_port *port)
  * device's own addresses instead. */
 static bool is_loopback_beside_networks(const struct cm_address *address, const struct cm_port *port)
 {
-    unsigned count;
-    return cm_is_loopback(address) && config_devices(&count)[port->device].interface[0];
+    return cm_is_loopback(address) && config_device(port->device)->interface[0];
 }
 
 int cm_address_port(const struct cm_address *address, struct cm_port *port)
@@ -205,8 +200,7 @@ enum { HOP_LIMIT = 64 };
 /* Finds the route beyond this host: over the device's interface, and to a neighbour there. */
 static int find_way_out(struct cm_route *route)
 {
-    unsigned count;
-    const struct device *device = &config_devices(&count)[route->from.device];
+    const struct device *device = config_device(route->from.device);
     struct reach reach;
     if (!device->interface[0])
         return ENODEV;

@@ -12,24 +12,20 @@
 static const struct device *find_interface(const union ibv_gid *gid)
 {
     static struct interface interface; /* too large for a stack; callers have the manager's lock */
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++) {
-        if (!devices[i].interface[0] || !config_read_interface(&interface, devices[i].interface))
+    CONFIG_EACH (device) {
+        if (!device->interface[0] || !config_read_interface(&interface, device->interface))
             continue;
         for (unsigned j = 0; j < interface.address_count; j++)
             if (!memcmp(&interface.addresses[j], gid, sizeof *gid))
-                return &devices[i];
+                return device;
     }
     return NULL;
 }
 
 static bool all_are_on_networks(void)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        if (!devices[i].interface[0])
+    CONFIG_EACH (device)
+        if (!device->interface[0])
             return false;
     return true;
 }

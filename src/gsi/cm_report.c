@@ -85,13 +85,11 @@ static void fill_session(struct facts_identifier *facts, const struct cm *cm, co
 
 static void report_identifier(FILE *out, const struct cm *cm, const struct identifier *from)
 {
-    unsigned count;
     place local, peer;
-    const struct device *devices = config_devices(&count);
     struct facts_identifier these = {.id = {identifier_number(from), true},
                                      .state = state_of(from),
                                      .space = space_name(from->space),
-                                     .device = from->has_port ? devices[from->port.device].name : NULL,
+                                     .device = from->has_port ? config_device(from->port.device)->name : NULL,
                                      .local = describe_place(&from->source, local),
                                      .peer = describe_place(&from->destination, peer)};
     struct facts_identifier *facts = &these;

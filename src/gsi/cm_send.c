@@ -133,8 +133,7 @@ static enum cm_sent send_to_neighbor(struct process *process, const struct dispa
 
 static enum cm_sent send_beyond(struct process *process, const struct dispatch_datagram *datagram, struct frame *frame)
 {
-    unsigned count;
-    const struct device *device = &config_devices(&count)[datagram->route.from.device];
+    const struct device *device = config_device(datagram->route.from.device);
     union ibv_gid source, destination;
     memcpy(source.raw, datagram->route.from.gid, 16);
     memcpy(destination.raw, datagram->route.gid, 16);

@@ -27,11 +27,9 @@ static ino_t inode_of(int fd)
 /* The devices that are on an interface. */
 static uint32_t devices_on_networks(void)
 {
-    unsigned count;
     uint32_t bits = 0;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        bits |= devices[i].interface[0] ? 1u << i : 0;
+    CONFIG_EACH (device)
+        bits |= device->interface[0] ? 1u << device->index : 0;
     return bits;
 }
 
@@ -87,8 +85,6 @@ void follow_begin(struct process *process)
 {
     struct follow *follow = &process->helper.follow;
     uint32_t bits = devices_on_networks();
-    unsigned count;
-    const struct device *devices = config_devices(&count);
     struct device_state next;
     if (!bits)
         return;
@@ -96,10 +92,10 @@ void follow_begin(struct process *process)
     if (error)
         log_write(LOG_WARN, "Changes of network interfaces can't be followed%s: %s.",
                   follow->deaf ? " just now" : ", so devices stay as they are now", strerror(error));
-    for (unsigned i = 0; i < count; i++)
-        if (bits & 1u << i && read_state(process, &devices[i], &next, 0) &&
-            !device_state_equals(device_now(&devices[i]), &next))
-            config_publish(i, &next);
+    CONFIG_EACH (device)
+        if (bits & 1u << device->index && read_state(process, device, &next, 0) &&
+            !device_state_equals(device_now(device), &next))
+            config_publish(device->index, &next);
 }
 
 static void forget(struct follow *follow)
@@ -139,13 +135,11 @@ void follow_polled(struct process *process, const struct pollfd *from, unsigned 
 
 static uint32_t find_concerned(const void *messages, size_t length)
 {
-    unsigned count;
     uint32_t bits = 0;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        if (devices[i].interface[0] &&
-            interface_news_concern(messages, length, devices[i].interface, device_now(&devices[i])->interface))
-            bits |= 1u << i;
+    CONFIG_EACH (device)
+        if (device->interface[0] &&
+            interface_news_concern(messages, length, device->interface, device_now(device)->interface))
+            bits |= 1u << device->index;
     return bits;
 }
 
@@ -192,16 +186,14 @@ static bool follow_device(struct process *process, const struct device *device, 
 bool follow_changes(struct process *process, nanos now)
 {
     struct follow *follow = &process->helper.follow;
-    unsigned count;
-    const struct device *devices = config_devices(&count);
     if (unlikely(follow->woken) && is_ours(follow))
         take_news(follow);
     if (likely(!follow->pending))
         return true;
     if (follow->deaf)
         listen_to_news(process, now);
-    for (unsigned i = 0; i < count; i++)
-        if (follow->pending & 1u << i && follow_device(process, &devices[i], now))
-            follow->pending &= ~(1u << i);
+    CONFIG_EACH (device)
+        if (follow->pending & 1u << device->index && follow_device(process, device, now))
+            follow->pending &= ~(1u << device->index);
     return !follow->pending;
 }

@@ -151,11 +151,10 @@ unsigned port_interface(const struct process *process, const struct device *devi
 
 const struct device *port_with_address(const struct process *process, const union ibv_gid *gid, unsigned interface)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count && i < process->port_count; i++)
-        if (port_is_on(process, &devices[i], interface) && port_has_address(&devices[i], gid))
-            return &devices[i];
+    CONFIG_EACH (device)
+        if (device->index < process->port_count && port_is_on(process, device, interface) &&
+            port_has_address(device, gid))
+            return device;
     return NULL;
 }
 

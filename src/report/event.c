@@ -55,22 +55,12 @@ static unsigned tell(struct process *process, const struct device *device, enum 
     return told;
 }
 
-static const struct device *find_device(const char *name)
-{
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        if (!strcmp(devices[i].name, name))
-            return &devices[i];
-    return NULL;
-}
-
 unsigned event_happen(struct process *process, const struct device *device, const struct script_raised *raised)
 {
     lock_assert_held(&process->progress);
-    unsigned count, told = happens(process, device, raised->type) ? tell(process, device, raised->type) : 0;
+    unsigned told = happens(process, device, raised->type) ? tell(process, device, raised->type) : 0;
     if (!strcmp(raised->name, "device-removal"))
-        cm_remove_device(process, (unsigned)(device - config_devices(&count)));
+        cm_remove_device(process, device->index);
     return told;
 }
 
@@ -78,7 +68,7 @@ unsigned event_happen(struct process *process, const struct device *device, cons
  */
 static void raise_event(struct process *process, const struct script_raised *raised, const char *name, FILE *out)
 {
-    const struct device *device = find_device(name);
+    const struct device *device = config_find(name);
     if (!mutex_try(&process->control)) {
         fputs("{\"busy\":true}\n", out);
         return;
@@ -90,14 +80,12 @@ static void raise_event(struct process *process, const struct script_raised *rai
 
 bool event_fail_devices(struct process *process)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
     if (!mutex_try(&process->control))
         return false;
     lock_take(&process->progress);
-    for (unsigned i = 0; i < count; i++)
-        if (happens(process, &devices[i], IBV_EVENT_DEVICE_FATAL))
-            tell(process, &devices[i], IBV_EVENT_DEVICE_FATAL);
+    CONFIG_EACH (device)
+        if (happens(process, device, IBV_EVENT_DEVICE_FATAL))
+            tell(process, device, IBV_EVENT_DEVICE_FATAL);
     lock_release(&process->progress);
     mutex_release(&process->control);
     return true;

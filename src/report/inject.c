@@ -60,15 +60,13 @@ static bool is_open(const struct process *process, const struct device *device)
 
 static void meet_open(struct process *process, unsigned from)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count && rules_wants(SCRIPT_open); i++) {
-        if (!is_open(process, &devices[i]))
+    CONFIG_EACH (device) {
+        if (!rules_wants(SCRIPT_open) || !is_open(process, device))
             continue;
         struct script_verdict verdict = rules_apply((struct script_event){
-            .call = SCRIPT_open, .subject = {.kind = "device"}, .device = devices[i].name, .from = from});
+            .call = SCRIPT_open, .subject = {.kind = "device"}, .device = device->name, .from = from});
         if (verdict.raised)
-            event_happen(process, &devices[i], verdict.raised);
+            event_happen(process, device, verdict.raised);
     }
 }
 

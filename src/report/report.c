@@ -68,8 +68,7 @@ static void fill_users(struct facts_qp *facts, const struct qp *qp)
 static void fill_qp(struct facts_qp *facts, struct qp *from)
 {
     lock_assert_held(&from->lock);
-    FACTS_qp(FACT_FILL)
-    facts->type = from->kind->name;
+    FACTS_qp(FACT_FILL) facts->type = from->kind->name;
     if (from->told.first_error)
         facts->first_error_told = from->told.words;
     fill_users(facts, from);
@@ -106,8 +105,7 @@ static void report_mr(FILE *out, const char *device, const struct object *object
 {
     const struct mr *from = (const struct mr *)((const char *)object - offsetof(struct mr, object));
     struct facts_mr these = {.device = device, .pd = {from->region.pd->object.handle, true}}, *facts = &these;
-    FACTS_mr(FACT_FILL)
-    facts_write(out, &facts_of_mr, facts);
+    FACTS_mr(FACT_FILL) facts_write(out, &facts_of_mr, facts);
 }
 
 static void report_srq(FILE *out, const char *device, const struct object *object)
@@ -123,8 +121,7 @@ static void report_pd(FILE *out, const char *device, const struct object *object
 {
     const struct pd *from = (const struct pd *)((const char *)object - offsetof(struct pd, object));
     struct facts_pd these = {.device = device}, *facts = &these;
-    FACTS_pd(FACT_FILL)
-    facts_write(out, &facts_of_pd, facts);
+    FACTS_pd(FACT_FILL) facts_write(out, &facts_of_pd, facts);
 }
 
 /* The objects of one kind, and the writer of each. */
@@ -167,15 +164,13 @@ static void write_tags(FILE *out, const void *of)
 /* With a process, the devices whose port is down. */
 static void write_devices(FILE *out, const void *of)
 {
-    unsigned count;
     const char *separator = "[";
     const struct process *process = of;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++) {
-        if (process && !port_state_down(process, port_state_bit(&devices[i])) && device_now(&devices[i])->up)
+    CONFIG_EACH (device) {
+        if (process && !port_state_down(process, port_state_bit(device)) && device_now(device)->up)
             continue;
         fputs(separator, out);
-        clean_json(out, devices[i].name);
+        clean_json(out, device->name);
         separator = ",";
     }
     fputs(*separator == '[' ? "[]" : "]", out);
@@ -264,8 +259,7 @@ static void write_missing(FILE *out, const void *of)
 {
     const struct acknowledgements_missing *from = of;
     struct facts_missing these = {0}, *facts = &these;
-    FACTS_missing(FACT_FILL)
-    facts_write(out, &facts_of_missing, facts);
+    FACTS_missing(FACT_FILL) facts_write(out, &facts_of_missing, facts);
 }
 
 static void write_all(int fd, const char *text, size_t size)

@@ -114,15 +114,13 @@ static void write_adverse(FILE *out, const void *nothing)
 
 static void write_traffic(FILE *out, const void *of)
 {
-    unsigned count;
     const struct traffic_told *told = of;
-    const struct device *devices = config_devices(&count);
     fputs("[", out);
-    for (unsigned i = 0; i < count; i++) {
-        fprintf(out, "%s{\"device\":", i ? "," : "");
-        clean_json(out, devices[i].name);
+    CONFIG_EACH (device) {
+        fprintf(out, "%s{\"device\":", device->index ? "," : "");
+        clean_json(out, device->name);
         fputs(",", out);
-        counts_report(out, &told->totals[i], NULL);
+        counts_report(out, &told->totals[device->index], NULL);
         fputs("}", out);
     }
     fputs("]", out);

@@ -135,8 +135,7 @@ static void go_by_grh(struct capture_way *way, const uint8_t *grh)
 /* The GID for packets without an address is the first one of some device. */
 static const union ibv_gid *own_gid(const struct traffic_flow *flow)
 {
-    unsigned count;
-    const struct device *device = flow ? flow->device : config_devices(&count);
+    const struct device *device = flow ? flow->device : config_device(0);
     const struct device_state *now = device_now(device);
     return &now->gids[flow ? flow->attr->ah_attr.grh.sgid_index : now->first_gid];
 }

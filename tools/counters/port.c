@@ -10,7 +10,8 @@ uint64_t port_total(const json_t *value)
     uint64_t total = (uint64_t)json_integer_value(value);
     const char *key;
     json_t *each;
-    json_object_foreach((json_t *)value, key, each) total += (uint64_t)json_integer_value(each);
+    json_object_foreach ((json_t *)value, key, each)
+        total += (uint64_t)json_integer_value(each);
     return total;
 }
 
@@ -18,8 +19,7 @@ void port_add(json_t *to, const json_t *from)
 {
     const char *key;
     json_t *each;
-    json_object_foreach((json_t *)from, key, each)
-    {
+    json_object_foreach ((json_t *)from, key, each) {
         json_t *there = json_object_get(to, key);
         if (json_is_integer(each))
             json_object_set_new(to, key, json_integer(json_integer_value(there) + json_integer_value(each)));
@@ -44,8 +44,9 @@ json_t *port_sum(const json_t *reports, const char *device)
     for (i = 0; i < json_array_size(reports); i++) {
         struct facts_process process;
         facts_read(&facts_of_process, json_array_get(reports, i), &process);
-        json_array_foreach(facts_json(&process.traffic), j, traffic) if (!strcmp(port_device(traffic), device))
-            port_add(total, traffic);
+        json_array_foreach (facts_json(&process.traffic), j, traffic)
+            if (!strcmp(port_device(traffic), device))
+                port_add(total, traffic);
     }
     return total;
 }

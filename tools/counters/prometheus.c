@@ -46,8 +46,7 @@ static void print_counter(FILE *out, const struct event_counter *counter, const 
         print_process(out, process, device);
         fprintf(out, "} %" PRIu64 "\n", port_total(value));
     }
-    json_object_foreach((json_t *)value, part, each)
-    {
+    json_object_foreach ((json_t *)value, part, each) {
         fprintf(out, "softverbs_%s_total", counter->key);
         print_process(out, process, device);
         fprintf(out, ",%s=\"", part_labels[counter->form]);
@@ -64,7 +63,8 @@ static void print_counters(FILE *out, const struct event_counter *counter, const
             counter->key);
     for (size_t i = 0; i < seen->count; i++) {
         const struct seen_process *process = &seen->processes[i];
-        json_array_foreach(facts_json(&process->own.traffic), k, device) print_counter(out, counter, process, device);
+        json_array_foreach (facts_json(&process->own.traffic), k, device)
+            print_counter(out, counter, process, device);
         print_counter(out, counter, process, facts_json(&process->own.strays));
     }
 }
@@ -105,7 +105,7 @@ static void print_gauges(FILE *out, const struct seen *seen)
     }
     fputs("# HELP softverbs_queue_pairs Queue pairs by their state.\n# TYPE softverbs_queue_pairs gauge\n", out);
     for (size_t i = 0; i < seen->count; i++)
-        json_array_foreach(facts_json(&seen->processes[i].own.traffic), k, device)
+        json_array_foreach (facts_json(&seen->processes[i].own.traffic), k, device)
             print_pairs(out, &seen->processes[i], port_device(device));
 }
 

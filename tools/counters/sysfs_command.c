@@ -42,8 +42,7 @@ static void add_devices(json_t *to, const json_t *devices)
 {
     const json_t *traffic;
     size_t i;
-    json_array_foreach((json_t *)devices, i, traffic)
-    {
+    json_array_foreach ((json_t *)devices, i, traffic) {
         const char *device = port_device(traffic);
         json_t *there = json_object_get(to, device);
         if (!there)
@@ -58,11 +57,11 @@ static void remember(struct keeper *keeper, const struct seen *now)
     const char *pid;
     json_t *devices;
     void *next;
-    json_object_foreach_safe(keeper->living, next, pid, devices) if (!seen_find(now, strtoull(pid, NULL, 10)))
-    {
-        add_devices(keeper->ended, devices);
-        json_object_del(keeper->living, pid);
-    }
+    json_object_foreach_safe (keeper->living, next, pid, devices)
+        if (!seen_find(now, strtoull(pid, NULL, 10))) {
+            add_devices(keeper->ended, devices);
+            json_object_del(keeper->living, pid);
+        }
     for (size_t i = 0; i < now->count; i++) {
         const struct facts_process *process = &now->processes[i].own;
         char number[24];
@@ -101,14 +100,13 @@ static void write_counter(void *context, bool hardware, const char *name, uint64
 
 static void write_counters(struct keeper *keeper)
 {
-    unsigned count;
     const char *pid;
     json_t *of_process, *all = json_deep_copy(keeper->ended);
-    const struct device *devices = config_devices(&count);
-    json_object_foreach(keeper->living, pid, of_process) add_devices(all, of_process);
-    for (unsigned i = 0; i < count; i++) {
-        keeper->device = devices[i].name;
-        port_describe(json_object_get(all, devices[i].name), write_counter, keeper);
+    json_object_foreach (keeper->living, pid, of_process)
+        add_devices(all, of_process);
+    CONFIG_EACH (device) {
+        keeper->device = device->name;
+        port_describe(json_object_get(all, device->name), write_counter, keeper);
     }
     json_decref(all);
 }

@@ -338,14 +338,13 @@ static int summarize(const struct ping *ping)
 /* The device of this process is on the interface by which the packets leave, whatever the user's configuration. */
 static int join(struct ping *ping)
 {
-    unsigned count;
     int ends[2];
     if (setenv(setting_lines[SETTING_DEVICES].variable, "1", 1) ||
         setenv(setting_lines[SETTING_NET].variable, ping->wire.interface, 1) || pipe2(ends, O_NONBLOCK | O_CLOEXEC))
         return errno;
-    const struct device *devices = config_devices(&count);
+    const struct device *device = config_device(0);
     ping->answers = ends[0];
-    return devices->interface[0] ? gsi_client_open(&ping->client, devices, &assembly_parts, ends[1]) : ENODEV;
+    return device->interface[0] ? gsi_client_open(&ping->client, device, &assembly_parts, ends[1]) : ENODEV;
 }
 
 static int refuse(const struct ping *ping, int error)

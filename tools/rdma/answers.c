@@ -63,16 +63,6 @@ bool answers_have(const char *kind)
     return find_kind(kind);
 }
 
-bool answers_know(const char *device)
-{
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        if (!strcmp(devices[i].name, device))
-            return true;
-    return false;
-}
-
 static json_t *row_begin(const struct device *device, bool port)
 {
     json_t *row = json_pack("{s:i, s:s}", "ifindex", (int)device->index, "ifname", device->name);
@@ -225,12 +215,10 @@ static enum answer_style style_of(const char *object, const struct kind *kind)
     return kind ? ANSWER_DEVICE : ANSWER_NUMBERED;
 }
 
-json_t *answers_make(const char *object, const char *kind_name, const char *device, enum answer_style *style, char *why,
+json_t *answers_make(const char *object, const char *kind_name, const char *name, enum answer_style *style, char *why,
                      size_t why_size)
 {
     const struct kind *kind = find_kind(kind_name);
-    unsigned count;
-    const struct device *devices = config_devices(&count);
     char directory[NODE_DIRECTORY_MAX + 1];
     bool asks = !strcmp(object, "resource") || !strcmp(object, "statistic");
     snprintf(why, why_size, "The directory's name in $SOFTVERBS_DIR is too long.");
@@ -240,9 +228,9 @@ json_t *answers_make(const char *object, const char *kind_name, const char *devi
     if (!reports)
         return NULL;
     json_t *rows = json_array();
-    for (unsigned i = 0; i < count; i++)
-        if (!device || !strcmp(device, devices[i].name))
-            add_rows(rows, object, kind, &devices[i], reports);
+    CONFIG_EACH (device)
+        if (!name || !strcmp(name, device->name))
+            add_rows(rows, object, kind, device, reports);
     json_decref(reports);
     *style = style_of(object, kind);
     return rows;

@@ -17,8 +17,6 @@ enum answer_style {
 /* Returns whether `rdma resource show KIND` is answered: qp, cq, mr, pd, srq, cm_id. */
 bool answers_have(const char *kind);
 
-bool answers_know(const char *device);
-
 /* An array of rows for link, dev, resource (all kinds counted; with `kind` the objects) or statistic, of one device or,
  * with NULL, of all; the caller's. NULL and a sentence: the directory can't be read. */
 json_t *answers_make(const char *object, const char *kind, const char *device, enum answer_style *, char *why,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "rdma/answers.h"
 #include "softverbs_version.h"
 
@@ -88,8 +89,7 @@ static void print_row(const json_t *row, enum answer_style style)
         printf("%lld: %s: ", json_integer_value(json_object_get(row, "ifindex")), name);
     else
         printf(style == ANSWER_LINK ? "link %s/1 " : "dev %s ", name);
-    json_object_foreach((json_t *)row, key, value)
-    {
+    json_object_foreach ((json_t *)row, key, value) {
         if (!strcmp(key, "ifindex") || !strcmp(key, "ifname") || !strcmp(key, "port") || !strcmp(key, "netdev_ifindex"))
             continue;
         if (json_is_string(value))
@@ -108,7 +108,8 @@ static int print(json_t *rows, enum answer_style style, struct options options)
         json_dumpf(rows, stdout, options.pretty ? JSON_INDENT(4) : JSON_COMPACT);
         puts("");
     } else {
-        json_array_foreach(rows, i, row) print_row(row, style);
+        json_array_foreach (rows, i, row)
+            print_row(row, style);
     }
     json_decref(rows);
     return EXIT_SUCCESS;
@@ -144,7 +145,7 @@ static int answer_of(char **words, char **argv, struct options options)
         words++;
     if (object == 2 && *words && answers_have(*words))
         kind = *words++;
-    if (object == 4 || !read_device(words, name, &device) || (device && !answers_know(device)))
+    if (object == 4 || !read_device(words, name, &device) || (device && !config_find(device)))
         return not_ours(argv);
     enum answer_style style;
     json_t *rows = answers_make(objects[object], kind, device, &style, why, sizeof why);

@@ -161,8 +161,7 @@ static void print_sarif(const json_t *findings)
 {
     json_t *results = json_array(), *finding;
     size_t i;
-    json_array_foreach(findings, i, finding)
-    {
+    json_array_foreach (findings, i, finding) {
         struct sarif_finding described = describe_for_ci(finding);
         json_array_append_new(results, sarif_result(&described));
     }
@@ -173,8 +172,7 @@ static void print_annotations(const json_t *findings)
 {
     size_t i;
     json_t *finding;
-    json_array_foreach(findings, i, finding)
-    {
+    json_array_foreach (findings, i, finding) {
         struct sarif_finding described = describe_for_ci(finding);
         sarif_annotate(&described);
     }
@@ -194,9 +192,11 @@ static void print_junit(const json_t *findings)
 {
     size_t i, count = json_array_size(findings), failures = 0;
     json_t *finding;
-    json_array_foreach(findings, i, finding) failures += !read_finding(finding).note;
+    json_array_foreach (findings, i, finding)
+        failures += !read_finding(finding).note;
     junit_begin(stdout, "softverbs checks", count ? count : 1, failures);
-    json_array_foreach(findings, i, finding) print_case(finding);
+    json_array_foreach (findings, i, finding)
+        print_case(finding);
     if (!count)
         junit_case(stdout, "softverbs", "no finding", true, NULL);
     junit_end(stdout);

@@ -83,8 +83,7 @@ static void mark_alive(const struct node_entry *entry, void *list)
     size_t i;
     json_t *process;
     struct facts_left left;
-    json_array_foreach((json_t *)list, i, process)
-    {
+    json_array_foreach ((json_t *)list, i, process) {
         facts_read(&facts_of_left, process, &left);
         if (entry->alive && left.pid.value == (uint64_t)entry->pid)
             json_object_set_new(process, "ended", json_false());
@@ -119,7 +118,8 @@ json_t *last_collect(const char *directory, int pid)
     if (stream)
         closedir(stream);
     node_list(directory, mark_alive, list, why, sizeof why);
-    json_array_foreach(list, i, process) json_object_del(process, "wrote");
+    json_array_foreach (list, i, process)
+        json_object_del(process, "wrote");
     return list;
 }
 
@@ -137,10 +137,10 @@ void last_print(const json_t *list)
     size_t i, k;
     json_t *json, *line;
     struct facts_left process;
-    json_array_foreach((json_t *)list, i, json)
-    {
+    json_array_foreach ((json_t *)list, i, json) {
         facts_read(&facts_of_left, json, &process);
         printf("%d %s%s\n", (int)process.pid.value, process.program, facts_is(&process.ended) ? " (ended)" : "");
-        json_array_foreach(facts_json(&process.lines), k, line) print_line(line);
+        json_array_foreach (facts_json(&process.lines), k, line)
+            print_line(line);
     }
 }

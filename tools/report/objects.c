@@ -146,8 +146,10 @@ static void add_inner(struct table *table, const json_t *value)
     size_t used = 0;
     if (json_is_array(value))
         snprintf(text, sizeof text, "%zu", json_array_size(value));
-    json_object_foreach((json_t *)value, key, each) if (used < sizeof text) used += (size_t)snprintf(
-        text + used, sizeof text - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
+    json_object_foreach ((json_t *)value, key, each)
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "",
+                                     key, json_integer_value(each));
     table_add(table, "%s", text);
 }
 
@@ -221,7 +223,8 @@ static void print_view(const json_t *reports, const struct view *view)
     table_add(&table, "PROGRAM");
     for (size_t column = 2; column < table.columns; column++)
         table_add(&table, "%s", view->columns[column - 2].title);
-    json_array_foreach(reports, i, report) add_report(&table, view, report);
+    json_array_foreach (reports, i, report)
+        add_report(&table, view, report);
     if (table.count == table.columns)
         printf("There are no %s.\n", view->title);
     else
@@ -267,7 +270,7 @@ void objects_emit(const json_t *reports, const char *name)
 {
     json_t *all = json_array(), *report;
     size_t i;
-    json_array_foreach((json_t *)reports, i, report)
+    json_array_foreach ((json_t *)reports, i, report)
         json_array_append_new(all, name ? pick(report, find_view(name)) : json_incref(report));
     emit(all);
 }

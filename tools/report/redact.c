@@ -157,8 +157,7 @@ static void redact_object(json_t *object)
     char name[TEXT_MOST];
     const char *key;
     json_t *value, *result = json_object();
-    json_object_foreach(object, key, value)
-    {
+    json_object_foreach (object, key, value) {
         redact(value);
         redact_text(key, name);
         json_object_set_new(result, name, is_left_out(key) ? left_out_value(value) : json_incref(value));
@@ -178,7 +177,8 @@ void redact(json_t *value)
         redact_text(json_string_value(value), text);
         json_string_set(value, text);
     } else if (json_is_array(value)) {
-        json_array_foreach(value, i, each) redact(each);
+        json_array_foreach (value, i, each)
+            redact(each);
     } else if (json_is_object(value)) {
         redact_object(value);
     }

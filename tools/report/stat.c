@@ -28,8 +28,10 @@ static void describe(const json_t *packets, char text[TEXT])
     json_t *each;
     size_t used = 0;
     strcpy(text, "-");
-    json_object_foreach((json_t *)packets, key, each) if (used < TEXT) used += (size_t)snprintf(
-        text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
+    json_object_foreach ((json_t *)packets, key, each)
+        if (used < TEXT)
+            used += (size_t)snprintf(text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key,
+                                     json_integer_value(each));
 }
 
 /* Returns whether each part of it is named, and not only their sum. Such columns are wide, and come last. */
@@ -96,12 +98,11 @@ static void add_lines(struct table *table, const struct facts_process *process, 
 {
     const char *counter, *part;
     json_t *value, *each;
-    json_object_foreach((json_t *)traffic, counter, value)
-    {
+    json_object_foreach ((json_t *)traffic, counter, value) {
         if (json_is_integer(value))
             add_line(table, process, what, counter, NULL, json_integer_value(value));
         else if (strcmp(counter, "dropped") != 0) /* drops have names among the reasons */
-            json_object_foreach(value, part, each)
+            json_object_foreach (value, part, each)
                 add_line(table, process, what, counter, part, json_integer_value(each));
     }
 }

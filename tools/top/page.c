@@ -151,8 +151,7 @@ static void write_numbers(const json_t *object, char *text, size_t size)
     json_t *value;
     size_t used = 0;
     *text = 0;
-    json_object_foreach((json_t *)object, key, value)
-    {
+    json_object_foreach ((json_t *)object, key, value) {
         unsigned long long number = json_is_integer(value) || json_is_object(value) ? port_total(value) : 0;
         if (number && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s %llu", used ? ", " : "", key, number);
@@ -187,10 +186,9 @@ static void show_story(const char *directory, long pid, long qp, page_line *show
     size_t i, j;
     struct facts_told told;
     show(context, TERMINAL_BOLD, "Story");
-    json_array_foreach(stories, i, story)
-    {
+    json_array_foreach (stories, i, story) {
         facts_read(&facts_of_told, story, &told);
-        json_array_foreach(facts_json(&told.sentences), j, sentence)
+        json_array_foreach (facts_json(&told.sentences), j, sentence)
             show_wrapped(show, context, columns, facts_text(json_string_value(sentence)));
     }
     if (!json_array_size(stories))

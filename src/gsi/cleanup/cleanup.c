@@ -233,12 +233,10 @@ static void write_record(struct cleanup_record *record, const struct session *se
 /* The index of the interface that leads to the peer; 0: the session stays within this host. */
 static unsigned find_interface(const struct process *process, const struct session *session)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
+    const struct device *device = config_device(session->route.from.device);
     union ibv_gid peer;
     memcpy(peer.raw, session->route.gid, 16);
-    unsigned interface =
-        session->route.from.device < count ? port_interface(process, &devices[session->route.from.device]) : 0;
+    unsigned interface = device ? port_interface(process, device) : 0;
     return interface && !config_local_gid(&peer) ? interface : 0;
 }
 

@@ -46,10 +46,8 @@ static void context_fill(struct listed_device *entry, const struct device *devic
 /* Lists the devices once, which a fork in the middle of another thread's call does not disturb. */
 static void list_devices(void)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        context_fill(&listed[i], &devices[i]);
+    CONFIG_EACH (device)
+        context_fill(&listed[device->index], device);
     config_warn();
 }
 

@@ -51,10 +51,8 @@ static nanos look_at_port(struct process *process, const struct device *device, 
 
 static void look_at_ports(struct process *process, nanos now)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++) {
-        nanos at = look_at_port(process, &devices[i], now);
+    CONFIG_EACH (device) {
+        nanos at = look_at_port(process, device, now);
         if (at != NANOS_NEVER)
             schedule_by(&process->schedule, &process->helper.delayed.timer, at);
     }

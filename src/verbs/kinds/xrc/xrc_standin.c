@@ -139,12 +139,8 @@ static bool standin_flush(struct endpoint *endpoint, nanos now, bool ack_later)
 /* The device of a substitute for this queue pair; NULL: the message is wrong. */
 static const struct device *find_device(const struct xrc_control *message)
 {
-    unsigned count;
-    const struct device *device = config_devices(&count);
-    if (message->domain.device >= count)
-        return NULL;
-    device += message->domain.device;
-    bool sound = message->segment && message->segment <= LINK_SEGMENT && message->min_rnr_timer < 32 &&
+    const struct device *device = config_device(message->domain.device);
+    bool sound = device && message->segment && message->segment <= LINK_SEGMENT && message->min_rnr_timer < 32 &&
                  message->max_dest_rd_atomic <= device->limits.max_rd_atomic;
     return sound ? device : NULL;
 }
