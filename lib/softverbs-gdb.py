@@ -4,8 +4,8 @@
     gdb -batch -x softverbs-gdb.py -ex "softverbs story 0x12" PROGRAM core
 
 The library needs no debug information: it has a table of the places of all members (src/report/layout.def). The
-file of the library must be where it was, as for any core file, or where "set solib-search-path" says."""
-import itertools
+file of the library must be where it was, as for any core file, or where "set solib-search-path" says. The script reads
+facts (src/facts/facts.def) and writes them as JSON; "softverbs why" makes the sentences."""
 import json
 import os
 import re
@@ -20,8 +20,8 @@ import gdb
 
 HERE = os.path.abspath(os.path.expanduser(__file__))
 MAGIC, VERSION = b"softverbs layout ", 3
-WORDS = ("states", "statuses", "opcodes", "fields", "subjects", "connections", "resolutions", "identifiers")
 OBJECT_MOST = 1 << 20  # of a damaged list no more are read
+NEVER = (1 << 64) - 1
 
 
 class NotHere(gdb.GdbError):
@@ -36,12 +36,18 @@ def _number(address, size):
     return int.from_bytes(_read(address, size), "little")
 
 
-def _text(address, most=256):
+def _pointer_size():
+    return gdb.lookup_type("void").pointer().sizeof
+
+
+def _text(address, most=512):
     return gdb.Value(address).cast(gdb.lookup_type("char").pointer()).string(errors="replace", length=-1)[:most] if address else ""
 
 
-def _pointer_size():
-    return gdb.lookup_type("void").pointer().sizeof
+def _rows(form, address, count):
+    """The structs of an array, as lists of numbers and texts."""
+    for row in struct.iter_unpack(form, _read(address, count * struct.calcsize(form))):
+        yield [value.rstrip(b"\0").decode() if isinstance(value, bytes) else value for value in row]
 
 
 def _sections():
@@ -75,335 +81,229 @@ def _find_table():
 class Layout:
     """The table of the library (src/report/layout.c)."""
 
-    POINTERS = ("self", "process", "program", "directory", "members", "facts", *WORDS, "access_bits", "kept", "words", "with_sign", "events", "operations",
-                "reasons", "devices", "connect", "resolve")
-    COUNTS = ("members", "facts", *WORDS, "reasons")
-    FORMS = ("NUMBER", "SIGNED", "ID", "QPN", "KEY", "ADDRESS", "ACCESS", "BYTES", "TIME", "SECONDS", "PID", "HEX", "FLAG")  # enum fact_form, in the order of it
-    SOURCES = ("AT", "SOME", "states", "statuses", "opcodes", "subjects", "reason", "MADE")  # enum layout_source: from a member, or a table of words
-
     def __init__(self):
-        at, size = _find_table() + 24, _pointer_size()
-        letter = "Q" if size == 8 else "I"
-        pointers = struct.unpack(f"<{len(self.POINTERS)}{letter}", _read(at, size * len(self.POINTERS)))
-        self.at = dict(zip(self.POINTERS, pointers))
-        if not self.at["process"]:
+        at, letter = _find_table() + 24, "Q" if _pointer_size() == 8 else "I"
+        _, process, program, directory, self.devices, parts, count, self.pid, low, high = next(_rows(f"<6{letter}Ii2I", at, 1))
+        if not process:
             raise NotHere("The program has no softverbs device open.")
-        rest = f"<{len(self.COUNTS)}Ii2I"
-        values = struct.unpack(rest, _read(at + size * len(self.POINTERS), struct.calcsize(rest)))
-        self.counts = dict(zip(self.COUNTS, values))
-        self.pid = values[-3]
-        self.epoch = values[-2] | values[-1] << 32
-        self.members = {}
-        for name, where, length in struct.iter_unpack("<40sII", _read(self.at["members"], 48 * self.counts["members"])):
-            self.members[name.rstrip(b"\0").decode()] = (where, length)
+        self.epoch, self.program, self.directory = low | high << 32, _text(program), _text(directory, 4096)
+        self.parts = {name: (at, size) for name, size, at in _rows(f"<12sI{letter}", parts, count)}
+        self.members = {name: place for name, *place in _rows("<40s16s2I", *self.parts["members"])}
         self.facts = {}
-        for kind, name, form, source, where, length in struct.iter_unpack("<12s28s4I", _read(self.at["facts"], 56 * self.counts["facts"])):
-            form = self.FORMS[form] if form < len(self.FORMS) else "WORD"
-            self.facts.setdefault(kind.rstrip(b"\0").decode(), []).append((name.rstrip(b"\0").decode(), form, self.SOURCES[source], where, length))
-        self.program = _text(self.at["program"])
-        self.directory = _text(self.at["directory"], 4096)
+        for kind, *fact in _rows("<12s28s40s3I", *self.parts["facts"]):
+            self.facts.setdefault(kind, []).append(fact)
+        self.reasons = dict(reversed(row) for row in _rows(f"<{letter}I{'4x' * (letter == 'Q')}", *self.parts["reasons"]))
+        self.process = Thing(self, "process", process)
 
     def constant(self, name):
-        return self.members[name][0]
+        return self.members[name][1]
 
-    def length(self, kind):
-        return self.members["#" + kind][1]
+    def element(self, kind, array, i):
+        """Of an array of structs, by its address or name."""
+        return Thing(self, kind, self.parts.get(array, (array,))[0] + i * self.members["#" + kind][2])
 
     def word(self, table, number):
-        if number >= self.counts[table]:
-            return "?"
-        return _text(_number(self.at[table] + number * _pointer_size(), _pointer_size()))
+        at, count = self.parts[table]
+        return _text(_number(at + number * _pointer_size(), _pointer_size())) if number < count else "?"
+
+    def byte(self, table, i):
+        return _number(self.parts[table][0] + i, 1)
 
     def access(self, mask):
         row = self.constant("WORDS_SIZE") // 8
-        names = [_text(self.at["access_bits"] + row * bit) for bit in range(32) if mask >> bit & 1]
-        return " | ".join(names) if names else _text(self.at["access_bits"] + row * 32)
+        return " | ".join(_text(self.parts["access_bits"][0] + row * bit) for bit in range(33) if (mask or 1 << 32) >> bit & 1)
 
-    def reason(self, number):
-        size = _pointer_size()
-        for at in range(self.at["reasons"], self.at["reasons"] + self.counts["reasons"] * 2 * size, 2 * size):
-            if _number(at + size, 4) == number:
-                return _text(_number(at, size))
-        return None
-
-    def operation(self, opcode):
-        where = self.at["operations"] + opcode * self.length("op") + self.members["op.name"][0]
-        return _text(_number(where, _pointer_size()))
-
-
-def _fact(layout, form, source, value):
-    """The value of a fact by the number in its member; None: not known."""
-    if source == "reason":
-        return layout.reason(value)
-    if source in WORDS:
-        return layout.word(source, value)
-    if source == "SOME" and not value:
-        return None
-    return bool(value) if form == "FLAG" else value + layout.epoch if form == "TIME" else value
-
-
-def _facts(layout, kind, thing, **made):
-    """The facts of an object, in the order of src/facts/facts.def. `made`: facts that no member has, or that are known only now and then (None: not now)."""
-    said = {}
-    for name, form, source, where, length in layout.facts[kind]:
-        value = made.get(name)
-        if name not in made and source != "MADE":
-            value = _fact(layout, form, source, _number(thing.address + where, length))
-        if value is not None:
-            said[name] = value
-    return said
+    def value(self, form, source, number):
+        """A fact by the number in its member; None: not known."""
+        if source == "REASON":
+            return _text(self.reasons[number]) if number in self.reasons else None
+        if source in self.parts:
+            return self.word(source, number)
+        if source == "SOME" and not number:
+            return None
+        return bool(number) if form == self.constant("FACT_FLAG") else number + self.epoch if source == "WHEN" else number
 
 
 class Thing:
-    """A struct of the library at an address."""
+    """A struct of the library at an address, whose members are numbers, texts and other structs (None: there is none)."""
 
     def __init__(self, layout, kind, address):
         self.layout, self.kind, self.address = layout, kind, address
 
     def where(self, member):
-        return self.address + self.layout.members[f"{self.kind}.{member}"][0]
+        return self.address + self.layout.members[f"{self.kind}.{member}"][1]
 
     def __getitem__(self, member):
-        return _number(self.where(member), self.layout.members[f"{self.kind}.{member}"][1])
+        what, _, size = self.layout.members[f"{self.kind}.{member}"]
+        at = self.where(member)
+        if not what:
+            return _number(at, size)
+        if what == "*char":
+            return _text(_number(at, size) if size <= 8 else at)
+        at = _number(at, size) if what[0] == "*" else at
+        return Thing(self.layout, what.lstrip("*"), at) if at else None
 
-    def inner(self, member, kind):
-        return Thing(self.layout, kind, self.where(member))
+    def facts(self, kind, **made):
+        """What is known of it, in the order of src/facts/facts.def. `made`: facts that no member has, or that are known only now and then (None: not now)."""
+        known = {}
+        for name, source, form, at, size in self.layout.facts[kind]:
+            source = source.partition("(")[0]
+            if name in made or source == "MADE":
+                known[name] = made.get(name)
+            else:
+                known[name] = self.layout.value(form, source, _number(self.address + at, size))
+        return {name: value for name, value in known.items() if value is not None}
 
-    def follow(self, member, kind):
-        return Thing(self.layout, kind, self[member]) if self[member] else None
 
-    def text(self, member):
-        return _text(self[member])
-
-
-def _list(layout, head, kind, link):
+def _list(layout, head, kind):
     """The structs of a list of <sys/queue.h>."""
     address = _number(head, _pointer_size())
     for _ in range(OBJECT_MOST):
         if not address:
             return
         yield Thing(layout, kind, address)
-        address = _number(address + layout.members[f"{kind}.{link}"][0], _pointer_size())
-
-
-def _contexts(layout):
-    return _list(layout, Thing(layout, "process", layout.at["process"]).where("contexts"), "context", "siblings")
+        address = _number(Thing(layout, kind, address).where("siblings"), _pointer_size())
 
 
 def _objects(layout, kind):
-    """Pairs of context and object of a kind: "qp", "cq", "srq", "mr", "pd"."""
-    for context in _contexts(layout):
-        head = context.where("objects") + layout.constant(f"OBJECT_{kind.upper()}") * layout.length("object_list")
-        for entry in _list(layout, head, "object", "siblings"):
-            yield context, Thing(layout, kind, entry.address - layout.members[f"{kind}.object"][0])
-
-
-def _device(context):
-    return _text(context.follow("device", "device").where("name"))
-
-
-def _real(qp):
-    return qp.follow("xrc.shared", "qp") or qp
+    """Pairs of the device's name and the object of a kind: "qp", "cq", "srq", "mr", "pd"."""
+    for context in _list(layout, layout.process.where("contexts"), "context"):
+        head = layout.element("object_list", context.where("objects"), layout.constant(f"OBJECT_{kind.upper()}")).address
+        for entry in _list(layout, head, "object"):
+            yield context["device"]["name"], Thing(layout, kind, entry.address - layout.members[f"{kind}.object"][1])
 
 
 def _queue_pairs(layout):
-    """The device's name and the queue pair, each queue pair once."""
-    seen = set()
-    for context, handle in _objects(layout, "qp"):
-        qp = _real(handle)
-        if qp.address not in seen:
-            seen.add(qp.address)
-            yield _device(context), qp
+    """Pairs of the device's name and the queue pair, each queue pair once."""
+    found = [(device, handle["xrc.shared"] or handle) for device, handle in _objects(layout, "qp")]
+    return list({qp.address: (device, qp) for device, qp in found}.values())
 
 
 def _standins(layout):
-    """The device's name and the queue pair of each XRC stand-in, which the program does not know, in place of another process's."""
-    for guest in _list(layout, Thing(layout, "process", layout.at["process"]).where("loop.guests"), "guest", "siblings"):
-        qp = Thing(layout, "qp", guest["endpoint"] - layout.members["qp_datapath.endpoint"][0])
-        yield _text(_flow(layout, qp).follow("device", "device").where("name")), qp
+    """Likewise of each XRC stand-in, which the program does not know, in place of another process's."""
+    for guest in _list(layout, layout.process.where("loop.guests"), "guest"):
+        qp = Thing(layout, "qp", guest["endpoint"] - layout.members["qp_datapath.endpoint"][1])
+        yield _flow(qp)["device"]["name"], qp
 
 
 # -- a story, in the form that src/verbs/ask/qp_story_report.c writes
 
-def _without(*names):
-    return dict.fromkeys(names)
+def _report_memory(memory):
+    access = memory.layout.access
+    more = {"has": access(memory["has"])} if memory["known"] else dict.fromkeys(("base", "size"))
+    return memory.facts("refused", access=access(memory["access"]), **more)
 
 
-def _report_memory(layout, memory):
-    more = {"has": layout.access(memory["has"])} if memory["known"] else _without("base", "size")
-    return _facts(layout, "refused", memory, access=layout.access(memory["access"]), **more)
-
-
-def _report_error(layout, error, qp):
-    subject = error["subject"]
-    sends, packet = subject == layout.constant("STORY_SEND"), subject == layout.constant("STORY_PACKET")
-    made = {"cause": _text(qp["told.known"], 512) or None} if sends else _without("wr_id", "posted", "opcode", "status")
-    if packet:
-        made["operation"] = layout.operation(error["opcode"]) or None
+def _report_error(qp, error):
+    layout, subject, limit, memory = error.layout, error["subject"], error["limit"], error["memory"]
+    sends = subject == layout.constant("STORY_SEND")
+    made = {"cause": qp["told.known"] or None} if sends else dict.fromkeys(("wr_id", "posted", "opcode", "status"))
+    if subject == layout.constant("STORY_PACKET"):
+        made["operation"] = layout.element("op", "operations", error["opcode"])["name"] or None
     elif not sends:
-        made.update(_without("length", "psn", "address", "key"))
+        made.update(dict.fromkeys(("length", "psn", "address", "key")))
     if error["receive_status"]:
-        made["receive"] = _facts(layout, "receive", error)
+        made["receive"] = error.facts("receive")
     elif error["reason"] == layout.constant("REASON_QP_PERMISSION"):
-        made["flags"] = layout.access(error["limit"])
-    elif error["limit"] or error["reason"] == layout.constant("REASON_TOO_MANY_READS"):
-        made["process" if subject == layout.constant("STORY_NOTHING") else "limit"] = error["limit"]
-    memory = error.inner("memory", "story_memory")
-    if memory["refused"]:
-        made["memory"] = _report_memory(layout, memory)
-    return _facts(layout, "error", error, **made)
+        made["flags"] = layout.access(limit)
+    elif limit or error["reason"] == layout.constant("REASON_TOO_MANY_READS"):
+        made["process" if subject == layout.constant("STORY_NOTHING") else "limit"] = limit
+    return error.facts("error", **made, memory=_report_memory(memory) if memory["refused"] else None)
 
 
-def _event(layout, number):
-    return Thing(layout, "event_line", layout.at["events"] + number * layout.length("event_line"))
-
-
-def _report_record(layout, record):
-    line = _event(layout, record["event"])
-    said = {"time": record["time"] + layout.epoch, "event": line.text("name")}
-    for field, value in ((line["a"], "a"), (line["b"], "b"), (_number(layout.at["kept"] + record["event"], 1), "more")):
-        if field not in (layout.constant("EVENT_FIELD_NONE"), layout.constant("EVENT_FIELD_LEFT")):
-            said[layout.word("fields", field).replace(" ", "_")] = _field(layout, field, record[value])
+def _report_record(record):
+    layout, event = record.layout, record["event"]
+    line = layout.element("event_line", "events", event)
+    said = {"time": record["time"] + layout.epoch, "event": line["name"]}
+    for field, value in (line["a"], record["a"]), (line["b"], record["b"]), (layout.byte("kept", event), record["more"]):
+        form, name = layout.byte("forms", field), layout.word("FIELD", field).replace(" ", "_")
+        if name:
+            said[name] = _text(value) if form == 1 else value - (value >> 63 << 64) if form == 2 else value
     return said
 
 
-def _field(layout, field, value):
-    if _number(layout.at["words"] + field, 1):
-        return _text(value)
-    return value - (value >> 63 << 64) if _number(layout.at["with_sign"] + field, 1) else value
+def _report_records(ring, count, written, recent=None):
+    """The records of a story, whose last ones are apart, or of the last events of another object: the oldest first."""
+    layout = (ring or recent).layout
+    last, where = written // layout.members["#story_record"][2], {}
+    for source, size, first in (ring, count, last - count), (recent, block := layout.constant("STORY_RECENT"), last - last % block):
+        where.update({i: layout.element("story_record", source.where("records"), i % size) for i in range(first, last) if source})
+    return [_report_record(where[i]) for i in sorted(where) if where[i]["time"] and where[i]["event"] < layout.constant("EVENT_KINDS")]
 
 
-def _records(layout, ring, flow=None):
-    """The records of a story, whose last ones are apart in the flow, or the last events of another object: the oldest first."""
-    recent = flow and flow.follow("recent", "story_recent")
-    if not recent and (flow or not ring):
-        return
-    last = (flow["written"] if recent else ring["at"]) // (length := layout.length("story_record"))
-    count = layout.constant("STORY_RECORDS" if recent else "LAST_EVENTS")
-    block = layout.constant("STORY_RECENT") if recent else 1
-    apart = last - last % block  # from here on
-    for i in range(last, last + count):
-        if recent and (i - apart) % count < last - apart:
-            where = recent.where("records") + (i - apart) % count * length
-        elif ring:
-            where = ring.where("records") + i % count * length
-        else:
-            continue
-        record = Thing(layout, "story_record", where)
-        if record["time"] and record["event"] < layout.constant("EVENT_KINDS"):
-            yield record
+def _last_events(last):
+    return _report_records(last, last.layout.constant("LAST_EVENTS"), last["at"]) if last else []
 
 
-def _peer_pid(layout, qp, story):
-    """The peer's process, also of a peer that has ended: its event is left; 0: not known."""
-    peer = qp.follow("path.peer", "peer")
-    if peer:
-        return peer["pid"]
-    ended = [record["a"] for record in _records(layout, story, _flow(layout, qp)) if record["event"] == layout.constant("EVENT_PEER_ENDED")]
-    return ended[-1] if ended else 0
+def _flow(qp):
+    return Thing(qp.layout, "qp_datapath", qp.address)["flow"]
 
 
-def _peer(layout, qp, story):
-    connected = not qp["traits"] & layout.constant("QP_DATAGRAM")
-    return {"peer_qp": connected and qp["attr.dest_qp_num"] or None, "peer_pid": _peer_pid(layout, qp, story) or None}
+def _story_events(qp):
+    flow = _flow(qp)
+    return _report_records(flow["story"], qp.layout.constant("STORY_RECORDS"), flow["written"], flow["recent"]) if flow["recent"] else []
 
 
-def _srq(qp):
-    """The shared receive queue; of an XRC connection, the last message named it."""
-    return qp.follow("uses.srq", "srq") or qp.follow("xrc.selected", "srq")
-
-
-def _work(qp):
-    """The numbers of posted work requests, and the shared receive queue."""
-    srq = _srq(qp)
-    queue = srq.inner("queue", "receive_queue") if srq else qp.follow("receives.queue", "receive_queue")
+def _connected(qp, events):
+    """The posted work, the shared receive queue, and the peer; of one that has ended its event is left."""
+    srq = qp["uses.srq"] or qp["xrc.selected"]  # of an XRC connection, the last message named it
+    queue, peer = srq["queue"] if srq else qp["receives.queue"], qp["path.peer"]
+    pids = [peer["pid"]] if peer else [record["peer"] for record in events if record["event"] == "PEER_ENDED"]
     return {"send_posted": (qp["sends.posted"] - qp["sends.retired"]) & 0xffffffff, "recv_posted": queue["count"] if queue else 0,
-            "srq": srq.inner("object", "object")["handle"] if srq else None}
+            "srq": srq["object"]["handle"] if srq else None, "peer_pid": pids and pids[-1] or None,
+            "peer_qp": not qp["traits"] & qp.layout.constant("QP_DATAGRAM") and qp["attr.dest_qp_num"] or None}
 
 
-def _flow(layout, qp):
-    return Thing(layout, "qp_datapath", qp.address).inner("flow", "traffic_flow")
+def _counts(qp):
+    layout, numbers = qp.layout, _flow(qp)["counts"].where("numbers")
+    first, end = layout.constant("EVENTS_OF_PACKETS"), layout.constant("EVENTS_BEFORE_REASONS")
+    lines = ((event, layout.element("event_line", "events", event)) for event in range(first, end))
+    return {line["key"]: _number(numbers + 8 * (event - first), 8) for event, line in lines if not line["part"]}
 
 
-def _report_counts(layout, qp):
-    said, first = {}, layout.constant("EVENTS_OF_PACKETS")
-    numbers = _flow(layout, qp).inner("counts", "counts").where("numbers")
-    for event in range(first, layout.constant("EVENTS_BEFORE_REASONS")):
-        line = _event(layout, event)
-        if not line.text("part"):
-            said[line.text("key")] = _number(numbers + 8 * (event - first), 8)
-    return said
+def _report_cq(cq):
+    return cq.facts("cq", waiting=(cq["ring.tail"] - cq["ring.head"]) & 0xffffffff, events=_last_events(cq["told.events"]),
+                    solicited=cq["armed"] == cq.layout.constant("CQ_ARMED_SOLICITED") or None,
+                    event=bool(cq["events_waiting"]) if cq["channel"] else None)
 
 
-def _report_cq(layout, cq):
-    last = cq.follow("told.events", "last_events")
-    return _facts(layout, "cq", cq, waiting=(cq["ring.tail"] - cq["ring.head"]) & 0xffffffff,
-                  solicited=cq["armed"] == layout.constant("CQ_ARMED_SOLICITED") or None,
-                  event=bool(cq["events_waiting"]) if cq["channel"] else None,
-                  events=[_report_record(layout, record) for record in _records(layout, last)] if last else [])
-
-
-def _report_cqs(layout, qp):
-    """The completion queue of sends, and the queue of receives if it is another."""
-    both = {cq.address: cq for cq in (qp.follow("uses.send_cq", "cq"), qp.follow("uses.receive_cq", "cq")) if cq}
-    return [_report_cq(layout, cq) for cq in both.values()]
-
-
-def _flushed_and_error(layout, story, qp):
-    error, short = story.inner("error", "story_error"), story.inner("too_short", "story_short")
-    return {"flushed_sends": error["flushed_sends"], "flushed_receives": error["flushed_receives"],
-            "too_short": _facts(layout, "short", short) if short["known"] else None,
-            "error": _report_error(layout, error, qp) if error["reason"] else None}
-
-
-def _report(layout, device, qp):
+def _report(device, qp):
     """All that is known of a queue pair and of its first error."""
-    story = _flow(layout, qp).follow("story", "story")
-    records = [_report_record(layout, record) for record in _records(layout, story, _flow(layout, qp))]
-    made = {"pid": layout.pid, "program": layout.program, "type": qp.follow("kind", "qp_kind").text("name"),
-            "time": records[-1]["time"] if records else layout.epoch, "device": device, "ended": False}
-    made.update(_peer(layout, qp, story) | _work(qp))
+    layout, story, events = qp.layout, _flow(qp)["story"], _story_events(qp)
+    cqs = {cq.address: cq for cq in (qp["uses.send_cq"], qp["uses.receive_cq"]) if cq}
+    made = {"pid": layout.pid, "program": layout.program, "type": qp["kind"]["name"], "device": device, "ended": False,
+            "time": events[-1]["time"] if events else layout.epoch, "cqs": [_report_cq(cq) for cq in cqs.values()], "events": events or None}
     if not qp["traits"] & layout.constant("QP_RELIABLE"):
-        made.update(_without("timeout", "retry_cnt", "rnr_retry"))
-    if story:
-        made.update(_flushed_and_error(layout, story, qp))
-    elif records:
-        made.update(flushed_sends=0, flushed_receives=0)
-    made["cqs"] = _report_cqs(layout, qp)
-    made["events"] = records or None
-    return _facts(layout, "story", qp, **made) | _report_counts(layout, qp)
+        made.update(dict.fromkeys(("timeout", "retry_cnt", "rnr_retry")))
+    if story or events:
+        made.update(flushed_sends=story["error"]["flushed_sends"] if story else 0, flushed_receives=story["error"]["flushed_receives"] if story else 0)
+    if story and story["too_short"]["known"]:
+        made["too_short"] = story["too_short"].facts("short")
+    if story and story["error"]["reason"]:
+        made["error"] = _report_error(qp, story["error"])
+    return qp.facts("story", **made, **_connected(qp, events)) | _counts(qp)
 
 
 # -- a story of an identifier of librdmacm, in the form that src/gsi/cm_report.c writes
 
-NEVER = (1 << 64) - 1
-
-
 def _identifiers(layout):
     """All identifiers that the program has, of several sessions as well."""
-    cm = Thing(layout, "process", layout.at["process"]).follow("cm", "cm")
-    size = _pointer_size()
-    table = _read(cm["manager.identifiers.buckets"], (cm["manager.identifiers.mask"] + 1) * size) if cm else b""
-    for at in range(0, len(table), size):
-        entry = int.from_bytes(table[at:at + size], "little")
+    cm, size = layout.process["cm"], _pointer_size()
+    table = [_number(cm["manager.identifiers.buckets"] + i * size, size) for i in range(cm["manager.identifiers.mask"] + 1)] if cm else []
+    for first in filter(None, table):
+        entry = Thing(layout, "hash_entry", first)
         for _ in range(OBJECT_MOST):
-            if not entry:
-                break
-            if not Thing(layout, "hash_entry", entry)["key"] >> 32:  # others are memberships of multicast groups
-                yield Thing(layout, "identifier", entry - layout.members["identifier.by_number"][0])
-            entry = Thing(layout, "hash_entry", entry)["next"]
+            if entry and not entry["key"] >> 32:  # others are memberships of multicast groups
+                yield Thing(layout, "identifier", entry.address - layout.members["identifier.by_number"][1])
+            entry = entry and entry["next"]
 
 
-def _identifier_number(identifier):
-    return identifier.inner("by_number", "hash_entry")["key"]
-
-
-def _session(layout, identifier, operations, kind):
+def _session(identifier, operations, kind):
     """The identifier's "connection" or "resolution"; None: its session is for something else, or it has no session."""
-    session = identifier.follow("session", "session")
-    if not session or session["operations"] != layout.at[operations]:
+    layout, session = identifier.layout, identifier["session"]
+    if not session or session["operations"] != layout.parts[operations][0]:
         return None
-    return Thing(layout, kind, session.address + layout.members[f"{operations}_session.{kind}"][0])
+    return Thing(layout, operations + "_session", session.address)[kind]
 
 
 def _place(address):
@@ -421,140 +321,100 @@ def _now(layout):
     connection = getattr(gdb.selected_inferior(), "connection", None)
     if connection and connection.type == "native":
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    return max((record["time"] for identifier in _identifiers(layout) for record in _events_of(layout, identifier)), default=0)
+    return max((record["time"] - layout.epoch for identifier in _identifiers(layout) for record in _last_events(identifier["told"])), default=0)
 
 
-def _events_of(layout, identifier):
-    last = identifier.follow("told", "last_events")
-    return _records(layout, last) if last else []
-
-
-def _state_of(layout, identifier):
-    connection, resolution = _session(layout, identifier, "connect", "connection"), _session(layout, identifier, "resolve", "resolution")
-    if connection:
-        return layout.word("connections", connection["state"])
-    return layout.word("resolutions", resolution["state"]) if resolution else layout.word("identifiers", identifier["state"])
-
-
-def _space(layout, identifier):
-    names = {layout.constant(f"CM_SPACE_{name}"): name for name in ("TCP", "UDP", "IB")}
-    return names.get(identifier["space"], "IPOIB")
-
-
-def _neighbor_pid(layout, identifier):
-    """0: it is of another host, or has ended."""
-    session, cm = identifier.follow("session", "session"), Thing(layout, "process", layout.at["process"]).follow("cm", "cm")
+def _neighbor_pid(identifier):
+    """None: it is of another host, or has ended."""
+    session, cm = identifier["session"], identifier.layout.process["cm"]
     for i in range(cm["neighbors.count"] if session else 0):
-        neighbor = Thing(layout, "cm_neighbor", cm["neighbors.list"] + i * layout.length("cm_neighbor"))
+        neighbor = identifier.layout.element("cm_neighbor", cm["neighbors.list"], i)
         if neighbor["number"] == session["route.neighbor"]:
-            return neighbor.follow("peer", "peer")["pid"]
-    return 0
+            return neighbor["peer"]["pid"]
+    return None
 
 
-def _connection(layout, identifier, now):
+def _connection(connection, now):
     """Further facts of an identifier with a connection."""
-    connection = _session(layout, identifier, "connect", "connection")
-    if not connection:
-        return {}
-    waits = connection["deadline"] != NEVER and connection["state"] != layout.constant("CONNECTION_TIMEWAIT")
+    waits = connection["deadline"] != NEVER and connection["state"] != connection.layout.constant("CONNECTION_TIMEWAIT")
     return {"qp": connection["local.qpn"] or None, "peer_qp": connection["remote.qpn"] or None,
+            "state": connection.layout.word("CONNECTION", connection["state"]),
             "repeats": connection["max_retries"] - connection["retries"] if waits else 0, "seconds": max(0, now - connection["since"]) // 10**9}
 
 
-def _report_identifier(layout, identifier, now):
-    made = {"id": _identifier_number(identifier), "state": _state_of(layout, identifier), "space": _space(layout, identifier),
-            "local": _place(identifier.inner("source", "cm_address")), "peer": _place(identifier.inner("destination", "cm_address")),
-            "peer_pid": _neighbor_pid(layout, identifier) or None}
+def _report_identifier(identifier, now):
+    layout, connection, resolution = identifier.layout, _session(identifier, "connect", "connection"), _session(identifier, "resolve", "resolution")
+    spaces = {layout.constant(f"CM_SPACE_{name}"): name for name in ("TCP", "UDP", "IB")}
+    made = {"id": identifier["by_number"]["key"], "space": spaces.get(identifier["space"], "IPOIB"), "local": _place(identifier["source"]),
+            "peer": _place(identifier["destination"]), "peer_pid": _neighbor_pid(identifier),
+            "state": layout.word("RESOLUTION", resolution["state"]) if resolution else layout.word("IDENTIFIER", identifier["state"])}
     if identifier["has_port"]:
-        device = Thing(layout, "device", layout.at["devices"] + identifier["port.device"] * layout.length("device"))
-        made["device"] = _text(device.where("name"))
+        made["device"] = layout.element("device", layout.devices, identifier["port.device"])["name"]
     if identifier["state"] == layout.constant("IDENTIFIER_LISTEN"):
         made["seconds"] = max(0, now - identifier["listening_since"]) // 10**9
     else:
-        made.update(_without("requests", "backlog"))
-    return _facts(layout, "identifier", identifier, **made | _connection(layout, identifier, now))
+        made.update(dict.fromkeys(("requests", "backlog")))
+    return identifier.facts("identifier", **made | (_connection(connection, now) if connection else {}))
 
 
-def _report_connection(layout, identifier, now):
-    connection = _session(layout, identifier, "connect", "connection")
-    said = {"number": _identifier_number(identifier), "time": now + layout.epoch, "identifier": _report_identifier(layout, identifier, now)}
+def _report_connection(identifier, now):
+    layout, connection, about = identifier.layout, _session(identifier, "connect", "connection"), _report_identifier(identifier, now)
+    said = {"number": about["id"], "time": now + layout.epoch, "identifier": about, "events": _last_events(identifier["told"])}
     if connection:
         said.update(communication_id=connection["local.communication_id"], peer_communication_id=connection["remote.communication_id"])
-    said["events"] = [_report_record(layout, record) for record in _events_of(layout, identifier)]
     return {"pid": layout.pid, "program": layout.program, "ended": False, "id": said}
 
 
 def _write(layout, file):
     now = _now(layout)
-    for device, qp in itertools.chain(_queue_pairs(layout), _standins(layout)):
-        file.write(json.dumps(_report(layout, device, qp)) + "\n")
-    for identifier in _identifiers(layout):
-        file.write(json.dumps(_report_connection(layout, identifier, now)) + "\n")
+    reports = [_report(device, qp) for device, qp in _queue_pairs(layout) + list(_standins(layout))]
+    reports += [_report_connection(identifier, now) for identifier in _identifiers(layout)]
+    file.writelines(json.dumps(report) + "\n" for report in reports)
 
 
 # -- objects
 
-def _describe_qp(layout, qp):
-    qp = _real(qp)
-    peer = _peer(layout, qp, _flow(layout, qp).follow("story", "story"))
-    error = qp["told.first_error"]
-    said = [f"queue pair 0x{qp['number']:x}", f"{qp.follow('kind', 'qp_kind').text('name')} in {layout.word('states', qp['state'])}"]
-    if peer["peer_qp"]:
-        said.append(f"connected with 0x{peer['peer_qp']:x}" + (f" of process {peer['peer_pid']}" if peer["peer_pid"] else ""))
-    work = _work(qp)
-    said.append(f"{work['send_posted']} sends and {work['recv_posted']} receives posted")
-    for word, member in (("send", "uses.send_cq"), ("receive", "uses.receive_cq")):
-        cq = qp.follow(member, "cq")
-        if cq:
-            said.append(f"{word} CQ {cq.inner('object', 'object')['handle']}")
-    if work["srq"] is not None:
-        said.append(f"SRQ {work['srq']}")
-    if error:
-        said.append(f"first error {error} {layout.reason(error)}")
-    return ", ".join(said)
+DESCRIBE = {  # of each kind the parts of a line, each with the fact that it needs; "": it is always there
+    "qp": (("", "queue pair 0x{number:x}, {type} in {state}"), ("peer_qp", ", connected with 0x{peer_qp:x}"), ("peer_pid", " of process {peer_pid}"),
+           ("", ", {send_posted} sends and {recv_posted} receives posted"), ("send_cq", ", send CQ {send_cq}"), ("recv_cq", ", receive CQ {recv_cq}"),
+           ("srq", ", SRQ {srq}"), ("first_error", ", first error {first_error} {first_error_name}")),
+    "cq": (("", "completion queue {handle}, {waiting} of {size} entries wait"), ("armed", ", armed"), ("overrun", ", overrun")),
+    "srq": (("", "shared receive queue {handle}, {posted} of {size} receives posted"), ("limit", ", limit {limit}")),
+    "mr": (("", "memory region 0x{key:x}, {length} bytes at 0x{address:x}, {access}"),),
+    "pd": (("", "protection domain {handle}, {users} objects use it"),),
+    "id": (("", "identifier {id}, {space} in {state}"), ("local", ", at {local}"), ("peer", ", to {peer}"), ("qp", ", queue pair 0x{qp:x}"),
+           ("", ", {events} events wait")),
+}
 
 
-def _describe_cq(layout, cq):
-    said = _report_cq(layout, cq)
-    return (f"completion queue {said['handle']}, {said['waiting']} of {said['size']} entries wait"
-            f"{', armed' if said['armed'] else ''}{', overrun' if said['overrun'] else ''}")
+def _facts_of(kind, thing):
+    if kind == "id":
+        return _report_identifier(thing, _now(thing.layout))
+    if kind == "cq":
+        return _report_cq(thing)
+    if kind == "mr":
+        known = thing.facts("mr")
+        return known | {"access": thing.layout.access(known["access"])}
+    if kind != "qp":
+        return thing.facts(kind)
+    thing = thing["xrc.shared"] or thing
+    queues = {key: thing[member]["object"]["handle"] for key, member in (("send_cq", "uses.send_cq"), ("recv_cq", "uses.receive_cq")) if thing[member]}
+    return thing.facts("qp", type=thing["kind"]["name"], **_connected(thing, _story_events(thing)), **queues)
 
 
-def _describe_srq(layout, srq):
-    said = _facts(layout, "srq", srq)
-    return (f"shared receive queue {said['handle']}, {said['posted']} of {said['size']} receives posted"
-            f"{', limit %d' % said['limit'] if said['limit'] else ''}")
-
-
-def _describe_mr(layout, mr):
-    said = _facts(layout, "mr", mr)
-    return f"memory region 0x{said['key']:x}, {said['length']} bytes at 0x{said['address']:x}, {layout.access(said['access'])}"
-
-
-def _describe_pd(layout, pd):
-    said = _facts(layout, "pd", pd)
-    return f"protection domain {said['handle']}, {said['users']} objects use it"
-
-
-def _describe_identifier(layout, identifier):
-    said = _report_identifier(layout, identifier, _now(layout))
-    places = [f"{word} {said[key]}" for word, key in (("at", "local"), ("to", "peer")) if key in said]
-    queue = [f"queue pair 0x{said['qp']:x}"] if "qp" in said else []
-    return ", ".join([f"identifier {said['id']}", f"{said['space']} in {said['state']}", *places, *queue, f"{said['events']} events wait"])
-
-
-DESCRIBE = {"qp": _describe_qp, "cq": _describe_cq, "srq": _describe_srq, "mr": _describe_mr, "pd": _describe_pd, "id": _describe_identifier}
+def _describe(kind, thing):
+    known = _facts_of(kind, thing)
+    return "".join(part.format_map(known) for fact, part in DESCRIBE[kind] if not fact or known.get(fact) not in (None, False))
 
 
 def _things(layout, kind):
     """Pairs of the device's name and the object of a kind of DESCRIBE."""
-    if kind == "id":
-        for identifier in _identifiers(layout):
-            yield _report_identifier(layout, identifier, 0).get("device", "no device"), identifier
-    else:
-        for context, thing in _objects(layout, kind):
-            yield _device(context), thing
+    if kind != "id":
+        return _objects(layout, kind)
+    return ((_report_identifier(identifier, 0).get("device", "no device"), identifier) for identifier in _identifiers(layout))
 
+
+# -- the commands
 
 class Softverbs(gdb.Command):
     """Objects and stories of softverbs, of a stopped program or a core file."""
@@ -563,56 +423,53 @@ class Softverbs(gdb.Command):
         super().__init__("softverbs", gdb.COMMAND_DATA, prefix=True)
 
 
-class Objects(gdb.Command):
-    """softverbs objects [qp|cq|srq|mr|pd|id]: the program's objects, and its identifiers of librdmacm."""
+class Command(gdb.Command):
+    """A command, which is a function of its argument, with its help."""
 
-    def __init__(self):
-        super().__init__("softverbs objects", gdb.COMMAND_DATA)
+    def __init__(self, run, completed=()):
+        self.__doc__, self.run, self.completed = run.__doc__, run, completed
+        super().__init__(f"softverbs {run.__name__}", gdb.COMMAND_DATA)
 
     def complete(self, text, _word):
-        return [kind for kind in DESCRIBE if kind.startswith(text)]
+        return self.completed if isinstance(self.completed, int) else [word for word in self.completed if word.startswith(text)]
 
     def invoke(self, argument, _from_tty):
-        if argument and argument not in DESCRIBE:
-            raise NotHere(f"There are no objects \"{argument}\", but {', '.join(DESCRIBE)}.")
-        layout = Layout()
-        print(f"{layout.program} ({layout.pid})")
-        for context in _contexts(layout):
-            print(f"context of {_device(context)} at 0x{context.address:x}")
-        for kind in [argument] if argument else DESCRIBE:
-            for device, thing in _things(layout, kind):
-                print(f"{device} {DESCRIBE[kind](layout, thing)}, at 0x{thing.address:x}")
+        self.run(argument)
 
 
-class Stories(gdb.Command):
+def objects(argument):
+    """softverbs objects [qp|cq|srq|mr|pd|id]: the program's objects, and its identifiers of librdmacm."""
+    if argument and argument not in DESCRIBE:
+        raise NotHere(f"There are no objects \"{argument}\", but {', '.join(DESCRIBE)}.")
+    layout = Layout()
+    print(f"{layout.program} ({layout.pid})")
+    for context in _list(layout, layout.process.where("contexts"), "context"):
+        print(f"context of {context['device']['name']} at 0x{context.address:x}")
+    for kind in [argument] if argument else DESCRIBE:
+        for device, thing in _things(layout, kind):
+            print(f"{device} {_describe(kind, thing)}, at 0x{thing.address:x}")
+
+
+def stories(argument):
     """softverbs stories FILE: appends what is known of each queue pair and connection to a file, for "softverbs why --from FILE"."""
-
-    def __init__(self):
-        super().__init__("softverbs stories", gdb.COMMAND_DATA, gdb.COMPLETE_FILENAME)
-
-    def invoke(self, argument, _from_tty):
-        names = gdb.string_to_argv(argument)
-        if len(names) != 1:
-            raise NotHere("It takes the name of a file.")
-        try:
-            with open(os.path.expanduser(names[0]), "a", encoding="utf-8") as file:
-                _write(Layout(), file)
-        except OSError as error:
-            raise NotHere(f"{names[0]} can't be written: {error.strerror}.") from error
+    names = gdb.string_to_argv(argument)
+    if len(names) != 1:
+        raise NotHere("It takes the name of a file.")
+    try:
+        with open(os.path.expanduser(names[0]), "a", encoding="utf-8") as file:
+            _write(Layout(), file)
+    except OSError as error:
+        raise NotHere(f"{names[0]} can't be written: {error.strerror}.") from error
 
 
 def _tool():
     """The command beside the library: PREFIX/bin/softverbs, build/softverbs; or the one in $PATH."""
-    above = os.path.dirname(HERE)
-    for _ in range(4):
-        above = os.path.dirname(above)
-        for name in (f"{above}/bin/softverbs", f"{above}/softverbs"):
-            if os.path.isfile(name) and os.access(name, os.X_OK):
-                return name
-    return shutil.which("softverbs")
+    above = [HERE.rsplit("/", up)[0] for up in range(2, 6)]
+    beside = [folder + part for folder in above for part in ("/bin", "") if folder]
+    return shutil.which("softverbs", path=os.pathsep.join(beside)) or shutil.which("softverbs")
 
 
-def _tell(layout, option, number):
+def _why(layout, option, number):
     """Prints what "softverbs why" says of it: the other end may be in the program's directory."""
     tool = _tool()
     if not tool:
@@ -627,37 +484,27 @@ def _tell(layout, option, number):
     print(done.stdout.decode(errors="replace"), end="")
 
 
+def story(argument):
+    """softverbs story NUMBER: why the queue pair with this number failed, in the sentences of "softverbs why --qp"."""
+    number, layout = _number_of(argument, "a queue pair"), Layout()
+    if number not in {qp["number"] for _, qp in _queue_pairs(layout)}:
+        raise NotHere(f"{layout.program} ({layout.pid}) has no queue pair 0x{number:x}.")
+    _why(layout, "--qp", number)
+
+
+def connection(argument):
+    """softverbs connection NUMBER: what happened to this identifier of librdmacm and its connection, as "softverbs why --id" says."""
+    number, layout = _number_of(argument, "an identifier"), Layout()
+    if number not in {identifier["by_number"]["key"] for identifier in _identifiers(layout)}:
+        raise NotHere(f"{layout.program} ({layout.pid}) has no identifier {number}; \"softverbs objects id\" lists them.")
+    _why(layout, "--id", number)
+
+
 def _number_of(argument, what):
     try:
         return int(argument, 0)
     except ValueError:
         raise NotHere(f"It takes the number of {what}.") from None
-
-
-class Story(gdb.Command):
-    """softverbs story NUMBER: why the queue pair with this number failed, in the sentences of "softverbs why --qp"."""
-
-    def __init__(self):
-        super().__init__("softverbs story", gdb.COMMAND_DATA)
-
-    def invoke(self, argument, _from_tty):
-        number, layout = _number_of(argument, "a queue pair"), Layout()
-        if not any(qp["number"] == number for _, qp in _queue_pairs(layout)):
-            raise NotHere(f"{layout.program} ({layout.pid}) has no queue pair 0x{number:x}.")
-        _tell(layout, "--qp", number)
-
-
-class Connection(gdb.Command):
-    """softverbs connection NUMBER: what happened to this identifier of librdmacm and its connection, as "softverbs why --id" says."""
-
-    def __init__(self):
-        super().__init__("softverbs connection", gdb.COMMAND_DATA)
-
-    def invoke(self, argument, _from_tty):
-        number, layout = _number_of(argument, "an identifier"), Layout()
-        if not any(_identifier_number(identifier) == number for identifier in _identifiers(layout)):
-            raise NotHere(f"{layout.program} ({layout.pid}) has no identifier {number}; \"softverbs objects id\" lists them.")
-        _tell(layout, "--id", number)
 
 
 # -- print *qp, of a struct of <infiniband/verbs.h> whose debug information the program has
@@ -670,13 +517,10 @@ class Printer:
 
     def to_string(self):
         try:
-            layout = Layout()
-            for _, thing in _objects(layout, self.kind):
-                if thing.address == int(self.value.address):
-                    return DESCRIBE[self.kind](layout, thing)
+            found = (thing for _, thing in _objects(Layout(), self.kind) if thing.address == int(self.value.address))
+            return next((_describe(self.kind, thing) for thing in found), None)
         except (NotHere, gdb.MemoryError):
-            pass
-        return None
+            return None
 
     def children(self):
         for field in self.value.type.strip_typedefs().fields():
@@ -691,8 +535,8 @@ def _printer_for(value):
 
 
 Softverbs()
-Objects()
-Stories()
-Story()
-Connection()
+Command(objects, tuple(DESCRIBE))
+Command(stories, gdb.COMPLETE_FILENAME)
+Command(story)
+Command(connection)
 gdb.pretty_printers.append(_printer_for)

@@ -27,7 +27,7 @@ struct fact_inner {
     const void *of;
 };
 
-/* The forms of facts, each with the type of its member. Debuggers know them by this order (lib/softverbs-gdb.py). */
+/* The forms of facts, each with the type of its member. */
 #define FACT_FORMS(FORM)                                                                                               \
     FORM(NUMBER, struct fact_number)  /* of 32 bits */                                                                 \
     FORM(SIGNED, struct fact_number)  /* of 32 bits */                                                                 \
