@@ -10,7 +10,7 @@
 #include "inject/async_inject.h"
 #include "script/field.h"
 #include "script/rules.h"
-#include "verbs/send/scripted.h"
+#include "verbs/disturb/scripted.h"
 
 static struct calls_layer layer;
 

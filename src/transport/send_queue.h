@@ -9,13 +9,13 @@
 #include "base/nanos.h"
 
 enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ with the SGEs of a receive */
-enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode: it is not done; the owner ends it */
+enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode; see send_wqe_is_scripted */
 
 /* A posted work request. The owner fills the first part, which never changes afterwards, so that a packet is a function
  * of (work, PSN) and a retry is the same call as the first transmission. The requester keeps the second part. */
 struct send_wqe {
     uint64_t id;
-    uint8_t opcode;     /* enum ibv_wr_opcode */
+    uint8_t opcode;     /* enum ibv_wr_opcode, and WORK_SCRIPTED */
     uint8_t flags;      /* enum ibv_send_flags: FENCE, SIGNALED, SOLICITED, INLINE; WORK_INTO_RECEIVE */
     uint8_t sge_count;  /* 0 when INLINE */
     uint32_t length;    /* bytes of the message (of all SGEs, or inline) */
@@ -45,6 +45,19 @@ struct send_wqe {
         uint8_t inline_data[0]; /* length bytes */
     };
 };
+
+/* Returns true if a rule of a script decides the end of this work: it is not done, and the owner ends it in its turn.
+ */
+static inline bool send_wqe_is_scripted(const struct send_wqe *work)
+{
+    return work->opcode & WORK_SCRIPTED;
+}
+
+/* The enum ibv_wr_opcode that the program posted. */
+static inline unsigned send_wqe_posted_opcode(const struct send_wqe *work)
+{
+    return work->opcode & ~(unsigned)WORK_SCRIPTED;
+}
 
 /* A time in milliseconds of 2^20 nanoseconds, which wraps after 52 days. */
 static inline uint32_t send_queue_when(nanos now)

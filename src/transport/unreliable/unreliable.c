@@ -47,7 +47,7 @@ void unreliable_refuse(struct unreliable *common, enum ibv_wc_status status, enu
 bool unreliable_end(struct unreliable *common, const struct send_wqe *work, enum ibv_wc_status status,
                     enum reason reason)
 {
-    if (work->opcode & WORK_SCRIPTED)
+    if (send_wqe_is_scripted(work))
         status = common->owner->operations->local_operation(common->owner, work, &reason);
     if (status != IBV_WC_SUCCESS) {
         unreliable_refuse(common, status, reason);

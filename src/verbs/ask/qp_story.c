@@ -83,7 +83,7 @@ static void describe_send(struct qp *qp, struct story_error *error, const struct
 {
     error->posted = posted_at(work, error->time);
     error->id = work->id;
-    error->opcode = work->opcode & ~WORK_SCRIPTED;
+    error->opcode = (uint8_t)send_wqe_posted_opcode(work);
     error->length = work->length;
     error->psn = work->started ? work->first_psn : 0;
     if (names_memory(error->opcode)) {

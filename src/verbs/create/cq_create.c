@@ -10,6 +10,7 @@
 #include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/create/async_get.h"
+#include "verbs/disturb/disturb.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
@@ -17,7 +18,6 @@
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_ex.h"
-#include "verbs/queue/cq_held.h"
 #include "verbs/queue/cq_note.h"
 #include "verbs/queue/cq_push.h"
 
@@ -70,13 +70,10 @@ static int cq_check(const struct context *context, const struct ibv_cq_init_attr
     return 0;
 }
 
-static const struct cq_held_operations held_operations = {
-    .put = cq_put_late, .raise = cq_event_raise, .overrun = cq_overrun};
-
 void cq_watch(struct cq *cq)
 {
     lock_take(&cq->lock);
-    cq_held_begin(cq, &cq->process->schedule, &held_operations);
+    cq_disturb(cq);
     lock_release(&cq->lock);
 }
 
@@ -91,7 +88,7 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
     if (cq->domain && cq->domain->td) /* ibv_alloc_td(3): no lock against other threads of the program */
         cq->create_flags |= IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
-    cq->guarded = !cq->process->fences || cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    cq->slow.takes = !cq->process->fences || cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     cq->ibv.context = &context->ibv.context;
     cq->ibv.channel = attr->channel;
     cq->ibv.cq_context = attr->cq_context;
@@ -99,7 +96,8 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     pthread_mutex_init(&cq->ibv.mutex, NULL);
     pthread_cond_init(&cq->ibv.cond, NULL);
     cq_extend(cq);
-    cq_held_begin(cq, &cq->process->schedule, &held_operations);
+    cq_disturb(cq);
+    cq_judge_push(cq);
 }
 
 static int make_ring(struct parent_domain *domain, uint32_t capacity, struct domain_block *block)
@@ -128,7 +126,7 @@ static struct cq *cq_make(const struct ibv_cq_init_attr_ex *attr)
 static void cq_release(struct cq *cq)
 {
     calls_leave(&cq->calls);
-    cq_held_end(cq);
+    cq_disturb_end(cq);
     cq_note_release(cq);
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
@@ -209,6 +207,7 @@ static void forget_events(struct cq *cq)
 {
     lock_take(&cq->process->progress);
     cq_event_forget(cq);
+    cq_disturb_stop(cq);
     lock_release(&cq->process->progress);
     uint32_t fetched = cq->channel ? comp_channel_withdraw(cq->channel, cq) : 0;
     async_withdraw(cq->object.context, cq);

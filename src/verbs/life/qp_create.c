@@ -1,15 +1,15 @@
 #include "verbs/life/qp_create.h"
-#include "verbs/adverse/qp_adverse.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "adverse/adverse.h"
 #include "config/link_layer.h"
 #include "events/refusal.h"
 #include "process/port.h"
-#include "record/recorder.h"
 #include "runtime/qpns.h"
+#include "verbs/disturb/disturb.h"
 #include "verbs/life/qp_endpoint.h"
 #include "verbs/life/qp_groups.h"
 #include "verbs/life/qp_modify.h"
@@ -259,16 +259,6 @@ static const struct owner_operations *owner_of(const struct qp *qp)
     return srq && srq->kind->owner ? srq->kind->owner : qp->kind->owner;
 }
 
-/* Begins the recording of an engine; engines of raw packets are not recorded. */
-static void begin_recording(struct qp *qp)
-{
-    if (!recorder_is_on() || qp->kind->initialize_engine)
-        return;
-    qp_datapath(qp)->recorded = recorded_begin(qp_engine(qp), qp_owner(qp), &qp->number);
-    qp->rate_limit.paced = qp_is_watched(qp);
-    qp->rate_limit.lands = NANOS_NEVER;
-}
-
 static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *context,
                     const struct ibv_qp_init_attr_ex *attr)
 {
@@ -282,7 +272,7 @@ static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *c
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
     qp_owner(qp)->operations = owner_of(qp);
     qp_begin_endpoint(qp, context->device);
-    begin_recording(qp);
+    qp_record(qp);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;
     ibv->context = &context->ibv.context;
@@ -321,7 +311,7 @@ void qp_inherit(struct qp *qp)
 void qp_quiesce(struct qp *qp)
 {
     lock_take(&qp->lock);
-    qp_adverse_settle(qp);
+    qp_end_lateness(qp);
     lock_release(&qp->lock);
 }
 

@@ -7,10 +7,10 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
-#include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/disturb/disturb.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
@@ -94,8 +94,8 @@ static void qp_expired(struct timer *timer, nanos now)
     struct qp *qp = qp_of_endpoint(container_of(timer, struct endpoint, timer.timer));
     lock_take(&qp->lock);
     qp_flow(qp)->now = now;
-    if (unlikely(qp->rate_limit.paced))
-        qp_adverse_expire(qp, now);
+    if (unlikely(qp_datapath(qp)->disturbance != NULL))
+        qp_datapath(qp)->disturbance->expires(qp, now);
     if (qp_inquiry_deadline(qp, qp_deadline(qp)) <= now)
         expire(qp, now);
     qp_expire_by(qp, qp_inquiry_deadline(qp, qp_watch(qp)));
@@ -145,9 +145,9 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
         return true;
     }
     struct packet room;
-    if (unlikely(qp_datapath(qp)->adverse != NULL)) {
+    if (unlikely(qp_datapath(qp)->disturbance != NULL)) {
         qp_flow(qp)->now = clock_now(); /* the round's time is milliseconds off, and delays are shorter */
-        packet = qp_adverse_take(qp, packet, &room);
+        packet = qp_datapath(qp)->disturbance->arrives(qp, packet, &room);
     }
     next(qp, packet, now);
     return !qp->progress.refused;
@@ -272,6 +272,6 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp_flow(qp)->attr = &qp->attr;
     qp_flow(qp)->number = qp->number; /* a substitute's; others get their number later */
     traffic_begin(qp_flow(qp));
-    qp_adverse_begin(qp);
+    qp_disturb(qp);
     schedule_initialize_timer(&qp_endpoint(qp)->timer, qp_expired);
 }

@@ -1,5 +1,4 @@
 #include "verbs/life/qp_modify.h"
-#include "verbs/adverse/qp_adverse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -114,7 +113,7 @@ static void configure(struct qp *qp)
         .segment = segment_of(qp),
         .reference_segment = qp->path.remote ? 0 : engine_settings_of(qp_engine(qp))->reference_segment,
         .reference_from = QP_REFERENCE_FROM,
-        .owner_changes = qp_datapath(qp)->adverse && adverse_shows(ADVERSE_TORN),
+        .owner_changes = qp_datapath(qp)->disturbance && qp_datapath(qp)->disturbance->changes,
         .in_pieces = qp->rate_limit.rate || qp->traits & QP_NAMES_SRQ, /* a process that passes on has no reference */
         .exact = qp->path.remote != NULL,
         .window = window_of(qp),
@@ -202,7 +201,7 @@ static void reset(struct qp *qp)
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
     qp->rate_limit.rate = 0;
-    qp->rate_limit.paced = qp_is_watched(qp);
+    qp_judge_watch(qp);
 }
 
 static int start_receiving(struct qp *qp)
@@ -221,7 +220,7 @@ static int start_receiving(struct qp *qp)
 static void enter_error(struct qp *qp)
 {
     qp_inquiry_settle(qp);
-    qp_adverse_settle(qp);
+    qp_end_lateness(qp);
     if (qp->state != IBV_QPS_ERR)
         qp_flush(qp);
     qp_story_keep(qp);

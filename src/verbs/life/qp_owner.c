@@ -4,9 +4,9 @@
 
 #include "base/likely.h"
 #include "diag/log.h"
-#include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
+#include "verbs/disturb/scripted.h"
 #include "verbs/life/work_words.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
@@ -22,38 +22,26 @@
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
-#include "verbs/send/scripted.h"
 #include "wire/lrh.h"
 
+/* Work has the same opcode in its completion when a script ends it. */
+#define COMPLETES_AS(posted, completed) [posted] = completed, [WORK_SCRIPTED | posted] = completed
 static const uint8_t completion_opcodes[] = {
-    [IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
-    [IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
-    [IBV_WR_SEND] = IBV_WC_SEND,
-    [IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
-    [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
-    [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
-    [IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
-    [IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
-    [IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
-    [IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
-    [IBV_WR_TSO] = IBV_WC_TSO,
-    [NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
-    [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
-#define SCRIPTED(opcode, completion) [WORK_SCRIPTED | IBV_WR_##opcode] = IBV_WC_##completion
-    SCRIPTED(RDMA_WRITE, RDMA_WRITE),
-    SCRIPTED(RDMA_WRITE_WITH_IMM, RDMA_WRITE),
-    SCRIPTED(SEND, SEND),
-    SCRIPTED(SEND_WITH_IMM, SEND),
-    SCRIPTED(RDMA_READ, RDMA_READ),
-    SCRIPTED(ATOMIC_CMP_AND_SWP, COMP_SWAP),
-    SCRIPTED(ATOMIC_FETCH_AND_ADD, FETCH_ADD),
-    SCRIPTED(LOCAL_INV, LOCAL_INV),
-    SCRIPTED(BIND_MW, BIND_MW),
-    SCRIPTED(SEND_WITH_INV, SEND),
-    SCRIPTED(TSO, TSO),
-    SCRIPTED(ATOMIC_WRITE, ATOMIC_WRITE),
-    [WORK_SCRIPTED | NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
+    COMPLETES_AS(IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE),
+    COMPLETES_AS(IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE),
+    COMPLETES_AS(IBV_WR_SEND, IBV_WC_SEND),
+    COMPLETES_AS(IBV_WR_SEND_WITH_IMM, IBV_WC_SEND),
+    COMPLETES_AS(IBV_WR_RDMA_READ, IBV_WC_RDMA_READ),
+    COMPLETES_AS(IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP),
+    COMPLETES_AS(IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD),
+    COMPLETES_AS(IBV_WR_LOCAL_INV, IBV_WC_LOCAL_INV),
+    COMPLETES_AS(IBV_WR_BIND_MW, IBV_WC_BIND_MW),
+    COMPLETES_AS(IBV_WR_SEND_WITH_INV, IBV_WC_SEND),
+    COMPLETES_AS(IBV_WR_TSO, IBV_WC_TSO),
+    COMPLETES_AS(NEWER_WR_FLUSH, NEWER_WC_FLUSH),
+    COMPLETES_AS(IBV_WR_ATOMIC_WRITE, IBV_WC_ATOMIC_WRITE),
 };
+#undef COMPLETES_AS
 
 /* Clears the entry in two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
 static inline void clear_entry(struct completion *entry)
@@ -69,7 +57,7 @@ cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work
                                       enum reason reason)
 {
     char numbers[WORK_WORDS] = "";
-    qp_adverse_settle(qp); /* the data of work that ended before it is in memory */
+    qp_end_lateness(qp); /* the data of work that ended before it is in memory */
     if (status != IBV_WC_WR_FLUSH_ERR && log_wanted(LOG_WARN))
         work_words_send(qp, work, reason, numbers);
     qp_tell_end(qp, "send", work->id, status, reason, numbers);
@@ -272,6 +260,13 @@ __attribute__((flatten)) enum reason qp_owner_remote_memory(struct engine_owner 
     return reason;
 }
 
+/* Called only if the queue pair is disturbed so (settings.owner_changes). */
+bool qp_owner_change(struct engine_owner *owner, const struct packet *packet, void *memory, uint64_t *found)
+{
+    struct qp *qp = qp_of_owner(owner);
+    return qp_datapath(qp)->disturbance->changes(qp, packet, memory, found);
+}
+
 enum reason qp_owner_invalidate(struct engine_owner *owner, uint32_t rkey)
 {
     return mw_invalidate(qp_of_owner(owner), rkey);
@@ -281,8 +276,8 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const st
                                             enum reason *reason)
 {
     struct qp *qp = qp_of_owner(owner);
-    qp_adverse_settle(qp); /* data that has arrived for a window that ends */
-    if (work->opcode & WORK_SCRIPTED) {
+    qp_end_lateness(qp); /* data that has arrived for a window that ends */
+    if (send_wqe_is_scripted(work)) {
         *reason = scripted_end_of(work).status == IBV_WC_SUCCESS ? REASON_NONE : REASON_SCRIPTED;
         return scripted_end_of(work).status;
     }
@@ -300,7 +295,7 @@ void qp_owner_failed(struct engine_owner *owner, bool sqe)
         qp_story_keep(qp);
         return;
     }
-    qp_adverse_settle(qp);
+    qp_end_lateness(qp);
     qp_unpublish_failed(qp);
     qp_enter(qp, IBV_QPS_ERR);
     qp_flush_receives(qp);

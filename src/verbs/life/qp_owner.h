@@ -4,7 +4,6 @@
 #define VERBS_LIFE_QP_OWNER_H
 
 #include "transport/owner.h"
-#include "verbs/adverse/qp_adverse.h"
 #include "verbs/qp/qp.h"
 
 /* The functions of struct owner_operations (transport/owner.h). */
@@ -15,6 +14,7 @@ void qp_owner_received(struct engine_owner *, const struct recv_wqe *, const str
 owner_memory qp_owner_local_memory, qp_owner_receive_memory;
 enum reason qp_owner_remote_memory(struct engine_owner *, uint32_t rkey, uint64_t address, uint32_t length,
                                    unsigned access, struct iovec *);
+bool qp_owner_change(struct engine_owner *, const struct packet *, void *memory, uint64_t *found);
 enum reason qp_owner_invalidate(struct engine_owner *, uint32_t rkey);
 enum ibv_wc_status qp_owner_local_operation(struct engine_owner *, const struct send_wqe *, enum reason *);
 /* The engine has ended by an error; `sqe`: only its send side. */
@@ -30,7 +30,7 @@ void qp_owner_note_received(struct qp *, const struct recv_wqe *, const struct r
 /* The common entries of all tables. */
 #define QP_OWNER_COMMON                                                                                                \
     .return_receive = qp_owner_return_receive, .local_memory = qp_owner_local_memory,                                  \
-    .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory, .change = qp_adverse_change,   \
+    .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory, .change = qp_owner_change,     \
     .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
     .note = qp_owner_note, .watch = qp_owner_watch
 

@@ -3,13 +3,12 @@
 #include <stdlib.h>
 
 #include "process/progress.h"
-#include "record/recorded.h"
 #include "runtime/qpns.h"
 #include "tap/traffic.h"
-#include "verbs/adverse/qp_adverse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/create/async_get.h"
+#include "verbs/disturb/disturb.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/domain.h"
@@ -66,8 +65,7 @@ void qp_release(struct qp *qp)
 {
     calls_leave(&qp->batch.calls);
     traffic_release(qp_flow(qp));
-    qp_adverse_release(qp);
-    recorded_end(qp_datapath(qp)->recorded);
+    qp_disturb_end(qp);
     domain_give_back(&qp_datapath(qp)->memory);
     free(qp->sends.saved);
     free(qp_datapath(qp)->ways);

@@ -92,14 +92,12 @@ struct qp_batch {
     struct calls_holder calls; /* of the builders */
 };
 
-/* Limits that hold sends back. Under qp->lock. The times count only if `paced`. */
+/* Limits that hold sends back. Under qp->lock. The times count only if the queue pair is watched. */
 struct qp_rate_limit {
     uint32_t rate; /* kbps; 0: unlimited */
-    bool paced;    /* it has a rate, or the process is adverse (adverse/qp_adverse.h) */
     nanos ahead;   /* how long before its time a packet may leave */
     nanos until;   /* when all that was sent would have passed at this rate */
     nanos wake;    /* when waiting output may leave; or NANOS_NEVER */
-    nanos lands;   /* of an adverse process: when arrived data is stored; NANOS_NEVER: it is stored */
 };
 
 /* Multicast (multicast.c). */
@@ -174,6 +172,7 @@ struct qp {
     uint32_t number;       /* 0: it has no number yet */
     uint32_t traits;       /* its kind's */
     _Atomic uint8_t state; /* enum ibv_qp_state; written under lock, read by posting receives without */
+    bool watched;          /* by qp_is_watched; under lock */
     uint32_t create_flags; /* enum ibv_qp_create_flags */
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr;
@@ -215,6 +214,13 @@ static inline void qp_set_kind(struct qp *qp, const struct qp_kind *kind)
 {
     qp->kind = kind;
     qp->traits = kind->traits;
+}
+
+/* Returns true if all its packets take the long ways, as it has a rate, is disturbed or is recorded (qp_judge_watch).
+ */
+static inline bool qp_is_watched(const struct qp *qp)
+{
+    return qp->watched;
 }
 
 static inline bool qp_is_reliable(const struct qp *qp)

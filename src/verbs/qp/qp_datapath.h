@@ -12,6 +12,7 @@
 #include "transport/engine/engine.h"
 #include "transport/tm/tags.h"
 #include "verbs/chooser/polled.h"
+#include "verbs/object/disturbance.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
 #include "verbs/qp/stream.h"
@@ -28,7 +29,6 @@ struct qp_ways {
     struct polled work, rendezvous;
 };
 
-struct qp_adverse;
 struct recorded;
 
 /* Each queue pair is the beginning of a data path. Under qp->lock, except the endpoint's lists. */
@@ -39,12 +39,12 @@ struct qp_datapath {
     struct traffic_flow flow;
     struct engine engine;
     struct qp_tags tags;
-    struct stream writes;       /* WRITEs that it does by itself (qp_direct.c) */
-    struct qp_ways *ways;       /* the faster ways of such work; NULL until it has some */
-    struct domain_block memory; /* of the send queue and of `staged` */
-    struct send_queue staged;   /* for batches, if the engine itself posts work; else without memory */
-    struct qp_adverse *adverse; /* adverse/qp_adverse.h; NULL: the process is not adverse */
-    struct recorded *recorded;  /* record/recorded.h; NULL: the process is not recorded */
+    struct stream writes;            /* WRITEs that it does by itself (qp_direct.c) */
+    struct qp_ways *ways;            /* the faster ways of such work; NULL until it has some */
+    struct domain_block memory;      /* of the send queue and of `staged` */
+    struct send_queue staged;        /* for batches, if the engine itself posts work; else without memory */
+    struct disturbance *disturbance; /* its hooks; NULL: nothing disturbs it */
+    struct recorded *recorded;       /* record/recorded.h; NULL: the process is not recorded */
 };
 
 /* Allocates a queue pair with its data path, all zeroes; NULL: no memory. The caller frees it by free(3). */
@@ -73,10 +73,19 @@ static inline bool qp_does_directly(const struct qp *qp, unsigned opcode)
            (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ);
 }
 
-/* Returns true if all its work must take the long ways. Then it always counts as paced. */
-static inline bool qp_is_watched(const struct qp *qp)
+/* Decides what qp_is_watched returns, after a change of its causes. Under qp->lock. */
+static inline void qp_judge_watch(struct qp *qp)
 {
-    return qp_datapath(qp)->adverse || qp_datapath(qp)->recorded;
+    qp->watched = qp->rate_limit.rate || qp_datapath(qp)->disturbance || qp_datapath(qp)->recorded;
+}
+
+/* Ends all that is late at a queue pair that is disturbed, as the caller is about to take memory or the queue pair
+ * away. Under qp->lock. */
+static inline void qp_end_lateness(struct qp *qp)
+{
+    struct disturbance *disturbance = qp_datapath(qp)->disturbance;
+    if (unlikely(disturbance != NULL))
+        disturbance->settles(qp);
 }
 
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)

@@ -124,7 +124,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
 
 static bool qp_may_direct(const struct qp *qp, struct link *link)
 {
-    return !traffic_taps(&qp->process->traffic) && !qp->rate_limit.paced && qp->traits & QP_END_TO_END &&
+    return !traffic_taps(&qp->process->traffic) && !qp_is_watched(qp) && qp->traits & QP_END_TO_END &&
            shm_can_direct(link);
 }
 

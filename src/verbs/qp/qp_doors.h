@@ -1,6 +1,6 @@
 /* The doors of a queue pair's engine (transport/engine/engine.h) by which everything enters except on the short ways:
  * each is the engine_ function of the same name, through the recording if the process is recorded (record/recorded.h).
- * A recorded queue pair never takes the short ways, whose doors are called directly: its packets are paced, and its
+ * A recorded queue pair never takes the short ways, whose doors are called directly: it is watched, and its
  * process has taps. All under qp->lock. */
 #ifndef VERBS_QP_QP_DOORS_H
 #define VERBS_QP_QP_DOORS_H

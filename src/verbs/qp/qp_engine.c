@@ -33,10 +33,11 @@ nanos qp_engine_deadline(const struct qp *qp)
 nanos qp_deadline(const struct qp *qp)
 {
     nanos deadline = qp_engine_deadline(qp);
-    if (qp->rate_limit.paced && qp->rate_limit.wake < deadline)
+    const struct disturbance *disturbance = qp_datapath(qp)->disturbance;
+    if (qp_is_watched(qp) && qp->rate_limit.wake < deadline)
         deadline = qp->rate_limit.wake;
-    if (qp->rate_limit.paced && qp->rate_limit.lands < deadline)
-        deadline = qp->rate_limit.lands;
+    if (disturbance && disturbance->due < deadline)
+        deadline = disturbance->due;
     return qp->groups.since && qp->groups.wake < deadline ? qp->groups.wake : deadline;
 }
 

@@ -9,12 +9,10 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
-bool (*_Atomic qp_raise_later)(struct qp *, enum ibv_event_type);
-
 void qp_raise(struct qp *qp, enum ibv_event_type type)
 {
-    bool (*keep)(struct qp *, enum ibv_event_type) = qp_raise_later;
-    if (!keep || !keep(qp, type))
+    struct disturbance *disturbance = qp_datapath(qp)->disturbance;
+    if (!disturbance || !disturbance->raises(qp, type))
         qp_raise_now(qp, type);
 }
 

@@ -20,9 +20,6 @@ void qp_flush_receives(struct qp *);
 
 /* Raises an asynchronous event of the queue pair, or of all its handles. */
 void qp_raise(struct qp *, enum ibv_event_type);
-void qp_raise_now(struct qp *, enum ibv_event_type); /* without asking qp_raise_later */
-
-/* Set in an adverse process, else NULL. True: the event is raised later, by qp_raise_now. */
-extern bool (*_Atomic qp_raise_later)(struct qp *, enum ibv_event_type);
+void qp_raise_now(struct qp *, enum ibv_event_type); /* without asking what disturbs it */
 
 #endif

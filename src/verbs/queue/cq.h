@@ -12,6 +12,7 @@
 
 enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 
+struct disturbance;
 struct last_events;
 
 struct cq {
@@ -25,8 +26,11 @@ struct cq {
     struct domain_block memory;   /* of the ring */
     uint64_t wc_flags;
     uint32_t create_flags;
-    bool shows_slowly; /* the iterator's usual way is not enough; cq_ex.c */
-    bool guarded;      /* entries are taken out under `lock`; cq_entries.h */
+    struct {
+        bool shows; /* the iterator's usual way is not enough; cq_ex.c */
+        bool puts;  /* entries are put in the long way; cq_push.h; under lock */
+        bool takes; /* entries are taken out under `lock`; cq_entries.h */
+    } slow;
 
     _Alignas(64) struct completion current; /* the entry that the batch shows */
     struct lock consumer;
@@ -45,7 +49,7 @@ struct cq {
         uint32_t held;          /* entries that would have raised the event since the CQ was armed */
         nanos deadline;         /* when the event is raised at the latest */
         struct schedule_timer timer;
-        struct cq_held *scripted; /* entries and events that a script holds back; NULL: no rule is for the CQ */
+        struct disturbance *disturbance; /* its hooks (object/disturbance.h); NULL: nothing disturbs it */
     } moderation;
 
     struct cq_ring ring;

@@ -36,7 +36,7 @@ static void stop_takers(struct cq *cq)
 void cq_stop(struct cq *cq)
 {
     lock_take(&cq->lock);
-    if (!cq->guarded)
+    if (!cq->slow.takes)
         stop_takers(cq);
 }
 

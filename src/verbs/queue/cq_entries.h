@@ -22,7 +22,7 @@ static inline void cq_consumer_unlock(struct cq *cq)
 
 /* clang-format off */
 /* A thread that takes entries out keeps away threads that put entries in and drop the oldest for that (IGNORE_OVERRUN),
- * or change the entries (cq_stop): with cq->lock if that is needed often (`guarded`), else by cq->taking. The batch of
+ * or change the entries (cq_stop): with cq->lock if that is needed often (`slow.takes`), else by cq->taking. The batch of
  * a program may last long, a look at the entries never does: it does not wait.
  *
  *     taker:    taking = true;   fence;                 looks at `stopped`
@@ -45,7 +45,7 @@ static inline void cq_end_taking_freely(struct cq *cq)
 /* Returns whether it has taken cq->lock, for cq_end_taking. */
 static inline bool cq_begin_taking(struct cq *cq)
 {
-    return unlikely(cq->guarded || !cq_begin_taking_freely(cq)) && cq_wait_to_take(cq);
+    return unlikely(cq->slow.takes || !cq_begin_taking_freely(cq)) && cq_wait_to_take(cq);
 }
 
 static inline void cq_end_taking(struct cq *cq, bool locked)

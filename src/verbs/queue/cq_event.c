@@ -7,8 +7,8 @@
 #include "events/refusal.h"
 #include "process/process.h"
 #include "runtime/clock.h"
+#include "verbs/object/disturbance.h"
 #include "verbs/queue/comp_channel.h"
-#include "verbs/queue/cq_held.h"
 #include "verbs/queue/cq_note.h"
 
 static nanos period_of(const struct cq *cq)
@@ -57,7 +57,7 @@ static void raise_event(struct cq *cq)
     cq->moderation.deadline = NANOS_NEVER;
     if (!cq->channel)
         return;
-    cq->told.lost_last = unlikely(cq->moderation.scripted) && !cq_held_lets(cq);
+    cq->told.lost_last = unlikely(cq->moderation.disturbance != NULL) && cq->moderation.disturbance->notifies(cq);
     if (likely(!cq->told.lost_last))
         cq_event_raise(cq);
 }
@@ -143,5 +143,4 @@ void cq_event_forget(struct cq *cq)
 {
     lock_assert_held(&cq->process->progress);
     schedule_cancel(&cq->process->schedule, &cq->moderation.timer);
-    cq_held_forget(cq);
 }

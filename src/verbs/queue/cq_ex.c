@@ -59,7 +59,7 @@ static inline bool take_next(struct cq *cq)
 /* Shows the next entry, under the consumer lock. False: the queue is empty, or it needs show_next_slow. */
 static inline bool show_next(struct cq *cq)
 {
-    if (cq->shows_slowly)
+    if (cq->slow.shows)
         return false;
     bool taken = cq_begin_taking_freely(cq) && take_next(cq);
     cq_end_taking_freely(cq);
@@ -209,7 +209,7 @@ void cq_extend(struct cq *cq)
     const uint64_t rare =
         IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
     struct ibv_cq_ex *ibv = &cq->extended;
-    cq->shows_slowly = (cq->wc_flags & rare) || cq->guarded;
+    cq->slow.shows = (cq->wc_flags & rare) || cq->slow.takes;
 #define ITERATOR(type, name, parameters, arguments) ibv->name = name;
 #define FIRST_READER(type, name, parameters, arguments) ibv->name = name;
 #define READER(type, name, flag, parameters, arguments)                                                                \

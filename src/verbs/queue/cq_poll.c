@@ -12,11 +12,11 @@
 #include "process/poller.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
+#include "verbs/object/disturbance.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
-#include "verbs/queue/cq_held.h"
 
 static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
 {
@@ -94,7 +94,8 @@ void cq_withdraw(struct cq *cq, uint32_t number)
     cq_stop(cq);
     bool notable = cq_holds_notable(cq);
     cq_ring_withdraw(&cq->ring, number);
-    cq_held_withdraw(cq, number);
+    if (cq->moderation.disturbance)
+        cq->moderation.disturbance->withdraws(cq, number);
     if (notable)
         cq->notable_end = cq_ring_tail(&cq->ring);
     cq->unreported = cq_ring_head(&cq->ring); /* an event too many may be raised, never too few */
@@ -105,7 +106,8 @@ void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
 {
     cq_stop(cq);
     cq_ring_forget(&cq->ring, retired);
-    cq_held_forget_retired(cq, retired);
+    if (cq->moderation.disturbance)
+        cq->moderation.disturbance->forgets(cq, retired);
     cq_resume(cq);
 }
 

@@ -11,12 +11,19 @@
 #include "process/poller.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
+#include "verbs/object/disturbance.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
-#include "verbs/queue/cq_held.h"
 #include "verbs/queue/cq_note.h"
+
+enum { STAMPS = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK };
+
+void cq_judge_push(struct cq *cq)
+{
+    cq->slow.puts = cq->wc_flags & STAMPS || (cq->moderation.disturbance && cq->moderation.disturbance->completes);
+}
 
 /* Entries are stamped in their order, and a wall clock that is set back does not take the entries along. */
 static void stamp(struct cq *cq, struct completion *entry)
@@ -59,7 +66,7 @@ struct completion *cq_make_room(struct cq *cq)
 void cq_put(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
-    if (cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+    if (cq->wc_flags & STAMPS)
         stamp(cq, entry);
     cq_ring_put(&cq->ring);
     if (notable)
@@ -84,9 +91,8 @@ void cq_put_late(struct cq *cq, const struct completion *entry, bool notable)
 void cq_end_push_slow(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
-    if (unlikely(cq->wc_flags & CQ_WATCHED))
-        cq_held_spoil(cq, entry);
-    if (likely(!(cq->wc_flags & CQ_WATCHED)) || !cq_held_takes(cq, entry, notable))
+    struct disturbance *disturbance = cq->moderation.disturbance;
+    if (likely(!disturbance || !disturbance->completes || !disturbance->completes(cq, entry, notable)))
         cq_put(cq, entry, notable);
 }
 

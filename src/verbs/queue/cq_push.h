@@ -18,6 +18,10 @@ static inline void cq_note_round(struct cq *cq)
     atomic_store_explicit(&cq->delivered, round, memory_order_relaxed);
 }
 
+/* Decides whether entries are put in the long way, as they are stamped or disturbed, after a change of these. Under
+ * cq->lock, or before other threads know the queue. */
+void cq_judge_push(struct cq *);
+
 struct completion *cq_make_room(struct cq *);
 /* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
  * take their locks. Under cq->lock. */
@@ -41,7 +45,7 @@ static inline struct completion *cq_begin_push(struct cq *cq)
 static inline void cq_end_push(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
-    bool usual = cq->wc_flags < IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->armed == CQ_UNARMED && !notable;
+    bool usual = !cq->slow.puts && cq->armed == CQ_UNARMED && !notable;
     if (likely(usual))
         cq_ring_put(&cq->ring);
     else

@@ -13,7 +13,6 @@
 #include "events/refusal.h"
 #include "process/port.h"
 #include "tap/delay.h"
-#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/object/words.h"
 #include "verbs/send/route.h"

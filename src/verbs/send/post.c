@@ -10,6 +10,7 @@
 #include "link/guard.h"
 #include "process/poller.h"
 #include "runtime/clock.h"
+#include "verbs/disturb/scripted.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/mw_bind.h"
@@ -18,7 +19,6 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/operations.h"
 #include "verbs/send/post.h"
-#include "verbs/send/scripted.h"
 #include "verbs/send/transmit.h"
 #include "wire/guarded.h"
 
@@ -39,7 +39,7 @@ static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 
 bool post_takes_inline(unsigned opcode)
 {
-    return OPCODES_INLINE & OPCODE_BIT(opcode & ~(unsigned)WORK_SCRIPTED);
+    return OPCODES_INLINE & OPCODE_BIT(opcode);
 }
 
 unsigned post_flags(const struct qp *qp)
@@ -379,8 +379,7 @@ int scripted_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct script
         if (!reason) {
             struct send_queue *queue = engine_queue(qp_engine(qp));
             struct send_wqe *work = send_queue_at(queue, queue->tail - 1);
-            work->opcode |= WORK_SCRIPTED;
-            work->owner_value = scripted_word(end);
+            scripted_mark(work, end);
             post_start(qp, now);
         }
         guard_end(opened);

@@ -5,11 +5,11 @@
 #include "base/likely.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
+#include "verbs/disturb/scripted.h"
 #include "verbs/memory/mw.h"
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/send/post.h"
-#include "verbs/send/scripted.h"
 #include "wire/guarded.h"
 
 enum { ATOMIC_WRITE_LENGTH = 8 }; /* its value is part of the call: no matter how much inline data the queue takes */
@@ -274,7 +274,7 @@ static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t
     struct send_wqe *work = qp->batch.work;
     if (!work)
         return;
-    if (!post_takes_inline(work->opcode))
+    if (!post_takes_inline(send_wqe_posted_opcode(work)))
         return spoil(qp, REASON_SEND_FLAGS);
     bool opened = guard_begin(qp->batch.begun);
     enum reason reason = copy_inline(
@@ -370,8 +370,7 @@ void scripted_build(struct ibv_qp_ex *ibv, struct scripted_end end)
         work = send_queue_at(queue, queue->tail - 1);
     if (!work)
         return;
-    work->opcode |= WORK_SCRIPTED;
-    work->owner_value = scripted_word(end);
+    scripted_mark(work, end);
 }
 
 bool qp_ex_offers(const struct qp_kind *kind, uint64_t flags)

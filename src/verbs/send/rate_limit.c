@@ -26,9 +26,9 @@ void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
 {
     lock_assert_held(&qp->lock);
     qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
-    qp->rate_limit.paced = attr->rate_limit || qp_is_watched(qp);
-    if (!qp_datapath(qp)->adverse) /* else something may wait */
-        qp->rate_limit.wake = qp->rate_limit.lands = NANOS_NEVER;
+    qp_judge_watch(qp);
+    if (!qp_datapath(qp)->disturbance) /* else something may wait */
+        qp->rate_limit.wake = NANOS_NEVER;
     struct engine_settings settings = *engine_settings_of(qp_engine(qp));
     settings.in_pieces = attr->rate_limit || qp->traits & QP_NAMES_SRQ;
     qp_door_configure(qp, &settings);

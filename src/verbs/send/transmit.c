@@ -1,5 +1,4 @@
 #include "verbs/send/transmit.h"
-#include "verbs/adverse/qp_adverse.h"
 
 /* Moves packets from the engines into the links. */
 #include <string.h>
@@ -90,7 +89,7 @@ static inline bool send_packet(struct qp *qp, struct link *link, const struct pa
                                 .headers_length = (uint16_t)wire_encode(packet, headers),
                                 .headers = headers,
                                 .payload = packet->payload};
-    if (unlikely(qp->rate_limit.paced))
+    if (unlikely(qp_is_watched(qp)))
         rate_limit_count(qp, frame.headers_length + packet->payload.length);
     return traffic_send(qp_flow(qp), qp->path.remote ? NULL : qp->path.peer, link, &frame);
 }
@@ -109,20 +108,21 @@ bool qp_send_packet(struct qp *qp, const struct packet *packet)
     return room;
 }
 
-cold static bool is_held_paced(struct qp *qp, bool response)
+cold static bool is_held_watched(struct qp *qp, bool response)
 {
-    return (!response && rate_limit_holds(qp)) || qp_adverse_holds(qp, response, clock_now());
+    struct disturbance *disturbance = qp_datapath(qp)->disturbance;
+    return (!response && rate_limit_holds(qp)) || (disturbance && disturbance->holds(qp, response, clock_now()));
 }
 
 static inline bool is_held(struct qp *qp)
 {
-    return unlikely(qp->rate_limit.paced) && is_held_paced(qp, false);
+    return unlikely(qp_is_watched(qp)) && is_held_watched(qp, false);
 }
 
 /* The peer's requests are answered at once, at any rate of our own ones. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return unlikely(qp->rate_limit.paced) && is_held_paced(qp, engine_owes_responses(qp_engine(qp)));
+    return unlikely(qp_is_watched(qp)) && is_held_watched(qp, engine_owes_responses(qp_engine(qp)));
 }
 
 /* engine_transmit returns whether it has output; a caller that does not call it, as the link has no room or the rate
@@ -131,7 +131,7 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
     if (!engine_may_have_output(qp_engine(qp)))
         return false;
-    if (likely(!qp->rate_limit.paced && (ready || link->operations->ready(link))))
+    if (likely(!qp_is_watched(qp) && (ready || link->operations->ready(link))))
         return true;
     return engine_has_output(qp_engine(qp)) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
@@ -234,7 +234,7 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
             return;
     } else
         engine_allow_direct(qp_engine(qp), false);
-    bool ready = link->operations->begin(link) && !qp->rate_limit.paced;
+    bool ready = link->operations->begin(link) && !qp_is_watched(qp);
     if (!engine_settings_of(qp_engine(qp))->reference_segment && traffic_may_reference(&qp->process->traffic, link))
         qp_door_allow_references(qp, LINK_REFERENCE_SEGMENT);
     transmit_output(qp, link, ready, now);
@@ -304,7 +304,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     else
         write_headers(ah, &packet, &frame);
     frame.payload = packet.payload;
-    if (qp->rate_limit.paced)
+    if (qp_is_watched(qp))
         rate_limit_count(qp, frame.headers_length + packet.payload.length);
     bool read = !multicast || multicast_send(qp, group.raw, &frame);
     if (link)
@@ -350,7 +350,7 @@ void qp_transmit_datagrams(struct qp *qp, nanos now)
 static inline bool responds_plainly(const struct qp *qp)
 {
     const struct peer *peer = qp->path.peer;
-    return qp->traits & QP_END_TO_END && peer && !peer->gone && !qp->path.remote && !qp->rate_limit.paced &&
+    return qp->traits & QP_END_TO_END && peer && !peer->gone && !qp->path.remote && !qp_is_watched(qp) &&
            !qp_port_is_down(qp) && !qp->process->forked && !tags_have_work(&qp_tags(qp)->port);
 }
 
@@ -398,7 +398,7 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
     lock_assert_held(&qp->lock);
     if (unlikely(qp->process->poller.restraints) && !transmit_restrained(qp))
         return;
-    if (unlikely(qp->rate_limit.paced))
+    if (unlikely(qp_is_watched(qp)))
         qp->rate_limit.wake = NANOS_NEVER;
     if (likely(qp_is_reliable(qp))) {
         transmit_rc(qp, now);
@@ -419,7 +419,7 @@ void qp_transmit(struct qp *qp, nanos now)
 void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    qp_adverse_settle(qp);
+    qp_end_lateness(qp);
     if (qp_is_reliable(qp))
         qp_door_acknowledge_late(qp);
     if (qp_is_reliable(qp) && engine_owes_responses(qp_engine(qp)))

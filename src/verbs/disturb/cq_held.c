@@ -1,4 +1,6 @@
-#include "verbs/queue/cq_held.h"
+/* The table of a completion queue: completions are held back, with all later ones, events are lost, late or doubled,
+ * as rules of a script or the adverse adapter want. All under cq->lock. */
+#include "verbs/disturb/disturb.h"
 
 #include <stdlib.h>
 
@@ -7,7 +9,10 @@
 #include "config/device.h"
 #include "runtime/clock.h"
 #include "script/rules.h"
+#include "verbs/object/disturbance.h"
+#include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_note.h"
+#include "verbs/queue/cq_push.h"
 
 /* The longest of an adverse process, unless it is scaled. */
 static const nanos completion_late = 200 * NANOS_MICROSECOND, event_late = 2 * NANOS_MILLISECOND;
@@ -22,9 +27,8 @@ struct held_entry {
 TAILQ_HEAD(held_list, held_entry);
 
 struct cq_held {
+    struct disturbance hooks;
     struct cq *cq;
-    const struct cq_held_operations *operations;
-    struct schedule *schedule;
     struct schedule_timer timer;
     struct held_list entries; /* in their order, which is also the order of `due` */
     unsigned late;            /* events that are late */
@@ -32,9 +36,14 @@ struct cq_held {
     struct adverse_source source;
 };
 
+static struct cq_held *held_of(const struct cq *cq)
+{
+    return container_of(cq->moderation.disturbance, struct cq_held, hooks);
+}
+
 static void watch(struct cq_held *held, nanos due)
 {
-    schedule_by(held->schedule, &held->timer, due);
+    schedule_by(&held->cq->process->schedule, &held->timer, due);
 }
 
 static void raise_late(struct cq_held *held, nanos now)
@@ -43,7 +52,7 @@ static void raise_late(struct cq_held *held, nanos now)
         return;
     held->cq->told.lost_last = false;
     for (; held->late; held->late--)
-        held->operations->raise(held->cq);
+        cq_event_raise(held->cq);
 }
 
 static void held_expired(struct timer *timer, nanos now)
@@ -54,7 +63,7 @@ static void held_expired(struct timer *timer, nanos now)
     lock_take(&cq->lock);
     while ((first = TAILQ_FIRST(&held->entries)) && first->due <= now) {
         TAILQ_REMOVE(&held->entries, first, next);
-        held->operations->put(cq, &first->entry, first->notable);
+        cq_put_late(cq, &first->entry, first->notable);
         free(first);
     }
     raise_late(held, now);
@@ -65,46 +74,9 @@ static void held_expired(struct timer *timer, nanos now)
     lock_release(&cq->lock);
 }
 
-void cq_held_begin(struct cq *cq, struct schedule *schedule, const struct cq_held_operations *operations)
-{
-    bool completions = rules_wants(SCRIPT_completion) || adverse_shows(ADVERSE_LATE_COMPLETIONS) ||
-                       adverse_shows(ADVERSE_ERROR_FIELDS) || adverse_shows(ADVERSE_UNSAID);
-    if (!completions && !rules_wants(SCRIPT_event) && !adverse_shows(ADVERSE_EVENTS))
-        return;
-    if (!cq->moderation.scripted) {
-        struct cq_held *held = calloc(1, sizeof *held);
-        if (!held)
-            return;
-        held->cq = cq;
-        held->schedule = schedule;
-        held->operations = operations;
-        held->source = adverse_source();
-        TAILQ_INIT(&held->entries);
-        schedule_initialize_timer(&held->timer, held_expired);
-        cq->moderation.scripted = held;
-    }
-    cq->wc_flags |= completions ? CQ_WATCHED : 0;
-}
-
-void cq_held_end(struct cq *cq)
-{
-    struct held_entry *first;
-    while (cq->moderation.scripted && (first = TAILQ_FIRST(&cq->moderation.scripted->entries))) {
-        TAILQ_REMOVE(&cq->moderation.scripted->entries, first, next);
-        free(first);
-    }
-    free(cq->moderation.scripted);
-}
-
-void cq_held_forget(struct cq *cq)
-{
-    if (cq->moderation.scripted)
-        schedule_cancel(cq->moderation.scripted->schedule, &cq->moderation.scripted->timer);
-}
-
 static struct script_verdict meet_completion(const struct cq *cq, const struct completion *entry)
 {
-    nanos late = adverse_delay(&cq->moderation.scripted->source, ADVERSE_LATE_COMPLETIONS, completion_late);
+    nanos late = adverse_delay(&held_of(cq)->source, ADVERSE_LATE_COMPLETIONS, completion_late);
     struct script_verdict verdict = {0};
     if (rules_wants(SCRIPT_completion))
         verdict = rules_apply((struct script_event){.call = SCRIPT_completion,
@@ -155,10 +127,9 @@ static void spoil_unsaid(struct cq_held *held, struct completion *entry)
     adverse_note(ADVERSE_UNSAID);
 }
 
-void cq_held_spoil(struct cq *cq, struct completion *entry)
+/* Sets the fields of an entry that are undefined. */
+static void spoil(struct cq_held *held, struct completion *entry)
 {
-    lock_assert_held(&cq->lock);
-    struct cq_held *held = cq->moderation.scripted;
     if (entry->lasting) /* of tag matching, whose fields have other rules */
         return;
     if (entry->status != IBV_WC_SUCCESS && adverse_shows(ADVERSE_ERROR_FIELDS))
@@ -167,13 +138,15 @@ void cq_held_spoil(struct cq *cq, struct completion *entry)
         spoil_unsaid(held, entry);
 }
 
-bool cq_held_takes(struct cq *cq, const struct completion *entry, bool notable)
+static bool completes(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
-    struct held_entry *last = TAILQ_LAST(&cq->moderation.scripted->entries, held_list);
+    struct cq_held *held = held_of(cq);
+    spoil(held, entry);
+    struct held_entry *last = TAILQ_LAST(&held->entries, held_list);
     struct script_verdict verdict = meet_completion(cq, entry);
     if (verdict_has(&verdict, SCRIPT_OVERRUN)) {
-        cq->moderation.scripted->operations->overrun(cq);
+        cq_overrun(cq);
         return true;
     }
     if (!verdict.delay && !last)
@@ -183,8 +156,8 @@ bool cq_held_takes(struct cq *cq, const struct completion *entry, bool notable)
         return false;
     nanos due = clock_now() + verdict.delay;
     *kept = (struct held_entry){.entry = *entry, .notable = notable, .due = last && last->due > due ? last->due : due};
-    TAILQ_INSERT_TAIL(&cq->moderation.scripted->entries, kept, next);
-    watch(cq->moderation.scripted, kept->due);
+    TAILQ_INSERT_TAIL(&held->entries, kept, next);
+    watch(held, kept->due);
     return true;
 }
 
@@ -196,59 +169,106 @@ static void come_late(struct cq_held *held, unsigned events, nanos due)
 }
 
 /* Decides like an adverse adapter: late, or once more when the program has most likely polled the entry. */
-static bool adverse_lets(struct cq_held *held)
+static bool holds_as_adverse(struct cq_held *held)
 {
     nanos late = adverse_delay(&held->source, ADVERSE_EVENTS, event_late);
     bool again = late && adverse_draw(&held->source, 1);
     if (late)
         come_late(held, 1, held->late ? held->late_due : clock_now() + late);
-    return again || !late;
+    return late && !again;
 }
 
-bool cq_held_lets(struct cq *cq)
+static bool notifies(struct cq *cq)
 {
     lock_assert_held(&cq->lock);
-    struct cq_held *held = cq->moderation.scripted;
+    struct cq_held *held = held_of(cq);
     if (!rules_wants(SCRIPT_event))
-        return adverse_lets(held);
+        return holds_as_adverse(held);
     struct script_verdict verdict =
         rules_apply((struct script_event){.call = SCRIPT_event, .subject = {"cq", cq->object.handle}});
     if (verdict_has(&verdict, SCRIPT_DROP)) {
         cq->told.lost++;
         cq_note(cq, EVENT_CQ_EVENT_LOST, 0, 0);
-        return false;
+        return true;
     }
     if (verdict.delay) {
         cq_note(cq, EVENT_CQ_EVENT_LATE, 0, 0);
         come_late(held, 1 + verdict_has(&verdict, SCRIPT_DUPLICATE), clock_now() + verdict.delay);
-        return false;
+        return true;
     }
     if (verdict_has(&verdict, SCRIPT_DUPLICATE))
-        held->operations->raise(cq);
-    return true;
+        cq_event_raise(cq);
+    return false;
 }
 
-void cq_held_withdraw(struct cq *cq, uint32_t qp_number)
+static void withdraws(struct cq *cq, uint32_t qp_number)
 {
     lock_assert_held(&cq->lock);
-    struct held_entry *each = cq->moderation.scripted ? TAILQ_FIRST(&cq->moderation.scripted->entries) : NULL, *next;
+    struct held_list *entries = &held_of(cq)->entries;
+    struct held_entry *each = TAILQ_FIRST(entries), *next;
     for (; each; each = next) {
         next = TAILQ_NEXT(each, next);
         if (each->entry.qp_number != qp_number || each->entry.lasting)
             continue;
         cq_retire_shared(&each->entry);
-        TAILQ_REMOVE(&cq->moderation.scripted->entries, each, next);
+        TAILQ_REMOVE(entries, each, next);
         free(each);
     }
 }
 
-void cq_held_forget_retired(struct cq *cq, const _Atomic uint32_t *retired)
+static void forgets(struct cq *cq, const _Atomic uint32_t *retired)
 {
     lock_assert_held(&cq->lock);
     struct held_entry *each;
-    if (!cq->moderation.scripted)
-        return;
-    TAILQ_FOREACH (each, &cq->moderation.scripted->entries, next)
+    TAILQ_FOREACH (each, &held_of(cq)->entries, next)
         if (each->entry.retired == retired)
             each->entry.retired = NULL, each->entry.retires = 0;
+}
+
+/* --- of the queue */
+
+static struct cq_held *make(struct cq *cq)
+{
+    struct cq_held *held = calloc(1, sizeof *held);
+    if (!held)
+        return NULL;
+    held->hooks = (struct disturbance){.notifies = notifies, .withdraws = withdraws, .forgets = forgets};
+    held->cq = cq;
+    held->source = adverse_source();
+    TAILQ_INIT(&held->entries);
+    schedule_initialize_timer(&held->timer, held_expired);
+    return held;
+}
+
+void cq_disturb(struct cq *cq)
+{
+    bool completions = rules_wants(SCRIPT_completion) || adverse_shows(ADVERSE_LATE_COMPLETIONS) ||
+                       adverse_shows(ADVERSE_ERROR_FIELDS) || adverse_shows(ADVERSE_UNSAID);
+    if (!completions && !rules_wants(SCRIPT_event) && !adverse_shows(ADVERSE_EVENTS))
+        return;
+    struct cq_held *held = cq->moderation.disturbance ? held_of(cq) : make(cq);
+    if (!held)
+        return;
+    if (completions)
+        held->hooks.completes = completes;
+    cq->moderation.disturbance = &held->hooks;
+    cq_judge_push(cq);
+}
+
+void cq_disturb_stop(struct cq *cq)
+{
+    if (cq->moderation.disturbance)
+        schedule_cancel(&cq->process->schedule, &held_of(cq)->timer);
+}
+
+void cq_disturb_end(struct cq *cq)
+{
+    struct held_entry *first;
+    if (!cq->moderation.disturbance)
+        return;
+    while ((first = TAILQ_FIRST(&held_of(cq)->entries))) {
+        TAILQ_REMOVE(&held_of(cq)->entries, first, next);
+        free(first);
+    }
+    free(held_of(cq));
 }

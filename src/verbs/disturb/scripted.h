@@ -1,7 +1,7 @@
 /* Work whose end a script decides (docs/reference/scripts.md): it is never done. Sends keep their place in the queue
  * and the order; a receive takes its message, which then finds no memory, so the peer is notified, too. */
-#ifndef VERBS_SEND_SCRIPTED_H
-#define VERBS_SEND_SCRIPTED_H
+#ifndef VERBS_DISTURB_SCRIPTED_H
+#define VERBS_DISTURB_SCRIPTED_H
 
 #include <infiniband/verbs.h>
 
@@ -23,6 +23,13 @@ static inline uint32_t scripted_word(struct scripted_end end)
 static inline struct scripted_end scripted_end(uint32_t word)
 {
     return (struct scripted_end){(enum ibv_wc_status)(word & UINT8_MAX), (uint16_t)(word >> 8)};
+}
+
+/* Gives posted work this end. */
+static inline void scripted_mark(struct send_wqe *work, struct scripted_end end)
+{
+    work->opcode |= WORK_SCRIPTED;
+    work->owner_value = scripted_word(end);
 }
 
 static inline struct scripted_end scripted_end_of(const struct send_wqe *work)

@@ -1,4 +1,4 @@
-#include "verbs/adverse/qp_adverse.h"
+#include "verbs/disturb/qp_adverse.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -68,13 +68,12 @@ static bool store_word(const struct packet *packet, void *memory)
     return payload_copy(&packet->payload, 0, &(struct iovec){memory, WORD}, 1);
 }
 
-bool qp_adverse_change(struct engine_owner *owner, const struct packet *packet, void *memory, uint64_t *found)
+bool qp_adverse_changes(struct qp *qp, const struct packet *packet, void *memory, uint64_t *found)
 {
-    struct qp *qp = qp_of_owner(owner);
     lock_assert_held(&qp->lock);
     bool stores = op_operation(packet->opcode) == OPERATION_ATOMIC_WRITE;
     bool at_once = !stores && is_aligned(memory) && may_be_shared(memory);
-    uint64_t rounds = adverse_draw(&qp_datapath(qp)->adverse->source, PAUSE);
+    uint64_t rounds = adverse_draw(&qp_adverse_of(qp)->source, PAUSE);
     if (!stores && !at_once)
         adverse_note(ADVERSE_TORN);
     lock_take(&executing);

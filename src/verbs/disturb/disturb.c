@@ -1,38 +1,15 @@
-#include "verbs/adverse/qp_adverse.h"
+#include "verbs/disturb/disturb.h"
 
 #include <stdlib.h>
 
 #include "link/guard.h"
-#include "verbs/adverse/qp_events.h"
+#include "record/recorded.h"
+#include "record/recorder.h"
+#include "verbs/disturb/qp_adverse.h"
 #include "verbs/qp/qp_error.h"
 
 /* The longest, unless times are scaled. */
 static const nanos read_late = 200 * NANOS_MICROSECOND;
-
-void qp_adverse_begin(struct qp *qp)
-{
-    struct qp_adverse *adverse = adverse_on ? calloc(1, sizeof *adverse) : NULL;
-    if (!adverse)
-        return;
-    adverse->qp = qp;
-    adverse->source = adverse_source();
-    landings_begin(&adverse->landings);
-    landings_begin(&adverse->kept);
-    for (unsigned i = 0; i < QP_EVENTS; i++)
-        adverse->events[i] = NANOS_NEVER;
-    qp_raise_later = qp_events_keep;
-    qp->rate_limit.paced = true;
-    qp->rate_limit.wake = qp->rate_limit.lands = NANOS_NEVER;
-    qp_datapath(qp)->adverse = adverse;
-}
-
-void qp_adverse_release(struct qp *qp)
-{
-    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
-    if (adverse)
-        landings_drop(&adverse->landings), landings_drop(&adverse->kept);
-    free(adverse);
-}
 
 /* --- leaving */
 
@@ -85,36 +62,74 @@ static bool responses_wait(struct qp *qp, struct qp_adverse *adverse, nanos now)
     return true;
 }
 
-bool qp_adverse_holds(struct qp *qp, bool response, nanos now)
+static bool holds_output(struct qp *qp, bool response, nanos now)
 {
     lock_assert_held(&qp->lock);
-    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
-    if (!adverse)
-        return false;
+    struct qp_adverse *adverse = qp_adverse_of(qp);
     return response ? responses_wait(qp, adverse, now) : requests_wait(qp, adverse, now);
 }
 
-void qp_adverse_expire(struct qp *qp, nanos now)
+/* --- the table */
+
+static void expires(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
     bool opened = guard_begin(now);
-    if (adverse) {
-        qp_adverse_land_responses(adverse);
-        qp_adverse_land(qp, now);
-    }
+    qp_adverse_land_responses(qp_adverse_of(qp));
+    qp_adverse_land(qp, now);
     guard_end(opened);
-    if (adverse)
-        qp_events_expire(qp, now);
+    qp_events_expire(qp, now);
 }
 
-void qp_adverse_settle_slow(struct qp *qp)
+static void settles(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
+    qp_adverse_of(qp)->responses_until = 0;
     bool opened = guard_begin_now();
-    qp_datapath(qp)->adverse->responses_until = 0;
-    qp_adverse_land_responses(qp_datapath(qp)->adverse);
+    qp_adverse_land_responses(qp_adverse_of(qp));
     qp_adverse_land(qp, NANOS_NEVER);
     guard_end(opened);
     qp_events_expire(qp, NANOS_NEVER);
+}
+
+void qp_disturb(struct qp *qp)
+{
+    struct qp_adverse *adverse = adverse_on ? calloc(1, sizeof *adverse) : NULL;
+    if (!adverse)
+        return;
+    adverse->hooks = (struct disturbance){.due = NANOS_NEVER,
+                                          .holds = holds_output,
+                                          .arrives = qp_adverse_arrives,
+                                          .changes = adverse_shows(ADVERSE_TORN) ? qp_adverse_changes : NULL,
+                                          .raises = qp_events_keep,
+                                          .expires = expires,
+                                          .settles = settles};
+    adverse->qp = qp;
+    adverse->source = adverse_source();
+    landings_begin(&adverse->landings);
+    landings_begin(&adverse->kept);
+    for (unsigned i = 0; i < QP_EVENTS; i++)
+        adverse->events[i] = NANOS_NEVER;
+    qp->rate_limit.wake = NANOS_NEVER;
+    qp_datapath(qp)->disturbance = &adverse->hooks;
+    qp_judge_watch(qp);
+}
+
+void qp_record(struct qp *qp)
+{
+    if (!recorder_is_on() || qp->kind->initialize_engine)
+        return;
+    qp_datapath(qp)->recorded = recorded_begin(qp_engine(qp), qp_owner(qp), &qp->number);
+    qp_judge_watch(qp);
+}
+
+void qp_disturb_end(struct qp *qp)
+{
+    struct disturbance *hooks = qp_datapath(qp)->disturbance;
+    recorded_end(qp_datapath(qp)->recorded);
+    if (!hooks)
+        return;
+    landings_drop(&qp_adverse_of(qp)->landings);
+    landings_drop(&qp_adverse_of(qp)->kept);
+    free(qp_adverse_of(qp));
 }

@@ -1,4 +1,4 @@
-#include "verbs/adverse/qp_adverse.h"
+#include "verbs/disturb/qp_adverse.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ void qp_adverse_watch(struct qp_adverse *adverse)
     due = kept < due ? kept : due;
     for (unsigned i = 0; i < QP_EVENTS; i++)
         due = adverse->events[i] < due ? adverse->events[i] : due;
-    adverse->qp->rate_limit.lands = due;
+    adverse->hooks.due = due;
     if (due != NANOS_NEVER)
         qp_expire_by(adverse->qp, due);
 }
@@ -22,7 +22,7 @@ void qp_adverse_watch(struct qp_adverse *adverse)
 void qp_adverse_land(struct qp *qp, nanos until)
 {
     lock_assert_held(&qp->lock);
-    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
+    struct qp_adverse *adverse = qp_adverse_of(qp);
     landings_land(&adverse->landings, &adverse->source, until);
     qp_adverse_watch(adverse);
 }
@@ -183,10 +183,10 @@ static void show_any_header(struct qp_adverse *adverse, const struct packet *pac
     shown->grh = adverse->grh;
 }
 
-const struct packet *qp_adverse_take(struct qp *qp, const struct packet *packet, struct packet *room)
+const struct packet *qp_adverse_arrives(struct qp *qp, const struct packet *packet, struct packet *room)
 {
     lock_assert_held(&qp->lock);
-    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
+    struct qp_adverse *adverse = qp_adverse_of(qp);
     uint32_t flags = op_table[packet->opcode].flags;
     room->grh = NULL;
     if (qp->traits & QP_DATAGRAM)

@@ -1,4 +1,4 @@
-#include "verbs/adverse/qp_events.h"
+#include "verbs/disturb/qp_adverse.h"
 
 #include "verbs/qp/qp_error.h"
 
@@ -10,8 +10,8 @@ static const enum ibv_event_type may_be_late[QP_EVENTS] = {IBV_EVENT_COMM_EST, I
 
 bool qp_events_keep(struct qp *qp, enum ibv_event_type type)
 {
-    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
-    for (unsigned i = 0; adverse && i < QP_EVENTS; i++) {
+    struct qp_adverse *adverse = qp_adverse_of(qp);
+    for (unsigned i = 0; i < QP_EVENTS; i++) {
         nanos late = may_be_late[i] == type ? adverse_delay(&adverse->source, ADVERSE_ASYNC_EVENTS, event_late) : 0;
         if (!late)
             continue;
@@ -25,7 +25,7 @@ bool qp_events_keep(struct qp *qp, enum ibv_event_type type)
 void qp_events_expire(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    struct qp_adverse *adverse = qp_datapath(qp)->adverse;
+    struct qp_adverse *adverse = qp_adverse_of(qp);
     for (unsigned i = 0; i < QP_EVENTS; i++) {
         if (adverse->events[i] == NANOS_NEVER || adverse->events[i] > now)
             continue;

@@ -1,4 +1,4 @@
-#include "verbs/context/delayed_port.h"
+#include "verbs/disturb/disturb.h"
 
 #include <stddef.h>
 
@@ -6,8 +6,8 @@
 #include "config/config.h"
 #include "ipc/admin_port.h"
 #include "process/port_state.h"
-#include "verbs/context/context.h"
 #include "verbs/object/async.h"
+#include "verbs/object/control.h"
 
 static const nanos port_late = 100 * NANOS_MILLISECOND, /* the longest, unless times are scaled */
     at_once = 1;

@@ -1,0 +1,54 @@
+/* The table of a queue pair of an adverse process: its requests, answers and stores are late, as the rules allow. All
+ * under qp->lock. */
+#ifndef VERBS_DISTURB_QP_ADVERSE_H
+#define VERBS_DISTURB_QP_ADVERSE_H
+
+#include "adverse/landing.h"
+#include "base/container.h"
+#include "verbs/qp/qp_engine.h"
+
+enum { QP_EVENTS = 3 }; /* kinds of events that may be late */
+
+enum carried { CARRIES_MESSAGE, CARRIES_WRITE, CARRIES_RESPONSE };
+
+struct qp_adverse {
+    struct disturbance hooks;
+    struct qp *qp;
+    struct adverse_source source;
+    struct landings landings; /* of WRITEs that arrived */
+    struct landings kept;     /* responses to READs that have ended; they land before the next completion */
+    uint32_t released;        /* position in the send queue: work before it may leave */
+    bool held;                /* the work at `released` waits */
+    nanos requests_until;     /* until this time */
+    nanos responses_until;    /* before this time no response leaves */
+    struct payload carried;   /* the payload of the packet in hand */
+    enum carried carries;
+    uint32_t again;          /* the place in the send queue after the READ that was executed again last; or 0 */
+    nanos events[QP_EVENTS]; /* when they are raised; or NANOS_NEVER */
+    uint8_t grh[40];
+};
+
+/* The state of a queue pair that has it. */
+static inline struct qp_adverse *qp_adverse_of(struct qp *qp)
+{
+    return container_of(qp_datapath(qp)->disturbance, struct qp_adverse, hooks);
+}
+
+/* Hooks of struct disturbance: an atomic reads, waits and writes; a packet that arrives stores all data that must be in
+ * memory before it. */
+bool qp_adverse_changes(struct qp *, const struct packet *, void *memory, uint64_t *found);
+const struct packet *qp_adverse_arrives(struct qp *, const struct packet *, struct packet *room);
+
+/* Lands the data of WRITEs that is due until then; all data of responses. */
+void qp_adverse_land(struct qp *, nanos until);
+void qp_adverse_land_responses(struct qp_adverse *);
+
+/* Late asynchronous events, each by another time, so in any order. Implements disturbance.raises. */
+bool qp_events_keep(struct qp *, enum ibv_event_type);
+/* Raises the events that are due until then. */
+void qp_events_expire(struct qp *, nanos now);
+
+/* Sets the queue pair's timer to the next deadline. */
+void qp_adverse_watch(struct qp_adverse *);
+
+#endif
