@@ -383,7 +383,7 @@ int prepare_option(const struct command *command, int option, const char *value)
         [SETTING_TYPE_CHECKS] = set_checks,
         [SETTING_TYPE_SCRIPT] = set_file,
         [SETTING_TYPE_PROFILE] = set_profile,
-        [SETTING_TYPE_ADVERSE] = set_adverse,
+        [SETTING_TYPE_BEHAVIOURS] = set_adverse,
         [SETTING_TYPE_SCHEDULE] = set_schedule,
         [SETTING_TYPE_PCI] = add_function,
     };

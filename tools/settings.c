@@ -137,7 +137,7 @@ static bool can_be_used(enum setting setting, const char *text, char *why, size_
     switch (setting_lines[setting].type) {
     case SETTING_TYPE_FAULTS:
         return is_script(fault_parse, text, why, size);
-    case SETTING_TYPE_ADVERSE:
+    case SETTING_TYPE_BEHAVIOURS:
         return adverse_parse(text, &adverse, why, size);
     case SETTING_TYPE_SCHEDULE:
         return adverse_parse_schedule(text, &seed, why, size);

@@ -28,8 +28,8 @@ enum setting_type {
     SETTING_TYPE_INTERFACES,    /* network interfaces of the devices in their order, separated by commas */
     SETTING_TYPE_FAULTS,        /* tap/fault.h */
     SETTING_TYPE_CHECKS,        /* check/rule.h; the option needs no value */
-    SETTING_TYPE_ADVERSE,       /* adverse/plan.h; the option needs no value */
-    SETTING_TYPE_SCHEDULE,      /* likewise */
+    SETTING_TYPE_BEHAVIOURS,    /* a list with a seed; the option needs no value */
+    SETTING_TYPE_SCHEDULE,      /* a seed; likewise */
     SETTING_TYPE_PROFILE,       /* path of a file (profile/profile.h); as an option, also an installed profile's name */
     SETTING_TYPE_SCRIPT,        /* path of a file (script/script.h) */
     SETTING_TYPE_RULES,         /* the rules that such a file may have */

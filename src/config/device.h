@@ -16,7 +16,7 @@ enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
 struct device_state {
     union ibv_gid gids[GIDS]; /* RoCE v2, or InfiniBand's one; unused places are zero, also those between used ones */
     unsigned gid_count;       /* the last used place + 1 */
-    unsigned first_gid;       /* the place of the link-local GID: 0, except where the adverse adapter leaves holes */
+    unsigned first_gid;       /* the place of the link-local GID: 0, unless two empty places precede it (config.c) */
     uint32_t mtu;             /* bytes: the active MTU of the port */
     uint8_t mac[6];
     unsigned interface; /* index of the interface; 0: it does not exist, or the device has none */

@@ -24,7 +24,7 @@ const struct setting_line setting_lines[SETTINGS] = {
 /* Types for which an empty text in the environment revokes the file's value; for other types it counts as not set. */
 enum {
     MAY_BE_EMPTY = 1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_RECORDING |
-                   1 << SETTING_TYPE_INTERFACES | 1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_ADVERSE |
+                   1 << SETTING_TYPE_INTERFACES | 1 << SETTING_TYPE_FAULTS | 1 << SETTING_TYPE_BEHAVIOURS |
                    1 << SETTING_TYPE_SCHEDULE | 1 << SETTING_TYPE_SCRIPT | 1 << SETTING_TYPE_RULES |
                    1 << SETTING_TYPE_PCI
 };

@@ -107,7 +107,7 @@ struct follow {
     struct schedule_timer again;
 };
 
-/* Ports that are down until the adverse adapter activates them (verbs/context/delayed_port.c); under control. */
+/* Ports that are down until they become active (verbs/disturb/delayed_port.c); under control. */
 struct delayed_ports {
     struct schedule_timer timer;
     struct {

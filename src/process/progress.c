@@ -1,6 +1,5 @@
 #include "process/progress.h"
 
-#include "adverse/adverse.h"
 #include "base/container.h"
 #include "base/likely.h"
 #include "diag/log.h"
@@ -434,14 +433,13 @@ static void flush_held(void *endpoint, void *now)
     ((struct endpoint *)endpoint)->operations->flush(endpoint, *(const nanos *)now, false);
 }
 
-/* Packets that an adverse process still holds back are in no list. */
+/* Packets that a disturbed queue pair still holds back are in no list. */
 void progress_settle(struct process *process)
 {
     lock_assert_held(&process->progress);
     nanos now = clock_now();
-    bool opened = guard_begin(now), adverse = adverse_on;
-    adverse_end();
-    if (adverse)
+    bool opened = guard_begin(now);
+    if (taps_end_lateness())
         qpns_each(process->numbers, flush_held, &now);
     flush_some(process, now, false);
     foreign_settle();

@@ -283,6 +283,29 @@ struct fault taps_disturb(struct taps *taps, const char *name)
     return fault;
 }
 
+bool taps_end_lateness(void)
+{
+    bool adverse = adverse_on;
+    adverse_end();
+    return adverse;
+}
+
+bool taps_may_lose(const struct traffic_flow *flow)
+{
+    return adverse_shows(ADVERSE_UNRELIABLE) && (flow->service == SERVICE_UD || flow->service == SERVICE_UC);
+}
+
+void taps_lose(const struct traffic_flow *flow, struct fault *fault)
+{
+    enum { LOST_IN = 64, REORDERED_IN = 16 };
+    struct adverse_source dice = {.stream = flow->stream, .drawn = flow->stream_frames[0] << 8};
+    bool drop = !adverse_draw(&dice, LOST_IN - 1);
+    bool reorder = flow->service == SERVICE_UD && !adverse_draw(&dice, REORDERED_IN - 1);
+    if (drop || reorder)
+        adverse_note(ADVERSE_UNRELIABLE);
+    fault_add(fault, (unsigned)drop << FAULT_DROP | (unsigned)reorder << FAULT_REORDER, 0);
+}
+
 void taps_received(const struct taps *taps, const struct traffic_flow *flow, const struct packet *packet,
                    const struct datagram_route *route)
 {

@@ -1,6 +1,6 @@
 /* The parts that listen to the links of a process, or disturb them: the capture of packets and the faults that its
- * user asked for. A process without either has no taps, and pays for one look. An adverse process
- * (adverse/adverse.h) always has them, so that all its packets meet its rules. */
+ * user asked for. A process without either has no taps, and pays for one look. A process whose queue pairs are
+ * disturbed or recorded always has them, so that all its packets take the long ways. */
 #ifndef TAP_TAPS_H
 #define TAP_TAPS_H
 
@@ -59,6 +59,13 @@ void taps_managed(const struct taps *, const struct peer *peer, const struct lin
 /* Draws the fault of the next message of queue pair 1 with this name that this process sends itself: it is lost,
  * repeated or corrupted. Thread-safe. */
 struct fault taps_disturb(struct taps *, const char *name);
+/* Returns true if the adapter loses and reorders frames of this flow, whose service doesn't vary its packets itself as
+ * RC does; then taps_lose adds the faults of the next frame. Datagrams overtake each other; in a connection each packet
+ * is of a message. Under qp->lock. */
+bool taps_may_lose(const struct traffic_flow *);
+void taps_lose(const struct traffic_flow *, struct fault *);
+/* Ends all that is late in this process, which ends. True: queue pairs may still hold packets back. */
+bool taps_end_lateness(void);
 /* Captures a packet that arrived. `route` NULL: from this host. `flow` NULL: it belongs to no queue pair. */
 void taps_received(const struct taps *, const struct traffic_flow *flow, const struct packet *,
                    const struct datagram_route *route);

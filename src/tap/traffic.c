@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adverse/adverse.h"
 #include "base/likely.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
@@ -330,24 +329,6 @@ static void send_forged(struct traffic_flow *flow, const struct delay_way *way, 
     send_copy(way, &leaving);
 }
 
-/* Returns true if the flow is an adverse process's, of a service that doesn't vary its packets itself as RC does.
- * Datagrams overtake each other; in a connection each packet is of a message. */
-static bool is_adverse_to(const struct traffic_flow *flow)
-{
-    return adverse_shows(ADVERSE_UNRELIABLE) && (flow->service == SERVICE_UD || flow->service == SERVICE_UC);
-}
-
-static void lose_or_reorder(const struct traffic_flow *flow, struct fault *fault)
-{
-    enum { LOST_IN = 64, REORDERED_IN = 16 };
-    struct adverse_source dice = {.stream = flow->stream, .drawn = flow->stream_frames[0] << 8};
-    bool drop = !adverse_draw(&dice, LOST_IN - 1);
-    bool reorder = flow->service == SERVICE_UD && !adverse_draw(&dice, REORDERED_IN - 1);
-    if (drop || reorder)
-        adverse_note(ADVERSE_UNRELIABLE);
-    fault_add(fault, (unsigned)drop << FAULT_DROP | (unsigned)reorder << FAULT_REORDER, 0);
-}
-
 cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
                               const struct frame *frame)
 {
@@ -357,7 +338,7 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct script_verdict verdict = {0};
     bool exempt =
         frame->payload.by_reference; /* begun before the rules: it meets no rule, and no copy of it may wait */
-    if (exempt || (!taps->faulty && !is_adverse_to(flow))) {
+    if (exempt || (!taps->faulty && !taps_may_lose(flow))) {
         uint8_t room[FRAME_HEADERS_MAX];
         struct frame leaving = taps_leave(flow, peer, frame, room);
         taps_sent(flow, peer, link, frame, NULL);
@@ -369,8 +350,8 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct delay_way way = {taps, peer, link, flow->stream * 2 + response, atomic_load(&taps->releases)};
     uint64_t number = ++flow->stream_frames[response];
     struct fault fault = fault_draw(way.stream, number);
-    if (is_adverse_to(flow))
-        lose_or_reorder(flow, &fault);
+    if (taps_may_lose(flow))
+        taps_lose(flow, &fault);
     if (taps->faulty)
         verdict = meet_packet(flow, peer, frame, number, way.stream, &fault);
     if (verdict_has(&verdict, SCRIPT_RELEASE)) {

@@ -93,7 +93,7 @@ CONTENTS = {"CONFIGURATION": "counters = {}/counted-by-config\nnet = lo\ndevices
             "PROFILE": "name = small\nmax_qp = 3\n", "READ": "* * *\n"}
 # A value of each type of settings that does something.
 VALUES = {"NUMBER": "1", "FRACTION": "0.5", "TEXT": "7", "DEVICES": "2", "PCI": "0000:18:00.0", "LIMITS": "max_qp=2", "INTERFACES": "lo",
-          "FAULTS": "drop=50%", "CHECKS": "error", "ADVERSE": "seed=1", "SCHEDULE": "seed=1", "RULES": RULE}
+          "FAULTS": "drop=50%", "CHECKS": "error", "BEHAVIOURS": "seed=1", "SCHEDULE": "seed=1", "RULES": RULE}
 WRITTEN = ("FILE", "CAPTURE", "RECORDING", "DIRECTORY")
 
 
