@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that each behaviour of src/adverse/adverse.def has an outcome in tests/adverse/litmus.def, which is gone without it; prints TAP.
+"""Checks that each behaviour of src/adverse/adverse.def has an outcome in tests/adverse/litmus.def, which is gone without it, and that
+few files of code name the adverse adapter; prints TAP.
 
 Usage: adverse.py DIRECTORY
+
+What disturbs is in one room, src/verbs/disturb/, which the code around it asks by one table of hooks (src/verbs/object/disturbance.h).
+Files that name the adapter outside of it and of src/adverse/ are counted, except tests and what programs get as answers to calls
+(ANSWERS). Lists of words for users (*.def) are no code.
 
 `part` is the list of docs/reference/adverse.md (made_pages.py).
 """
@@ -10,10 +15,18 @@ import sys
 
 sys.dont_write_bytecode = True
 from settings import entries
-from tree import report
+from tree import SUPPORT, read, report
 
 FIELDS = ("number", "name", "word", "standard", "meaning", "bound", "shows")
 LIST, LITMUS = "src/adverse/adverse.def", "tests/adverse/litmus.def"
+ROOMS, FILES_MOST = ("src/adverse/", "src/verbs/disturb/"), 6
+# Files whose answers to calls a behaviour changes, and which answers these are.
+ANSWERS = {
+    "src/config/config.c": "the table of GIDs",
+    "src/verbs/context/device.c": "notes that an index of it was asked for",
+    "src/verbs/create/mr_register.c": "the two keys of a region",
+    "src/verbs/life/qp_create.c": "max_inline_data",
+}
 
 
 def behaviours(top):
@@ -35,12 +48,25 @@ def untested(top):
             yield f"{line['word']}: no outcome of {LITMUS} is gone without it"
 
 
+def naming(top):
+    """The files of code outside the rooms that name the adapter."""
+    for folder, _, names in sorted(os.walk(os.path.join(top, "src"))):
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(folder, name), top)
+            if name.endswith((".c", ".h")) and not path.startswith(ROOMS) and not SUPPORT.search(path) and "adverse" in read(top, path).lower():
+                yield path
+
+
 def main():
     top = sys.argv[1]
-    missing = list(untested(top))
-    print("1..1")
+    missing, named = list(untested(top)), set(naming(top))
+    counted, idle = sorted(named - ANSWERS.keys()), sorted(ANSWERS.keys() - named)
+    many = counted if len(counted) > FILES_MOST else []
+    print("1..3")
     report(1, f"each of {len(behaviours(top))} behaviours has a test", missing)
-    return 1 if missing else 0
+    report(2, f"{len(counted)} files outside the room of disturbing and of answers name the adverse adapter, at most {FILES_MOST}", many)
+    report(3, f"each of {len(ANSWERS)} files of answers names it", idle)
+    return 1 if missing or many or idle else 0
 
 
 if __name__ == "__main__":
