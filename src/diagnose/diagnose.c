@@ -21,7 +21,8 @@ static const struct fact members[] = {
     }
     MEMBER(process, TEXT),
     MEMBER(place, TEXT),
-    MEMBER(posting, TEXT),
+    MEMBER_AT(posting, TEXT, posting.own),
+    MEMBER_AT(peer_posting, TEXT, posting.peer),
     MEMBER(hint, TEXT),
     MEMBER(words, TEXT),
     MEMBER(name, TEXT),
@@ -48,6 +49,7 @@ static const struct {
     OBJECT(srq, srq),
     OBJECT(peer_srq, srq),
     OBJECT(missing, missing),
+    OBJECT(partner, process),
     OBJECT(id, identifier),
     OBJECT(end, story),
     OBJECT(error, error),
@@ -227,7 +229,7 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct known, member)                                                                          \
     }
-    FLAG(faulty, faulty),     FLAG(heard, heard),
+    FLAG(faulty, faulty),     FLAG(heard, counts.heard),
     FLAG(still, since.still), FLAG(unpolled, since.unpolled),
     FLAG(stuck, since.stuck), FLAG(refused, since.refused),
     FLAG(naks, since.naks),   FLAG(peer_ended, connection.peer_ended)};

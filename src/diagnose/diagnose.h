@@ -22,11 +22,18 @@ enum diagnosis_group {
     DIAGNOSE_ID,         /* an identifier of librdmacm waits */
     DIAGNOSE_CM_PROGRAM, /* the program of an identifier has not done what its connection waits for */
     DIAGNOSE_CM_LISTENER,
-    DIAGNOSE_CM_NEXT,      /* an identifier has no connection yet */
-    DIAGNOSE_CM_STATE,     /* it has one, or had */
-    DIAGNOSE_CM_MORE,      /* what is said besides: each that holds */
-    DIAGNOSE_CM_REJECTION, /* its request for a connection was rejected */
-    DIAGNOSE_REFUSAL,      /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
+    DIAGNOSE_CM_NEXT,        /* an identifier has no connection yet */
+    DIAGNOSE_REFUSAL,        /* the error of an end came to pass; `count`: bytes of the message, as its sender has it */
+    DIAGNOSE_CM_STATE,       /* it has one, or had */
+    DIAGNOSE_CM_MORE,        /* what is said besides: each that holds */
+    DIAGNOSE_CM_REJECTION,   /* its request for a connection was rejected */
+    DIAGNOSE_STORY_END,      /* a story begins */
+    DIAGNOSE_STORY_ATTEMPTS, /* how often its work was tried */
+    DIAGNOSE_STORY_FLUSHED,  /* each that holds */
+    DIAGNOSE_STORY_RECEIVES, /* of the end that lacked one */
+    DIAGNOSE_STORY_WAIT,     /* it has had no error; `unpolled`: completions of either end wait */
+    DIAGNOSE_DROP,           /* `count` packets were dropped; `needed`: the bytes of a receive that were needed */
+    DIAGNOSE_OTHER_END,      /* it is not known */
     DIAGNOSE_GROUPS
 };
 
@@ -61,6 +68,12 @@ struct known_connection {
 
 struct known_counts {
     struct fact_number naks_got, naks_sent, timeouts;
+    bool heard; /* a packet of the peer has arrived, ever */
+};
+
+/* The call that posts receives of an end. */
+struct known_posting {
+    const char *own, *peer;
 };
 
 /* The facts at hand. All zero: nothing is known. */
@@ -69,6 +82,7 @@ struct known {
     const struct facts_cq *cq; /* in question, or of the own sends */
     const struct facts_srq *srq, *peer_srq;
     const struct facts_missing *missing;
+    const struct facts_process *partner; /* the process of the other end */
     const struct facts_identifier *id;
     const struct facts_story *end; /* the first error of it is in the next four */
     const struct facts_error *error;
@@ -78,15 +92,14 @@ struct known {
     const char *name;    /* the own process */
     const char *process; /* the peer's process: "process 4711 (server)" */
     const char *place;   /* where processes meet */
-    const char *posting; /* the call that posts the receives of the end that lacks them */
-    const char *hint;    /* more of the cause */
-    const char *words;   /* another sentence, within this one */
+    struct known_posting posting;
+    const char *hint;  /* more of the cause */
+    const char *words; /* another sentence, within this one */
     struct known_counts counts;
     struct fact_number count, needed, reason;
     enum diagnosis absence; /* why there are no facts of the peer */
     bool ended;             /* the sentence is of the past */
     bool faulty;            /* faults that were asked for lose packets */
-    bool heard;             /* a packet of the peer has arrived, ever */
     struct since since;
     struct known_connection connection;
     struct known_events events;

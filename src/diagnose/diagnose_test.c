@@ -45,8 +45,9 @@ static void begin(struct scene *scene)
     scene->peer.peer_qp = number(OWN);
     scene->known = (struct known){
         .own = &scene->own, .peer = &scene->peer, .cq = &scene->cq, .process = WHO, .place = "this directory"};
-    scene->known.posting = "ibv_post_recv";
-    scene->known.since.still = scene->known.since.unpolled = scene->known.since.stuck = scene->known.heard = true;
+    scene->known.posting.own = scene->known.posting.peer = "ibv_post_recv";
+    scene->known.since.still = scene->known.since.unpolled = scene->known.since.stuck = scene->known.counts.heard =
+        true;
 }
 
 static const char *silence_of(struct scene *scene, char text[DIAGNOSE_ROOM])
@@ -248,7 +249,7 @@ static void send_far(struct scene *scene)
 {
     wait_for_answer(scene);
     scene->own.network = yes;
-    scene->known.heard = false;
+    scene->known.counts.heard = false;
     scene->known.peer = NULL;
     scene->known.counts.timeouts = number(2);
 }
@@ -417,69 +418,6 @@ static const struct {
     {"route resolved", 0, DIAGNOSIS_NOTHING, DIAGNOSIS_CM_ROUTE},
 };
 
-/* What is said of a connection by its records and those of the other end. */
-static const struct known_record sent_goodbye = {"CM_SENT", "DREQ"}, got_goodbye = {"CM_ARRIVED", "DREQ"},
-                                 got_rejection = {"CM_ARRIVED", "REJ"}, sent_rejection = {"CM_SENT", "REJ"},
-                                 abandoned = {"CM_ABANDONED", ""}, partner_ended = {"PARTNER_ENDED", ""},
-                                 fetched = {"CM_EVENT_FETCHED", "CONNECT_REQUEST"};
-
-static const struct {
-    enum diagnosis_group group;
-    const char *state; /* of the identifier whose records decide */
-    const struct known_record *own, *peer;
-    bool ended, unmade;
-    enum diagnosis diagnosis;
-} connections[] = {
-    {DIAGNOSE_CM_STATE, "established", NULL, NULL, false, false, DIAGNOSIS_CM_CONNECTED},
-    {DIAGNOSE_CM_STATE, "listen", NULL, NULL, false, true, DIAGNOSIS_CM_LISTENS},
-    {DIAGNOSE_CM_STATE, "idle", &partner_ended, NULL, false, false, DIAGNOSIS_CM_KILLED},
-    {DIAGNOSE_CM_STATE, "timewait", &sent_goodbye, NULL, false, false, DIAGNOSIS_CM_ENDED_HERE},
-    {DIAGNOSE_CM_STATE, "DREQ rcvd", &got_goodbye, NULL, false, false, DIAGNOSIS_CM_ENDED_UNANSWERED},
-    {DIAGNOSE_CM_STATE, "idle", &got_goodbye, NULL, false, false, DIAGNOSIS_CM_ENDED_THERE},
-    {DIAGNOSE_CM_STATE, "idle", &got_goodbye, NULL, false, true, DIAGNOSIS_NOTHING},
-    {DIAGNOSE_CM_STATE, "idle", &sent_rejection, NULL, false, false, DIAGNOSIS_CM_REJECTED_HERE},
-    {DIAGNOSE_CM_STATE, "idle", NULL, &sent_rejection, false, false, DIAGNOSIS_NOTHING},
-    {DIAGNOSE_CM_NEXT, "idle", NULL, NULL, false, false, DIAGNOSIS_NOTHING},
-    {DIAGNOSE_CM_REJECTION, "idle", &partner_ended, &abandoned, false, false, DIAGNOSIS_CM_PARTNER_ENDED},
-    {DIAGNOSE_CM_REJECTION, "idle", &got_rejection, &sent_rejection, false, false, DIAGNOSIS_CM_REJECTED},
-    {DIAGNOSE_CM_REJECTION, "idle", &got_rejection, &abandoned, false, false, DIAGNOSIS_CM_ABANDONED},
-    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &got_rejection, &fetched, true, false, DIAGNOSIS_CM_ENDED_FETCHED},
-    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &got_rejection, NULL, true, false, DIAGNOSIS_CM_ENDED_UNFETCHED},
-    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &got_rejection, NULL, false, false, DIAGNOSIS_CM_REJECTED_SOMEHOW},
-    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &sent_rejection, &sent_goodbye, false, false, DIAGNOSIS_NOTHING},
-};
-
-static bool read_one(const void *records, size_t i, struct known_record *to)
-{
-    *to = records && !i ? *(const struct known_record *)records : (struct known_record){0};
-    return records && !i;
-}
-
-static void events_of_a_connection_have_their_cause(void **state)
-{
-    for (size_t i = 0; i < sizeof connections / sizeof *connections; i++) {
-        const struct facts_identifier id = {.state = connections[i].state, .peer_pid = number(7)};
-        const struct facts_connection made = {.communication_id = number(0)}, none = {.number = number(1)};
-        const struct known known = {.id = &id,
-                                    .connection = {.record = connections[i].unmade ? &none : &made,
-                                                   .peer_id = &id,
-                                                   .peer_ended = connections[i].ended},
-                                    .events = {read_one, connections[i].own, connections[i].peer}};
-        assert_int_equal(diagnose(connections[i].group, &known), connections[i].diagnosis);
-        seen[connections[i].diagnosis] = true;
-    }
-}
-
-static void each_that_holds_of_a_group_is_found(void **state)
-{
-    const struct facts_identifier id = {.state = "listen", .events = number(2)};
-    const struct known known = {.id = &id, .count = number(3)};
-    assert_int_equal(diagnose(DIAGNOSE_CM_MORE, &known), DIAGNOSIS_CM_DROPPED);
-    assert_int_equal(diagnose_next(DIAGNOSE_CM_MORE, &known, DIAGNOSIS_CM_DROPPED), DIAGNOSIS_CM_EVENTS_WAIT);
-    assert_int_equal(diagnose_next(DIAGNOSE_CM_MORE, &known, DIAGNOSIS_CM_EVENTS_WAIT), DIAGNOSIS_NOTHING);
-    seen[DIAGNOSIS_CM_DROPPED] = seen[DIAGNOSIS_CM_EVENTS_WAIT] = true;
-}
-
 static const struct facts_refused unknown_key = {.key = {7, true}},
                                   region = {.key = {7, true}, .size = {64, true}, .has = "no access"};
 
@@ -547,6 +485,11 @@ static void facts_of_one_object_have_their_cause(void **state)
     }
 }
 
+static bool read_none(const void *of, size_t i, struct known_record *to)
+{
+    return false;
+}
+
 /* Neither of objects that are not known nor of those without a fact. */
 static void of_what_is_not_known_nothing_is_a_cause(void **state)
 {
@@ -561,6 +504,7 @@ static void of_what_is_not_known_nothing_is_a_cause(void **state)
     static const struct facts_refused memory;
     static const struct facts_short too_short;
     static const struct facts_connection connection;
+    static const struct facts_process partner;
     const struct known nothing = {0}, bare = {.own = &qp,
                                               .peer = &qp,
                                               .cq = &cq,
@@ -573,8 +517,9 @@ static void of_what_is_not_known_nothing_is_a_cause(void **state)
                                               .receive = &receive,
                                               .memory = &memory,
                                               .too_short = &too_short,
+                                              .partner = &partner,
                                               .connection = {.record = &connection, .peer_id = &id},
-                                              .events = {.read = read_one}};
+                                              .events = {.read = read_none}};
     for (enum diagnosis_group group = 0; group < DIAGNOSE_GROUPS; group++) {
         if (group == DIAGNOSE_NAMED)
             continue;
@@ -583,7 +528,7 @@ static void of_what_is_not_known_nothing_is_a_cause(void **state)
     }
 }
 
-/* A cause whose conditions name what is not there would never hold. */
+/* A cause whose conditions name what is not there would never hold. The groups from CM_STATE on are in story_test.c. */
 static void each_cause_has_a_case(void **state)
 {
     static const enum diagnosis_group groups[] = {
@@ -592,7 +537,7 @@ static void each_cause_has_a_case(void **state)
 #include "diagnose/diagnose.def"
     };
     for (enum diagnosis diagnosis = 1; diagnosis < DIAGNOSES; diagnosis++)
-        if (groups[diagnosis] != DIAGNOSE_NAMED && !seen[diagnosis])
+        if (groups[diagnosis] != DIAGNOSE_NAMED && groups[diagnosis] < DIAGNOSE_CM_STATE && !seen[diagnosis])
             fail_msg("no case has diagnosis %d", (int)diagnosis);
 }
 
@@ -679,8 +624,6 @@ int main(void)
         cmocka_unit_test(types_and_peers_are_compared_where_both_ends_have_a_connection),
         cmocka_unit_test(what_a_queue_pair_waits_for_has_its_sentence),
         cmocka_unit_test(facts_of_one_object_have_their_cause),
-        cmocka_unit_test(events_of_a_connection_have_their_cause),
-        cmocka_unit_test(each_that_holds_of_a_group_is_found),
         cmocka_unit_test(of_what_is_not_known_nothing_is_a_cause),
         cmocka_unit_test(each_cause_has_a_case),
         cmocka_unit_test(each_sentence_names_facts_that_there_are),

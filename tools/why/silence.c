@@ -66,24 +66,17 @@ static void tell_state(struct tale *tale, const struct story_end *end, const str
 
 /* -- what it dropped */
 
-/* The lengths of its last receive that was too short explain the drops; the next one may be long enough. */
-static enum diagnosis diagnose_drop(const struct story_end *end, unsigned reason)
-{
-    const struct facts_short *receive = &end->too_short;
-    bool datagram = !strcmp(facts_text(end->story.type), "UD");
-    if (reason != REASON_PACKET_TOO_LONG || !receive->wr_id.known ||
-        receive->room.value >= receive->bytes.value + (datagram ? GRH : 0))
-        return DIAGNOSIS_DROPPED;
-    return datagram ? DIAGNOSIS_NO_GRH_ROOM : DIAGNOSIS_TOO_SHORT;
-}
-
+/* The lengths of its last receive that was too short explain such drops; the next one may be long enough. */
 static void tell_drop(struct tale *tale, const struct story_end *end, unsigned reason, json_int_t since)
 {
     struct known known = tale_known(end, NULL);
+    bool datagram = !strcmp(facts_text(end->story.type), "UD");
     known.count = (struct fact_number){(uint64_t)count_drops(end, reason, since), true};
     known.reason = (struct fact_number){reason, true};
-    known.needed = (struct fact_number){end->too_short.bytes.value + GRH, true};
-    tale_diagnose(tale, 0, diagnose_drop(end, reason), &known);
+    known.needed = (struct fact_number){end->too_short.bytes.value + (datagram ? GRH : 0), true};
+    if (reason != REASON_PACKET_TOO_LONG)
+        known.too_short = NULL;
+    tale_first(tale, DIAGNOSE_DROP, &known);
 }
 
 void silence_tell_drops(struct tale *tale, const struct story_end *end, json_int_t since)
@@ -188,21 +181,10 @@ void silence_tell(struct tale *tale, const struct story_end *end, const struct s
         tale_diagnose(tale, 0, DIAGNOSIS_FAULTS_LOST, &known);
 }
 
-static enum diagnosis diagnose_missing(const struct tale *tale)
-{
-    const struct facts_story *own = &tale->own->story;
-    const struct seen_process *process = tale_process(tale, own->peer_pid.value);
-    if (own->network.known)
-        return DIAGNOSIS_OTHER_END_FAR;
-    if (tale->peer || tale->stranger || own->peer_qp.value == own->qp.value)
-        return DIAGNOSIS_NOTHING;
-    if (!process)
-        return DIAGNOSIS_OTHER_END_ENDED;
-    return facts_is(&process->own.answers) ? DIAGNOSIS_OTHER_END_GONE : DIAGNOSIS_OTHER_END_SILENT;
-}
-
 void silence_tell_missing(struct tale *tale)
 {
-    struct known known = tale_known(tale->own, NULL);
-    tale_diagnose(tale, 0, diagnose_missing(tale), &known);
+    struct known known = tale_known(tale->own, tale->peer ? tale->peer : tale->stranger);
+    const struct seen_process *process = tale_process(tale, tale->own->story.peer_pid.value);
+    known.partner = process ? &process->own : NULL;
+    tale_first(tale, DIAGNOSE_OTHER_END, &known);
 }

@@ -53,8 +53,11 @@ static void report_error(FILE *out, const struct end *end)
 {
     nanos silent = ended_with(end, IBV_WC_RETRY_EXC_ERR), refused = ended_with(end, IBV_WC_RNR_RETRY_EXC_ERR);
     if (silent || refused)
-        fprintf(out, ",\"error\":{\"reason\":%d,\"subject\":\"send\",\"time\":%lld,\"posted\":1,\"wr_id\":1}",
-                silent ? REASON_RETRY_EXCEEDED : REASON_RNR_EXCEEDED, (long long)(silent ? silent : refused));
+        fprintf(
+            out,
+            ",\"error\":{\"reason\":%d,\"name\":\"%s\",\"subject\":\"send\",\"time\":%lld,\"posted\":1,\"wr_id\":1}",
+            silent ? REASON_RETRY_EXCEEDED : REASON_RNR_EXCEEDED,
+            reason_name(silent ? REASON_RETRY_EXCEEDED : REASON_RNR_EXCEEDED), (long long)(silent ? silent : refused));
     else
         fputs(",\"send_posted\":1", out);
 }

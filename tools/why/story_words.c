@@ -39,7 +39,7 @@ static void tell_ends(struct tale *tale)
         snprintf(peer, sizeof peer, "process %d", (int)own->peer_pid.value);
     if (!tale->peer)
         known.process = peer;
-    tale_diagnose(tale, 0, own->peer_qp.value ? DIAGNOSIS_QP_CONNECTED : DIAGNOSIS_QP_ALONE, &known);
+    tale_first(tale, DIAGNOSE_STORY_END, &known);
 }
 
 /* The clock of posts may be some milliseconds ahead: no work is refused before it was posted. */
@@ -73,26 +73,9 @@ static void tell_refusal(struct tale *tale, const struct story_end *end, const s
         tale_diagnose(tale, 0, DIAGNOSIS_RECEIVE_COMPLETED, &known);
 }
 
-/* How receives are posted to an end; NULL: one that is not known. */
-static const char *posting_of(const struct story_end *end)
-{
-    return end && end->story.srq.known ? "ibv_post_srq_recv" : "ibv_post_recv";
-}
-
 static bool is_of_silence(unsigned reason)
 {
     return reason == REASON_RETRY_EXCEEDED || reason == REASON_PEER_GONE;
-}
-
-static void tell_attempts(struct tale *tale, const struct story_end *end, const struct story_end *other)
-{
-    unsigned reason = story_end_reason(end);
-    struct known known = tale_known(end, other);
-    known.posting = posting_of(other);
-    if (reason == REASON_RNR_EXCEEDED)
-        tale_diagnose(tale, 0, DIAGNOSIS_RNR_RETRIES, &known);
-    if (is_of_silence(reason) || reason == REASON_PEER_STALLED || reason == REASON_NOT_SENT)
-        tale_diagnose(tale, 0, DIAGNOSIS_RETRIES, &known);
 }
 
 /* The other end says more than the code that came back. */
@@ -123,11 +106,8 @@ static void tell_completion(struct tale *tale, const struct story_end *end, cons
 
 static void tell_flushed(struct tale *tale, const struct story_end *end)
 {
-    struct known known = tale_known(end, NULL);
-    if (end->story.flushed_sends.value)
-        tale_diagnose(tale, 0, story_end_reason(end) ? DIAGNOSIS_FLUSHED_LATER : DIAGNOSIS_FLUSHED_FIRST, &known);
-    if (end->story.flushed_receives.value)
-        tale_diagnose(tale, 0, DIAGNOSIS_RECEIVES_FLUSHED, &known);
+    const struct known known = tale_known(end, NULL);
+    tale_all(tale, DIAGNOSE_STORY_FLUSHED, &known);
 }
 
 static void tell_receives(struct tale *tale, const struct story_end *other)
@@ -137,7 +117,7 @@ static void tell_receives(struct tale *tale, const struct story_end *other)
     known.words = queue;
     if (other->story.srq.known)
         snprintf(queue, sizeof queue, "shared receive queue %u of ", (unsigned)other->story.srq.value);
-    tale_diagnose(tale, 0, other->story.recv_posted.value ? DIAGNOSIS_POSTED_SINCE : DIAGNOSIS_NONE_POSTED, &known);
+    tale_first(tale, DIAGNOSE_STORY_RECEIVES, &known);
 }
 
 static void tell_send(struct tale *tale, const struct story_end *end, const struct story_end *other)
@@ -148,7 +128,7 @@ static void tell_send(struct tale *tale, const struct story_end *end, const stru
     tale_diagnose(tale, posted_at(end, refusing), names ? DIAGNOSIS_POSTED_TO_MEMORY : DIAGNOSIS_POSTED, &known);
     if (refusing)
         tell_refusal(tale, other, end);
-    tell_attempts(tale, end, other);
+    tale_first(tale, DIAGNOSE_STORY_ATTEMPTS, &known);
     if (story_end_reason(end) == REASON_RNR_EXCEEDED && other)
         tell_receives(tale, other);
     if (is_of_silence(story_end_reason(end)))
@@ -259,33 +239,20 @@ static bool waits_for_receive(const struct story_end *end, enum event without)
     return when && when >= record_time(last_completion(end));
 }
 
-static enum diagnosis diagnose_story(const struct tale *tale)
-{
-    const struct story_end *own = tale->own;
-    if (story_end_is_in(own, "ERR"))
-        return DIAGNOSIS_MOVED_ITSELF;
-    if (own->story.waits.value == REASON_NO_COMPLETION || own->story.waits.value == REASON_NO_ANSWER)
-        return own->story.waits.value == REASON_NO_ANSWER ? DIAGNOSIS_STORY_NO_ANSWER : DIAGNOSIS_STORY_UNSIGNALLED;
-    if (own->story.send_posted.value && waits_for_receive(own, EVENT_RNR_RECEIVED))
-        return DIAGNOSIS_STORY_NOT_READY;
-    if (facts_is_zero(&own->story.recv_posted) && waits_for_receive(own, EVENT_RNR_SENT))
-        return DIAGNOSIS_STORY_LACKS_RECEIVE;
-    if (has_completions(own) || has_completions(tale->peer) || is_ended(own))
-        return DIAGNOSIS_NO_ERROR;
-    return DIAGNOSIS_NO_ERROR_YET;
-}
-
 /* No error: what the program did, or what it waits for. */
 static void tell_flush_or_hang(struct tale *tale)
 {
-    struct known known = tale_known(tale->own, tale->peer);
-    enum diagnosis diagnosis = diagnose_story(tale);
+    const struct story_end *own = tale->own;
+    struct known known = tale_known(own, tale->peer);
+    known.since.refused = waits_for_receive(own, EVENT_RNR_RECEIVED);
+    known.since.naks = waits_for_receive(own, EVENT_RNR_SENT);
+    known.since.unpolled = has_completions(own) || has_completions(tale->peer);
+    known.hint = own->story.rnr_retry.value == 7 ? ", for ever" : NULL;
+    enum diagnosis diagnosis = diagnose(DIAGNOSE_STORY_WAIT, &known);
     bool moved = diagnosis == DIAGNOSIS_MOVED_ITSELF;
-    known.posting = posting_of(diagnosis == DIAGNOSIS_STORY_NOT_READY ? tale->peer : tale->own);
-    known.hint = tale->own->story.rnr_retry.value == 7 ? ", for ever" : NULL;
-    tale_diagnose(tale, moved ? record_time(story_end_event(tale->own, EVENT_QP_STATE)) : 0, diagnosis, &known);
+    tale_diagnose(tale, moved ? record_time(story_end_event(own, EVENT_QP_STATE)) : 0, diagnosis, &known);
     tell_losses(tale);
-    tell_completions(tale, tale->own);
+    tell_completions(tale, own);
     tell_completions(tale, tale->peer);
 }
 

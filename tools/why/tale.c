@@ -22,6 +22,12 @@ void tale_say(struct tale *tale, const char *format, ...)
     json_array_append_new(tale->list, emit_text(text));
 }
 
+/* An end that is not known has a receive queue of its own. */
+static const char *posting_of(const struct story_end *end)
+{
+    return end && end->story.srq.known ? "ibv_post_srq_recv" : "ibv_post_recv";
+}
+
 struct known tale_known(const struct story_end *end, const struct story_end *other)
 {
     const struct facts_story *story = &end->story;
@@ -35,6 +41,7 @@ struct known tale_known(const struct story_end *end, const struct story_end *oth
                           .name = end->name,
                           .process = other ? other->name : NULL,
                           .place = "this directory",
+                          .posting = {posting_of(end), posting_of(other)},
                           .counts = {{seen_count(&story->counts, EVENT_RNR_RECEIVED), true},
                                      {seen_count(&story->counts, EVENT_RNR_SENT), true},
                                      {seen_count(&story->counts, EVENT_ACK_TIMEOUT), true}},

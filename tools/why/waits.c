@@ -109,14 +109,13 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     known.counts.naks_got = count_of(own, EVENT_RNR_RECEIVED);
     known.counts.naks_sent = count_of(own, EVENT_RNR_SENT);
     known.counts.timeouts = count_of(own, EVENT_ACK_TIMEOUT);
-    known.heard = !own->traffic.of || seen_count(&own->traffic, EVENT_PACKET_RECEIVED);
+    known.counts.heard = !own->traffic.of || seen_count(&own->traffic, EVENT_PACKET_RECEIVED);
     known.faulty = seen_count(&own->traffic, EVENT_FRAME_LOST);
     compare(&known, seen_qp(look->before, own->number.value));
     find_peer(look, &known, name);
-    enum diagnosis diagnosis = diagnose_wait(&known, words);
-    bool refuses = diagnosis == DIAGNOSIS_NOT_READY;
-    known.posting = (refuses ? known.srq : known.peer_srq) ? "ibv_post_srq_recv" : "ibv_post_recv";
-    tale_diagnose(&look->tale, 0, diagnosis, &known);
+    known.posting.own = known.srq ? "ibv_post_srq_recv" : "ibv_post_recv";
+    known.posting.peer = known.peer_srq ? "ibv_post_srq_recv" : "ibv_post_recv";
+    tale_diagnose(&look->tale, 0, diagnose_wait(&known, words), &known);
 }
 
 static void judge_cq(struct look *look, const struct facts_cq *cq)

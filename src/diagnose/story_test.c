@@ -1,0 +1,170 @@
+/* The parts of stories of queue pairs and connections are chosen by their facts and events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "diagnose/diagnose.h"
+
+enum { OWN = 0x21, PEERS = 0x34 };
+
+static bool seen[DIAGNOSES];
+
+static struct fact_number number(uint64_t value)
+{
+    return (struct fact_number){value, true};
+}
+
+/* What is said of a connection by its records and those of the other end. */
+static const struct known_record sent_goodbye = {"CM_SENT", "DREQ"}, got_goodbye = {"CM_ARRIVED", "DREQ"},
+                                 got_rejection = {"CM_ARRIVED", "REJ"}, sent_rejection = {"CM_SENT", "REJ"},
+                                 abandoned = {"CM_ABANDONED", ""}, partner_ended = {"PARTNER_ENDED", ""},
+                                 fetched = {"CM_EVENT_FETCHED", "CONNECT_REQUEST"};
+
+static const struct {
+    enum diagnosis_group group;
+    const char *state; /* of the identifier whose records decide */
+    const struct known_record *own, *peer;
+    bool ended, unmade;
+    enum diagnosis diagnosis;
+} connections[] = {
+    {DIAGNOSE_CM_STATE, "established", NULL, NULL, false, false, DIAGNOSIS_CM_CONNECTED},
+    {DIAGNOSE_CM_STATE, "listen", NULL, NULL, false, true, DIAGNOSIS_CM_LISTENS},
+    {DIAGNOSE_CM_STATE, "idle", &partner_ended, NULL, false, false, DIAGNOSIS_CM_KILLED},
+    {DIAGNOSE_CM_STATE, "timewait", &sent_goodbye, NULL, false, false, DIAGNOSIS_CM_ENDED_HERE},
+    {DIAGNOSE_CM_STATE, "DREQ rcvd", &got_goodbye, NULL, false, false, DIAGNOSIS_CM_ENDED_UNANSWERED},
+    {DIAGNOSE_CM_STATE, "idle", &got_goodbye, NULL, false, false, DIAGNOSIS_CM_ENDED_THERE},
+    {DIAGNOSE_CM_STATE, "idle", &got_goodbye, NULL, false, true, DIAGNOSIS_NOTHING},
+    {DIAGNOSE_CM_STATE, "idle", &sent_rejection, NULL, false, false, DIAGNOSIS_CM_REJECTED_HERE},
+    {DIAGNOSE_CM_STATE, "idle", NULL, &sent_rejection, false, false, DIAGNOSIS_NOTHING},
+    {DIAGNOSE_CM_NEXT, "idle", NULL, NULL, false, false, DIAGNOSIS_NOTHING},
+    {DIAGNOSE_CM_REJECTION, "idle", &partner_ended, &abandoned, false, false, DIAGNOSIS_CM_PARTNER_ENDED},
+    {DIAGNOSE_CM_REJECTION, "idle", &got_rejection, &sent_rejection, false, false, DIAGNOSIS_CM_REJECTED},
+    {DIAGNOSE_CM_REJECTION, "idle", &got_rejection, &abandoned, false, false, DIAGNOSIS_CM_ABANDONED},
+    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &got_rejection, &fetched, true, false, DIAGNOSIS_CM_ENDED_FETCHED},
+    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &got_rejection, NULL, true, false, DIAGNOSIS_CM_ENDED_UNFETCHED},
+    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &got_rejection, NULL, false, false, DIAGNOSIS_CM_REJECTED_SOMEHOW},
+    {DIAGNOSE_CM_REJECTION, "REQ rcvd", &sent_rejection, &sent_goodbye, false, false, DIAGNOSIS_NOTHING},
+};
+
+static bool read_one(const void *records, size_t i, struct known_record *to)
+{
+    *to = records && !i ? *(const struct known_record *)records : (struct known_record){0};
+    return records && !i;
+}
+
+static void events_of_a_connection_have_their_cause(void **state)
+{
+    for (size_t i = 0; i < sizeof connections / sizeof *connections; i++) {
+        const struct facts_identifier id = {.state = connections[i].state, .peer_pid = number(7)};
+        const struct facts_connection made = {.communication_id = number(0)}, none = {.number = number(1)};
+        const struct known known = {.id = &id,
+                                    .connection = {.record = connections[i].unmade ? &none : &made,
+                                                   .peer_id = &id,
+                                                   .peer_ended = connections[i].ended},
+                                    .events = {read_one, connections[i].own, connections[i].peer}};
+        assert_int_equal(diagnose(connections[i].group, &known), connections[i].diagnosis);
+        seen[connections[i].diagnosis] = true;
+    }
+}
+
+static void each_that_holds_of_a_group_is_found(void **state)
+{
+    const struct facts_identifier id = {.state = "listen", .events = number(2)};
+    const struct known known = {.id = &id, .count = number(3)};
+    assert_int_equal(diagnose(DIAGNOSE_CM_MORE, &known), DIAGNOSIS_CM_DROPPED);
+    assert_int_equal(diagnose_next(DIAGNOSE_CM_MORE, &known, DIAGNOSIS_CM_DROPPED), DIAGNOSIS_CM_EVENTS_WAIT);
+    assert_int_equal(diagnose_next(DIAGNOSE_CM_MORE, &known, DIAGNOSIS_CM_EVENTS_WAIT), DIAGNOSIS_NOTHING);
+    seen[DIAGNOSIS_CM_DROPPED] = seen[DIAGNOSIS_CM_EVENTS_WAIT] = true;
+}
+
+/* What a story says of its end, and of the other one. */
+static const struct facts_process answering = {.answers = {true, true}}, stopped = {.answers = {false, true}};
+static const struct facts_error exceeded = {.reason = {105, true}, .name = "RETRY_EXCEEDED"},
+                                refused = {.reason = {106, true}, .name = "RNR_EXCEEDED"},
+                                elsewhere = {.reason = {101, true}, .name = "LOCAL_KEY_UNKNOWN"};
+static const struct facts_short grh = {.wr_id = {5, true}, .room = {139, true}, .bytes = {100, true}};
+
+#define END .pid = {1, true}, .qp = {OWN, true}
+#define TO_PEER .peer_qp = {PEERS, true}
+
+static const struct {
+    enum diagnosis_group group;
+    struct facts_story end;
+    enum diagnosis diagnosis;
+    const struct facts_error *error;
+    const struct facts_process *partner;
+    const struct facts_short *too_short;
+    struct since since;
+    uint64_t needed;
+} stories[] = {
+    {DIAGNOSE_STORY_END, {END, TO_PEER}, DIAGNOSIS_QP_CONNECTED},
+    {DIAGNOSE_STORY_END, {END}, DIAGNOSIS_QP_ALONE},
+    {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_RETRIES, &exceeded},
+    {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_RNR_RETRIES, &refused},
+    {DIAGNOSE_STORY_ATTEMPTS, {END}, DIAGNOSIS_NOTHING, &elsewhere},
+    {DIAGNOSE_STORY_FLUSHED, {END, .flushed_sends = {1, true}}, DIAGNOSIS_FLUSHED_FIRST},
+    {DIAGNOSE_STORY_FLUSHED, {END, .flushed_sends = {1, true}}, DIAGNOSIS_FLUSHED_LATER, &elsewhere},
+    {DIAGNOSE_STORY_FLUSHED, {END, .flushed_receives = {1, true}}, DIAGNOSIS_RECEIVES_FLUSHED},
+    {DIAGNOSE_STORY_RECEIVES, {END, .recv_posted = {1, true}}, DIAGNOSIS_POSTED_SINCE},
+    {DIAGNOSE_STORY_RECEIVES, {END, .recv_posted = {0, true}}, DIAGNOSIS_NONE_POSTED},
+    {DIAGNOSE_STORY_WAIT, {END, .state = "ERR", .waits = {120, true}}, DIAGNOSIS_MOVED_ITSELF},
+    {DIAGNOSE_STORY_WAIT, {END, .waits = {120, true}}, DIAGNOSIS_STORY_UNSIGNALLED},
+    {DIAGNOSE_STORY_WAIT, {END, .waits = {122, true}}, DIAGNOSIS_STORY_NO_ANSWER},
+    {DIAGNOSE_STORY_WAIT, {END, .send_posted = {1, true}}, DIAGNOSIS_STORY_NOT_READY, .since = {.refused = true}},
+    {DIAGNOSE_STORY_WAIT, {END, .send_posted = {0, true}}, DIAGNOSIS_NO_ERROR_YET, .since = {.refused = true}},
+    {DIAGNOSE_STORY_WAIT, {END, .recv_posted = {0, true}}, DIAGNOSIS_STORY_LACKS_RECEIVE, .since = {.naks = true}},
+    {DIAGNOSE_STORY_WAIT, {END, .recv_posted = {1, true}}, DIAGNOSIS_NO_ERROR_YET, .since = {.naks = true}},
+    {DIAGNOSE_STORY_WAIT, {END}, DIAGNOSIS_NO_ERROR, .since = {.unpolled = true}},
+    {DIAGNOSE_STORY_WAIT, {END, .ended = {true, true}}, DIAGNOSIS_NO_ERROR},
+    {DIAGNOSE_DROP, {END, .type = "UD"}, DIAGNOSIS_NO_GRH_ROOM, .too_short = &grh, .needed = 140},
+    {DIAGNOSE_DROP, {END, .type = "UD"}, DIAGNOSIS_DROPPED, .too_short = &grh, .needed = 139},
+    {DIAGNOSE_DROP, {END, .type = "RAW_PACKET"}, DIAGNOSIS_TOO_SHORT, .too_short = &grh, .needed = 140},
+    {DIAGNOSE_DROP, {END}, DIAGNOSIS_DROPPED, .needed = 140},
+    {DIAGNOSE_OTHER_END, {END, TO_PEER, .network = {true, true}}, DIAGNOSIS_OTHER_END_FAR, NULL, &answering},
+    {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_GONE, NULL, &answering},
+    {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_SILENT, NULL, &stopped},
+    {DIAGNOSE_OTHER_END, {END, TO_PEER}, DIAGNOSIS_OTHER_END_ENDED},
+    {DIAGNOSE_OTHER_END, {END, .peer_qp = {OWN, true}}, DIAGNOSIS_NOTHING},
+};
+
+static void each_part_of_a_story_has_its_sentence(void **state)
+{
+    for (size_t i = 0; i < sizeof stories / sizeof *stories; i++) {
+        const struct known known = {.end = &stories[i].end,
+                                    .error = stories[i].error,
+                                    .partner = stories[i].partner,
+                                    .too_short = stories[i].too_short,
+                                    .since = stories[i].since,
+                                    .count = number(1),
+                                    .needed = number(stories[i].needed)};
+        assert_int_equal(diagnose(stories[i].group, &known), stories[i].diagnosis);
+        seen[stories[i].diagnosis] = true;
+    }
+}
+
+/* As in diagnose_test.c. */
+static void each_cause_has_a_case(void **state)
+{
+    static const enum diagnosis_group groups[] = {
+        DIAGNOSE_NAMED,
+#define DIAGNOSIS(name, group, conditions, sentence) DIAGNOSE_##group,
+#include "diagnose/diagnose.def"
+    };
+    for (enum diagnosis diagnosis = 1; diagnosis < DIAGNOSES; diagnosis++)
+        if (groups[diagnosis] >= DIAGNOSE_CM_STATE && !seen[diagnosis])
+            fail_msg("no case has diagnosis %d", (int)diagnosis);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_of_a_connection_have_their_cause),
+        cmocka_unit_test(each_part_of_a_story_has_its_sentence),
+        cmocka_unit_test(each_that_holds_of_a_group_is_found),
+        cmocka_unit_test(each_cause_has_a_case),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
