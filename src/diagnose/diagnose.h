@@ -84,7 +84,7 @@ struct known {
     const struct facts_missing *missing;
     const struct facts_process *partner; /* the process of the other end */
     const struct facts_identifier *id;
-    const struct facts_story *end; /* the first error of it is in the next four */
+    const struct facts_story *end; /* a queue pair's end; the next four members have its first error */
     const struct facts_error *error;
     const struct facts_receive *receive;
     const struct facts_refused *memory;

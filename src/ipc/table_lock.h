@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-/* Calls fcntl F_SETLK on `length` bytes (0: to the end) from `start`; returns true on success. */
+/* Sets or clears a lock of `length` bytes (0: to the end) from `start` by fcntl(2). True: done; false: errno. */
 bool table_lock_bytes(int descriptor, int command, short type, off_t start, off_t length);
 
 /* Returns true if this errno of F_SETLK means that another process has locked the bytes. Any other errno is a refusal

@@ -31,10 +31,10 @@ static _Thread_local struct {
     int32_t process, thread;
 } self __attribute__((tls_model("initial-exec")));
 
-static const nanos reader_patience = 5 * NANOS_SECOND; /* with which writers take it for one that lives */
-static const nanos writer_patience = NANOS_SECOND / 4; /* with which the reader waits for a line to be complete */
+static const nanos reader_patience = 5 * NANOS_SECOND; /* a reader that is silent for less counts as alive */
+static const nanos writer_patience = NANOS_SECOND / 4; /* the reader waits this long for a line to be complete */
 
-static const nanos close_patience = NANOS_SECOND / 10; /* with which a thread is waited for that is writing */
+static const nanos close_patience = NANOS_SECOND / 10; /* closing waits this long for a thread that is writing */
 
 uint32_t trace_ring_now(void)
 {

@@ -22,7 +22,7 @@ struct taps {
     struct node *node;
     struct schedule *schedule;
     const atomic_bool *closed;   /* no frame may be sent any more, or taken back */
-    struct schedule_timer timer; /* for what is held back */
+    struct schedule_timer timer; /* sends what is held back */
     _Atomic uint64_t managed;    /* messages of queue pair 1, which are a separate stream */
 
     struct lock lock;            /* delay.c: all below */
@@ -31,7 +31,7 @@ struct taps {
     _Atomic uint32_t releases;  /* how often held frames were released */
     uint32_t overtakable;       /* number of delayed frames that wait for others */
     uint32_t stuck;             /* number of delayed frames that wait for room */
-    const struct link *leaving; /* by which the timers now send a frame, which is not in the list; or NULL */
+    const struct link *leaving; /* where the timers now send a frame that the list has no more; or NULL */
 };
 
 struct traffic_flow;

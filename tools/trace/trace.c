@@ -26,7 +26,7 @@
 
 enum {
     SECOND_NANOS = 1000000000,
-    PAUSE_NANOS = SECOND_NANOS / 250, /* in which four million lines a second fill the ring */
+    PAUSE_NANOS = SECOND_NANOS / 250, /* four million lines a second fill the ring in this time */
     FILE_BUFFER = 1 << 18,            /* lines of a pause, which one system call writes */
     PATIENCE = 50                     /* pauses after which is looked whether the process lives */
 };

@@ -157,7 +157,7 @@ static void keys_hide(struct rkey_table *keys, struct mr *mr)
         rkeys_hide(keys, &mr->remote);
 }
 
-/* Shows the keys of the region as it is now. */
+/* Lets lookups find the keys, with the region as it is now. */
 static void keys_show(struct rkey_table *keys, struct mr *mr)
 {
     uint32_t key = mr->remote.key;

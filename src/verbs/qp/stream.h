@@ -41,7 +41,7 @@ struct stream {
     nanos look_at; /* a trial is not judged before */
     uint32_t took; /* nanoseconds of one WRITE of the trial */
     uint32_t each; /* nanoseconds of one WRITE of the stream */
-    uint32_t psn;  /* with which the trial began */
+    uint32_t psn;  /* the PSN when the trial began */
     int32_t count; /* WRITEs without a pause; below 0: this many until the ring is tried again */
     int32_t next;  /* the count at which the next is timed, STREAM_WINDOW after `begun` */
     int32_t first; /* the count when measuring began; 0: not yet */

@@ -17,7 +17,7 @@ struct xrc_packet {
 
 STAILQ_HEAD(xrc_packets, xrc_packet);
 
-/* A process that was lent the position since the queue pair was last reset, so it has a substitute. */
+/* A process that was lent the position since the queue pair was last reset: it has a substitute of the queue pair. */
 struct xrc_place {
     LIST_ENTRY(xrc_place) siblings;
     struct peer *peer; /* held */
