@@ -5,9 +5,9 @@ Usage: rows.py DIRECTORY PAGE
 
 Every row of the page's tables of tests names one at least, and each that is named runs in some test program (or is a test of
 meson's, or a script that is one); after the name of a file, in that file: a test of a program's main function, a function or the name of a
-case in a script, a fault of the error matrix. Every question of the page has a row of tests. Where rows have a clause of
-the specification, every test that is named after one (`c9_7_1_...`, `a17_9_3_...`) is in a row of that clause. Where rows have a
-promise, they are the sentences of SECURITY.md's table, each of them.
+case in a script, a fault of the error matrix. Where rows have a clause of the specification, every test that is named after one
+(`c9_7_1_...`, `a17_9_3_...`) is in a row of that clause. Where rows have a promise, they are the sentences of SECURITY.md's table, each of
+them.
 """
 import ast
 import collections
@@ -103,15 +103,6 @@ def wrong_names(table, known):
                 yield f"{name} is not in {program}"
 
 
-def wrong_questions(page):
-    tables = list(rows(page, "question"))
-    if tables:
-        answers, tests = tables
-        asked, shown = [row[0] for row in answers], [row[0] for row in tests]
-        yield from (f"no row of tests for the question: {question}" for question in asked if question not in shown)
-        yield from (f"no such question: {question}" for question in shown if question not in asked)
-
-
 def clause_of(test):
     """The clause of the specification, as a row writes it; None: the test's name has no clause."""
     found = CLAUSE.match(test)
@@ -140,9 +131,8 @@ def wrong_promises(page, security):
 
 
 def wrong(page, security, known):
-    yield from wrong_questions(page)
     yield from wrong_promises(page, security)
-    for table in [*rows(page, "rule"), *rows(page, "promise"), *list(rows(page, "question"))[1:], *rows(page, "clause", "rule", "tests")]:
+    for table in [*rows(page, "rule"), *rows(page, "promise"), *rows(page, "question"), *rows(page, "clause", "rule", "tests")]:
         yield from wrong_names(table, known)
     clauses = [row for table in rows(page, "clause", "rule", "tests") for row in table]
     if clauses:
