@@ -191,6 +191,8 @@ def _standins(layout):
 def _report_memory(memory):
     access = memory.layout.access
     more = {"has": access(memory["has"])} if memory["known"] else dict.fromkeys(("base", "size"))
+    if not memory["gone"]:
+        more["gone"] = None
     return memory.facts("refused", access=access(memory["access"]), **more)
 
 

@@ -18,6 +18,7 @@
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrc_standin.h"
+#include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/send/multicast.h"
 
@@ -58,6 +59,7 @@ static void inherit(struct process *process)
     layout_end(process);
     call_counts_forget();
     process_events_forget();
+    past_regions_forget();
     qp_inquiry_inherit();
     inherit_process(process);
     cm_inherit(process);

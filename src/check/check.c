@@ -1,5 +1,6 @@
 #include "check/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/settings.h"
@@ -18,6 +19,7 @@
 #include "check/outside/remaps.h"
 #include "check/outside/sanitizers.h"
 #include "diag/log.h"
+#include "verbs/memory/past_regions.h"
 
 /* atexit(3) of the C library for a function that belongs to no library: it is called when the process ends, not when a
  * library does. */
@@ -36,6 +38,23 @@ static void report_at_exit(void *unused)
         exit(wanted);
 }
 
+/* Writes where the program deregistered the region that had the key; false: that is not known. */
+static bool describe_end(uint32_t key, char text[PAST_PLACE])
+{
+    struct symbol symbol;
+    char words[SYMBOL_SIZE];
+    shadow_lock();
+    struct shadow *region = shadow_find_gone_key(key);
+    const void *place = region && region->destroyed.count ? region->destroyed.frames[0] : NULL;
+    shadow_unlock();
+    if (!place)
+        return false;
+    symbol_find(place, &symbol);
+    symbol_describe(&symbol, words);
+    snprintf(text, PAST_PLACE, "%.95s", words);
+    return true;
+}
+
 void check_begin(void)
 {
     const char *words = setting_environment(SETTING_CHECK);
@@ -51,6 +70,7 @@ void check_begin(void)
     callers_begin();
     symbol_begin();
     finding_file_begin();
+    past_regions_set_places(describe_end);
     if (rule_chosen.rules[RULE_BUFFER_FREED] || rule_chosen.rules[RULE_BUFFER_UNMAPPED] || rule_chosen.pages)
         frees_begin();
     connections_begin();

@@ -419,7 +419,9 @@ static const struct {
 };
 
 static const struct facts_refused unknown_key = {.key = {7, true}},
-                                  region = {.key = {7, true}, .size = {64, true}, .has = "no access"};
+                                  region = {.key = {7, true}, .size = {64, true}, .has = "no access"},
+                                  ended = {.key = {7, true}, .base = {64, true}, .size = {0, true}, .gone = {1, true}},
+                                  unbound = {.key = {7, true}, .size = {0, true}, .window = {true, true}};
 
 static const struct {
     struct facts_error error;
@@ -430,6 +432,10 @@ static const struct {
     {{.name = "LOCAL_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
     {{.name = "RECEIVE_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_KEY_UNKNOWN},
     {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &unknown_key, DIAGNOSIS_REMOTE_KEY_UNKNOWN},
+    {{.name = "LOCAL_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
+    {{.name = "RECEIVE_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
+    {{.name = "REMOTE_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
+    {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &unbound, DIAGNOSIS_WINDOW_UNBOUND},
     {{.name = "RECEIVE_PD"}, 0, &region, DIAGNOSIS_OTHER_DOMAIN},
     {{.name = "REMOTE_RANGE"}, 0, &region, DIAGNOSIS_OUT_OF_BOUNDS},
     {{.name = "REMOTE_RANGE"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},

@@ -31,6 +31,7 @@ struct story_memory {
     uint32_t key, length, access, has;
     bool refused, known; /* memory was refused; the key exists, with base, size and has */
     bool window;         /* the key is a memory window's */
+    nanos gone;          /* when the key ended; 0: it has not, or that is not known */
 };
 
 /* The subject of the first failure. */

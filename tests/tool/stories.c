@@ -32,10 +32,11 @@ struct cause {
     bool shared, late;         /* the server has a shared receive queue; posts its receive when it is too late */
     bool third;                /* a third process has the shared receive queue, of XRC */
     bool window;               /* what the client names is a memory window of a half of the region */
+    bool gone;                 /* the client deregisters its region before it posts */
     bool segments; /* the client's is a raw packet queue pair, which sends IBV_WR_TSO with a strange header */
     /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
      * server. */
-    enum { RUNS, INIT, DIES, NOBODY, EXITS, FAILS, MOVES, DESTROYS, STRANGE, STOPS } server;
+    enum { RUNS, INIT, DIES, NOBODY, EXITS, FAILS, MOVES, DESTROYS, STRANGE, STOPS, DEREGISTERS, INVALIDATES } server;
     unsigned behind;          /* work requests after the first */
     bool hangs, moves_itself; /* no completion arrives; the program itself enters ERR */
     /* The client waits for an event that never arrives, and why; or the server does, which has never armed. */
@@ -63,6 +64,10 @@ static const struct cause causes[] = {
     {.name = "reads-disabled", .opcode = IBV_WR_RDMA_READ, .length = 8},
     {.name = "remote-range", .opcode = IBV_WR_RDMA_WRITE, .length = 512, .offset = 768, .behind = 3},
     {.name = "remote-key", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .key = 0x100},
+    {.name = "remote-gone", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .server = DEREGISTERS},
+    {.name = "receive-gone", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .server = DEREGISTERS},
+    {.name = "send-gone", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .gone = true},
+    {.name = "invalidated", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .window = true, .server = INVALIDATES},
     {.name = "remote-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .access = IBV_ACCESS_REMOTE_WRITE},
     {.name = "qp-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .flags = IBV_ACCESS_REMOTE_WRITE},
     {.name = "misaligned", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .offset = 4, .reads = 1},
@@ -328,6 +333,8 @@ static void post_sends(void)
     struct ibv_sge sge = {(uintptr_t)memory, cause->length, mr->lkey + cause->local_key};
     struct ibv_send_wr wrs[MOST_BEHIND + 1], *bad;
     unsigned long address = peer->memory + (unsigned long)cause->offset;
+    if (cause->gone && ibv_dereg_mr(mr))
+        fail("not deregistered");
     for (unsigned i = 0; i <= cause->behind; i++) {
         wrs[i] = (struct ibv_send_wr){.wr_id = first_id + i,
                                       .next = i < cause->behind ? &wrs[i + 1] : NULL,
@@ -501,6 +508,15 @@ static void connect_strangely(struct ibv_qp *other)
     qp = own;
 }
 
+static void invalidate(void)
+{
+    struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED};
+    wr.invalidate_rkey = meeting->ends[1].rkey;
+    if (ibv_post_send(qp, &wr, &bad))
+        fail("not invalidated");
+    wait_for_completions(1);
+}
+
 static void stop_itself(void)
 {
     atomic_store(&meeting->ends[1].stage, 2);
@@ -517,6 +533,10 @@ static void spoil(void)
         move_itself();
     if (cause->server == DESTROYS && ibv_destroy_qp(qp))
         fail("not destroyed");
+    if (cause->server == DEREGISTERS && ibv_dereg_mr(mr))
+        fail("not deregistered");
+    if (cause->server == INVALIDATES)
+        invalidate();
     if (cause->server == STOPS)
         stop_itself();
 }

@@ -12,9 +12,10 @@ OWN_ERROR = "Queue pair c of C is RC in ERR, connected with s of S."
 OWN_XRC_ERROR = OWN_ERROR.replace("RC", "XRC_SEND")
 SENT = "T C posted IBV_WR_SEND of 8 bytes, wr_id 7."
 WRITTEN = "T C posted IBV_WR_RDMA_WRITE of 8 bytes, wr_id 7, to address A with rkey K."
-UNKNOWN = "key K is that of no memory region of this process: never registered, deregistered, or another process's"
-UNKNOWN_THERE = ("key K is that of no memory region and no bound memory window of this process: never registered or bound, deregistered, "
-                 "invalidated, or another process's")
+UNKNOWN = "key K names no memory region of this process: never registered, deregistered long ago, or another process's"
+UNKNOWN_THERE = ("key K names no memory region and no bound memory window of this process: never registered or bound, ended long ago, "
+                 "or another process's")
+ENDED_KEY = "key K named a memory region of 1024 bytes at A, which was deregistered (ibv_dereg_mr) N ms before"
 GONE = "The part of the other end is not known: its process has ended and left no story, or is not of this directory."
 CONNECTED = "Queue pair c of C is RC in RTS, connected with s of S."
 HANGS = "It had no error: it waits. Its peer answered N times that it has no receive posted (ibv_post_recv), and rnr_retry is 7, for ever."
@@ -69,6 +70,18 @@ CAUSES = {
         "3 later work requests of C ended with IBV_WC_WR_FLUSH_ERR.", "\"softverbs explain 207\" has causes and cures."],
     "remote-key": [
         OWN_ERROR, WRITTEN, f"T S refused it: {UNKNOWN_THERE} (reason 205).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],
+    "remote-gone": [
+        OWN_ERROR, WRITTEN, f"T S refused it: {ENDED_KEY} (reason 205).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],
+    "receive-gone": [
+        OWN_ERROR, SENT, f"T S refused it: {ENDED_KEY} (reason 201).", "S completed the receive of wr_id 5 with IBV_WC_LOC_PROT_ERR.",
+        "T C completed it with IBV_WC_REM_OP_ERR (reason 109).", "\"softverbs explain 201\" has causes and cures."],
+    "send-gone": [
+        OWN_ERROR, SENT, f"T C completed it with IBV_WC_LOC_PROT_ERR: {ENDED_KEY} (reason 101).",
+        "\"softverbs explain 101\" has causes and cures."],
+    "invalidated": [
+        OWN_ERROR, WRITTEN, "T S refused it: key K names a memory window that is not bound: it never was, or was invalidated (reason 205).",
         "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],
     "remote-permission": [
         OWN_ERROR, WRITTEN, "T S refused it: the region of key K was registered with IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | "
@@ -194,7 +207,7 @@ LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetc
 # Nor does one whose messages were lost, as unreliable services may; the end that dropped them has it.
 DROPPED = ("uc-key", "uc-receive")
 # Their sentences from core files equal those for similar causes; each case takes a second, so these are left out there.
-LIKE_OTHERS = ("no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "short-third", "empty-third", "hang-third", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
+LIKE_OTHERS = ("receive-gone", "send-gone", "invalidated", "no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "short-third", "empty-third", "hang-third", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
 LOST_ENDED = {
     name: [CONNECTED.replace("of S", "of process S"), "It had no error.",
            CAUSES[name][2].replace("has 1", "had 1").replace("event waits", "event waited").replace("does not", "did not").replace(" is asked", " was asked")
@@ -206,7 +219,7 @@ LOST_ENDED["server-waits"] = ["Queue pair s of S is RC in RTS, connected with c 
 UNASKED = CAUSES | {"nobody": CAUSES["nobody"][:3] + ["No process of this directory has queue pair 0xabcdef."] + CAUSES["nobody"][4:5] + [GONE] + CAUSES["nobody"][5:]}
 # The story of an ended process differs only where nothing of the other end is worth keeping.
 ENDED = {name: [line.replace("s of S.", "s of process S.") for line in CAUSES[name][:1]] + CAUSES[name][1:]
-         for name in ("short-atomic", "long-send", "send-key", "send-range", "reads-disabled", "atomics-disabled")}
+         for name in ("short-atomic", "long-send", "send-key", "send-gone", "send-range", "reads-disabled", "atomics-disabled")}
 SERVER_HANGS = ["Queue pair s of S is RC in RTS, connected with c of C.",
                 "It had no error. It has no receive posted (ibv_post_recv) for a message of its peer, and answered so N times."]
 # The sender of a datagram does not learn it, so its receiver is asked.
@@ -250,6 +263,8 @@ def plain(text, numbers):
     text = re.sub(r"(What was found out .*?); .*", r"\1; HINT", text)
     text = re.sub(r"dropped \d+ packets?", "dropped N packets", text)
     text = re.sub(r"key 0x\w+", "key K", text)
+    text = re.sub(r"bytes at 0x\w+", "bytes at A", text)
+    text = re.sub(r"\d+ ms before", "N ms before", text)
     text = re.sub(r"address 0x\w+", "address A", text)
     text = re.sub(r"(answered(?: so)?) \d+( times)|(ran out) \d+", lambda found: f"{found[1] or found[3]} N{found[2] or ''}", text)
     text = re.sub(r"stories \(\d+\)", "X", text)

@@ -17,6 +17,8 @@ static const char *describe(const struct story_end *end, uint64_t sent, char tex
 {
     struct known known = tale_known(end, NULL);
     known.count = (struct fact_number){sent, true};
+    if (end->memory.gone.known) /* how long before */
+        known.count.value = (end->error.time.value - end->memory.gone.value) / 1000000;
     diagnose_words(diagnose(DIAGNOSE_REFUSAL, &known), &known, text, DIAGNOSE_ROOM);
     size_t length = strlen(text);
     if (length && text[length - 1] == '.')

@@ -3,6 +3,7 @@
 #include "base/read_clock.h"
 #include "transport/request.h"
 #include "verbs/memory/mr.h"
+#include "verbs/memory/past_regions.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"
@@ -44,6 +45,15 @@ static struct story_memory look_at(const struct qp *qp, uint32_t key, uint64_t a
 {
     const struct region *region = mr_find(qp, key);
     struct story_memory memory = {.key = key, .address = address, .length = length, .access = access, .refused = true};
+    struct past_region past;
+    if (!region && past_regions_find(key, &past)) {
+        memory.known = true;
+        memory.base = past.base;
+        memory.size = past.length;
+        memory.has = past.access;
+        memory.window = past.window;
+        memory.gone = past.ended;
+    }
     if (region) {
         memory.known = true;
         memory.base = region->base;

@@ -12,6 +12,7 @@
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_waits.h"
+#include "verbs/memory/past_regions.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_tell.h"
@@ -27,13 +28,26 @@ const char *qp_story_subject(unsigned subject)
     return words[subject];
 }
 
+/* An error and its time's epoch. */
+struct error_told {
+    const struct qp *qp;
+    const struct story_error *error;
+    int64_t epoch;
+};
+
 static void write_memory(FILE *out, const void *of)
 {
-    const struct story_memory *from = of;
-    char asked[WORDS_SIZE], has[WORDS_SIZE];
+    const struct error_told *told = of;
+    const struct story_memory *from = &told->error->memory;
+    const int64_t epoch = told->epoch;
+    char asked[WORDS_SIZE], has[WORDS_SIZE], place[PAST_PLACE];
     struct facts_refused these = {.access = words_access(from->access, asked)}, *facts = &these;
     FACTS_refused(FACT_FILL) if (from->known) facts->has = words_access(from->has, has);
     else facts->base = facts->size = (struct fact_number){0};
+    if (from->gone)
+        facts->place = past_regions_place(from->key, place);
+    else
+        fact_forget(&facts->gone);
     facts_write(out, &facts_of_refused, facts);
 }
 
@@ -50,13 +64,6 @@ static void write_short(FILE *out, const void *of)
     struct facts_short these = {0}, *facts = &these;
     FACTS_short(FACT_FILL) facts_write(out, &facts_of_short, facts);
 }
-
-/* An error and its time's epoch. */
-struct error_told {
-    const struct qp *qp;
-    const struct story_error *error;
-    int64_t epoch;
-};
 
 /* Leaves what the subject of the error has. */
 static void leave_subject(struct facts_error *facts, const struct error_told *told)
@@ -92,7 +99,7 @@ static void write_error(FILE *out, const void *of)
     else
         fact_put(&facts->limit, from->limit || from->reason == REASON_TOO_MANY_READS, from->limit);
     if (from->memory.refused)
-        fact_put_inner(&facts->memory, write_memory, &from->memory);
+        fact_put_inner(&facts->memory, write_memory, told);
     facts_write(out, &facts_of_error, facts);
 }
 

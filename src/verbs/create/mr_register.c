@@ -12,6 +12,7 @@
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
+#include "verbs/memory/past_regions.h"
 #include "verbs/memory/publish.h"
 #include "verbs/memory/quiesce.h"
 #include "verbs/memory/rkeys.h"
@@ -285,9 +286,11 @@ int mr_deregister(struct ibv_mr *ibv)
     int error = known ? hide(context->process, mr) : 0;
     if (!error)
         error = object_leave(&mr->object, ibv->handle, mr->parent);
-    if (!error)
-        keys_remove(context->process->keys, mr);
     if (!error) {
+        past_regions_note(&mr->region);
+        if (mr->remote.key)
+            past_regions_note(&mr->remote);
+        keys_remove(context->process->keys, mr);
         if (mr->dm)
             mr->dm->object.uses--;
         if (mr->dmah)

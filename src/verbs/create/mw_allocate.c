@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "events/refusal.h"
+#include "verbs/memory/past_regions.h"
 #include "verbs/memory/quiesce.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
@@ -84,6 +85,7 @@ int mw_deallocate(struct ibv_mw *ibv)
     control_lock(context);
     int error = object_leave(&mw->object, ibv->handle, mw->parent);
     if (!error) {
+        past_regions_note(&mw->region);
         rkeys_remove(context->process->keys, &mw->region);
         if (!context->process->inherited)
             unbind_for_good(mw);

@@ -4,6 +4,7 @@
 
 #include "transport/request.h"
 #include "verbs/memory/mr.h"
+#include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
@@ -19,10 +20,12 @@ static void add_region(const struct qp *qp, const struct pd *pd, const struct ib
     *to = 0;
     if (!region && swapped)
         snprintf(to, size, "; with its bytes in the other order it is one of this process (ntohl)");
-    else if (region && region->pd != pd)
+    else if (!region)
+        past_regions_words(sge->lkey, to);
+    else if (region->pd != pd)
         snprintf(to, size, "; the key is of the protection domain with handle %u, and not of that with handle %u",
                  region->pd->object.handle, pd ? pd->object.handle : 0);
-    else if (region)
+    else
         snprintf(to, size, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,
                  (unsigned long long)(region->base + region->length), words_access(region->access, access));
 }

@@ -8,6 +8,7 @@
 #include "events/drops.h"
 #include "process/port.h"
 #include "tap/traffic.h"
+#include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/words.h"
 #include "wire/psn.h"
@@ -122,6 +123,10 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
     const struct region *region = rkeys_find(qp->process->keys, rkey);
     if (!region && rkeys_find(qp->process->keys, __builtin_bswap32(rkey)))
         snprintf(bounds, sizeof bounds, "; with its bytes in the other order it is one of this process (ntohl)");
+    else if (!region)
+        past_regions_words(rkey, bounds);
+    else if (region->kind == REGION_WINDOW && !region->length)
+        snprintf(bounds, sizeof bounds, "; its memory window is not bound: it never was, or was invalidated");
     else if (region)
         snprintf(bounds, sizeof bounds, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,
                  (unsigned long long)(region->base + region->length), words_access(region->access, has));

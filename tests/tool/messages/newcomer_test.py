@@ -88,7 +88,7 @@ ROWS = {
     "unmapped-send": [(CLIENT, "ends in IBV_WC_LOC_PROT_ERR, element 0: 64 bytes at 0x% with lkey 0x%", "(reason 117)")],
     "unmapped-read": [(SERVER, "qp 0x%: RC READ_REQUEST from qp 0x%, psn %: A peer named memory that was registered and is gone", "(reason 232)"),
                       (CLIENT, ENDS + "REM_ACCESS_ERR" + REFUSED, "RC READ_REQUEST", "(its reason 232) (reason 108)")],
-    "deregistered": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%: ", "(reason 201)"),
+    "deregistered": [(SERVER, "receive of wr_id 1 ends in IBV_WC_LOC_PROT_ERR, element 0: 4096 bytes at 0x% with lkey 0x%; key 0x% named a memory region of 8192 bytes at 0x%, which was deregistered (ibv_dereg_mr) % ms before: ", "(reason 201)"),
                      (CLIENT, ENDS + "REM_OP_ERR" + REFUSED, "(its reason 201) (reason 109)")],
     "lid": [(CLIENT, MODIFY + "INIT to RTR: is_global is 0, dlid is 0: ", "--link-layer ib", "(reason 322)")],
     "port-0": [(CLIENT, MODIFY + "RESET to INIT: port_num is 0: ", "number 1. (reason 321)")],

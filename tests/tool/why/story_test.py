@@ -28,6 +28,13 @@ def every_cause_is_told_live_and_afterwards():
             compare(f"{name}, ended", plain(last.stdout.decode(), numbers), ENDED.get(name, lines))
 
 
+def a_key_that_ended_is_told_with_its_place_under_the_checker():
+    with failed("remote-gone", "--check") as (numbers, end):
+        said = expect(softverbs("why", "--qp", str(numbers[1]))).stdout.decode()
+        assert re.search(r"deregistered \(ibv_dereg_mr\) \d+ ms before at \w+ \(stories.c:\d+\)", " ".join(said.split())), said
+        end()
+
+
 def _helper_of(pid):
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/comm", encoding="utf-8") as file:

@@ -1,0 +1,38 @@
+/* The last memory regions and windows of this process that were deregistered or deallocated: a key of one may be
+ * refused later, and then it can be named. Nothing here is on the data path. Thread-safe, under any lock above
+ * LOCK_SYMBOLS. */
+#ifndef VERBS_MEMORY_PAST_REGIONS_H
+#define VERBS_MEMORY_PAST_REGIONS_H
+
+#include "base/nanos.h"
+#include "verbs/memory/rkeys.h"
+
+enum { PAST_REGIONS = 64, PAST_WORDS = 224, PAST_PLACE = 96 };
+
+struct past_region {
+    nanos ended; /* CLOCK_MONOTONIC */
+    uint64_t base, length;
+    uint32_t key;
+    unsigned access;
+    bool window;
+};
+
+/* The key of the region has just ended. */
+void past_regions_note(const struct region *);
+
+/* Finds the region that had the key; false: it is not among the last. */
+bool past_regions_find(uint32_t key, struct past_region *);
+
+/* With the checker: writes where the program ended the key; false: it does not know. Before the program runs. */
+void past_regions_set_places(bool (*describe)(uint32_t key, char text[PAST_PLACE]));
+
+/* Writes where the program ended the key, and returns `text`; NULL: it is not known. */
+const char *past_regions_place(uint32_t key, char text[PAST_PLACE]);
+
+/* Writes "; " and what the key was (diagnose/diagnose.def); "" if it is not among the last. Returns `text`. */
+char *past_regions_words(uint32_t key, char text[PAST_WORDS]);
+
+/* In the child of a fork, which has ended none of them. */
+void past_regions_forget(void);
+
+#endif
