@@ -318,8 +318,7 @@ static const struct {
                       " is in RTS and connected with this one, but answered nothing"},
     {send_to_ended, "queue pair 0x21 waits for its peer: " WHO ", which had queue pair 0x34, has ended"},
     {lose_peer, "queue pair 0x21 waits for its peer: " WHO ", which had queue pair 0x34, has ended"},
-    {use, "queue pair 0x21 is in use: a thread is within a call of it, or a batch is open (ibv_wr_start without "
-          "ibv_wr_complete)"},
+    {use, "queue pair 0x21 is in use: a thread is within a call of it"},
     {be_of_librdmacm, "queue pair 0x21 is in INIT: librdmacm brings that of an identifier to RTR and RTS when it is "
                       "connected, and ibv_modify_qp any other"},
     {be_unconnected, "queue pair 0x21 is in INIT: ibv_modify_qp to RTR, and to RTS for sending, is missing"},

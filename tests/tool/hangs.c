@@ -1,12 +1,18 @@
 /* Programs that hang, each for one cause that `softverbs why` must name: hangs CAUSE. It prints its process's number
  * when it hangs. Those from `unemptied` on are hangs that users of other libraries have reported
  * (docs/evidence/audit.md has the links). */
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,15 +25,22 @@ static struct ibv_srq *srq; /* of the queue pairs that are made; NULL: no SRQ */
 static union ibv_gid gid;
 static char memory[4096];
 static pid_t partner; /* another process of this program */
+static enum ibv_qp_type type = IBV_QPT_RC;
+
+static void initialize(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+        exit(2);
+}
 
 static struct ibv_qp *make_qp(void)
 {
-    struct ibv_qp_init_attr init = {
-        .send_cq = cq, .recv_cq = cq, .srq = srq, .qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .srq = srq, .qp_type = type, .cap = {8, 8, 1, 1, 0}};
     struct ibv_qp *qp = ibv_create_qp(pd, &init);
-    if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+    if (!qp)
         exit(2);
+    initialize(qp);
     return qp;
 }
 
@@ -72,10 +85,11 @@ static void receive_at(struct ibv_qp *qp)
         exit(2);
 }
 
-static void open_device(void)
+static void open_device(unsigned which)
 {
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    context = list && *list ? ibv_open_device(*list) : NULL;
+    int devices = 0;
+    struct ibv_device **list = ibv_get_device_list(&devices);
+    context = (int)which < devices ? ibv_open_device(list[which]) : NULL;
     pd = context ? ibv_alloc_pd(context) : NULL;
     channel = pd ? ibv_create_comp_channel(context) : NULL;
     cq = channel ? ibv_create_cq(context, 16, NULL, channel, 0) : NULL;
@@ -118,6 +132,11 @@ static struct ibv_qp *looped(void)
     struct ibv_qp *qp = make_qp();
     connect_to(qp, qp->qp_num);
     return qp;
+}
+
+static void meet_no_receive(void)
+{
+    usleep(20000); /* the answer to the message is that no receive is there */
 }
 
 /* -- causes: each returns when it is about to hang */
@@ -302,13 +321,98 @@ static void in_err(void)
 }
 
 /* A key that no region has. */
-static void failed(void)
+static void fail(struct ibv_qp *qp)
 {
     struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey ^ 0x5a5a00};
     struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-    if (ibv_post_send(pair(), &wr, &bad))
+    if (ibv_post_send(qp, &wr, &bad))
         exit(2);
     poll_one();
+}
+
+static void failed(void)
+{
+    fail(pair());
+    tell();
+}
+
+static void peer_failed(void)
+{
+    struct ibv_qp *qp = make_qp(), *peer = make_qp();
+    connect_to(peer, qp->qp_num);
+    connect_to(qp, peer->qp_num);
+    fail(peer);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+/* The program numbers its packets from 100 on, and expects them from 0 on; the number of its peer is its own. */
+static void itself(void)
+{
+    rts.sq_psn = 100;
+    send_from(looped(), IBV_SEND_SIGNALED);
+    tell();
+}
+
+static void other_type(void)
+{
+    struct ibv_qp *qp = make_qp();
+    type = IBV_QPT_UC;
+    connect_to(qp, make_qp()->qp_num);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+/* The peer is on the second device, whose port the test lets go down. */
+static void peer_port_down(void)
+{
+    struct ibv_qp *qp = make_qp();
+    struct ibv_mr *own_mr = mr;
+    union ibv_gid own = gid;
+    open_device(1);
+    struct ibv_qp *peer = make_qp();
+    connect_to(qp, peer->qp_num);
+    gid = own;
+    mr = own_mr;
+    connect_to(peer, qp->qp_num);
+    tell();
+    getchar();
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+/* A page whose bytes never arrive, so that its reader waits. */
+static char *empty_page(void)
+{
+    enum { PAGE = 4096 };
+    char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_api api = {.api = UFFD_API};
+    struct uffdio_register range = {.range = {(uintptr_t)page, PAGE}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+    if (page == MAP_FAILED || faults < 0 || ioctl(faults, UFFDIO_API, &api) || ioctl(faults, UFFDIO_REGISTER, &range))
+        exit(77);
+    return page;
+}
+
+static void *post_from_empty_page(void *qp)
+{
+    struct ibv_sge sge = {(uintptr_t)empty_page(), 8, 0};
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE};
+    exit(ibv_post_send(qp, &wr, &bad));
+}
+
+/* The peer has dropped the request (first_psn), and then a thread stays in a call of it. */
+static void within_call(void)
+{
+    pthread_t thread;
+    struct ibv_qp *qp = make_qp(), *peer = make_qp();
+    connect_to(peer, qp->qp_num);
+    rts.sq_psn = 100;
+    connect_to(qp, peer->qp_num);
+    send_from(qp, IBV_SEND_SIGNALED);
+    meet_no_receive();
+    if (pthread_create(&thread, NULL, post_from_empty_page, peer))
+        exit(2);
     tell();
 }
 
@@ -372,11 +476,6 @@ static void stopped(void)
     for (int i = 0; i < 3; i++)
         send_from(qp, IBV_SEND_SIGNALED);
     tell();
-}
-
-static void meet_no_receive(void)
-{
-    usleep(20000); /* the answer to the message is that no receive is there */
 }
 
 /* Messages that found no receive once, and are done; then some that are not signalled. */
@@ -452,6 +551,11 @@ static const struct {
     {"peer-in-err", peer_in_err},
     {"in-err", in_err},
     {"failed", failed},
+    {"peer-failed", peer_failed},
+    {"itself", itself},
+    {"other-type", other_type},
+    {"peer-port-down", peer_port_down},
+    {"within-call", within_call},
     {"no-receive", no_receive},
     {"stopped", stopped},
     {"late-receive", late_receive},
@@ -460,7 +564,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    open_device();
+    open_device(0);
     if (argc == 3)
         be_partner((uint32_t)atoi(argv[2]), strcmp(argv[1], "stop") ? 0 : SIGSTOP);
     for (size_t i = 0; argc == 2 && i < sizeof causes / sizeof *causes; i++)

@@ -94,8 +94,9 @@ static bool has_beginning(const json_t *sentences, const char *beginning)
 {
     size_t i;
     json_t *sentence;
-    json_array_foreach(sentences, i,
-                       sentence) if (!strncmp(json_string_value(sentence), beginning, strlen(beginning))) return true;
+    json_array_foreach (sentences, i, sentence)
+        if (!strncmp(json_string_value(sentence), beginning, strlen(beginning)))
+            return true;
     return false;
 }
 
@@ -110,6 +111,13 @@ __attribute__((format(printf, 4, 5))) static void expect(struct end *end, const 
     if (!has_beginning(sentences, text))
         story_complain(end, "no sentence begins \"%s\"", text);
     ++*seen;
+}
+
+/* No sentence of a cause that neither end has; a story has those of both. */
+static void refuse(struct end *end, const json_t *sentences, bool has, const char *beginning)
+{
+    if (!has && has_beginning(sentences, beginning))
+        story_complain(end, "a sentence begins \"%s\"", beginning);
 }
 
 static const char *plural(uint64_t count)
@@ -154,6 +162,11 @@ static void expect_of_connection(struct end *end, struct end *peer, const json_t
         expect(end, sentences, &seen_faults,
                "Faults that were asked for lost %" PRIu64 " packets of this end and %" PRIu64 " of the other.", lost,
                others);
+    refuse(end, sentences, silent || ended_with(peer, IBV_WC_RETRY_EXC_ERR), "No answer came");
+    refuse(end, sentences, refused || ended_with(peer, IBV_WC_RNR_RETRY_EXC_ERR), "Its peer answered");
+    refuse(end, sentences, lost || others, "Faults that were asked for lost");
+    refuse(end, sentences, !silent && !refused, "It had no error");
+    refuse(end, sentences, false, "Process ");
 }
 
 static void read_sentences(struct end *end, struct end *peer)

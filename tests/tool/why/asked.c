@@ -1,5 +1,6 @@
-/* Two processes, and what becomes of a request whose queue pair asks the other's process about its error: asked CASE.
- * It prints the status of the request; asked_test.py has the cases, and reads the log. */
+/* Two processes, and what becomes of a request whose queue pair asks the other's process about its error: asked CASE
+ * [DIRECTORY]. It prints the status of the request; asked_test.py has the cases, and reads the log. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -320,6 +321,26 @@ static void descriptors_of_the_server(void)
     show();
 }
 
+/* All sockets of the directory become another user's. */
+static void give_sockets_away(void)
+{
+    enum { STRANGER = 65534 };
+    DIR *directory = opendir(".");
+    struct dirent *entry;
+    while (directory && (entry = readdir(directory)))
+        if (strstr(entry->d_name, ".sock"))
+            check(chown(entry->d_name, STRANGER, STRANGER), "chown");
+    closedir(directory);
+}
+
+static void ask_stranger(void)
+{
+    connect_to(meeting->server, 8);
+    give_sockets_away();
+    post(IBV_WR_SEND);
+    show();
+}
+
 static void read_and_show(void)
 {
     connect_and_read();
@@ -337,6 +358,7 @@ static const struct {
     {"descriptors", stay, own_descriptors},
     {"descriptors-there", fill_descriptors, descriptors_of_the_server},
     {"destroy", refuse_and_destroy, read_and_show},
+    {"stranger", stay, ask_stranger},
 };
 
 static void serve(void (*part)(void))
@@ -367,7 +389,7 @@ int main(int argc, char **argv)
     while (i < count && strcmp(cases[i].name, argc > 1 ? argv[1] : ""))
         i++;
     meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (i == count || meeting == MAP_FAILED)
+    if (i == count || meeting == MAP_FAILED || (argc > 2 && chdir(argv[2])))
         return 2;
     begin(cases[i].serve);
     cases[i].play();

@@ -16,7 +16,7 @@ SILENT = "send of wr_id 42 ends in IBV_WC_RETRY_EXC_ERR: "
 
 def _play(case):
     """The status of the request, the seconds until it arrived, and the lines of the log."""
-    status, text = cases.at_terminal([SOFTVERBS, "run", "--log", "warn", "--", PROGRAM, case], cases.environment())
+    status, text = cases.at_terminal([SOFTVERBS, "run", "--log", "warn", "--", PROGRAM, case, cases.DIRECTORY], cases.environment())
     result = re.search(r"^(.*), vendor_err (\d+), after ([0-9.]+) s$", text, re.MULTILINE)
     assert status == 0 and result, text
     return f"{result[1]}, {result[2]}", float(result[3]), [line for line in text.splitlines() if line.startswith("softverbs: ")]
@@ -60,6 +60,16 @@ def a_peer_that_lives_is_not_said_to_have_ended():
         status, _, lines = _play(case)
         assert status == "transport retry counter exceeded, 105", (status, lines)
         assert any(f"{SILENT}the number " in line and f"(asked), {words} (reason 105)" in line for line in lines), (case, lines)
+
+
+def a_peer_of_another_user_is_not_asked():
+    """The program gives the sockets away by which processes are asked."""
+    if os.geteuid():
+        raise cases.Skip("only root can give files away")
+    status, _, lines = _play("stranger")
+    assert status == "transport retry counter exceeded, 105", (status, lines)
+    assert any(f"{SILENT}the number of the peer's queue pair is one of process " in line and "(asked), which is another user's and is not asked (reason 105)" in line
+               for line in lines), lines
 
 
 if __name__ == "__main__":
