@@ -42,7 +42,7 @@ class Copy:
 
     def ninja(self, targets):
         """The output of a build that fails, or None."""
-        # A compiler's cache would keep what nobody needs again; and a file that changes while it is read enters it with the wrong name.
+        # A compiler's cache would keep files that are not needed again; and a file that changes while it is read enters it with the wrong name.
         environment = dict(os.environ, CCACHE_DISABLE="1")
         done = subprocess.run(["ninja", "-j", "1", "-C", self.build, *targets], capture_output=True, text=True, env=environment)
         return done.stdout if done.returncode else None

@@ -15,7 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from settings import entries
-from tree import SUPPORT, read, report
+from tree import SUPPORT, judged, read
 
 FIELDS = ("number", "name", "word", "standard", "meaning", "bound", "shows")
 LIST, LITMUS = "src/adverse/adverse.def", "tests/adverse/litmus.def"
@@ -62,11 +62,9 @@ def main():
     missing, named = list(untested(top)), set(naming(top))
     counted, idle = sorted(named - ANSWERS.keys()), sorted(ANSWERS.keys() - named)
     many = counted if len(counted) > FILES_MOST else []
-    print("1..3")
-    report(1, f"each of {len(behaviours(top))} behaviours has a test", missing)
-    report(2, f"{len(counted)} files outside the room of disturbing and of answers name the adverse adapter, at most {FILES_MOST}", many)
-    report(3, f"each of {len(ANSWERS)} files of answers names it", idle)
-    return 1 if missing or many or idle else 0
+    return judged((f"each of {len(behaviours(top))} behaviours has a test", missing),
+                  (f"{len(counted)} files outside the room of disturbing and of answers name the adverse adapter, at most {FILES_MOST}", many),
+                  (f"each of {len(ANSWERS)} files of answers names it", idle))
 
 
 if __name__ == "__main__":

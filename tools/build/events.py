@@ -12,7 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from settings import entries
-from tree import read, report, strip
+from tree import judged, read, strip
 
 LIST = "src/events/events.def"
 KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT": ("map of integer", None, 1),
@@ -113,11 +113,9 @@ def main():
     wrong = list(judge_uses(uses(top, names)))
     changed = list(judge_counts(top))
     apart = list(judge_order(top))
-    print("1..3")
-    report(1, f"each of {len(names)} events is noted where it happens", wrong)
-    report(2, "nothing else changes what is counted", changed)
-    report(3, "the parts of a key stand together", apart)
-    return 1 if wrong or changed or apart else 0
+    return judged((f"each of {len(names)} events is noted where it happens", wrong),
+                  ("nothing else changes what is counted", changed),
+                  ("the parts of a key stand together", apart))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import sys
 sys.dont_write_bytecode = True
 from events import events, lines
 from settings import arguments, entries
-from tree import SUPPORT, read, report
+from tree import SUPPORT, judged, read
 
 LIST, PAGE = "src/facts/facts.def", "docs/reference/json.md"
 CAUSES, JUDGE, REASONS = "src/diagnose/diagnose.def", "src/diagnose/diagnose.c", "src/diag/diag.def"
@@ -153,12 +153,10 @@ def main():
     top = sys.argv[1]
     wrong = list(judge_list(top))
     keys = list(judge_keys(top))
-    judged = list(judge_causes(top))
-    print("1..3")
-    report(1, f"each of {len(list(facts(top)))} facts is there once", wrong)
-    report(2, "tools read facts by the list", keys)
-    report(3, f"each of {len(causes(top))} diagnoses names facts that there are", judged)
-    return 1 if wrong or keys or judged else 0
+    unknown = list(judge_causes(top))
+    return judged((f"each of {len(list(facts(top)))} facts is there once", wrong),
+                  ("tools read facts by the list", keys),
+                  (f"each of {len(causes(top))} diagnoses names facts that there are", unknown))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, report, strip
+from tree import SUPPORT, judged, strip
 
 KINDS, NAMING_MOST, BROUGHT_MOST, SERVICES_MOST = "verbs/kinds/", 3, 15, 11
 BY_NUMBER = re.compile(r"\b(?:qp_type|kind->type|attr->type)\b\s*[!=]=\s*(?:0x)?\d|\bswitch \([^()]*\b(?:qp_type|kind->type)\)[^}]*?\bcase \d")
@@ -67,14 +67,12 @@ def main():
     too_many = naming if len(naming) > NAMING_MOST else []
     headers = [f"{path}: brings {count} headers, at most {BROUGHT_MOST}" for path, count in counts.items() if count > BROUGHT_MOST]
     direct, services = asked_otherwise(texts)
-    print("1..4")
-    report(1, f"files outside of {KINDS} that name IBV_QPT_: {len(naming)} of at most {NAMING_MOST}", too_many)
-    report(2, f"the headers of objects bring at most {BROUGHT_MOST} others", headers)
-    report(3, "no code asks a type by its number or name", direct)
-    report(4, f"places above the transport that compare a service: {len(services)} of at most {SERVICES_MOST}",
-           services if len(services) > SERVICES_MOST else [])
+    status = judged((f"files outside of {KINDS} that name IBV_QPT_: {len(naming)} of at most {NAMING_MOST}", too_many),
+                    (f"the headers of objects bring at most {BROUGHT_MOST} others", headers),
+                    ("no code asks a type by its number or name", direct),
+                    (f"places above the transport that compare a service: {len(services)} of at most {SERVICES_MOST}", services if len(services) > SERVICES_MOST else []))
     print("# brought along: " + ", ".join(f"{path} {count}" for path, count in counts.items()))
-    return 1 if too_many or headers or direct or len(services) > SERVICES_MOST else 0
+    return status
 
 
 if __name__ == "__main__":

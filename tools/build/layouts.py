@@ -10,7 +10,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import read, report
+from tree import judged, read
 
 PAGE = "docs/reference/compatibility.md"
 PLACES = {"directory": ("src/ipc/table_head.h", "TABLE_LAYOUT"), "rings": ("src/link/ring_layout.h", "RING_LAYOUT"),
@@ -38,10 +38,8 @@ def main():
              if newest.get(what) != number(top, path, name)]
     directories = [row["directory"] for row in listed if "directory" in row]
     twice = [f"{PAGE}: layout {directory} of the directory stands in two lines" for directory in sorted(set(directories)) if directories.count(directory) > 1]
-    print("1..2")
-    report(1, "the newest line has the layouts of the tree", wrong)
-    report(2, f"{len(directories)} lines have layouts of the directory of their own", twice)
-    return 1 if wrong or twice else 0
+    return judged(("the newest line has the layouts of the tree", wrong),
+                  (f"{len(directories)} lines have layouts of the directory of their own", twice))
 
 
 if __name__ == "__main__":

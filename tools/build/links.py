@@ -12,7 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import made_pages
-from tree import report
+from tree import judged
 
 LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -85,11 +85,9 @@ def main():
     dead_links = [sentence for page in texts for sentence in dead(tree, page)] + [sentence for page in listed for sentence in dead(tree, page, made=True)]
     lists = list(made_pages.judge(tree, texts))
     wide = [sentence for page in texts if page not in made_pages.installed(tree) for sentence in long_lines(tree, page)]
-    print("1..3")
-    report(1, "links of the pages lead somewhere", dict.fromkeys(dead_links))
-    report(2, "each list that the build makes has its place in a page", lists)
-    report(3, f"lines of pages have at most {WIDTH} characters", wide)
-    return 1 if dead_links or lists or wide else 0
+    return judged(("links of the pages lead somewhere", dict.fromkeys(dead_links)),
+                  ("each list that the build makes has its place in a page", lists),
+                  (f"lines of pages have at most {WIDTH} characters", wide))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, report, strip
+from tree import SUPPORT, judged, strip
 
 HOME = ("src/base/lock.h", "src/base/static_lock.h")
 LOCK = r"(?:struct\s+(?:lock|mutex)|pthread_(?:mutex|rwlock|spinlock)_t|sem_t|mtx_t)"
@@ -92,10 +92,8 @@ def main():
     statics = [fault for path, text in texts.items() for fault in unlisted(path, text)]
     members = collections.Counter(f"{path}: {name}" for path, text in texts.items() for name in MEMBER.findall(strip(text)))
     wrong = list(judge_members(members, texts, known))
-    print("1..2")
-    report(1, "each lock of no object is in the list that a fork walks", statics)
-    report(2, "each lock of an object is taken by the fork, or given back in the child", wrong)
-    return 1 if statics or wrong else 0
+    return judged(("each lock of no object is in the list that a fork walks", statics),
+                  ("each lock of an object is taken by the fork, or given back in the child", wrong))
 
 
 if __name__ == "__main__":

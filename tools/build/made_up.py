@@ -34,3 +34,11 @@ def run(script, cases, *arguments, beside=None, prepare=None, first=1, more=0):
         if not fine:
             print("".join(f"# {line}\n" for line in [f"exit status {got}", *output.split("\n")]), end="")
     return bool(failed)
+
+
+def holds(cases):
+    """Prints TAP for names and whether they hold; the exit status."""
+    print(f"1..{len(cases)}")
+    for number, (name, fine) in enumerate(cases, 1):
+        print(f"{'' if fine else 'not '}ok {number} - {name}")
+    return 0 if all(fine for _, fine in cases) else 1

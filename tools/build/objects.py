@@ -12,7 +12,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, report, strip
+from tree import SUPPORT, judged, strip
 
 
 def sources(top):
@@ -36,10 +36,8 @@ def main():
     wrong = [f"{kind}: {classes.count(kind)} classes" for kind in kinds if classes.count(kind) != 1]
     wrong += [] if kinds else ["there is no list CALLS_OBJECTS"]
     switches = [f"{path}: {found}" for path, text in texts.items() for found in re.findall(r"\bcase OBJECT_\w+|[!=]=\s*OBJECT_\w+|\bOBJECT_\w+\s*[!=]=", text)]
-    print("1..2")
-    report(1, f"each of {len(kinds)} kinds of objects has one class", wrong)
-    report(2, f"no switch and no comparison distinguishes kinds of objects: {len(switches)} places", switches)
-    return 1 if wrong or switches else 0
+    return judged((f"each of {len(kinds)} kinds of objects has one class", wrong),
+                  (f"no switch and no comparison distinguishes kinds of objects: {len(switches)} places", switches))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import report
+from tree import judged
 
 FOLDERS = ("src", "tests", "tools", "bench", "docs", "examples", "packaging", "debian", "lib")
 PATH = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./*-]+)`")
@@ -125,11 +125,9 @@ def misnamed(top):
 def main():
     top = sys.argv[1].rstrip("/")
     faults = [sorted(missing(top)), sorted(unexplained(top)), list(misnamed(top))]
-    print("1..3")
-    report(1, "each file exists that a page names", faults[0])
-    report(2, "each harness of tests/api is explained", faults[1])
-    report(3, "each file, function and macro exists that a comment or a page for developers names", faults[2])
-    return 1 if any(faults) else 0
+    return judged(("each file exists that a page names", faults[0]),
+                  ("each harness of tests/api is explained", faults[1]),
+                  ("each file, function and macro exists that a comment or a page for developers names", faults[2]))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import sleeps
-from tree import SUPPORT, report
+from tree import SUPPORT, judged
 
 OWNERS = ("src/base/testing/patience.h", "tests/clients/patience.py")
 BY_HAND = ("tests/releases/", "tests/interop/", "tests/look/", "tests/upstream/", "tests/tool/lab/lab_evidence.py", "bench/")
@@ -60,11 +60,9 @@ def main():
             text = file.read()
         faults += [f"{path}: {name} is a scale of its own" for name in CONSTANT.findall(text)] + limits(path, text)
         found += [(path, *line) for line in sleeps.literal(path, text)] if not path.startswith(OTHER_TIME) else []
-    print("1..2")
-    report(1, f"none of {count} files of tests waits or tries by a scale of its own", faults)
     hopes = literal_sleeps(found)
-    report(2, f"{len(found)} of at most {SLEEPS} literal sleeps, each with its reason", hopes)
-    return 1 if faults or hopes else 0
+    return judged((f"none of {count} files of tests waits or tries by a scale of its own", faults),
+                  (f"{len(found)} of at most {SLEEPS} literal sleeps, each with its reason", hopes))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import report
+from tree import judged
 
 ERRNO = r"\b(?!ENOMEM\b|EOF\b|EXPORT\b)E(?:[2A-Z][A-Z0-9]{2,})\b"
 ANSWERS = re.compile(r"(?:\breturn\b|\berror = |\berrno = ).*" + ERRNO, re.S)
@@ -66,10 +66,8 @@ def main():
             new += [f"{path}:{line}: {statement}" for line, statement in found]
         elif len(found) < PLAIN.get(path, 0):
             done.append(f"{path}: {len(found)} are left; say so in PLAIN of tools/build/refusals.py")
-    print("1..2")
-    report(1, "errnos are answered by functions that log why (events/refusal.h)", new)
-    report(2, "files that answer fewer by themselves than before have a smaller number in the list", done)
-    return 1 if new or done else 0
+    return judged(("errnos are answered by functions that log why (events/refusal.h)", new),
+                  ("files that answer fewer by themselves than before have a smaller number in the list", done))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import read, report, strip
+from tree import judged, read, strip
 
 FIELDS = ("variable", "key", "type", "range", "standard", "option", "value", "help", "meaning")
 # Code that runs before main in every program under `run`, and has no header of the library's.
@@ -144,12 +144,10 @@ def main():
     silent = [f"{line['variable']}: an option without words of help" for line in lines if line["option"] and not line["help"]]
     named, idle = list(named_elsewhere(top)), unread(top)
     unknown = list(unknown_variables(top))
-    print("1..4")
-    report(1, f"each option of {len(lines)} settings has its help", silent)
-    report(2, "no other place names a variable of ours to read or set it", named)
-    report(3, "each variable that the action, the pages about CI, scripts and tests read is a setting or RESERVED", unknown)
-    report(4, "each setting has a reader", idle)
-    return 1 if silent or named or unknown or idle else 0
+    return judged((f"each option of {len(lines)} settings has its help", silent),
+                  ("no other place names a variable of ours to read or set it", named),
+                  ("each variable that the action, the pages about CI, scripts and tests read is a setting or RESERVED", unknown),
+                  ("each setting has a reader", idle))
 
 
 if __name__ == "__main__":

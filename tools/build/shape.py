@@ -15,7 +15,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, read_floors, read_layers, report
+from tree import SUPPORT, judged, read_floors, read_layers
 
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
 FOLDER_LIMIT = 28
@@ -144,18 +144,17 @@ def main():
         if len(lines) > FILE_LISTED:
             (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
     alike, wide = list(namesakes(statics)), list(wide_folders(top))
-    print("1..8")
-    report(1, f"no function has more than {FUNCTION_LIMIT} lines", functions)
-    report(2, "every include follows the layers", includes)
-    report(3, f"no file has more than {FILE_LIMIT} lines", huge)
-    report(4, "the library never obeys the environment of a program with more rights than its user", environment)
-    report(5, f"no name is that of static functions in more than {NAMESAKES} files of the library", alike)
-    report(6, f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs)
-    report(7, "the library maps memory where no region is", maps)
-    report(8, f"no folder of tests has more than {FOLDER_LIMIT} files", wide)
+    status = judged((f"no function has more than {FUNCTION_LIMIT} lines", functions),
+                    ("every include follows the layers", includes),
+                    (f"no file has more than {FILE_LIMIT} lines", huge),
+                    ("the library never obeys the environment of a program with more rights than its user", environment),
+                    (f"no name is that of static functions in more than {NAMESAKES} files of the library", alike),
+                    (f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs),
+                    ("the library maps memory where no region is", maps),
+                    (f"no folder of tests has more than {FOLDER_LIMIT} files", wide))
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
-    return 1 if functions or includes or stairs or huge or environment or alike or maps or wide else 0
+    return status
 
 
 if __name__ == "__main__":

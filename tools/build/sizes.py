@@ -16,7 +16,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, report, strip
+from tree import SUPPORT, judged, strip
 
 FILES_MOST, MEMBERS_MOST = 30, 30
 FOLDERS = {}
@@ -86,13 +86,12 @@ def main():
                     sizes[f"{path}: {name}"] = size
     crowded = judge(folders, FILES_MOST, {} if bare else FOLDERS)
     large = judge(sizes, MEMBERS_MOST, {} if bare else TYPES)
-    print("1..2")
-    report(1, f"no folder has more than {FILES_MOST} files, or than it may have today", crowded)
-    report(2, f"no type has more than {MEMBERS_MOST} members of its own, or than it may have today", large)
+    status = judged((f"no folder has more than {FILES_MOST} files, or than it may have today", crowded),
+                    (f"no type has more than {MEMBERS_MOST} members of its own, or than it may have today", large))
     for what, table in (("folder", folders), ("type", sizes)):
         name, size = max(table.items(), key=lambda item: item[1], default=("none", 0))
         print(f"# largest {what}: {name}: {size}")
-    return 1 if crowded or large else 0
+    return status
 
 
 if __name__ == "__main__":

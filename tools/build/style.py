@@ -8,13 +8,16 @@ A habit is a pattern; its rate is the number of its places in 1,000 words, or of
 the tree may have at most, give or take a tenth, as a part grows and shrinks. --write lowers the rates of the budget to those of the tree, or to the targets where the tree is below them, and raises none; --list shows the places.
 Subjects of commits since the first line of the budget are checked as well, where there is a history.
 """
+import ast
+import io
 import os
 import re
 import subprocess
 import sys
+import tokenize
 
 sys.dont_write_bytecode = True
-from tree import report
+from tree import judged
 
 # A relative clause of a person keeps its "who".
 PERSON = r"(?:users?|persons?|people|those|one|authors?|developers?|readers?|maintainers?|owners?|operators?|newcomers?|strangers?|reviewers?|programmers?|lecturers?|students?|teams?|everybody|anybody)"
@@ -67,11 +70,10 @@ def prose_of_c(text):
     return [re.sub(r"\s+", " ", one).strip() for one, _ in run]
 
 
-def prose_of_scripts(text):
-    """Docstrings, and lines of # that follow each other as one."""
-    found = [re.sub(r"\s+", " ", one).strip() for one in re.findall(r'"""(.*?)"""', text, re.S)]
-    block = []
-    for line in [*re.sub(r'""".*?"""', "", text, flags=re.S).split("\n"), ""]:
+def runs_of_comments(lines):
+    """Lines of # that follow each other, as one."""
+    found, block = [], []
+    for line in [*lines, ""]:
         comment = re.match(r"\s*#(?!!)\s?(.*)", line) or re.search(r"\s{2}# (.*)$", line)
         if comment:
             block.append(comment.group(1).strip())
@@ -79,6 +81,17 @@ def prose_of_scripts(text):
             found.append(" ".join(block))
             block = []
     return found
+
+
+def prose_of_python(text):
+    """Docstrings and comments. Any other string may be a program or a page: it is no prose of this file."""
+    tree = ast.parse(text)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))]
+    lines = [""] * (text.count("\n") + 1)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            lines[token.start[0] - 1] = "  " + token.string
+    return [re.sub(r"\s+", " ", said).strip() for said in filter(None, map(ast.get_docstring, nodes))] + runs_of_comments(lines)
 
 
 def prose_of_pages(text):
@@ -122,7 +135,7 @@ def texts(top):
                 if part in ("src", "tools") and "_test." not in file and "/tests/" not in path:
                     yield from (("messages", path, one) for one in messages_of_c(text))
             elif file.endswith((".py", ".sh", ".build")) and file != "style.py" and file != "style_test.py":
-                yield from ((part, path, one) for one in prose_of_scripts(text))
+                yield from ((part, path, one) for one in (prose_of_python(text) if file.endswith(".py") else runs_of_comments(text.split("\n"))))
 
 
 def places(habit, text):
@@ -209,15 +222,13 @@ def main():
     if sys.argv[2:3] == ["--write"]:
         write(top, rates, budget)
         return 0
-    print("1..2")
     over = [f"{part}: {habit}: {rate:.2f} in {unit(habit)}, {budget.get((part, habit), 0.0):.2f} allowed (style.py . --list {part} {habit})"
             for (part, habit), rate in rates.items() if rate > SLACK * budget.get((part, habit), 0.0) + 0.005]
-    report(1, f"{sum(words.values())} words are within the budget of {len(HABITS) + 1} habits", over)
     checked = subjects(top, since)
     strange = [f"{commit} {subject}: {fault}" for commit, subject in checked if not commit.startswith(tuple(passed) or ("-",))
                for fault in faults_of_subject(subject)]
-    report(2, f"{len(checked)} subjects of commits are plain", strange)
-    return 1 if over or strange else 0
+    return judged((f"{sum(words.values())} words are within the budget of {len(HABITS) + 1} habits", over),
+                  (f"{len(checked)} subjects of commits are plain", strange))
 
 
 if __name__ == "__main__":

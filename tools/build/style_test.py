@@ -27,7 +27,7 @@ HABITS = {
     "so_many": ["It waits so many rounds.", "A wait so long fails."],
     "image": ["It goes into the void.", "Mail comes.", "The peer is deaf."],
 }
-FORMS = {"src/a/x.c": "/* {} */\n", "src/a/y.h": "// {}\n", "tools/x.py": "# {}\n", "tests/x_test.py": '"""{}"""\n', "docs/user/x.md": "{}\n", "README.md": "# A head\n\n{}\n"}
+FORMS = {"src/a/x.c": "/* {} */\n", "src/a/y.h": "// {}\n", "tools/x.py": "# {}\n", "tests/x_test.py": 'def f():\n    """{}"""\n', "docs/user/x.md": "{}\n", "README.md": "# A head\n\n{}\n"}
 
 
 def files(path, texts):
@@ -42,6 +42,8 @@ def cases():
     yield "a message counts", ({**BUDGET, "src/a/x.c": 'say("nobody is there at all");\n'}, 1, "messages: nobody")
     yield "a short string is no message", ({**BUDGET, "src/a/x.c": 'say("nobody");\n'}, 0, "ok 1")
     yield "code is no prose", ({**BUDGET, "src/a/x.c": "int nobody = told ? who : 0;\n", "docs/x.md": "```\nwho is told?\n```\n\n    nobody\n\n`who`\n"}, 0, "ok 1")
+    for name, program in (("a string", 'RUN("""\n# Nobody is told.\nwho = 1\n""")\n'), ("code", "nobody = told  # a list\n")):
+        yield f"{name} in a script is no prose", ({**BUDGET, "tests/x_test.py": f'"""It runs a program."""\n{program}'}, 0, "ok 1")
     yield "a rate within the budget is fine", (files("src/a/x.c", ["A port of its own"]), 0, "ok 1")
     yield "a rate beyond it is not", (files("src/a/x.c", ["Of its own, of its own"]), 1, "src: own: 333.33 in 1,000 words, 0.00 allowed")
 

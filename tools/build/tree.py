@@ -49,6 +49,14 @@ def report(number, name, faults):
         print(f"# {fault}")
 
 
+def judged(*checks):
+    """Prints TAP for checks, each a name and its faults; the exit status."""
+    print(f"1..{len(checks)}")
+    for number, (name, faults) in enumerate(checks, 1):
+        report(number, name, faults)
+    return int(any(faults for _, faults in checks))
+
+
 def read(top, path):
     with open(os.path.join(top, path), encoding="utf-8") as file:
         return file.read()

@@ -13,7 +13,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, report, strip
+from tree import SUPPORT, judged, strip
 
 TYPE = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\btypedef\b[^;{}]*?\b(\w+)\s*(?:\([^;]*\))?;")
 FUNCTION = re.compile(r"^(?:static |extern |inline |const |_Noreturn |unsigned |struct |enum |union )*\w+[ *]+(\w+)\((?![^()]*\)\s*\()", re.M)
@@ -63,9 +63,7 @@ def main():
         for word, folders, kinds, instead in words:
             if ("*" in folders or layer in folders) and ("*" in kinds or kind in kinds) and f"_{word}_" in f"_{name}_":
                 faults.append(f"{path}: {name}: not {word} but {instead}")
-    print("1..1")
-    report(1, f"none of {len(words)} retired words is in one of {count} names", sorted(faults))
-    return 1 if faults else 0
+    return judged((f"none of {len(words)} retired words is in one of {count} names", sorted(faults)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ MACROS = {
     "ibv_reg_mr_iova": "__ibv_reg_mr_iova(__VA_ARGS__, constant_access_iova(__VA_ARGS__))",
 }
 
-FAILING = ("code", "minus", "negative", "poll") # what answers a number, by which it tells of failure
+FAILING = ("code", "minus", "negative", "poll") # what answers a number, by which it reports failure
 
 # Functions whose int is no error number, or not always; the last two may be refused by the header, which leaves errno alone.
 NOT_AS_DECLARED = {

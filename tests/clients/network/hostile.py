@@ -463,7 +463,7 @@ def flood(attacked, attacker, stranger, sent):
                                                   transport(0xff, attacked.numbers["rc"], 0))]
     kinds += [flipped(kinds[0], 20), kinds[0][:11], b"\xee" * 1400]
     strange = stranger.seal(vault_write(attacked))
-    with contextlib.suppress(ConnectionError): # when nobody is there any more
+    with contextlib.suppress(ConnectionError): # when no process is there any more
         for _ in range(FLOOD // 10):
             for packet in kinds:
                 attacker.send(packet)
