@@ -1,16 +1,11 @@
 /* Memory that is registered and gone, between two hosts: both processes live on and see the error that the operation
  * has. Usage: gone HOST HOST (hosts: names for ip-netns(8)). Each row is a process on each host. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/testing/patience.h"
-#include "endpoint.h"
+#include "pair.h"
 
-enum { ROOM = 65536, TIMEOUT = 16, SENDER = 0, RECEIVER = 1, QUIET = -1 };
+enum { ROOM = 65536, TIMEOUT = 16, QUIET = -1 };
 
 struct row {
     enum ibv_wr_opcode opcode;
@@ -36,24 +31,11 @@ static const struct row rows[] = {
     {IBV_WR_ATOMIC_FETCH_AND_ADD, RECEIVER, 8, IBV_WC_REM_ACCESS_ERR, 108, IBV_WC_WR_FLUSH_ERR, 100},
 };
 
-struct meeting {
-    struct address addresses[2];
-    atomic_uint stages[2];
+struct run {
+    struct meeting meeting;
+    char **hosts;
+    const struct row *row;
 };
-
-struct side {
-    struct meeting *meeting;
-    struct endpoint endpoint;
-    struct ibv_qp *qp;
-    struct ibv_mr *mr;
-    char *memory;
-    int self;
-};
-
-static void meet(struct side *side, unsigned stage)
-{
-    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE_SECONDS);
-}
 
 /* The page with the middle of the message. */
 static void lose(struct side *side, uint32_t length)
@@ -73,7 +55,7 @@ static void expect(struct side *side, int status, int reason)
 
 static void send_one(struct side *side, const struct row *row)
 {
-    const struct address *peer = &side->meeting->addresses[!side->self];
+    const struct address *peer = side_peer(side);
     struct ibv_sge sge = {(uintptr_t)side->memory, row->length, side->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = row->opcode, .send_flags = IBV_SEND_SIGNALED},
                        *bad;
@@ -89,62 +71,35 @@ static void send_one(struct side *side, const struct row *row)
     expect(side, row->status, row->reason);
 }
 
-static void post_receive(struct side *side, uint32_t length)
+static void live(int self, void *argument)
 {
-    struct ibv_sge sge = {(uintptr_t)side->memory, length, side->mr->lkey};
-    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
-    if (ibv_post_recv(side->qp, &wr, &bad))
-        die("ibv_post_recv fails");
-}
-
-static void live(struct meeting *meeting, int self, const char *host, const struct row *row)
-{
-    static struct side side;
-    side.meeting = meeting;
-    side.self = self;
-    side.memory = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    endpoint_go_to(host);
-    endpoint_open(&side.endpoint, 4);
-    side.mr = endpoint_register(&side.endpoint, side.memory, ROOM);
-    side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, 1, 1);
-    meeting->addresses[self] = endpoint_address(&side.endpoint, side.qp, side.mr);
-    meet(&side, 1);
+    struct run *run = argument;
+    const struct row *row = run->row;
+    struct side side;
+    side_open(&side, &run->meeting, self, run->hosts[self], ROOM, 1);
+    side.length = row->length;
     if (self == RECEIVER)
-        post_receive(&side, row->length);
-    endpoint_connect(side.qp, &meeting->addresses[!self], TIMEOUT);
+        side_receive(&side);
+    side_connect(&side, TIMEOUT);
     if (self == row->loser)
         lose(&side, row->length);
-    meet(&side, 2);
+    side_meet(&side, 2);
     if (self == SENDER)
         send_one(&side, row);
     else if (row->receive_status != QUIET)
         expect(&side, row->receive_status, row->receive_reason);
-    meet(&side, 3);
-    exit(0);
-}
-
-static int run_row(struct meeting *meeting, char **hosts, const struct row *row)
-{
-    int bad = 0;
-    meeting->stages[0] = meeting->stages[1] = 0;
-    for (int self = 0; self < 2; self++)
-        if (!fork())
-            live(meeting, self, hosts[self], row);
-    for (int self = 0; self < 2; self++) {
-        int status;
-        wait(&status);
-        bad |= status;
-    }
-    return bad;
+    side_meet(&side, 3);
 }
 
 int main(int argc, char **argv)
 {
-    struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (argc != 3 || meeting == MAP_FAILED)
+    struct run *run = pair_share(sizeof *run);
+    if (argc != 3)
         die("Usage: gone HOST HOST");
-    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (run_row(meeting, argv + 1, &rows[i]))
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        *run = (struct run){.hosts = argv + 1, .row = &rows[i]};
+        if (pair_run(live, run))
             die("row %u ends badly", i);
+    }
     return 0;
 }

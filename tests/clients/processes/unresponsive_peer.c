@@ -3,45 +3,28 @@
  * Exit status 0 when it does; prints how long it took. */
 #include <dirent.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "endpoint.h"
+#include "pair.h"
 
-enum { LENGTH = 64, TIMEOUT = 12, SOON = 10, EARLIEST = 29, LATEST = 45, STALLED = 116, SENDER = 0, RECEIVER = 1 };
+enum { LENGTH = 64, TIMEOUT = 12, SOON = 10, EARLIEST = 29, LATEST = 45, STALLED = 116 };
 
-struct meeting {
-    struct address addresses[2];
-    atomic_uint stages[2];
+struct run {
+    struct meeting meeting;
     atomic_uint deaf;
 };
 
-struct side {
-    struct meeting *meeting;
-    struct endpoint endpoint;
-    struct ibv_qp *qp;
-    struct ibv_mr *mr;
-    unsigned char memory[LENGTH];
-    int self;
-};
-
-static struct meeting *meeting;
-
-static void meet(const struct side *side, unsigned stage)
-{
-    endpoint_meet(meeting->stages, side->self, stage, SOON);
-}
+static struct run *run;
 
 static void hear_nothing(int number)
 {
-    atomic_store(&meeting->deaf, 1);
+    atomic_store(&run->deaf, 1);
     for (;;)
         pause();
 }
@@ -62,9 +45,9 @@ static void deafen_helper(void)
             fclose(comm);
     }
     closedir(threads);
-    for (int i = 0; i < 1000 * SOON && !atomic_load(&meeting->deaf); i++)
+    for (int i = 0; i < 1000 * SOON && !atomic_load(&run->deaf); i++)
         usleep(1000);
-    if (!atomic_load(&meeting->deaf))
+    if (!atomic_load(&run->deaf))
         die("the helper does not take the signal");
 }
 
@@ -72,8 +55,8 @@ static void deafen_helper(void)
 static void post(struct side *side)
 {
     struct ibv_send_wr send = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED}, *bad;
-    send.wr.rdma.remote_addr = meeting->addresses[!side->self].memory;
-    send.wr.rdma.rkey = meeting->addresses[!side->self].rkey;
+    send.wr.rdma.remote_addr = side_peer(side)->memory;
+    send.wr.rdma.rkey = side_peer(side)->rkey;
     if (ibv_post_send(side->qp, &send, &bad))
         die("nothing can be posted");
 }
@@ -101,21 +84,16 @@ static void expect_patience(struct side *side)
 
 static void live(int self)
 {
-    static struct side side;
-    side.self = self;
-    endpoint_open(&side.endpoint, 4);
-    side.mr = endpoint_register(&side.endpoint, side.memory, LENGTH);
-    side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, 4, 1);
-    meeting->addresses[self] = endpoint_address(&side.endpoint, side.qp, side.mr);
-    meet(&side, 1);
-    endpoint_connect(side.qp, &meeting->addresses[!self], TIMEOUT);
-    meet(&side, 2);
+    struct side side;
+    side_open(&side, &run->meeting, self, NULL, LENGTH, 4);
+    side_connect(&side, TIMEOUT);
+    side_meet(&side, 2);
     if (self == SENDER)
         expect_first(&side);
-    meet(&side, 3);
+    side_meet(&side, 3);
     if (self == RECEIVER)
         deafen_helper();
-    meet(&side, 4);
+    side_meet(&side, 4);
     if (self == SENDER)
         expect_patience(&side);
     else
@@ -125,9 +103,7 @@ static void live(int self)
 
 int main(void)
 {
-    meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (meeting == MAP_FAILED)
-        die("no memory");
+    run = pair_share(sizeof *run);
     pid_t receiver = fork();
     if (!receiver) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
