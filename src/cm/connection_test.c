@@ -11,11 +11,12 @@
 
 #include "cm/attributes.h"
 #include "cm/connect.h"
-#include "cm/testing/rig.h"
+#include "cm/testing/steps.h"
 
 static const struct cm_ece no_ece;
-static const nanos req_wait = 6144 * NANOS_MILLISECOND, answer_wait = 4096 * NANOS_MILLISECOND;
-static const nanos timewait = 2048 * NANOS_MILLISECOND;
+#define REQ_WAIT (6144 * NANOS_MILLISECOND)
+#define ANSWER_WAIT (4096 * NANOS_MILLISECOND)
+#define TIMEWAIT (2048 * NANOS_MILLISECOND)
 
 enum { REPEATS = 15 };
 
@@ -29,85 +30,129 @@ static uint64_t dropped(const struct host *host, enum reason reason)
     return host->dropped[reason - REASON_CM_BACKLOG];
 }
 
-/* --- messages that get lost */
+/* --- scripts */
 
-static void a_lost_req_is_sent_again(void **state)
+/* All repeats of a message get lost, and the host that sends it gets no event meanwhile: 1 + 15 times in 98.3 seconds. */
+static void lose_all(struct rig *rig, struct host *host, enum cm_attribute message, nanos wait)
 {
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_lose(rig, CM_REQ);
-    rig_wait(rig, req_wait - 1);
-    rig_quiet(rig);
-    rig_wait(rig, 1);
-    rig_arrive(rig, &all);
-    rig_end(rig, &all);
-}
-
-/* 1 + 15 times in 98.3 seconds. */
-static void a_req_that_nobody_answers_ends_in_unreachable(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
     for (unsigned i = 0; i <= REPEATS; i++) {
-        rig_lose(rig, CM_REQ);
-        rig_no_event(&rig->a);
-        rig_wait(rig, req_wait);
+        rig_lose(rig, message);
+        rig_no_event(host);
+        rig_wait(rig, wait);
     }
-    const struct cm_event *event = rig_event(&rig->a, CM_UNREACHABLE);
-    assert_int_equal(event->status, -ETIMEDOUT);
-    assert_memory_equal(event->route.gid, all.active->route.gid, 16); /* its answers explain it */
-    rig_quiet(rig);
-    rig_end(rig, &all);
 }
 
-static void a_lost_rep_is_sent_again(void **state)
+static void lose_all_reqs(struct rig *rig, struct connected *all, int64_t unused)
 {
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_lose(rig, CM_REP);
-    rig_wait(rig, answer_wait);
-    rig_pass(rig, CM_REP);
-    rig_confirm(rig, &all);
-    rig_pass(rig, CM_RTU);
-    rig_event(&rig->b, CM_ESTABLISHED);
-    rig_end(rig, &all);
+    lose_all(rig, &rig->a, CM_REQ, REQ_WAIT);
 }
 
-static void a_lost_rtu_is_sent_again_for_the_repeated_rep(void **state)
+static void lose_all_answers(struct rig *rig, struct connected *all, int64_t message)
 {
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_pass(rig, CM_REP);
-    rig_confirm(rig, &all);
-    rig_lose(rig, CM_RTU);
-    rig_wait(rig, answer_wait);
-    rig_pass(rig, CM_REP);
-    rig_pass(rig, CM_RTU);
-    rig_event(&rig->b, CM_ESTABLISHED);
-    rig_no_event(&rig->a);
-    rig_end(rig, &all);
+    lose_all(rig, &rig->b, (enum cm_attribute)message, ANSWER_WAIT);
 }
 
-static void a_rep_that_nobody_confirms_ends_in_unreachable(void **state)
+/* The answers of a route explain it. */
+static void has_route(struct rig *rig, struct connected *all, int64_t unused)
 {
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    connect_of(all.active->session)->deadline = NANOS_NEVER; /* the active end is as good as dead */
-    session_settle(all.active->session);
-    for (unsigned i = 0; i <= REPEATS; i++) {
-        rig_lose(rig, CM_REP);
-        rig_no_event(&rig->b);
-        rig_wait(rig, answer_wait);
-    }
-    assert_int_equal(rig_event(&rig->b, CM_UNREACHABLE)->status, -ETIMEDOUT);
-    rig_end(rig, &all);
+    assert_memory_equal(rig->last->route.gid, all->active->route.gid, 16);
 }
+
+static void active_end_is_as_good_as_dead(struct rig *rig, struct connected *all, int64_t unused)
+{
+    connect_of(all->active->session)->deadline = NANOS_NEVER;
+    session_settle(all->active->session);
+}
+
+static void linger(struct rig *rig, struct connected *all, int64_t time)
+{
+    rig->b.linger = (nanos)time;
+}
+
+static void mra_asks_for(struct rig *rig, struct connected *all, int64_t timeout)
+{
+    assert_int_equal(rig_next(rig, CM_MRA)->message.mra.service_timeout, timeout);
+}
+
+/* Requests that were fetched stay when their listener is gone. */
+static void destroy_all_identifiers(struct rig *rig, struct connected *all, int64_t unused)
+{
+    identifiers_destroy(&rig->b.manager, NULL, rig->now);
+    all->listener = NULL;
+    rig_settle(rig);
+}
+
+static void hear_of_a_packet(struct rig *rig, struct connected *all, int64_t unused)
+{
+    rig_next(rig, CM_REP);
+    assert_int_equal(service_notify(all->passive, IBV_EVENT_COMM_EST, rig->now), 0);
+}
+
+static void name_another_queue_pair(struct rig *rig, struct connected *all, int64_t unused)
+{
+    rig_next(rig, CM_DREQ)->message.dreq.remote_qpn ^= 1;
+}
+
+static void change_version_of_addressing(struct rig *rig, struct connected *all, int64_t unused)
+{
+    rig_next(rig, CM_REQ)->message.private_data[0] = 0x10;
+}
+
+static void dropped_one_by_b(struct rig *rig, struct connected *all, int64_t reason)
+{
+    assert_int_equal(dropped(&rig->b, (enum reason)reason), 1);
+}
+
+/* clang-format off */
+#define ESTABLISHED ARRIVE, ACCEPT, PASS(REP), CONFIRM
+static const struct script scripts[] = {
+    /* messages that get lost */
+    {"a lost REQ is sent again", {START, LOSE(REQ), WAIT(REQ_WAIT - 1), QUIET, WAIT(1), ARRIVE}},
+    {"a REQ that nobody answers ends in UNREACHABLE",
+     {START, {lose_all_reqs, 0}, A_GETS(UNREACHABLE), STATUS(-ETIMEDOUT), {has_route, 0}, QUIET}},
+    {"a lost REP is sent again",
+     {START, ARRIVE, ACCEPT, LOSE(REP), WAIT(ANSWER_WAIT), PASS(REP), CONFIRM, PASS(RTU), B_GETS(ESTABLISHED)}},
+    {"a lost RTU is sent again for the repeated REP",
+     {START, ESTABLISHED, LOSE(RTU), WAIT(ANSWER_WAIT), PASS(REP), PASS(RTU), B_GETS(ESTABLISHED), A_GETS_NOTHING}},
+    {"a REP that nobody confirms ends in UNREACHABLE",
+     {START, ARRIVE, ACCEPT, {active_end_is_as_good_as_dead, 0}, {lose_all_answers, CM_REP}, B_GETS(UNREACHABLE), STATUS(-ETIMEDOUT)}},
+    {"a lost DREQ is sent again", {CONNECT, A_HANGS_UP, LOSE(DREQ), WAIT(REQ_WAIT), PASS(DREQ), B_GETS(DISCONNECTED)}},
+    {"a DREQ that nobody answers ends in DISCONNECTED all the same",
+     {CONNECT, B_HANGS_UP, {lose_all_answers, CM_DREQ}, B_GETS(DISCONNECTED), STATUS(-ETIMEDOUT), WAIT(TIMEWAIT), B_GETS(TIMEWAIT_EXIT)}},
+    {"a timewait lasts as long as its owner wants",
+     {CONNECT, {linger, 3 * NANOS_SECOND}, B_HANGS_UP, {lose_all_answers, CM_DREQ}, B_GETS(DISCONNECTED), WAIT(TIMEWAIT), B_GETS_NOTHING,
+      WAIT(3 * NANOS_SECOND), B_GETS(TIMEWAIT_EXIT)}},
+    /* messages that arrive twice; the MRA for a REQ asks for 65536 + 2048 ms */
+    {"a repeated REQ is answered by MRA while the program thinks",
+     {START, TWICE(REQ), PASS(REQ), {mra_asks_for, 24}, ABOUT(REQ), PASS(MRA), B_GETS(CONNECT_REQUEST), B_GETS_NOTHING, WAIT(2 * REQ_WAIT),
+      WAIT(67584 * NANOS_MILLISECOND - 2 * REQ_WAIT - 1), QUIET, WAIT(1), LOSE(REQ), {destroy_all_identifiers, 0}}},
+    {"a repeated REP is answered by MRA while the program thinks",
+     {START, ARRIVE, ACCEPT, TWICE(REP), PASS(REP), ABOUT(REP), PASS(MRA), A_GETS(CONNECT_RESPONSE), A_GETS_NOTHING}},
+    {"repeated RTU, DREQ and DREP change nothing",
+     {START, ESTABLISHED, TWICE(RTU), PASS(RTU), B_GETS(ESTABLISHED), A_HANGS_UP, TWICE(DREQ), PASS(DREQ), B_GETS(DISCONNECTED),
+      QUIET /* the program decides */, B_HANGS_UP, TWICE(DREP), PASS(DREP), A_GETS(DISCONNECTED), A_GETS_NOTHING, B_GETS_NOTHING,
+      UNEXPECTED_A(1), UNEXPECTED_B(2)}},
+    /* messages that cross */
+    {"two DREQs that cross end it for both",
+     {CONNECT, A_HANGS_UP, B_HANGS_UP, PASS(DREQ), PASS(DREQ), A_GETS(DISCONNECTED), STATUS(0), B_GETS(DISCONNECTED), STATUS(0), A_IS(DREQ_RCVD),
+      A_HANGS_UP, PASS(DREP), B_IS(TIMEWAIT), B_GETS_NOTHING}},
+    {"a DREQ that overtakes the RTU ends the connection",
+     {START, ESTABLISHED, LOSE(RTU), A_HANGS_UP, PASS(DREQ), B_GETS(DISCONNECTED)}},
+    {"a packet stands for the RTU",
+     {START, ARRIVE, ACCEPT, {hear_of_a_packet, 0}, B_GETS(ESTABLISHED), PASS(REP), CONFIRM, PASS(RTU), B_GETS_NOTHING}},
+    /* messages of other connections, and for none */
+    {"a DREQ with another queue pair is ignored",
+     {CONNECT, A_HANGS_UP, {name_another_queue_pair, 0}, PASS(DREQ), B_GETS_NOTHING, B_IS(ESTABLISHED), QUIET}},
+    {"a DREQ of no connection is answered so that it ends",
+     {CONNECT, B_LEAVES, LOSE(DREQ), WAIT(TIMEWAIT), SESSIONS_B(0), A_HANGS_UP, PASS(DREQ), {dropped_one_by_b, REASON_CM_UNKNOWN}, PASS(DREP),
+      A_GETS(DISCONNECTED)}},
+    {"an addressing header of another version drops the request",
+     {START, {change_version_of_addressing, 0}, PASS(REQ), QUIET, B_GETS_NOTHING, {dropped_one_by_b, REASON_CM_ADDRESSING}}},
+    {"a new identifier has no events before it is accepted", {START, ARRIVE, A_LEAVES, PASS(REJ), B_GETS_NOTHING}},
+};
+/* clang-format on */
+
+/* --- what needs more than steps */
 
 static void a_state_has_the_time_when_it_began(void **state)
 {
@@ -122,52 +167,6 @@ static void a_state_has_the_time_when_it_began(void **state)
     rig_settle(rig);
     rig_event(&rig->b, CM_DISCONNECTED);
     assert_int_equal(connect_of(all.passive->session)->since, rig->now);
-    rig_end(rig, &all);
-}
-
-static void a_lost_dreq_is_sent_again(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    service_disconnect(all.active, rig->now);
-    rig_lose(rig, CM_DREQ);
-    rig_wait(rig, req_wait);
-    rig_pass(rig, CM_DREQ);
-    rig_event(&rig->b, CM_DISCONNECTED);
-    rig_end(rig, &all);
-}
-
-static void a_dreq_that_nobody_answers_ends_in_disconnected_all_the_same(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    service_disconnect(all.passive, rig->now);
-    for (unsigned i = 0; i <= REPEATS; i++) {
-        rig_lose(rig, CM_DREQ);
-        rig_no_event(&rig->b);
-        rig_wait(rig, answer_wait);
-    }
-    assert_int_equal(rig_event(&rig->b, CM_DISCONNECTED)->status, -ETIMEDOUT);
-    rig_wait(rig, timewait);
-    rig_event(&rig->b, CM_TIMEWAIT_EXIT);
-    rig_end(rig, &all);
-}
-
-static void a_timewait_lasts_as_long_as_its_owner_wants(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    rig->b.linger = 3 * NANOS_SECOND;
-    service_disconnect(all.passive, rig->now);
-    for (unsigned i = 0; i <= REPEATS; i++) {
-        rig_lose(rig, CM_DREQ);
-        rig_wait(rig, answer_wait);
-    }
-    rig_event(&rig->b, CM_DISCONNECTED);
-    rig_wait(rig, timewait);
-    rig_no_event(&rig->b);
-    rig_wait(rig, 3 * NANOS_SECOND);
-    rig_event(&rig->b, CM_TIMEWAIT_EXIT);
     rig_end(rig, &all);
 }
 
@@ -186,31 +185,6 @@ static void a_lost_drep_is_sent_again_from_the_timewait(void **state)
     assert_false(dispatch_receive(&rig->b.manager, &dreq, &reply, rig->now));
     rig_pass(rig, CM_DREP);
     rig_event(&rig->a, CM_DISCONNECTED);
-    rig_end(rig, &all);
-}
-
-/* --- messages that arrive twice */
-
-static void a_repeated_req_is_answered_by_mra_while_the_program_thinks(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_twice(rig, CM_REQ);
-    rig_pass(rig, CM_REQ);
-    assert_int_equal(rig_next(rig, CM_MRA)->message.mra.service_timeout, 24);
-    assert_int_equal(rig_next(rig, CM_MRA)->message.mra.about, CM_ABOUT_REQ);
-    rig_pass(rig, CM_MRA);
-    rig_event(&rig->b, CM_CONNECT_REQUEST);
-    rig_no_event(&rig->b);
-    all.passive = NULL; /* stays without the listener, since it was fetched */
-    rig_wait(rig, 2 * req_wait);
-    rig_wait(rig, 67584 * NANOS_MILLISECOND - 2 * req_wait - 1); /* the MRA asked for 65536 + 2048 ms */
-    rig_quiet(rig);
-    rig_wait(rig, 1);
-    rig_lose(rig, CM_REQ);
-    identifiers_destroy(&rig->b.manager, NULL, rig->now);
-    all.listener = NULL;
-    rig_settle(rig);
     rig_end(rig, &all);
 }
 
@@ -235,68 +209,6 @@ static void only_the_first_mra_counts(void **state)
     rig_end(rig, &all);
 }
 
-static void a_repeated_rep_is_answered_by_mra_while_the_program_thinks(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_twice(rig, CM_REP);
-    rig_pass(rig, CM_REP);
-    assert_int_equal(rig_next(rig, CM_MRA)->message.mra.about, CM_ABOUT_REP);
-    rig_pass(rig, CM_MRA);
-    rig_event(&rig->a, CM_CONNECT_RESPONSE);
-    rig_no_event(&rig->a);
-    rig_end(rig, &all);
-}
-
-static void repeated_rtu_dreq_and_drep_change_nothing(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_pass(rig, CM_REP);
-    rig_confirm(rig, &all);
-    rig_twice(rig, CM_RTU);
-    rig_pass(rig, CM_RTU);
-    rig_event(&rig->b, CM_ESTABLISHED);
-    service_disconnect(all.active, rig->now);
-    rig_twice(rig, CM_DREQ);
-    rig_pass(rig, CM_DREQ);
-    rig_event(&rig->b, CM_DISCONNECTED);
-    rig_quiet(rig); /* the program decides */
-    service_disconnect(all.passive, rig->now);
-    rig_twice(rig, CM_DREP);
-    rig_pass(rig, CM_DREP);
-    rig_event(&rig->a, CM_DISCONNECTED);
-    rig_no_event(&rig->a);
-    rig_no_event(&rig->b);
-    assert_int_equal(dropped(&rig->a, REASON_CM_UNEXPECTED), 1);
-    assert_int_equal(dropped(&rig->b, REASON_CM_UNEXPECTED), 2);
-    rig_end(rig, &all);
-}
-
-/* --- messages that cross */
-
-static void two_dreqs_that_cross_end_it_for_both(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    service_disconnect(all.active, rig->now);
-    service_disconnect(all.passive, rig->now);
-    rig_pass(rig, CM_DREQ);
-    rig_pass(rig, CM_DREQ);
-    assert_int_equal(rig_event(&rig->a, CM_DISCONNECTED)->status, 0);
-    assert_int_equal(rig_event(&rig->b, CM_DISCONNECTED)->status, 0);
-    assert_int_equal(connection(all.active)->state, CONNECTION_DREQ_RCVD);
-    service_disconnect(all.active, rig->now);
-    rig_pass(rig, CM_DREP);
-    assert_int_equal(connection(all.passive)->state, CONNECTION_TIMEWAIT);
-    rig_no_event(&rig->b);
-    rig_end(rig, &all);
-}
-
 /* Two programs that connect to each other at once have two connections. */
 static void two_reqs_that_cross_are_two_connections(void **state)
 {
@@ -310,37 +222,6 @@ static void two_reqs_that_cross_are_two_connections(void **state)
     second.passive = identifier_find(&rig->a.manager, rig_event(&rig->a, CM_CONNECT_REQUEST)->number);
     rig_end(rig, &first);
     rig_end(rig, &second);
-}
-
-static void a_dreq_that_overtakes_the_rtu_ends_the_connection(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_pass(rig, CM_REP);
-    rig_confirm(rig, &all);
-    rig_lose(rig, CM_RTU);
-    service_disconnect(all.active, rig->now);
-    rig_pass(rig, CM_DREQ);
-    rig_event(&rig->b, CM_DISCONNECTED);
-    rig_end(rig, &all);
-}
-
-static void a_packet_stands_for_the_rtu(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_next(rig, CM_REP);
-    assert_int_equal(service_notify(all.passive, IBV_EVENT_COMM_EST, rig->now), 0);
-    rig_event(&rig->b, CM_ESTABLISHED);
-    rig_pass(rig, CM_REP);
-    rig_confirm(rig, &all);
-    rig_pass(rig, CM_RTU);
-    rig_no_event(&rig->b);
-    rig_end(rig, &all);
 }
 
 /* --- the backlog */
@@ -362,7 +243,7 @@ static void a_full_backlog_is_silent_until_a_request_is_fetched(void **state)
     assert_int_equal(dropped(&rig->b, REASON_CM_BACKLOG), 1);
     rig_quiet(rig);
     rig_event(&rig->b, CM_CONNECT_REQUEST);
-    rig_wait(rig, req_wait);
+    rig_wait(rig, REQ_WAIT);
     rig_settle(rig);
     assert_int_equal(rig->b.queue.count, 2);
     for (unsigned i = 0; i < 3; i++)
@@ -387,7 +268,7 @@ static void a_req_of_a_queue_pair_that_is_connected_ends_the_old_connection(void
     assert_int_equal(connection(again.active)->state, CONNECTION_TIMEWAIT);
     rig_pass(rig, CM_DREQ);
     rig_event(&rig->a, CM_DISCONNECTED);
-    rig_wait(rig, timewait);
+    rig_wait(rig, TIMEWAIT);
     assert_int_equal(connection(again.active)->state, CONNECTION_IDLE);
     rig_no_event(&rig->a); /* it was never connected */
     rig_end(rig, &again);
@@ -439,48 +320,6 @@ static void messages_from_another_address_are_nobodys(void **state)
     rig_end(rig, &all);
 }
 
-static void a_dreq_with_another_queue_pair_is_ignored(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    service_disconnect(all.active, rig->now);
-    rig_next(rig, CM_DREQ)->message.dreq.remote_qpn ^= 1;
-    rig_pass(rig, CM_DREQ);
-    rig_no_event(&rig->b);
-    assert_int_equal(connection(all.passive)->state, CONNECTION_ESTABLISHED);
-    rig_quiet(rig);
-    rig_end(rig, &all);
-}
-
-static void a_dreq_of_no_connection_is_answered_so_that_it_ends(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    identifier_destroy(all.passive, rig->now);
-    all.passive = NULL;
-    rig_lose(rig, CM_DREQ);
-    rig_wait(rig, timewait);
-    assert_int_equal(rig->b.manager.sessions, 0);
-    service_disconnect(all.active, rig->now);
-    rig_pass(rig, CM_DREQ);
-    assert_int_equal(dropped(&rig->b, REASON_CM_UNKNOWN), 1);
-    rig_pass(rig, CM_DREP);
-    rig_event(&rig->a, CM_DISCONNECTED);
-    rig_end(rig, &all);
-}
-
-static void an_addressing_header_of_another_version_drops_the_request(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_next(rig, CM_REQ)->message.private_data[0] = 0x10;
-    rig_pass(rig, CM_REQ);
-    rig_quiet(rig);
-    rig_no_event(&rig->b);
-    assert_int_equal(dropped(&rig->b, REASON_CM_ADDRESSING), 1);
-    rig_end(rig, &all);
-}
-
 static void a_repeat_of_the_request_from_elsewhere_is_a_request_of_its_own(void **state)
 {
     struct rig *rig = *state;
@@ -499,18 +338,6 @@ static void a_repeat_of_the_request_from_elsewhere_is_a_request_of_its_own(void 
 }
 
 /* --- the events that programs get */
-
-static void a_new_identifier_has_no_events_before_it_is_accepted(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    identifier_destroy(all.active, rig->now);
-    all.active = NULL;
-    rig_pass(rig, CM_REJ);
-    rig_no_event(&rig->b);
-    rig_end(rig, &all);
-}
 
 static void a_late_rtu_after_the_reject_is_nothing(void **state)
 {
@@ -579,37 +406,19 @@ int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
     const struct CMUnitTest tests[] = {
-        TEST(a_lost_req_is_sent_again),
-        TEST(a_req_that_nobody_answers_ends_in_unreachable),
-        TEST(a_lost_rep_is_sent_again),
-        TEST(a_lost_rtu_is_sent_again_for_the_repeated_rep),
-        TEST(a_rep_that_nobody_confirms_ends_in_unreachable),
         TEST(a_state_has_the_time_when_it_began),
-        TEST(a_lost_dreq_is_sent_again),
-        TEST(a_dreq_that_nobody_answers_ends_in_disconnected_all_the_same),
-        TEST(a_timewait_lasts_as_long_as_its_owner_wants),
         TEST(a_lost_drep_is_sent_again_from_the_timewait),
-        TEST(a_repeated_req_is_answered_by_mra_while_the_program_thinks),
         TEST(only_the_first_mra_counts),
-        TEST(a_repeated_rep_is_answered_by_mra_while_the_program_thinks),
-        TEST(repeated_rtu_dreq_and_drep_change_nothing),
-        TEST(two_dreqs_that_cross_end_it_for_both),
         TEST(two_reqs_that_cross_are_two_connections),
-        TEST(a_dreq_that_overtakes_the_rtu_ends_the_connection),
-        TEST(a_packet_stands_for_the_rtu),
         TEST(a_full_backlog_is_silent_until_a_request_is_fetched),
         TEST(a_req_of_a_queue_pair_that_is_connected_ends_the_old_connection),
         TEST(a_queue_pair_in_timewait_may_connect_again),
         TEST(messages_from_another_address_are_nobodys),
-        TEST(a_dreq_with_another_queue_pair_is_ignored),
-        TEST(a_dreq_of_no_connection_is_answered_so_that_it_ends),
-        TEST(an_addressing_header_of_another_version_drops_the_request),
         TEST(a_repeat_of_the_request_from_elsewhere_is_a_request_of_its_own),
-        TEST(a_new_identifier_has_no_events_before_it_is_accepted),
         TEST(a_late_rtu_after_the_reject_is_nothing),
         TEST(depths_cross),
         cmocka_unit_test(ack_timeouts_cover_flight_and_delay),
         TEST(the_option_sets_the_timeout_of_the_queue_pair),
     };
-    return cmocka_run_group_tests_name("connection", tests, NULL, NULL);
+    return SCRIPTS_RUN("scripts of connections", scripts) | cmocka_run_group_tests_name("connection", tests, NULL, NULL);
 }

@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 #include "cm/connect.h"
-#include "cm/testing/rig.h"
+#include "cm/testing/steps.h"
 
 static const struct cm_ece no_ece;
-static const nanos req_wait = 6144 * NANOS_MILLISECOND;
-static const nanos timewait = 2048 * NANOS_MILLISECOND;
+#define REQ_WAIT (6144 * NANOS_MILLISECOND)
+#define TIMEWAIT (2048 * NANOS_MILLISECOND)
 
 /* --- goodbyes, by the state that an identifier is destroyed in */
 
@@ -37,107 +37,6 @@ static void destroyed_after_req_the_peer_hears_timeout(void **state)
     rig_end(rig, &all);
 }
 
-static void destroyed_after_req_and_accept_the_peer_is_rejected(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    identifier_destroy(all.active, rig->now);
-    all.active = NULL;
-    rig_lose(rig, CM_REJ);
-    rig_pass(rig, CM_REP);
-    rig_quiet(rig); /* no process is left that could send a message; the REP's timer ends it */
-    rig_end(rig, &all);
-}
-
-static void destroyed_before_accept_the_peer_is_rejected(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    identifier_destroy(all.passive, rig->now);
-    all.passive = NULL;
-    rig_pass(rig, CM_REJ);
-    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
-    rig_end(rig, &all);
-}
-
-static void destroyed_after_accept_the_peer_is_rejected_and_timewait_follows(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_pass(rig, CM_REP);
-    rig_event(&rig->a, CM_CONNECT_RESPONSE);
-    identifier_destroy(all.passive, rig->now);
-    all.passive = NULL;
-    rig_pull(rig);
-    assert_int_equal(rig->b.manager.sessions, 1);
-    rig_pass(rig, CM_REJ);
-    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
-    rig_wait(rig, timewait);
-    assert_int_equal(rig->b.manager.sessions, 0);
-    rig_end(rig, &all);
-}
-
-static void destroyed_before_confirming_the_peer_is_rejected(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_pass(rig, CM_REP);
-    identifier_destroy(all.active, rig->now);
-    all.active = NULL;
-    assert_int_equal(rig_next(rig, CM_REJ)->message.rej.about, CM_ABOUT_REP);
-    rig_pass(rig, CM_REJ);
-    assert_int_equal(rig_event(&rig->b, CM_REJECTED)->status, CM_REJECT_CONSUMER);
-    rig_end(rig, &all);
-}
-
-static void destroyed_when_established_the_peer_hears_of_it_once(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    identifier_destroy(all.active, rig->now);
-    all.active = NULL;
-    rig_pass(rig, CM_DREQ);
-    rig_event(&rig->b, CM_DISCONNECTED);
-    rig_wait(rig, 4 * req_wait);
-    rig_quiet(rig);
-    assert_int_equal(rig->a.manager.sessions, 0);
-    rig_end(rig, &all);
-}
-
-static void destroyed_after_dreq_it_is_answered(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    service_disconnect(all.active, rig->now);
-    rig_pass(rig, CM_DREQ);
-    identifier_destroy(all.passive, rig->now);
-    all.passive = NULL;
-    rig_pass(rig, CM_DREP);
-    rig_event(&rig->a, CM_DISCONNECTED);
-    rig_end(rig, &all);
-}
-
-static void a_listener_takes_its_requests_along(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_pass(rig, CM_REQ);
-    assert_int_equal(identifier_destroy(all.listener, rig->now), 0);
-    all.listener = NULL;
-    rig_no_event(&rig->b);
-    assert_int_equal(rig->b.signalled, 0);
-    rig_pass(rig, CM_REJ);
-    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
-    rig_end(rig, &all);
-}
-
 /* --- what is owed to a peer, for when the process ends without a word */
 
 /* Destroying the identifier says just that. */
@@ -152,46 +51,6 @@ static void is_owed_what_destroying_says(struct rig *rig, struct identifier **id
     *identifier = NULL;
     assert_memory_equal(&rig_next(rig, attribute)->message, &owed, sizeof owed);
     rig_settle(rig);
-}
-
-static void the_peer_of_a_request_is_owed_a_reject(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    is_owed_what_destroying_says(rig, &all.active, CM_REJ);
-    rig_end(rig, &all);
-}
-
-static void who_waits_to_be_accepted_is_owed_a_reject(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    is_owed_what_destroying_says(rig, &all.passive, CM_REJ);
-    rig_event(&rig->a, CM_REJECTED);
-    rig_end(rig, &all);
-}
-
-static void the_peer_of_a_connection_is_owed_a_dreq(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    is_owed_what_destroying_says(rig, &all.passive, CM_DREQ);
-    rig_event(&rig->a, CM_DISCONNECTED);
-    rig_end(rig, &all);
-}
-
-static void who_waits_for_a_drep_is_owed_it(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    service_disconnect(all.active, rig->now);
-    rig_pass(rig, CM_DREQ);
-    rig_event(&rig->b, CM_DISCONNECTED);
-    is_owed_what_destroying_says(rig, &all.passive, CM_DREP);
-    rig_event(&rig->a, CM_DISCONNECTED);
-    rig_end(rig, &all);
 }
 
 /* The DREP may be lost, and the peer asks again when the process has ended; its goodbye does not wait for that. */
@@ -241,51 +100,6 @@ static void a_dreq_that_is_not_answered_is_owed_again_and_behind_it_nothing(void
 static void bereave(struct rig *rig, struct host *host)
 {
     dispatch_bereave(&host->manager, host->peer->address, rig->now);
-}
-
-static void a_peer_that_dies_disconnects(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_connect(rig);
-    bereave(rig, &rig->a);
-    assert_int_equal(rig_event(&rig->a, CM_DISCONNECTED)->status, 0);
-    rig_quiet(rig);
-    rig_wait(rig, 2048 * NANOS_MILLISECOND);
-    rig_event(&rig->a, CM_TIMEWAIT_EXIT);
-    service_disconnect(all.passive, rig->now);
-    bereave(rig, &rig->b);
-    assert_int_equal(rig_event(&rig->b, CM_DISCONNECTED)->status, 0);
-    rig_end(rig, &all);
-}
-
-static void a_peer_that_dies_before_it_is_established_rejects(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_arrive(rig, &all);
-    rig_accept(rig, &all);
-    rig_pass(rig, CM_REP);
-    rig_event(&rig->a, CM_CONNECT_RESPONSE);
-    bereave(rig, &rig->a);
-    const struct cm_event *event = rig_event(&rig->a, CM_REJECTED);
-    assert_int_equal(event->status, CM_REJECT_CONSUMER);
-    assert_int_equal(event->parameters.private_length, 0);
-    bereave(rig, &rig->b);
-    rig_event(&rig->b, CM_REJECTED);
-    rig_end(rig, &all);
-}
-
-static void a_request_of_a_peer_that_died_is_never_seen(void **state)
-{
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    rig_pass(rig, CM_REQ);
-    bereave(rig, &rig->b);
-    rig_no_event(&rig->b);
-    assert_int_equal(rig->b.manager.sessions, 1); /* a REJ is on its way, and leads nowhere */
-    rig_lose(rig, CM_REJ);
-    assert_int_equal(all.listener->account.requests, 0);
-    rig_end(rig, &all);
 }
 
 static void the_death_of_another_changes_nothing(void **state)
@@ -340,57 +154,104 @@ static void too_long_private_data_is_refused_and_the_state_stays(void **state)
     rig_end(rig, &all);
 }
 
-static void another_service_is_no_service(void **state)
+/* --- scripts */
+
+static void active_is_owed(struct rig *rig, struct connected *all, int64_t message)
 {
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    identifier_destroy(all.listener, rig->now);
-    all.listener = rig_listen(&rig->b, RIG_PORT + 1);
-    rig_pass(rig, CM_REQ);
-    rig_pass(rig, CM_REJ);
-    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_INVALID_SERVICE);
-    rig_end(rig, &all);
+    is_owed_what_destroying_says(rig, &all->active, (enum cm_attribute)message);
 }
 
-static void another_address_is_a_reject_by_the_consumer(void **state)
+static void passive_is_owed(struct rig *rig, struct connected *all, int64_t message)
 {
-    struct rig *rig = *state;
-    struct connected all = rig_start(rig);
-    all.listener->source.gid[15]++;
-    rig_pass(rig, CM_REQ);
-    rig_pass(rig, CM_REJ);
-    all.listener->source.gid[15]--;
-    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
-    rig_end(rig, &all);
+    is_owed_what_destroying_says(rig, &all->passive, (enum cm_attribute)message);
 }
+
+static void peer_of_a_dies(struct rig *rig, struct connected *all, int64_t unused)
+{
+    bereave(rig, &rig->a);
+}
+
+static void peer_of_b_dies(struct rig *rig, struct connected *all, int64_t unused)
+{
+    bereave(rig, &rig->b);
+}
+
+static void signals_of_b(struct rig *rig, struct connected *all, int64_t count)
+{
+    assert_int_equal(rig->b.signalled, count);
+}
+
+static void private_data(struct rig *rig, struct connected *all, int64_t length)
+{
+    assert_int_equal(rig->last->parameters.private_length, length);
+}
+
+static void requests(struct rig *rig, struct connected *all, int64_t count)
+{
+    assert_int_equal(all->listener->account.requests, count);
+}
+
+static void listen_elsewhere(struct rig *rig, struct connected *all, int64_t port)
+{
+    identifier_destroy(all->listener, rig->now);
+    all->listener = rig_listen(&rig->b, (uint16_t)port);
+}
+
+static void move_listener(struct rig *rig, struct connected *all, int64_t by)
+{
+    all->listener->source.gid[15] = (uint8_t)(all->listener->source.gid[15] + by);
+}
+
+/* clang-format off */
+static const struct script scripts[] = {
+    /* goodbyes, by the state that an identifier is destroyed in; no process is left that could send a message after the second: the REP's
+     * timer ends it */
+    {"destroyed after REQ and accept, the peer is rejected", {START, ARRIVE, ACCEPT, A_LEAVES, LOSE(REJ), PASS(REP), QUIET}},
+    {"destroyed before accept, the peer is rejected", {START, ARRIVE, B_LEAVES, PASS(REJ), A_GETS(REJECTED), STATUS(CM_REJECT_CONSUMER)}},
+    {"destroyed after accept, the peer is rejected and timewait follows",
+     {START, ARRIVE, ACCEPT, PASS(REP), A_GETS(CONNECT_RESPONSE), B_LEAVES, PULL, SESSIONS_B(1), PASS(REJ), A_GETS(REJECTED),
+      STATUS(CM_REJECT_CONSUMER), WAIT(TIMEWAIT), SESSIONS_B(0)}},
+    {"destroyed before confirming, the peer is rejected",
+     {START, ARRIVE, ACCEPT, PASS(REP), A_LEAVES, ABOUT(REP), PASS(REJ), B_GETS(REJECTED), STATUS(CM_REJECT_CONSUMER)}},
+    {"destroyed when established, the peer hears of it once",
+     {CONNECT, A_LEAVES, PASS(DREQ), B_GETS(DISCONNECTED), WAIT(4 * REQ_WAIT), QUIET, SESSIONS_A(0)}},
+    {"destroyed after DREQ it is answered", {CONNECT, A_HANGS_UP, PASS(DREQ), B_LEAVES, PASS(DREP), A_GETS(DISCONNECTED)}},
+    {"a listener takes its requests along",
+     {START, PASS(REQ), LISTENER_LEAVES, B_GETS_NOTHING, {signals_of_b, 0}, PASS(REJ), A_GETS(REJECTED), STATUS(CM_REJECT_CONSUMER)}},
+    /* what is owed to a peer, for when the process ends without a word */
+    {"the peer of a request is owed a reject", {START, ARRIVE, {active_is_owed, CM_REJ}}},
+    {"who waits to be accepted is owed a reject", {START, ARRIVE, {passive_is_owed, CM_REJ}, A_GETS(REJECTED)}},
+    {"the peer of a connection is owed a DREQ", {CONNECT, {passive_is_owed, CM_DREQ}, A_GETS(DISCONNECTED)}},
+    {"who waits for a DREP is owed it",
+     {CONNECT, A_HANGS_UP, PASS(DREQ), B_GETS(DISCONNECTED), {passive_is_owed, CM_DREP}, A_GETS(DISCONNECTED)}},
+    /* processes of this host that end without a word */
+    {"a peer that dies disconnects",
+     {CONNECT, {peer_of_a_dies, 0}, A_GETS(DISCONNECTED), STATUS(0), QUIET, WAIT(TIMEWAIT), A_GETS(TIMEWAIT_EXIT), B_HANGS_UP, {peer_of_b_dies, 0},
+      B_GETS(DISCONNECTED), STATUS(0)}},
+    {"a peer that dies before it is established rejects",
+     {START, ARRIVE, ACCEPT, PASS(REP), A_GETS(CONNECT_RESPONSE), {peer_of_a_dies, 0}, A_GETS(REJECTED), STATUS(CM_REJECT_CONSUMER),
+      {private_data, 0}, {peer_of_b_dies, 0}, B_GETS(REJECTED)}},
+    {"a request of a peer that died is never seen; a REJ is on its way, and leads nowhere",
+     {START, PASS(REQ), {peer_of_b_dies, 0}, B_GETS_NOTHING, SESSIONS_B(1), LOSE(REJ), {requests, 0}}},
+    /* rejecting */
+    {"another service is no service",
+     {START, {listen_elsewhere, RIG_PORT + 1}, PASS(REQ), PASS(REJ), A_GETS(REJECTED), STATUS(CM_REJECT_INVALID_SERVICE)}},
+    {"another address is a reject by the consumer",
+     {START, {move_listener, 1}, PASS(REQ), PASS(REJ), {move_listener, -1}, A_GETS(REJECTED), STATUS(CM_REJECT_CONSUMER)}},
+};
+/* clang-format on */
 
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
     const struct CMUnitTest tests[] = {
         TEST(destroyed_after_req_the_peer_hears_timeout),
-        TEST(destroyed_after_req_and_accept_the_peer_is_rejected),
-        TEST(destroyed_before_accept_the_peer_is_rejected),
-        TEST(destroyed_after_accept_the_peer_is_rejected_and_timewait_follows),
-        TEST(destroyed_before_confirming_the_peer_is_rejected),
-        TEST(destroyed_when_established_the_peer_hears_of_it_once),
-        TEST(destroyed_after_dreq_it_is_answered),
-        TEST(a_listener_takes_its_requests_along),
         TEST(a_reject_carries_its_reason_and_data),
         TEST(a_failing_accept_rejects),
         TEST(too_long_private_data_is_refused_and_the_state_stays),
-        TEST(another_service_is_no_service),
-        TEST(another_address_is_a_reject_by_the_consumer),
-        TEST(the_peer_of_a_request_is_owed_a_reject),
-        TEST(who_waits_to_be_accepted_is_owed_a_reject),
-        TEST(the_peer_of_a_connection_is_owed_a_dreq),
-        TEST(who_waits_for_a_drep_is_owed_it),
         TEST(a_drep_is_owed_again),
         TEST(a_dreq_that_is_not_answered_is_owed_again_and_behind_it_nothing),
-        TEST(a_peer_that_dies_disconnects),
-        TEST(a_peer_that_dies_before_it_is_established_rejects),
-        TEST(a_request_of_a_peer_that_died_is_never_seen),
         TEST(the_death_of_another_changes_nothing),
     };
-    return cmocka_run_group_tests_name("goodbye", tests, NULL, NULL);
+    return SCRIPTS_RUN("scripts of goodbyes", scripts) | cmocka_run_group_tests_name("goodbye", tests, NULL, NULL);
 }

@@ -14,6 +14,8 @@ struct rig {
     struct dispatch_datagram wire[RIG_WIRE];
     struct host *to[RIG_WIRE];
     unsigned count, sent[CM_APR + 1];
+    const struct script *script;  /* of a table (steps.h) */
+    const struct cm_event *last; /* that a step has fetched */
 };
 
 int rig_make(void **state);
