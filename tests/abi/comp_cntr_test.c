@@ -1,8 +1,7 @@
 /* Completion counters of release 65, called as a program that was built against it calls them: by name and version
  * node, with structures laid out here once more, by value. */
-#include <infiniband/verbs.h>
+#include "later.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,45 +50,22 @@ static struct {
     int (*attach)(struct ibv_qp *, struct counter *, struct attach_attr *);
 } later;
 
-static struct ibv_context *context;
-static struct ibv_pd *pd;
-
-static void *later_symbol(const char *name, const char *node)
-{
-    void *found = dlvsym(RTLD_DEFAULT, name, node);
-    if (!found)
-        fail_msg("%s@%s is not there", name, node);
-    return found;
-}
-
 static int open_device(void **unused)
 {
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    context = ibv_open_device(list[0]);
-    ibv_free_device_list(list);
-    pd = ibv_alloc_pd(context);
-    later.query_comp_cntr_caps = later_symbol("_ibv_query_comp_cntr_caps", "IBVERBS_1.18");
-    later.create_comp_cntr = later_symbol("ibv_create_comp_cntr", "IBVERBS_1.18");
-    later.destroy_comp_cntr = later_symbol("ibv_destroy_comp_cntr", "IBVERBS_1.18");
-    later.set_comp_cntr = later_symbol("ibv_set_comp_cntr", "IBVERBS_1.18");
-    later.set_err_comp_cntr = later_symbol("ibv_set_err_comp_cntr", "IBVERBS_1.18");
-    later.inc_comp_cntr = later_symbol("ibv_inc_comp_cntr", "IBVERBS_1.18");
-    later.inc_err_comp_cntr = later_symbol("ibv_inc_err_comp_cntr", "IBVERBS_1.18");
-    later.read_comp_cntr = later_symbol("ibv_read_comp_cntr", "IBVERBS_1.18");
-    later.read_err_comp_cntr = later_symbol("ibv_read_err_comp_cntr", "IBVERBS_1.18");
-    later.attach = later_symbol("ibv_qp_attach_comp_cntr", "IBVERBS_1.18");
-    return !pd;
-}
-
-static int close_device(void **unused)
-{
-    return ibv_dealloc_pd(pd) || ibv_close_device(context);
-}
-
-static void refused(const void *answer, int error)
-{
-    assert_null(answer);
-    assert_int_equal(errno, error);
+    static const struct later_function functions[] = {
+        {&later.query_comp_cntr_caps, "_ibv_query_comp_cntr_caps", "IBVERBS_1.18"},
+        {&later.create_comp_cntr, "ibv_create_comp_cntr", "IBVERBS_1.18"},
+        {&later.destroy_comp_cntr, "ibv_destroy_comp_cntr", "IBVERBS_1.18"},
+        {&later.set_comp_cntr, "ibv_set_comp_cntr", "IBVERBS_1.18"},
+        {&later.set_err_comp_cntr, "ibv_set_err_comp_cntr", "IBVERBS_1.18"},
+        {&later.inc_comp_cntr, "ibv_inc_comp_cntr", "IBVERBS_1.18"},
+        {&later.inc_err_comp_cntr, "ibv_inc_err_comp_cntr", "IBVERBS_1.18"},
+        {&later.read_comp_cntr, "ibv_read_comp_cntr", "IBVERBS_1.18"},
+        {&later.read_err_comp_cntr, "ibv_read_err_comp_cntr", "IBVERBS_1.18"},
+        {&later.attach, "ibv_qp_attach_comp_cntr", "IBVERBS_1.18"},
+        {NULL, NULL, NULL},
+    };
+    return later_open(functions);
 }
 
 static struct counter *make_counter(uint32_t type)
@@ -294,5 +270,5 @@ int main(void)
         cmocka_unit_test(a_counter_is_attached_before_the_queue_pair_works),
         cmocka_unit_test(a_counter_that_is_left_goes_with_its_device),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, open_device, later_close);
 }

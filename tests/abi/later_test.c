@@ -1,8 +1,7 @@
 /* Functions of releases after 44, called as a program that was built against them calls them: by name and version node,
  * with structures laid out here once more, by value. */
-#include <infiniband/verbs.h>
+#include "later.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,44 +51,21 @@ static struct {
     const char *(*wr_opcode_str)(unsigned);
 } later;
 
-static struct ibv_context *context;
-static struct ibv_pd *pd;
-
-static void *later_symbol(const char *name, const char *node)
-{
-    void *found = dlvsym(RTLD_DEFAULT, name, node);
-    if (!found)
-        fail_msg("%s@%s is not there", name, node);
-    return found;
-}
-
 static int open_device(void **unused)
 {
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    context = ibv_open_device(list[0]);
-    ibv_free_device_list(list);
-    pd = ibv_alloc_pd(context);
-    later.reg_mr_ex = later_symbol("ibv_reg_mr_ex", "IBVERBS_1.15");
-    later.alloc_dmah = later_symbol("ibv_alloc_dmah", "IBVERBS_1.15");
-    later.dealloc_dmah = later_symbol("ibv_dealloc_dmah", "IBVERBS_1.15");
-    later.query_port_speed = later_symbol("ibv_query_port_speed", "IBVERBS_1.16");
-    later.alloc_buf = later_symbol("ibv_alloc_buf", "IBVERBS_1.17");
-    later.free_buf = later_symbol("ibv_free_buf", "IBVERBS_1.17");
-    later.reg_buf_mr = later_symbol("ibv_reg_buf_mr", "IBVERBS_1.17");
-    later.export_buf_dmabuf_fd = later_symbol("ibv_export_buf_dmabuf_fd", "IBVERBS_1.18");
-    later.wr_opcode_str = later_symbol("ibv_wr_opcode_str", "IBVERBS_PRIVATE_34");
-    return !pd;
-}
-
-static int close_device(void **unused)
-{
-    return ibv_dealloc_pd(pd) || ibv_close_device(context);
-}
-
-static void refused(const void *answer, int error)
-{
-    assert_null(answer);
-    assert_int_equal(errno, error);
+    static const struct later_function functions[] = {
+        {&later.reg_mr_ex, "ibv_reg_mr_ex", "IBVERBS_1.15"},
+        {&later.alloc_dmah, "ibv_alloc_dmah", "IBVERBS_1.15"},
+        {&later.dealloc_dmah, "ibv_dealloc_dmah", "IBVERBS_1.15"},
+        {&later.query_port_speed, "ibv_query_port_speed", "IBVERBS_1.16"},
+        {&later.alloc_buf, "ibv_alloc_buf", "IBVERBS_1.17"},
+        {&later.free_buf, "ibv_free_buf", "IBVERBS_1.17"},
+        {&later.reg_buf_mr, "ibv_reg_buf_mr", "IBVERBS_1.17"},
+        {&later.export_buf_dmabuf_fd, "ibv_export_buf_dmabuf_fd", "IBVERBS_1.18"},
+        {&later.wr_opcode_str, "ibv_wr_opcode_str", "IBVERBS_PRIVATE_34"},
+        {NULL, NULL, NULL},
+    };
+    return later_open(functions);
 }
 
 static void a_buffer_begins_on_a_page_and_can_be_registered_in_part(void **unused)
@@ -288,5 +264,5 @@ int main(void)
         cmocka_unit_test(work_requests_have_names),
         cmocka_unit_test(a_parent_domain_may_allow_unprotected_memory),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, open_device, later_close);
 }
