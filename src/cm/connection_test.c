@@ -103,6 +103,16 @@ static void dropped_one_by_b(struct rig *rig, struct connected *all, int64_t rea
     assert_int_equal(dropped(&rig->b, (enum reason)reason), 1);
 }
 
+static void unexpected_of_a(struct rig *rig, struct connected *all, int64_t count)
+{
+    assert_int_equal(dropped(&rig->a, REASON_CM_UNEXPECTED), count);
+}
+
+static void unexpected_of_b(struct rig *rig, struct connected *all, int64_t count)
+{
+    assert_int_equal(dropped(&rig->b, REASON_CM_UNEXPECTED), count);
+}
+
 /* clang-format off */
 #define ESTABLISHED ARRIVE, ACCEPT, PASS(REP), CONFIRM
 static const struct script scripts[] = {
@@ -131,7 +141,7 @@ static const struct script scripts[] = {
     {"repeated RTU, DREQ and DREP change nothing",
      {START, ESTABLISHED, TWICE(RTU), PASS(RTU), B_GETS(ESTABLISHED), A_HANGS_UP, TWICE(DREQ), PASS(DREQ), B_GETS(DISCONNECTED),
       QUIET /* the program decides */, B_HANGS_UP, TWICE(DREP), PASS(DREP), A_GETS(DISCONNECTED), A_GETS_NOTHING, B_GETS_NOTHING,
-      UNEXPECTED_A(1), UNEXPECTED_B(2)}},
+      {unexpected_of_a, 1}, {unexpected_of_b, 2}}},
     /* messages that cross */
     {"two DREQs that cross end it for both",
      {CONNECT, A_HANGS_UP, B_HANGS_UP, PASS(DREQ), PASS(DREQ), A_GETS(DISCONNECTED), STATUS(0), B_GETS(DISCONNECTED), STATUS(0), A_IS(DREQ_RCVD),

@@ -26,8 +26,7 @@ int scripts_run(const char *group, const struct script *, unsigned count);
 #define STEPS \
     STEP(start) STEP(connect) STEP(arrive) STEP(accept) STEP(confirm) STEP(pass) STEP(lose) STEP(twice) STEP(quiet) STEP(wait) \
     STEP(event_a) STEP(event_b) STEP(no_event_a) STEP(no_event_b) STEP(status) STEP(hang_up) STEP(hang_up_passive) \
-    STEP(leave) STEP(leave_passive) STEP(leave_listener) STEP(pull) STEP(sessions_a) STEP(sessions_b) STEP(state) STEP(state_passive) \
-    STEP(unexpected_a) STEP(unexpected_b) STEP(about)
+    STEP(leave) STEP(leave_passive) STEP(leave_listener) STEP(pull) STEP(sessions_a) STEP(sessions_b) STEP(state) STEP(state_passive) STEP(about)
 /* clang-format on */
 #define STEP(name) void step_##name(struct rig *, struct connected *, int64_t number);
 STEPS
@@ -57,13 +56,11 @@ STEPS
 #define A_LEAVES {step_leave, 0}
 #define B_LEAVES {step_leave_passive, 0}
 #define LISTENER_LEAVES {step_leave_listener, 0}
-/* Facts that hold now: sessions of a host, the state of a connection, unexpected messages, what the next MRA or REJ is about. */
+/* Facts that hold now: sessions of a host, the state of a connection, what the next MRA or REJ is about. */
 #define SESSIONS_A(count) {step_sessions_a, count}
 #define SESSIONS_B(count) {step_sessions_b, count}
 #define A_IS(state) {step_state, CONNECTION_##state}
 #define B_IS(state) {step_state_passive, CONNECTION_##state}
-#define UNEXPECTED_A(count) {step_unexpected_a, count}
-#define UNEXPECTED_B(count) {step_unexpected_b, count}
 #define ABOUT(message) {step_about, CM_ABOUT_##message}
 
 #endif
