@@ -48,4 +48,7 @@ bool output_flush(void);
 /* A sentence on stderr: "softverbs: ...", without what a terminal would take for more than text. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Complains; its value is `status`. */
+#define complain_and(status, ...) (complain(__VA_ARGS__), (status))
+
 #endif

@@ -105,10 +105,8 @@ static int print_path(int format, const char *value)
         return 0;
     }
     FILE *file = fopen(getenv("GITHUB_PATH"), "ae");
-    if (!file) {
-        complain("The file that $GITHUB_PATH names can't be written: %s.", strerror(errno));
-        return EXIT_SELF;
-    }
+    if (!file)
+        return complain_and(EXIT_SELF, "The file that $GITHUB_PATH names can't be written: %s.", strerror(errno));
     if (*own_directory)
         fprintf(file, "%s\n", own_directory);
     fprintf(file, "%.*s\n", (int)strcspn(value, ":"), value);
@@ -150,8 +148,7 @@ static int begin_github(const struct command *command)
         return command_misused(command, "$GITHUB_ENV and $GITHUB_PATH name no files: this is no step of a workflow.");
     if (freopen(file, "ae", stdout))
         return 0;
-    complain("The file that $GITHUB_ENV names can't be written: %s.", strerror(errno));
-    return EXIT_SELF;
+    return complain_and(EXIT_SELF, "The file that $GITHUB_ENV names can't be written: %s.", strerror(errno));
 }
 
 /* The strings stay where they are: setenv leaves those that it replaces to us. */

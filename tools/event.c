@@ -74,8 +74,7 @@ static int keep_port(const struct wish *wish)
     bool down = !strcmp(wish->event, "port-down");
     if (wish->pid || !is_port_event(wish) || !admin_port_set(wish->directory, wish->device, down, why, sizeof why))
         return EXIT_OK;
-    complain("%s", why);
-    return EXIT_NEGATIVE;
+    return complain_and(EXIT_NEGATIVE, "%s", why);
 }
 
 static void conclude(const struct wish *wish)
@@ -96,10 +95,8 @@ static int provoke(struct wish *wish)
     char why[512];
     if (keep_port(wish))
         return EXIT_NEGATIVE;
-    if (node_list(wish->directory, tell_process, wish, why, sizeof why)) {
-        complain("%s", why);
-        return EXIT_NEGATIVE;
-    }
+    if (node_list(wish->directory, tell_process, wish, why, sizeof why))
+        return complain_and(EXIT_NEGATIVE, "%s", why);
     bool missing = wish->pid && !wish->meant;
     if (missing)
         complain(MEETING_NO_PROCESS, wish->pid);

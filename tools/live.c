@@ -112,8 +112,7 @@ enum copied { COPIED, NONE_YET, READER_GONE, FAILED };
 
 static enum copied fail(const char *what, int error)
 {
-    complain("live: %s: %s", what, error == EILSEQ ? "not a capture of softverbs" : strerror(error));
-    return FAILED;
+    return complain_and(FAILED, "live: %s: %s", what, error == EILSEQ ? "not a capture of softverbs" : strerror(error));
 }
 
 /* A process that was killed left a part of a block. The next that writes makes a whole one of it, so there is a second

@@ -73,8 +73,8 @@ int command_misused(const struct command *command, const char *format, ...)
     vsnprintf(sentence, sizeof sentence, format, rest);
     va_end(rest);
     const char *stop = *sentence && !strchr(".!?", sentence[strlen(sentence) - 1]) ? "." : "";
-    complain("%s: %s%s See \"softverbs help %s\".", command->name, sentence, stop, command->name);
-    return EXIT_USAGE;
+    return complain_and(EXIT_USAGE, "%s: %s%s See \"softverbs help %s\".", command->name, sentence, stop,
+                        command->name);
 }
 
 /* A leading + ends the options at the first argument that is no option; the : distinguishes a missing value from an
@@ -130,8 +130,8 @@ static int finish(int status)
 {
     if (output_flush() || output_error == EPIPE)
         return status;
-    complain("The output can't be written%s%s.", output_error ? ": " : "", output_error ? strerror(output_error) : "");
-    return status ? status : EXIT_NEGATIVE;
+    return complain_and(status ? status : EXIT_NEGATIVE, "The output can't be written%s%s.", output_error ? ": " : "",
+                        output_error ? strerror(output_error) : "");
 }
 
 static bool is_help(const char *name)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/user.h"
 
 /* The directory and the owner of this command, which could contain anything anyway. */
@@ -104,28 +105,24 @@ int place_libraries(char *to, char *why, size_t why_size)
 {
     char self[PLACE_PATH_MAX];
     int error = place_self(self);
-    if (error) {
-        snprintf(why, why_size,
-                 "/proc can't be read here (%s), so this command does not find its own libraries: mount it (in a "
-                 "chroot: mount -t proc proc /proc).",
-                 strerror(error));
-        return error;
-    }
+    if (error)
+        return SAY_AND(error, why, why_size,
+                       "/proc can't be read here (%s), so this command does not find its own libraries: mount it (in a "
+                       "chroot: mount -t proc proc /proc).",
+                       strerror(error));
     *strrchr(self, '/') = 0;
     int beside = find_in(self, "lib", to), installed = beside ? find_in(self, "../" LIBRARY_DIRECTORY, to) : 0;
     if (!installed)
         return 0;
-    if (beside == EPERM || installed == EPERM) {
-        snprintf(why, why_size,
-                 "The libraries in \"%s\" beside this command are not used: they belong to another user, or everybody "
-                 "may change them or a directory above them.",
-                 beside == EPERM ? "lib" : "../" LIBRARY_DIRECTORY);
-        return EPERM;
-    }
-    snprintf(why, why_size,
-             "The libraries that belong to this command are not where they should be: in \"lib\" beside it or in "
-             "\"../" LIBRARY_DIRECTORY "\" from it. Build or install softverbs again.");
-    return ENOENT;
+    if (beside == EPERM || installed == EPERM)
+        return SAY_AND(
+            EPERM, why, why_size,
+            "The libraries in \"%s\" beside this command are not used: they belong to another user, or everybody "
+            "may change them or a directory above them.",
+            beside == EPERM ? "lib" : "../" LIBRARY_DIRECTORY);
+    return SAY_AND(ENOENT, why, why_size,
+                   "The libraries that belong to this command are not where they should be: in \"lib\" beside it or in "
+                   "\"../" LIBRARY_DIRECTORY "\" from it. Build or install softverbs again.");
 }
 
 bool place_profiles(char *to)

@@ -31,8 +31,7 @@
 
 static int out_of_memory(void)
 {
-    complain("There is not enough memory to prepare the program's environment.");
-    return EXIT_SELF;
+    return complain_and(EXIT_SELF, "There is not enough memory to prepare the program's environment.");
 }
 
 /* Puts `item` at the front of a list in the environment, unless it is there already (run inside run). */
@@ -87,11 +86,10 @@ static int set_foreign(void)
  * escape; a preloaded library may also be named without its directory, and is then found in LD_LIBRARY_PATH. */
 static int set_library_path(const char *directory)
 {
-    if (strpbrk(directory, ":;")) {
-        complain("The libraries lie in \"%s\"; the dynamic linker can't use a path with a colon or semicolon.",
-                 directory);
-        return EXIT_SELF;
-    }
+    if (strpbrk(directory, ":;"))
+        return complain_and(
+            EXIT_SELF, "The libraries lie in \"%s\"; the dynamic linker can't use a path with a colon or semicolon.",
+            directory);
     return prepend("LD_LIBRARY_PATH", directory) || calm_thread_sanitizer() ? out_of_memory() : 0;
 }
 
@@ -129,10 +127,8 @@ static int provide_paths(const char *directory)
     char path[256], why[512];
     unsigned count;
     const struct device *devices = config_devices(&count);
-    if (tree_make(devices, count, path, why, sizeof why)) {
-        complain("%s \"softverbs run --no-paths\" does without them.", why);
-        return EXIT_SELF;
-    }
+    if (tree_make(devices, count, path, why, sizeof why))
+        return complain_and(EXIT_SELF, "%s \"softverbs run --no-paths\" does without them.", why);
     if (setenv(setting_lines[SETTING_PATHS].variable, path, 1))
         return out_of_memory();
     int status = provide_programs(directory);
@@ -144,10 +140,8 @@ static int meet(void)
 {
     struct node *node;
     char why[512];
-    if (node_open(&node, NULL, why, sizeof why)) {
-        complain("%s", why);
-        return EXIT_SELF;
-    }
+    if (node_open(&node, NULL, why, sizeof why))
+        return complain_and(EXIT_SELF, "%s", why);
     node_close(node);
     return 0;
 }
@@ -155,10 +149,8 @@ static int meet(void)
 static int provide(bool paths)
 {
     char directory[PLACE_PATH_MAX], why[512];
-    if (place_libraries(directory, why, sizeof why)) {
-        complain("%s", why);
-        return EXIT_SELF;
-    }
+    if (place_libraries(directory, why, sizeof why))
+        return complain_and(EXIT_SELF, "%s", why);
     int status = set_library_path(directory);
     if (!status && paths)
         status = provide_paths(directory);
@@ -173,8 +165,7 @@ static int make_whole(const char *name, char path[PLACE_PATH_MAX])
         *directory = 0;
     if (snprintf(path, PLACE_PATH_MAX, "%s%s%s", directory, *directory ? "/" : "", name) < PLACE_PATH_MAX)
         return 0;
-    complain("The name of the file \"%s\" is too long.", name);
-    return EXIT_SELF;
+    return complain_and(EXIT_SELF, "The name of the file \"%s\" is too long.", name);
 }
 
 /* -- options: the value of each type of setting, as the environment gets it */
@@ -206,18 +197,17 @@ static int begin_capture(const struct command *command, enum setting setting, co
     char path[PLACE_PATH_MAX];
     if (make_whole(name, path))
         return EXIT_SELF;
-    if (!strcmp(name, "-") || !can_hold_capture(path)) {
-        complain("Packets can't be captured to \"%s\", which is no file. \"softverbs live FILE | wireshark -k -i -\" "
-                 "shows a file while it is written.",
-                 name);
-        return EXIT_SELF;
-    }
+    if (!strcmp(name, "-") || !can_hold_capture(path))
+        return complain_and(
+            EXIT_SELF,
+            "Packets can't be captured to \"%s\", which is no file. \"softverbs live FILE | wireshark -k -i -\" "
+            "shows a file while it is written.",
+            name);
     int error = strstr(path, "%p") ? 0 : capture_begin(path);
     if (!error)
         return set_text(command, setting, path);
-    complain("Packets can't be captured to \"%s\": %s.", path,
-             error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
-    return EXIT_SELF;
+    return complain_and(EXIT_SELF, "Packets can't be captured to \"%s\": %s.", path,
+                        error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
 }
 
 static int begin_recording(const struct command *command, enum setting setting, const char *name)
@@ -228,9 +218,8 @@ static int begin_recording(const struct command *command, enum setting setting, 
     int error = recorder_empty(path);
     if (!error)
         return set_text(command, setting, path);
-    complain("Nothing can be recorded to \"%s\": %s.", path,
-             error == EEXIST ? "it is no recording, and stays as it is" : strerror(error));
-    return EXIT_SELF;
+    return complain_and(EXIT_SELF, "Nothing can be recorded to \"%s\": %s.", path,
+                        error == EEXIST ? "it is no recording, and stays as it is" : strerror(error));
 }
 
 static int set_faults(const struct command *command, enum setting setting, const char *list)
@@ -289,11 +278,10 @@ static int find_profile(const struct command *command, const char *name, char pa
     char directory[PLACE_PATH_MAX], names[1024];
     if (strchr(name, '/'))
         return make_whole(name, path);
-    if (!place_profiles(directory)) {
-        complain(
+    if (!place_profiles(directory))
+        return complain_and(
+            EXIT_SELF,
             "The profiles that belong to this command are not where they should be. Build or install softverbs again.");
-        return EXIT_SELF;
-    }
     int length = snprintf(path, PLACE_PATH_MAX, "%s/%s" PROFILE_END, directory, name);
     if (length < PLACE_PATH_MAX && !access(path, F_OK))
         return 0;
@@ -443,16 +431,15 @@ void prepare_print_help(FILE *to)
 static bool is_others(const char *name)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[512];
-    if (node_directory(directory) && claim_is_others(directory, if_nametoindex(name), why, sizeof why)) {
-        complain("%s: %s", name, why);
-        return true;
-    }
+    if (node_directory(directory) && claim_is_others(directory, if_nametoindex(name), why, sizeof why))
+        return complain_and(true, "%s: %s", name, why);
     if (share_try(name) != EADDRINUSE)
         return false;
-    complain("%s: Another user or program has UDP port 4791 and does not share it. \"softverbs doctor --net %s\" says "
-             "more.",
-             name, name);
-    return true;
+    return complain_and(
+        true,
+        "%s: Another user or program has UDP port 4791 and does not share it. \"softverbs doctor --net %s\" says "
+        "more.",
+        name, name);
 }
 
 /* 0, or the exit status. */
@@ -471,8 +458,9 @@ static int check_port(const char *list)
 {
     if (!random_is_fixed() || !*list)
         return check_interfaces(list);
-    complain("With SOFTVERBS_SEED anybody could guess keys and queue pair numbers, so it can't be set on a network.");
-    return EXIT_USAGE;
+    return complain_and(
+        EXIT_USAGE,
+        "With SOFTVERBS_SEED anybody could guess keys and queue pair numbers, so it can't be set on a network.");
 }
 
 /* A job of continuous integration, as its host says: its log is read after the end, and no terminal is there. */

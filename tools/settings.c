@@ -9,6 +9,7 @@
 
 #include "adverse/plan.h"
 #include "base/suggest.h"
+#include "base/text.h"
 #include "check/rule.h"
 #include "config/config.h"
 #include "config/settings.h"
@@ -24,18 +25,15 @@ static bool is_writable(const char *setting, const char *path, char *why, size_t
 {
     char directory[PLACE_PATH_MAX];
     struct stat status;
-    if (!stat(path, &status) && S_ISDIR(status.st_mode)) {
-        snprintf(why, size, "%s=%s can't be written: %s.", setting, path, strerror(EISDIR));
-        return false;
-    }
+    if (!stat(path, &status) && S_ISDIR(status.st_mode))
+        return SAY_AND(false, why, size, "%s=%s can't be written: %s.", setting, path, strerror(EISDIR));
     snprintf(directory, sizeof directory, "%s", path);
     char *slash = strrchr(directory, '/');
     if (slash)
         slash[slash == directory] = 0;
     if (access(path, F_OK) ? !access(slash ? directory : ".", W_OK | X_OK) : !access(path, W_OK))
         return true;
-    snprintf(why, size, "%s=%s can't be written: %s.", setting, path, strerror(errno));
-    return false;
+    return SAY_AND(false, why, size, "%s=%s can't be written: %s.", setting, path, strerror(errno));
 }
 
 static bool can_capture(const char *path, char *why, size_t size)
@@ -103,10 +101,8 @@ static bool has_slip(char *why, size_t size)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)strcspn(*entry, "="), *entry);
         const char *meant = find_meant(name);
-        if (meant) {
-            snprintf(why, size, "%s is no setting; %s is one.", name, meant);
-            return true;
-        }
+        if (meant)
+            return SAY_AND(true, why, size, "%s is no setting; %s is one.", name, meant);
     }
     return false;
 }
@@ -162,10 +158,8 @@ static bool can_be_used(enum setting setting, const char *text, char *why, size_
 bool settings_are_right(char *why, size_t size)
 {
     const char *problem = config_problem();
-    if (problem) {
-        snprintf(why, size, "%s", problem);
-        return false;
-    }
+    if (problem)
+        return SAY_AND(false, why, size, "%s", problem);
     if (has_slip(why, size))
         return false;
     for (enum setting i = 0; i < SETTINGS; i++) {

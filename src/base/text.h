@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* The decimal number at the beginning; `rest` is after it. False: no digit is there, or the number needs more than 64
  * bits. */
@@ -49,5 +50,8 @@ char *text_trim(char *text);
 
 /* Cuts "key = value" at the sign, and blanks away around both. Returns the value; NULL if no sign is there. */
 char *text_key_value(char *line, char **key);
+
+/* Writes a sentence as snprintf does; its value is `result`, for functions that return that they refuse. */
+#define SAY_AND(result, to, size, ...) ((void)snprintf(to, size, __VA_ARGS__), (result))
 
 #endif

@@ -105,13 +105,11 @@ bool rule_choose(const char *words, struct rule_choice *choice, char *why, size_
     unsigned known = 0, added = 0, left_out = 0;
     *choice = (struct rule_choice){0};
     struct text_part bad = each_word(words, is_any, choice, &known);
-    if (bad.at) {
-        snprintf(why, size,
-                 "\"%.*s\" is neither a rule (\"softverbs checks\" lists them) nor error, adapter, notes, "
-                 "fatal, fill, full or pages",
-                 (int)bad.length, bad.at);
-        return false;
-    }
+    if (bad.at)
+        return SAY_AND(false, why, size,
+                       "\"%.*s\" is neither a rule (\"softverbs checks\" lists them) nor error, adapter, notes, "
+                       "fatal, fill, full or pages",
+                       (int)bad.length, bad.at);
     each_word(words, choose_more, choice, &added);
     if (!added)
         choose_level(choice, RULE_ADAPTER);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "base/text.h"
 #include "base/user.h"
 #include "ipc/node.h"
 #include "ipc/table.h"
@@ -101,10 +102,8 @@ static int explain(const struct stat *status, const char *directory, char *why, 
 {
     if (is_open(status, directory))
         return 0;
-    if (!S_ISDIR(status->st_mode)) {
-        snprintf(why, why_size, "%s is not a directory (a symbolic link is not followed).", directory);
-        return ENOTDIR;
-    }
+    if (!S_ISDIR(status->st_mode))
+        return SAY_AND(ENOTDIR, why, why_size, "%s is not a directory (a symbolic link is not followed).", directory);
     if (!user_owns_file(AT_FDCWD, directory, status)) {
         explain_owner(status, directory, why, why_size);
         return EACCES;
@@ -123,19 +122,16 @@ static int explain(const struct stat *status, const char *directory, char *why, 
 int directory_check(const char *directory, bool create, char *why, size_t why_size)
 {
     struct stat status;
-    if (strlen(directory) > NODE_DIRECTORY_MAX) {
-        snprintf(why, why_size, "The directory's name is longer than %d characters: %s", NODE_DIRECTORY_MAX, directory);
-        return ENAMETOOLONG;
-    }
+    if (strlen(directory) > NODE_DIRECTORY_MAX)
+        return SAY_AND(ENAMETOOLONG, why, why_size, "The directory's name is longer than %d characters: %s",
+                       NODE_DIRECTORY_MAX, directory);
     if (create && mkdir(directory, 0700) && errno != EEXIST) {
         int error = errno;
-        snprintf(why, why_size, "The directory %s can't be made: %s.", directory, strerror(error));
-        return error;
+        return SAY_AND(error, why, why_size, "The directory %s can't be made: %s.", directory, strerror(error));
     }
     if (lstat(directory, &status)) {
         int error = errno;
-        snprintf(why, why_size, "The directory %s can't be read: %s.", directory, strerror(error));
-        return error;
+        return SAY_AND(error, why, why_size, "The directory %s can't be read: %s.", directory, strerror(error));
     }
     return explain(&status, directory, why, why_size);
 }

@@ -271,13 +271,11 @@ bool profile_read(const char *path, struct profile *profile, char *why, size_t s
 {
     struct profile_fault fault;
     char *text = read_all(path);
-    if (!text) {
-        snprintf(why, size, "The profile %s can't be read: %s.", path,
-                 errno == EINVAL   ? "it is no regular file"
-                 : errno == EILSEQ ? "it is no text, as it has a byte of 0"
-                                   : strerror(errno));
-        return false;
-    }
+    if (!text)
+        return SAY_AND(false, why, size, "The profile %s can't be read: %s.", path,
+                       errno == EINVAL   ? "it is no regular file"
+                       : errno == EILSEQ ? "it is no text, as it has a byte of 0"
+                                         : strerror(errno));
     *profile = (struct profile){0};
     name_after(path, profile->name);
     bool read = profile_parse(text, profile, &fault);

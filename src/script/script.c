@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "diag/log.h"
 #include "script/decide.h"
 #include "script/parse.h"
@@ -24,8 +25,7 @@ static bool read_named(const char *name, const char *text, struct script *into, 
     struct script_fault fault;
     if (script_parse(text, into, &fault))
         return true;
-    snprintf(why, size, "%s, line %u, column %u: %s", name, fault.line, fault.column, fault.why);
-    return false;
+    return SAY_AND(false, why, size, "%s, line %u, column %u: %s", name, fault.line, fault.column, fault.why);
 }
 
 bool script_read_text(const char *text, struct script *into, char *why, size_t size)
@@ -65,18 +65,15 @@ static bool is_read_once(const char *path)
 
 bool script_read_file(const char *path, struct script *into, char *why, size_t size)
 {
-    if (is_read_once(path)) {
-        snprintf(why, size,
-                 "The script %s is no regular file, and each process reads it. Rules of the command line stand behind "
-                 "--inject.",
-                 path);
-        return false;
-    }
+    if (is_read_once(path))
+        return SAY_AND(
+            false, why, size,
+            "The script %s is no regular file, and each process reads it. Rules of the command line stand behind "
+            "--inject.",
+            path);
     char *text = read_all(path);
-    if (!text) {
-        snprintf(why, size, "The script %s can't be read: %s.", path, strerror(errno));
-        return false;
-    }
+    if (!text)
+        return SAY_AND(false, why, size, "The script %s can't be read: %s.", path, strerror(errno));
     bool read = read_named(path, text, into, why, size);
     free(text);
     return read;

@@ -74,15 +74,11 @@ static void tell_nothing(const char *what)
 static int search(struct bisect *bisect, bool as_json)
 {
     char path[PATH_MAX];
-    if (!program_find(*bisect->trials.program, path)) {
-        complain("There is no program \"%s\" that can be executed.", *bisect->trials.program);
-        return EXIT_SELF;
-    }
+    if (!program_find(*bisect->trials.program, path))
+        return complain_and(EXIT_SELF, "There is no program \"%s\" that can be executed.", *bisect->trials.program);
     bisect_run(bisect, as_json || bisect->scan_only ? tell_nothing : tell);
-    if (bisect->end == BISECT_BROKEN) {
-        complain("The program can't be run: %s.", strerror(errno));
-        return EXIT_SELF;
-    }
+    if (bisect->end == BISECT_BROKEN)
+        return complain_and(EXIT_SELF, "The program can't be run: %s.", strerror(errno));
     if (as_json)
         bisect_print_json(bisect);
     else

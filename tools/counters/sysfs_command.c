@@ -116,10 +116,8 @@ static int refresh(struct keeper *keeper)
 {
     char why[512];
     json_t *now = reports_collect(keeper->meeting.directory, why, sizeof why);
-    if (!now) {
-        complain("%s", why);
-        return EXIT_NEGATIVE;
-    }
+    if (!now)
+        return complain_and(EXIT_NEGATIVE, "%s", why);
     struct seen seen = seen_begin(now);
     remember(keeper, &seen);
     seen_end(&seen);
@@ -141,8 +139,8 @@ static int make_tree(struct keeper *keeper, const char *directory)
     keeper->root = error ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (keeper->root >= 0)
         return EXIT_OK;
-    complain("The tree can't be made in \"%s\": %s.", directory, strerror(error ? error : errno));
-    return EXIT_NEGATIVE;
+    return complain_and(EXIT_NEGATIVE, "The tree can't be made in \"%s\": %s.", directory,
+                        strerror(error ? error : errno));
 }
 
 static int keep(struct keeper *keeper, bool once)

@@ -108,10 +108,8 @@ static bool decode_file(const char *path, struct tally *tally)
 {
     struct pcap pcap;
     int error = pcap_open(&pcap, path);
-    if (error) {
-        complain("%s: %s", path, error == EILSEQ ? "not a pcap or pcapng file" : strerror(error));
-        return false;
-    }
+    if (error)
+        return complain_and(false, "%s: %s", path, error == EILSEQ ? "not a pcap or pcapng file" : strerror(error));
     decode_records(&pcap, tally);
     tell_losses(&pcap, path);
     tally->skipped += pcap.skipped + pcap.lost;

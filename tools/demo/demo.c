@@ -163,10 +163,8 @@ static int run_demo(const struct command *command, int argc, char **argv)
     if (optind < argc)
         return command_misused(command, "\"%s\" is not an argument of this command.", argv[optind]);
     struct session session;
-    if (!session_begin(&session)) {
-        complain("demo: %s", session.why);
-        return EXIT_NEGATIVE;
-    }
+    if (!session_begin(&session))
+        return complain_and(EXIT_NEGATIVE, "demo: %s", session.why);
     print_head(&session);
     bool works = true;
     for (unsigned i = 0; i < wanted && works; i++) {

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "config/settings.h"
 #include "place.h"
 
@@ -21,8 +22,7 @@ enum { SECONDS = 30, NAP_NANOS = 5000000, SERVER_SECONDS = 10 };
 
 static bool fails(struct session *session, const char *what, const char *name)
 {
-    snprintf(session->why, sizeof session->why, "%s \"%.200s\": %s.", what, name, strerror(errno));
-    return false;
+    return SAY_AND(false, session->why, sizeof session->why, "%s \"%.200s\": %s.", what, name, strerror(errno));
 }
 
 /* Finds the program in $PATH, as execvp(3) does. */
@@ -126,8 +126,7 @@ static int finish(struct session *session, pid_t child, int seconds, const char 
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
-    snprintf(session->why, sizeof session->why, "The %s did not end within %d seconds.", name, seconds);
-    return -1;
+    return SAY_AND(-1, session->why, sizeof session->why, "The %s did not end within %d seconds.", name, seconds);
 }
 
 int session_run(struct session *session, const char *name, const char *const *words)
@@ -180,9 +179,8 @@ static bool begins_to_listen(struct session *session, pid_t server, in_port_t po
         if (!waitid(P_PID, (id_t)server, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid)
             break;
     }
-    snprintf(session->why, sizeof session->why, "The server %s.",
-             ended.si_pid ? "ended before it listened" : "does not listen");
-    return false;
+    return SAY_AND(false, session->why, sizeof session->why, "The server %s.",
+                   ended.si_pid ? "ended before it listened" : "does not listen");
 }
 
 static const char **append(const char **to, const char *const *words)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "base/text.h"
 #include "checks.h"
 #include "ipc/node.h"
 #include "link/cma.h"
@@ -25,29 +26,23 @@ enum verdict check_processors(char *say, size_t size)
 {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&set);
-    if (count > 1) {
-        snprintf(say, size, "%d processors may be used.", count);
-        return VERDICT_OK;
-    }
-    snprintf(say, size,
-             "Only one processor may be used: a program that polls takes it from the peer that it waits for, so "
-             "latency is that of the scheduler. Allow more (taskset, the container's limits).");
-    return VERDICT_WARNING;
+    if (count > 1)
+        return SAY_AND(VERDICT_OK, say, size, "%d processors may be used.", count);
+    return SAY_AND(VERDICT_WARNING, say, size,
+                   "Only one processor may be used: a program that polls takes it from the peer that it waits for, so "
+                   "latency is that of the scheduler. Allow more (taskset, the container's limits).");
 }
 
 enum verdict check_descriptors(char *say, size_t size)
 {
     enum { ENOUGH = 1024 };
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= ENOUGH) {
-        snprintf(say, size, "The limit of open files is high enough.");
-        return VERDICT_OK;
-    }
-    snprintf(say, size,
-             "Only %" PRIu64 " files may be open at once; completion channels and connections to other processes "
-             "take some each. Raise it: ulimit -n %d.",
-             (uint64_t)limit.rlim_cur, ENOUGH);
-    return VERDICT_WARNING;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= ENOUGH)
+        return SAY_AND(VERDICT_OK, say, size, "The limit of open files is high enough.");
+    return SAY_AND(VERDICT_WARNING, say, size,
+                   "Only %" PRIu64 " files may be open at once; completion channels and connections to other processes "
+                   "take some each. Raise it: ulimit -n %d.",
+                   (uint64_t)limit.rlim_cur, ENOUGH);
 }
 
 /* Rings between processes are memory that the sender can't take away from under the receiver. */
@@ -85,17 +80,16 @@ enum verdict check_shared_memory(char *say, size_t size)
     enum { MEBIBYTE = 1 << 20, LITTLE = 16 };
     char parent[NODE_DIRECTORY_MAX + 1];
     struct statvfs status;
-    if (!find_parent(parent) || statvfs(parent, &status)) {
-        snprintf(say, size, "The directory above $SOFTVERBS_DIR can't be looked at: %s.", strerror(errno));
-        return VERDICT_WARNING;
-    }
+    if (!find_parent(parent) || statvfs(parent, &status))
+        return SAY_AND(VERDICT_WARNING, say, size, "The directory above $SOFTVERBS_DIR can't be looked at: %s.",
+                       strerror(errno));
     uint64_t free = (uint64_t)status.f_bavail * status.f_frsize / MEBIBYTE;
-    snprintf(say, size,
-             free < LITTLE ? "%s has only %" PRIu64 " MiB left; the table of processes needs a few. Free some, or "
-                             "choose another place with SOFTVERBS_DIR."
-                           : "%s has %" PRIu64 " MiB left; a few are needed. (noexec there does not matter.)",
-             parent, free);
-    return free < LITTLE ? VERDICT_WARNING : VERDICT_OK;
+    return SAY_AND(free < LITTLE ? VERDICT_WARNING : VERDICT_OK, say, size,
+                   free < LITTLE ? "%s has only %" PRIu64
+                                   " MiB left; the table of processes needs a few. Free some, or "
+                                   "choose another place with SOFTVERBS_DIR."
+                                 : "%s has %" PRIu64 " MiB left; a few are needed. (noexec there does not matter.)",
+                   parent, free);
 }
 
 /* The number after `behind` at the start of a line of the file, or -1. */
@@ -141,12 +135,10 @@ static int try_reading(void)
 enum verdict check_reading(char *say, size_t size)
 {
     int error = try_reading();
-    if (!error) {
-        snprintf(say, size,
-                 "Processes of this user may read one another's memory (process_vm_readv), so large messages are "
-                 "copied once, and READs and WRITEs need no processor on the other side.");
-        return VERDICT_OK;
-    }
+    if (!error)
+        return SAY_AND(VERDICT_OK, say, size,
+                       "Processes of this user may read one another's memory (process_vm_readv), so large messages are "
+                       "copied once, and READs and WRITEs need no processor on the other side.");
     const char *cure = "A container's seccomp filter may be the cause: allow process_vm_readv and process_vm_writev.";
     if (read_number("/proc/sys/kernel/yama/ptrace_scope", "") > 0)
         cure = "Yama forbids it (kernel.yama.ptrace_scope). With scope 1 programs permit it to their peers, unless "
@@ -154,11 +146,11 @@ enum verdict check_reading(char *say, size_t size)
                "worth more than the second copy.";
     else if (read_number("/proc/self/status", "Seccomp:") <= 0)
         cure = "The cause is not known.";
-    snprintf(say, size,
-             "process_vm_readv between processes of this user is refused (%s), so large messages are copied twice, "
-             "through shared memory, and READs and WRITEs wait for the other side's processor. %s",
-             strerror(error), cure);
-    return VERDICT_WARNING;
+    return SAY_AND(
+        VERDICT_WARNING, say, size,
+        "process_vm_readv between processes of this user is refused (%s), so large messages are copied twice, "
+        "through shared memory, and READs and WRITEs wait for the other side's processor. %s",
+        strerror(error), cure);
 }
 
 /* The setting that forbids user namespaces to others than root, and the line that allows them; NULL: nothing does. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "checks.h"
 #include "config/config.h"
 #include "ipc/node.h"
@@ -25,14 +26,12 @@ enum verdict check_library(char *say, size_t size)
         return VERDICT_PROBLEM;
     snprintf(path, sizeof path, "%s/libibverbs.so.1", directory);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(say, size, "Our library does not load: %s.", dlerror());
-        return VERDICT_PROBLEM;
-    }
+    if (!library)
+        return SAY_AND(VERDICT_PROBLEM, say, size, "Our library does not load: %s.", dlerror());
     bool whole = has_version(library, "ibv_get_device_list", "IBVERBS_1.1");
     dlclose(library);
-    snprintf(say, size, whole ? "%s loads." : "%s is not ours: it lacks version IBVERBS_1.1.", path);
-    return whole ? VERDICT_OK : VERDICT_PROBLEM;
+    return SAY_AND(whole ? VERDICT_OK : VERDICT_PROBLEM, say, size,
+                   whole ? "%s loads." : "%s is not ours: it lacks version IBVERBS_1.1.", path);
 }
 
 enum verdict check_other_library(char *say, size_t size)
@@ -51,40 +50,34 @@ enum verdict check_settings(char *say, size_t size)
     if (!settings_are_right(say, size))
         return VERDICT_PROBLEM;
     const char *unknown = settings_unknown();
-    if (unknown) {
-        snprintf(say, size, "%.*s means nothing to softverbs (softverbs.conf(5) has its variables).",
-                 (int)strcspn(unknown, "="), unknown);
-        return VERDICT_WARNING;
-    }
-    snprintf(say, size, "All that the environment says can be used.");
-    return VERDICT_OK;
+    if (unknown)
+        return SAY_AND(VERDICT_WARNING, say, size,
+                       "%.*s means nothing to softverbs (softverbs.conf(5) has its variables).",
+                       (int)strcspn(unknown, "="), unknown);
+    return SAY_AND(VERDICT_OK, say, size, "All that the environment says can be used.");
 }
 
 /* The variable that `softverbs run` sets for NCCL, and why; a value that the user has set stays. */
 enum verdict check_nccl(char *say, size_t size)
 {
     const char *type = getenv("NCCL_GIN_TYPE");
-    if (!type || !strcmp(type, "2")) {
-        snprintf(say, size,
-                 "\"softverbs run\" sets NCCL_GIN_TYPE=2: NCCL 2.28 (PyTorch 2.9 to 2.11) crashes without it on "
-                 "devices other than mlx5.");
-        return VERDICT_OK;
-    }
-    snprintf(say, size,
-             "NCCL_GIN_TYPE=%s is left as it is: NCCL 2.28 (PyTorch 2.9 to 2.11) crashes on devices other than mlx5 "
-             "unless it is 2.",
-             type);
-    return VERDICT_WARNING;
+    if (!type || !strcmp(type, "2"))
+        return SAY_AND(VERDICT_OK, say, size,
+                       "\"softverbs run\" sets NCCL_GIN_TYPE=2: NCCL 2.28 (PyTorch 2.9 to 2.11) crashes without it on "
+                       "devices other than mlx5.");
+    return SAY_AND(
+        VERDICT_WARNING, say, size,
+        "NCCL_GIN_TYPE=%s is left as it is: NCCL 2.28 (PyTorch 2.9 to 2.11) crashes on devices other than mlx5 "
+        "unless it is 2.",
+        type);
 }
 
 enum verdict check_directory(char *say, size_t size)
 {
     struct node *node;
     char why[512];
-    if (node_open(&node, NULL, why, sizeof why)) {
-        snprintf(say, size, "%s", why);
-        return VERDICT_PROBLEM;
-    }
+    if (node_open(&node, NULL, why, sizeof why))
+        return SAY_AND(VERDICT_PROBLEM, say, size, "%s", why);
     snprintf(say, size, "Processes meet in %s.", node_path(node));
     node_close(node);
     return VERDICT_OK;
@@ -117,6 +110,6 @@ enum verdict check_paths(char *say, size_t size)
     const struct device *devices = config_devices(&count);
     if (tree_make(devices, count, path, say, size))
         return VERDICT_WARNING;
-    snprintf(say, size, "/dev/infiniband and /sys/class/infiniband are shown to programs from %s.", path);
-    return VERDICT_OK;
+    return SAY_AND(VERDICT_OK, say, size, "/dev/infiniband and /sys/class/infiniband are shown to programs from %s.",
+                   path);
 }

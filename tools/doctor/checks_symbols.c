@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "checks.h"
 #include "place.h"
 #include "symbols.h"
@@ -151,14 +152,11 @@ enum verdict check_symbols(char *say, size_t size)
     if (place_libraries(directory, say, size))
         return VERDICT_PROBLEM;
     snprintf(path, sizeof path, "%s/libibverbs.so.1", directory);
-    if (place_installed(installed, sizeof installed), !*installed) {
-        snprintf(say, size, "Nothing to compare with, since no libibverbs.so.1 is installed.");
-        return VERDICT_OK;
-    }
+    if (place_installed(installed, sizeof installed), !*installed)
+        return SAY_AND(VERDICT_OK, say, size, "Nothing to compare with, since no libibverbs.so.1 is installed.");
     if (symbols_defined(path, names_add, &search.ours)) {
         names_free(&search.ours);
-        snprintf(say, size, "%s can't be read.", path);
-        return VERDICT_PROBLEM;
+        return SAY_AND(VERDICT_PROBLEM, say, size, "%s can't be read.", path);
     }
     qsort(search.ours.items, search.ours.count, sizeof *search.ours.items, names_compare);
     enum verdict verdict = compare(&search, installed, say, size);

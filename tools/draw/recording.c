@@ -289,11 +289,11 @@ bool recording_read(struct records *records, const char *path, const struct byte
                     const struct records_choice *choice)
 {
     uint32_t version;
-    if (record_check_head(bytes->bytes, bytes->length, &version) == RECORD_VERSION) {
-        complain("%s: it has the form %" PRIu32 ", and this softverbs reads %d. The softverbs that wrote it reads it.",
-                 path, version, RECORDING_VERSION);
-        return false;
-    }
+    if (record_check_head(bytes->bytes, bytes->length, &version) == RECORD_VERSION)
+        return complain_and(false,
+                            "%s: it has the form %" PRIu32
+                            ", and this softverbs reads %d. The softverbs that wrote it reads it.",
+                            path, version, RECORDING_VERSION);
     records->recordings++;
     struct reading reading = {.records = records, .bytes = bytes, .choice = choice, .file = file};
     return read_records(&reading, path);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/read_clock.h"
+#include "base/text.h"
 #include "lab/rtnetlink.h"
 
 enum { FRAME_MOST = 65600, WAITING_MOST = 1 << 17, BATCH = 64, BUFFER = 8 << 20 };
@@ -251,10 +252,8 @@ struct forwarder *forwarder_start(struct network *network, int netlink, char *wh
         forwarder->ports[i] = error ? -1 : attach(name);
         made = forwarder->ports[i] >= 0;
     }
-    if (!made) {
-        snprintf(why, size, "The lab's own switch can't be started: %s.", strerror(errno));
-        return NULL;
-    }
+    if (!made)
+        return SAY_AND(NULL, why, size, "The lab's own switch can't be started: %s.", strerror(errno));
     forwarder->network = network;
     forwarder->random = read_clock(CLOCK_MONOTONIC) | 1;
     return forwarder;

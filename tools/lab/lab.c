@@ -58,10 +58,8 @@ static int start(struct network *network, char **command)
         close(alive[1]);
         keeper_run(network, command, alive[0]);
     }
-    if (keeper < 0) {
-        complain("lab: No process can be started: %s.", strerror(errno));
-        return EXIT_SELF;
-    }
+    if (keeper < 0)
+        return complain_and(EXIT_SELF, "lab: No process can be started: %s.", strerror(errno));
     return follow_child(keeper);
 }
 

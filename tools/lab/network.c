@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static struct channel *between(const struct network *network, unsigned from, unsigned to)
 {
     return &network->between[from * network->plan->count + to];
@@ -64,10 +66,8 @@ static bool change_all(struct network *network, const char *words, char *why, si
 
 static bool change_core(struct network *network, const char *words, char *why, size_t size)
 {
-    if (!network->has_core) {
-        snprintf(why, size, "There is no core: all hosts have one switch.");
-        return false;
-    }
+    if (!network->has_core)
+        return SAY_AND(false, why, size, "There is no core: all hosts have one switch.");
     for (unsigned i = 0; i < network->plan->count; i++) {
         struct channel *rising = &network->rising[network->leaf[i]], *falling = &network->falling[network->leaf[i]];
         falling->quality = rising->quality;
@@ -98,10 +98,8 @@ static bool change_host(struct network *network, unsigned host, const char *word
 static bool change_way(struct network *network, unsigned from, unsigned to, bool both, const char *words, char *why,
                        size_t size)
 {
-    if (from == to) {
-        snprintf(why, size, "No link leads from a host to itself.");
-        return false;
-    }
+    if (from == to)
+        return SAY_AND(false, why, size, "No link leads from a host to itself.");
     return change(network, between(network, from, to), words, why, size) &&
            (!both || change(network, between(network, to, from), words, why, size));
 }
@@ -121,8 +119,7 @@ bool network_change(struct network *network, const char *target, const char *wor
         return change_all(network, words, why, size);
     if (!strcmp(target, "core"))
         return change_core(network, words, why, size);
-    snprintf(why, size, "There is no link \"%s\"; h1-h2, h1>h2, h1, all and core are some.", target);
-    return false;
+    return SAY_AND(false, why, size, "There is no link \"%s\"; h1-h2, h1>h2, h1, all and core are some.", target);
 }
 
 /* --- topologies */
@@ -135,10 +132,8 @@ static bool add_leaf(struct network *network, char *hosts, bool core, unsigned l
         unsigned which = lab_plan_find(network->plan, host);
         if (!*host)
             continue;
-        if (which == network->plan->count) {
-            snprintf(why, size, "the lab has no host \"%s\".", host);
-            return false;
-        }
+        if (which == network->plan->count)
+            return SAY_AND(false, why, size, "the lab has no host \"%s\".", host);
         network->leaf[which] = leaf;
     }
     return true;
@@ -147,10 +142,9 @@ static bool add_leaf(struct network *network, char *hosts, bool core, unsigned l
 static bool read_line(struct network *network, char *line, unsigned *leaf, char *why, size_t size)
 {
     char *rest = line, *word = strsep(&rest, " \t");
-    if (!rest || !*word) {
-        snprintf(why, size, "\"%s\" is no line of a topology: leaf, pair, core or link, and what belongs to it.", word);
-        return !*word && !rest;
-    }
+    if (!rest || !*word)
+        return SAY_AND(!*word && !rest, why, size,
+                       "\"%s\" is no line of a topology: leaf, pair, core or link, and what belongs to it.", word);
     if (!strcmp(word, "leaf") || !strcmp(word, "pair"))
         return add_leaf(network, rest, *word == 'l', (*leaf)++, why, size);
     if (!strcmp(word, "core"))
@@ -158,8 +152,8 @@ static bool read_line(struct network *network, char *line, unsigned *leaf, char 
     char *target = strsep(&rest, " \t");
     if (!strcmp(word, "link") && rest)
         return network_change(network, target, rest, why, size);
-    snprintf(why, size, "\"%s\" is no line of a topology: leaf, pair, core or link, and what belongs to it.", word);
-    return false;
+    return SAY_AND(false, why, size,
+                   "\"%s\" is no line of a topology: leaf, pair, core or link, and what belongs to it.", word);
 }
 
 bool network_read(struct network *network, const char *path, char *why, size_t size)
@@ -167,10 +161,8 @@ bool network_read(struct network *network, const char *path, char *why, size_t s
     char line[512], said[512];
     unsigned number = 0, leaf = 0;
     FILE *file = fopen(path, "re");
-    if (!file) {
-        snprintf(why, size, "\"%s\" can't be read: %s.", path, strerror(errno));
-        return false;
-    }
+    if (!file)
+        return SAY_AND(false, why, size, "\"%s\" can't be read: %s.", path, strerror(errno));
     bool right = true;
     while (right && fgets(line, sizeof line, file)) {
         line[strcspn(line, "#\n")] = 0;

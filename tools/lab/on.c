@@ -65,10 +65,8 @@ int on_become(const char *host, pid_t holder, char **program)
 {
     char here[PATH_MAX];
     const char *directory = getcwd(here, sizeof here);
-    if (!virtual_host_enter(holder)) {
-        complain("on: The host \"%s\" can't be entered: %s.", host, strerror(errno));
-        return EXIT_SELF;
-    }
+    if (!virtual_host_enter(holder))
+        return complain_and(EXIT_SELF, "on: The host \"%s\" can't be entered: %s.", host, strerror(errno));
     if (!directory || chdir(directory))
         (void)!chdir("/");
     int status = prepare(&on_command);
@@ -99,10 +97,9 @@ static int run_line(const char *host, pid_t holder, char **words)
     size_t used = 0;
     for (; *words; words++) {
         size_t length = strlen(*words);
-        if (used + length + 2 > sizeof line) {
-            complain("on: The command for host \"%s\" is longer than %zu bytes.", host, sizeof line);
-            return EXIT_SELF;
-        }
+        if (used + length + 2 > sizeof line)
+            return complain_and(EXIT_SELF, "on: The command for host \"%s\" is longer than %zu bytes.", host,
+                                sizeof line);
         if (used)
             line[used++] = ' ';
         memcpy(line + used, *words, length + 1);

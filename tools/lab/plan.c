@@ -9,10 +9,8 @@
 static bool count_hosts(struct lab_plan *plan, const char *text, char *why, size_t size)
 {
     uint64_t count;
-    if (!text_number(text, 1, LAB_HOSTS_MOST, &count)) {
-        snprintf(why, size, "\"%s\" is no number of hosts from 1 to %d.", text, LAB_HOSTS_MOST);
-        return false;
-    }
+    if (!text_number(text, 1, LAB_HOSTS_MOST, &count))
+        return SAY_AND(false, why, size, "\"%s\" is no number of hosts from 1 to %d.", text, LAB_HOSTS_MOST);
     for (plan->count = 0; plan->count < count; plan->count++)
         snprintf(plan->hosts[plan->count], LAB_NAME_SIZE, "h%u", plan->count + 1);
     return true;
@@ -32,20 +30,15 @@ static bool is_name(const char *name, size_t length)
 static bool add_host(struct lab_plan *plan, const char *name, size_t length, char *why, size_t size)
 {
     char host[LAB_NAME_SIZE];
-    if (!is_name(name, length)) {
-        snprintf(why, size, "\"%.*s\" can't be the name of a host: a letter, then letters and digits, at most %d.",
-                 (int)length, name, LAB_NAME_SIZE - 1);
-        return false;
-    }
+    if (!is_name(name, length))
+        return SAY_AND(false, why, size,
+                       "\"%.*s\" can't be the name of a host: a letter, then letters and digits, at most %d.",
+                       (int)length, name, LAB_NAME_SIZE - 1);
     snprintf(host, sizeof host, "%.*s", (int)length, name);
-    if (lab_plan_find(plan, host) < plan->count || !strcmp(host, "localhost")) {
-        snprintf(why, size, "The name \"%s\" is taken: each host needs its own.", host);
-        return false;
-    }
-    if (plan->count == LAB_HOSTS_MOST) {
-        snprintf(why, size, "A lab has at most %d hosts.", LAB_HOSTS_MOST);
-        return false;
-    }
+    if (lab_plan_find(plan, host) < plan->count || !strcmp(host, "localhost"))
+        return SAY_AND(false, why, size, "The name \"%s\" is taken: each host needs its own.", host);
+    if (plan->count == LAB_HOSTS_MOST)
+        return SAY_AND(false, why, size, "A lab has at most %d hosts.", LAB_HOSTS_MOST);
     strcpy(plan->hosts[plan->count++], host);
     return true;
 }

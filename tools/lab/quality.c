@@ -133,10 +133,8 @@ bool quality_change(struct quality *quality, const char *text, uint32_t *mtu, ch
     for (char *item; (item = strsep(&rest, ","));)
         if (!change_item(&change, item, why, size))
             return false;
-    if (change.mtu && change.mtu < MTU_LEAST) {
-        snprintf(why, size, "mtu=%u is not from %d to %d.", change.mtu, MTU_LEAST, MTU_MOST);
-        return false;
-    }
+    if (change.mtu && change.mtu < MTU_LEAST)
+        return SAY_AND(false, why, size, "mtu=%u is not from %d to %d.", change.mtu, MTU_LEAST, MTU_MOST);
     *quality = change.quality;
     *mtu = change.mtu;
     return true;

@@ -21,8 +21,7 @@
 
 static bool fail(const char *what)
 {
-    complain("lab: %s: %s.", what, strerror(errno));
-    return false;
+    return complain_and(false, "lab: %s: %s.", what, strerror(errno));
 }
 
 /* --- files */
@@ -174,10 +173,9 @@ static bool join(const struct lab_plan *plan, unsigned which, pid_t holder, int 
     const char *name = plan->hosts[which];
     lab_plan_mac(which, mac);
     int error = rtnetlink_add_veth(netlink, name, LAB_INTERFACE, holder, mac);
-    if (error == EOPNOTSUPP) {
-        complain("lab: The kernel has no pairs of interfaces (veth): \"modprobe veth\" as root may load them.");
-        return false;
-    }
+    if (error == EOPNOTSUPP)
+        return complain_and(
+            false, "lab: The kernel has no pairs of interfaces (veth): \"modprobe veth\" as root may load them.");
     if (!error)
         error = rtnetlink_no_own_address(netlink, name);
     if (!error)

@@ -369,10 +369,8 @@ static int look_up(struct ping *ping)
     char why[256];
     struct addrinfo hints = {.ai_family = ping->family, .ai_socktype = SOCK_DGRAM}, *found;
     int error = getaddrinfo(ping->name, "4791", &hints, &found);
-    if (error) {
-        complain("ping: There is no host \"%s\": %s.", ping->name, gai_strerror(error));
-        return EXIT_USAGE;
-    }
+    if (error)
+        return complain_and(EXIT_USAGE, "ping: There is no host \"%s\": %s.", ping->name, gai_strerror(error));
     error = ping_wire_open(&ping->wire, found, ping->interface, why, sizeof why);
     freeaddrinfo(found);
     if (error)

@@ -238,9 +238,8 @@ static int tell_of_wanted(const struct replayed *replayed)
             return EXIT_OK;
     if (replayed->wanted < 0)
         return EXIT_OK;
-    complain("%s has no queue pair 0x%lx%s; without --qp all queue pairs are shown.", replayed->path,
-             (unsigned long)replayed->wanted, replayed->until ? " in these records" : "");
-    return EXIT_NEGATIVE;
+    return complain_and(EXIT_NEGATIVE, "%s has no queue pair 0x%lx%s; without --qp all queue pairs are shown.",
+                        replayed->path, (unsigned long)replayed->wanted, replayed->until ? " in these records" : "");
 }
 
 /* ---- without payloads ---- */
@@ -271,16 +270,12 @@ static bool strip(const struct replayed *replayed, FILE *to)
 static int write_stripped(const struct replayed *replayed, const char *path)
 {
     uint32_t version;
-    if (record_check_head(replayed->bytes, replayed->length, &version) != RECORD_FINE) {
-        complain("%s is no recording that this softverbs reads.", replayed->path);
-        return EXIT_NEGATIVE;
-    }
+    if (record_check_head(replayed->bytes, replayed->length, &version) != RECORD_FINE)
+        return complain_and(EXIT_NEGATIVE, "%s is no recording that this softverbs reads.", replayed->path);
     FILE *to = fopen(path, "we");
     bool whole = to && strip(replayed, to);
-    if (!to || ferror(to) | fclose(to)) {
-        complain("%s can't be written: %s.", path, strerror(errno));
-        return EXIT_NEGATIVE;
-    }
+    if (!to || ferror(to) | fclose(to))
+        return complain_and(EXIT_NEGATIVE, "%s can't be written: %s.", path, strerror(errno));
     if (!whole)
         complain("%s does not end with a whole record; %s has what comes before.", replayed->path, path);
     return whole ? EXIT_OK : EXIT_NEGATIVE;
@@ -296,10 +291,8 @@ static int run_again(struct replayed *replayed)
     bool opened = guard_begin_now();
     replay_run(replayed->bytes, replayed->length, hear, replayed, &result);
     guard_end(opened);
-    if (fflush(stdout) || ferror(stdout)) {
-        complain("The replay can't be written: %s.", strerror(errno));
-        return EXIT_NEGATIVE;
-    }
+    if (fflush(stdout) || ferror(stdout))
+        return complain_and(EXIT_NEGATIVE, "The replay can't be written: %s.", strerror(errno));
     int told = tell(replayed, &result);
     return told == EXIT_OK ? tell_of_wanted(replayed) : told;
 }
@@ -308,10 +301,8 @@ static int with_file(struct replayed *replayed, const char *stripped)
 {
     struct stat status;
     int file = open(replayed->path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 || fstat(file, &status)) {
-        complain("%s can't be read: %s.", replayed->path, strerror(errno));
-        return EXIT_NEGATIVE;
-    }
+    if (file < 0 || fstat(file, &status))
+        return complain_and(EXIT_NEGATIVE, "%s can't be read: %s.", replayed->path, strerror(errno));
     uint8_t *bytes = status.st_size ? malloc((size_t)status.st_size) : NULL;
     ssize_t got = 0, length = 0;
     while (bytes && length < status.st_size &&

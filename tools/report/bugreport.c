@@ -108,10 +108,8 @@ static int write_to(const char *path, json_t *all)
         error = errno ? errno : EIO;
     if (fd >= 0 && close(fd) && !error)
         error = errno;
-    if (error) {
-        complain("\"%s\" can't be written: %s.", path, strerror(error));
-        return EXIT_NEGATIVE;
-    }
+    if (error)
+        return complain_and(EXIT_NEGATIVE, "\"%s\" can't be written: %s.", path, strerror(error));
     printf("%s has the report. Look through it before you give it away: docs/how-to/report.md says what is left out.\n",
            path);
     return EXIT_OK;

@@ -43,10 +43,8 @@ static int show(json_t *answer, const struct live_process *process, bool as_json
 
 static int send_request(const char *directory, struct live_process *process, const char *request, bool as_json)
 {
-    if (!live_process_find(directory, process)) {
-        complain(MEETING_NO_PROCESS, process->pid);
-        return EXIT_NEGATIVE;
-    }
+    if (!live_process_find(directory, process))
+        return complain_and(EXIT_NEGATIVE, MEETING_NO_PROCESS, process->pid);
     return show(live_process_ask(directory, process->slot, request), process, as_json);
 }
 

@@ -90,10 +90,8 @@ static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
 static bool run_once(struct sweep *sweep)
 {
     struct attempt attempt = {.program = sweep->program, .seconds = sweep->seconds ? sweep->seconds : 600};
-    if (!attempt_run(&attempt)) {
-        complain("The program can't be run: %s.", strerror(errno));
-        return false;
-    }
+    if (!attempt_run(&attempt))
+        return complain_and(false, "The program can't be run: %s.", strerror(errno));
     if (attempt.outcome != SWEEP_ENDS_WELL)
         complain("Without a fault the program %s; a sweep says nothing then.", sweep_outcomes[attempt.outcome]);
     if (!sweep->seconds)
@@ -165,11 +163,9 @@ static int sweep(const struct command *command, int argc, char **argv)
         wanted.of[SWEEP_CALLS] = true;
     wanted.program = argv + optind;
     wanted.found = found_open(state, wanted.program);
-    if (!wanted.found) {
-        complain("%s can't be used: %s.", state ? state : "Memory",
-                 errno == EEXIST ? "it is of another program" : strerror(errno));
-        return EXIT_NEGATIVE;
-    }
+    if (!wanted.found)
+        return complain_and(EXIT_NEGATIVE, "%s can't be used: %s.", state ? state : "Memory",
+                            errno == EEXIST ? "it is of another program" : strerror(errno));
     int status = sweep_all(&wanted, junit);
     found_close(wanted.found);
     return status;

@@ -345,10 +345,8 @@ int interactive_run(const char *directory, const struct top_choice *choice, doub
 {
     struct top top = {.directory = directory, .choice = *choice};
     struct collector *collector = collector_begin(directory, interval);
-    if (!collector) {
-        complain("No thread can be started.");
-        return EXIT_NEGATIVE;
-    }
+    if (!collector)
+        return complain_and(EXIT_NEGATIVE, "No thread can be started.");
     snprintf(top.filter, sizeof top.filter, "%s", choice->filter);
     top.choice.filter = top.filter;
     terminal_begin();

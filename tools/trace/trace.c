@@ -119,10 +119,8 @@ static int join(struct trace *trace)
 {
     char request[NODE_REQUEST_MAX + 1];
     int used = snprintf(request, sizeof request, REPORT_TRACE "begin %s %s", trace->reader.path, trace->calls);
-    if (used >= (int)sizeof request) {
-        complain("The list of calls is too long.");
-        return EXIT_USAGE;
-    }
+    if (used >= (int)sizeof request)
+        return complain_and(EXIT_USAGE, "The list of calls is too long.");
     return send_request(trace, request);
 }
 
@@ -153,8 +151,7 @@ static int start_run(char **program)
         return EXIT_SELF;
     memcpy(all, arguments, sizeof arguments);
     memcpy(all + COUNT, program, count * sizeof *all);
-    complain("softverbs can't be executed: %s.", strerror(place_execute(all)));
-    return EXIT_SELF;
+    return complain_and(EXIT_SELF, "softverbs can't be executed: %s.", strerror(place_execute(all)));
 }
 
 static void become(struct trace *trace, char **program)
@@ -170,10 +167,8 @@ static int trace_program(struct trace *trace, char **program)
 {
     int status = 0;
     pid_t child = fork();
-    if (child < 0) {
-        complain("No process can be made: %s.", strerror(errno));
-        return EXIT_SELF;
-    }
+    if (child < 0)
+        return complain_and(EXIT_SELF, "No process can be made: %s.", strerror(errno));
     if (!child)
         become(trace, program); /* which does not return */
     while (waitpid(child, &status, WNOHANG) == 0) {
@@ -193,17 +188,13 @@ static int begin(struct trace *trace, const char *path, char **program)
         return EXIT_USAGE;
     trace->out = path ? fopen(path, "we") : stderr;
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* where the program writes, too */
-    if (!trace->out) {
-        complain("%s can't be written: %s.", path, strerror(errno));
-        return EXIT_NEGATIVE;
-    }
+    if (!trace->out)
+        return complain_and(EXIT_NEGATIVE, "%s can't be written: %s.", path, strerror(errno));
     if (path)
         setvbuf(trace->out, buffer, _IOFBF, sizeof buffer);
     int error = trace_ring_create(&trace->reader);
-    if (error) {
-        complain("There is no memory for a trace: %s.", strerror(error));
-        return EXIT_NEGATIVE;
-    }
+    if (error)
+        return complain_and(EXIT_NEGATIVE, "There is no memory for a trace: %s.", strerror(error));
     take_signals();
     int status = trace->process.pid ? trace_process(trace) : trace_program(trace, program);
     tell_lost(trace);
@@ -217,8 +208,7 @@ static int find_process(const struct command *command, struct trace *trace)
     int status = trace->process.pid ? meeting_find(command, &trace->meeting) : 0;
     if (status || !trace->process.pid || live_process_find(trace->meeting.directory, &trace->process))
         return status;
-    complain(MEETING_NO_PROCESS, trace->process.pid);
-    return EXIT_NEGATIVE;
+    return complain_and(EXIT_NEGATIVE, MEETING_NO_PROCESS, trace->process.pid);
 }
 
 int trace_run(const char *calls, const char *path, int (*start)(char **), char **program)
