@@ -9,7 +9,7 @@
 #include "verbs/qp/qp_error.h"
 
 /* The longest, unless times are scaled. */
-static const nanos read_late = 200 * NANOS_MICROSECOND;
+static const nanos read_late = 200 * NANOS_MICROSECOND, event_late = 2 * NANOS_MILLISECOND;
 
 /* --- leaving */
 
@@ -69,27 +69,54 @@ static bool holds_output(struct qp *qp, bool response, nanos now)
     return response ? responses_wait(qp, adverse, now) : requests_wait(qp, adverse, now);
 }
 
+/* --- asynchronous events, each late by another time, so in any order */
+
+/* Errors are raised at once: a program's reaction to them would only take longer. */
+static const enum ibv_event_type may_be_late[QP_EVENTS] = {IBV_EVENT_COMM_EST, IBV_EVENT_QP_LAST_WQE_REACHED,
+                                                           IBV_EVENT_SQ_DRAINED};
+
+static bool raises(struct qp *qp, enum ibv_event_type type)
+{
+    struct qp_adverse *adverse = qp_adverse_of(qp);
+    for (unsigned i = 0; i < QP_EVENTS; i++) {
+        nanos late = may_be_late[i] == type ? adverse_delay(&adverse->source, ADVERSE_ASYNC_EVENTS, event_late) : 0;
+        if (!late)
+            continue;
+        adverse->events[i] = qp_flow(qp)->now + late;
+        qp_adverse_watch(adverse);
+        return true;
+    }
+    return false;
+}
+
+static void raise_due(struct qp_adverse *adverse, nanos now)
+{
+    for (unsigned i = 0; i < QP_EVENTS; i++) {
+        if (adverse->events[i] == NANOS_NEVER || adverse->events[i] > now)
+            continue;
+        adverse->events[i] = NANOS_NEVER;
+        qp_raise_now(adverse->qp, may_be_late[i]);
+    }
+    qp_adverse_watch(adverse);
+}
+
 /* --- the table */
 
 static void expires(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    bool opened = guard_begin(now);
-    qp_adverse_land_responses(qp_adverse_of(qp));
+    struct qp_adverse *adverse = qp_adverse_of(qp);
+    bool opened = guard_begin_now();
+    qp_adverse_land_responses(adverse);
     qp_adverse_land(qp, now);
     guard_end(opened);
-    qp_events_expire(qp, now);
+    raise_due(adverse, now);
 }
 
 static void settles(struct qp *qp)
 {
-    lock_assert_held(&qp->lock);
     qp_adverse_of(qp)->responses_until = 0;
-    bool opened = guard_begin_now();
-    qp_adverse_land_responses(qp_adverse_of(qp));
-    qp_adverse_land(qp, NANOS_NEVER);
-    guard_end(opened);
-    qp_events_expire(qp, NANOS_NEVER);
+    expires(qp, NANOS_NEVER);
 }
 
 void qp_disturb(struct qp *qp)
@@ -101,7 +128,7 @@ void qp_disturb(struct qp *qp)
                                           .holds = holds_output,
                                           .arrives = qp_adverse_arrives,
                                           .changes = adverse_shows(ADVERSE_TORN) ? qp_adverse_changes : NULL,
-                                          .raises = qp_events_keep,
+                                          .raises = raises,
                                           .expires = expires,
                                           .settles = settles};
     adverse->qp = qp;

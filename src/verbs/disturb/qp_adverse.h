@@ -43,11 +43,6 @@ const struct packet *qp_adverse_arrives(struct qp *, const struct packet *, stru
 void qp_adverse_land(struct qp *, nanos until);
 void qp_adverse_land_responses(struct qp_adverse *);
 
-/* Late asynchronous events, each by another time, so in any order. Implements disturbance.raises. */
-bool qp_events_keep(struct qp *, enum ibv_event_type);
-/* Raises the events that are due until then. */
-void qp_events_expire(struct qp *, nanos now);
-
 /* Sets the queue pair's timer to the next deadline. */
 void qp_adverse_watch(struct qp_adverse *);
 
