@@ -117,4 +117,5 @@ for build in "$@"; do
     [ "$build" = "${!#}" ] || tools/build/summary.py --so-far "$steps" "${directories[@]}"
 done
 tools/build/lines.py
+tools/build/adverse.py . | sed -n 's/^.*ok 2 - \(.*\)/In src \1./p'
 tools/build/summary.py "$steps" "${directories[@]}"
