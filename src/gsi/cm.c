@@ -424,7 +424,7 @@ bool cm_wait(struct process *process, const struct udp_arrival *arrival, const s
     if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
         return false;
     cm_begin(cm);
-    nanos partner = time_scaled(partner_timeout); /* less than the time that the sender waits for answers */
+    nanos partner = time_scaled(partner_timeout); /* a sender waits longer than this for an answer */
     bool long_known = partner > listener_timeout && dispatch_knows(&cm->manager, datagram.route.gid);
     nanos until = clock_now() + (long_known ? partner : listener_timeout);
     bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, until);

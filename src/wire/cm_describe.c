@@ -45,7 +45,7 @@ static void put_address(struct line *line, unsigned version, const uint8_t addre
         line_advance(line, snprintf(line->at, line->left, "%c%x", i ? ':' : ' ', bytes_get16(address + i)));
 }
 
-/* Writes the IP addressing at the front of the private data; returns its bytes, or 0. */
+/* Describes the IP addressing that the private data begins with; returns the bytes that it takes there, or 0. */
 static unsigned put_ip(struct line *line, const struct cm_message *message)
 {
     struct cm_ip ip;
