@@ -71,7 +71,7 @@ def section(entry, results):
     known = [part for part in entry.part if part.name in results]
     parts = [results[part.name] for part in known]
     where = f" Built and run in a chroot of Debian's {entry.release}, with its packages." if entry.release else ""
-    yield f"\n## {entry.name}\n\n{entry.title}, from {entry.origin}.{where}\n"
+    yield f"\n## {entry.name}\n\nFrom {entry.origin}.{where}\n"
     yield "\n| part | passed | failed | skipped | seconds | date, commit of softverbs |\n|---|---|---|---|---|---|\n"
     yield from (part_row(part, results) for part in entry.part)
     for heading, lines in (("\n| failed | whose | cause | tests |\n|---|---|---|---|\n", list(failures(entry, results))),

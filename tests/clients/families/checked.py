@@ -26,7 +26,7 @@ KNOWN = [os.path.join(HERE, "../../check", f"{name}.suppressions") for name in (
 FINDINGS = "../reference/checker-findings.md"
 WORDS = "adapter"
 SLOWER = 2  # a checked program may take this factor longer
-HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault, without the checker as well", SKIPPED: "What was skipped"}
+HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault, as in [clients](clients.md)", SKIPPED: "What was skipped"}
 INTRODUCTION = f"""# Clients of Debian 12 under the checker
 
 Written by `main.py --checked` of tests/clients/families, which runs the rows of `make clients` as [clients](clients.md) describes them, with
@@ -130,7 +130,8 @@ def lines(rows, results):
     for verdict, heading in HEADINGS.items():
         yield f"\n## {heading}\n\n"
         found = [row for row in ran if results[row.name]["verdict"] == verdict]
-        yield "".join(f"- {row.name}: {page.cell(results[row.name]['said'])[:400]}\n" for row in found) or "Nothing.\n"
+        said = {row.name: "" if verdict == OWN else f": {page.cell(results[row.name]['said'])[:400]}" for row in found}
+        yield "".join(f"- {name}{words}\n" for name, words in said.items()) or "Nothing.\n"
     yield "\n## What did not run\n\n"
     yield "".join(f"- {row.family}: {row.name}\n" for row in rows if row.name not in results) or "Nothing.\n"
 
