@@ -33,7 +33,7 @@ static void note_request(const struct session *session, const struct cm_message 
 
 static bool dispatch_drop(struct manager *manager, enum reason reason)
 {
-    manager->operations->drop(manager, reason);
+    manager->operations->drop(manager, reason, NULL, NULL);
     return false;
 }
 
@@ -147,7 +147,7 @@ static void pass_to(struct session *session, const struct cm_message *message, n
 {
     note_message(session->identifier, EVENT_CM_ARRIVED, message);
     if (!session->operations->receive(session, message, now))
-        dispatch_drop(session->manager, REASON_CM_UNEXPECTED);
+        session->manager->operations->drop(session->manager, REASON_CM_UNEXPECTED, session->identifier, message);
     session_settle(session);
 }
 

@@ -57,8 +57,9 @@ struct manager_operations {
     /* Logs why a command is refused (events/refusal.h); the text has its numbers. */
     void (*refuse)(struct manager *, const struct manager_refusal *, const char *format, va_list);
 
-    /* Notes a message of no use that has arrived: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. */
-    void (*drop)(struct manager *, enum reason);
+    /* Notes a message of no use that has arrived: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. The
+     * identifier that it was for, and the message: NULL, if that says nothing. */
+    void (*drop)(struct manager *, enum reason, const struct identifier *, const struct cm_message *);
 
     /* Time that is added to a connection's timewait. NULL: no time. */
     nanos (*linger)(struct manager *);

@@ -291,6 +291,28 @@ static void send_unsignalled(struct scene *scene)
     scene->own.send_posted = scene->own.unsignalled = number(2);
 }
 
+static void have_post_refused(struct scene *scene)
+{
+    scene->own.refused_posts = number(1);
+    scene->own.refused_call = "ibv_post_send";
+    scene->own.refused_reason = number(328);
+}
+
+/* Work that is not signalled fills it. */
+static void have_post_refused_as_full(struct scene *scene)
+{
+    send_unsignalled(scene);
+    have_post_refused(scene);
+    scene->own.refused_reason = number(327);
+}
+
+static void drop_datagrams(struct scene *scene)
+{
+    scene->own.type = "UD";
+    scene->known.count = number(2);
+    scene->known.reason = number(11);
+}
+
 static void expect_message(struct scene *scene)
 {
     scene->own.recv_posted = number(1);
@@ -346,6 +368,14 @@ static const struct {
      "is not polled, and the send queue is full, so that ibv_post_send gives ENOMEM"},
     {send_unsignalled, "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "
                        "(IBV_SEND_SIGNALED)"},
+    {have_post_refused_as_full, "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "
+                                "(IBV_SEND_SIGNALED)"},
+    {have_post_refused,
+     "1 post to queue pair 0x21 was refused, and none was taken since: ibv_post_send failed for reason 328, "
+     "The inline data is longer than the queue pair's max_inline_data, for which cap.max_inline_data of "
+     "ibv_create_qp asks."},
+    {drop_datagrams, "queue pair 0x21 has nothing to send; since it was made it dropped 2 packets (reason 11): A "
+                     "datagram's Q_Key does not match the queue pair's; it was dropped."},
     {expect_message, "queue pair 0x21 has nothing to send; 1 receive waits for a message of the peer"},
     {empty_srq, "queue pair 0x21 has nothing to send, and its shared receive queue with handle 5 is empty "
                 "(ibv_post_srq_recv)"},
@@ -395,7 +425,9 @@ static const struct {
     {{.state = "REP sent", .events = {0, true}}, DIAGNOSIS_ID_WAITS},
     {{.state = "established", .events = {0, true}}, DIAGNOSIS_ID_CONNECTED},
     {{.state = "idle", .events = {0, true}}, DIAGNOSIS_NOTHING},
-    {{.state = "REP rcvd", .events = {0, true}}, DIAGNOSIS_NOTHING},
+    {{.state = "REP rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNESTABLISHED},
+    {{.state = "DREQ rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNDISCONNECTED},
+    {{.state = "DREQ sent", .events = {0, true}}, DIAGNOSIS_ID_DISCONNECTS},
     {{.state = "route resolved", .events = {0, true}}, DIAGNOSIS_ID_STEP},
 };
 
@@ -420,6 +452,7 @@ static const struct {
 static const struct facts_refused unknown_key = {.key = {7, true}},
                                   region = {.key = {7, true}, .size = {64, true}, .has = "no access"},
                                   ended = {.key = {7, true}, .base = {64, true}, .size = {0, true}, .gone = {1, true}},
+                                  no_key = {.key = {0, true}, .access = "IBV_ACCESS_REMOTE_ATOMIC"},
                                   unbound = {.key = {7, true}, .size = {0, true}, .window = {true, true}};
 
 static const struct {
@@ -435,6 +468,7 @@ static const struct {
     {{.name = "RECEIVE_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
     {{.name = "REMOTE_KEY_UNKNOWN"}, 3, &ended, DIAGNOSIS_KEY_GONE},
     {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &unbound, DIAGNOSIS_WINDOW_UNBOUND},
+    {{.name = "REMOTE_KEY_UNKNOWN"}, 0, &no_key, DIAGNOSIS_ATOMIC_KEY},
     {{.name = "RECEIVE_PD"}, 0, &region, DIAGNOSIS_OTHER_DOMAIN},
     {{.name = "REMOTE_RANGE"}, 0, &region, DIAGNOSIS_OUT_OF_BOUNDS},
     {{.name = "REMOTE_RANGE"}, 0, &unknown_key, DIAGNOSIS_OTHER_REASON},

@@ -121,9 +121,10 @@ static void release_port(struct manager *manager, struct identifier *identifier)
     ports_release(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
 }
 
-static void drop(struct manager *manager, enum reason reason)
+static void drop(struct manager *manager, enum reason reason, const struct identifier *identifier,
+                 const struct cm_message *message)
 {
-    cm_note_dropped(&cm_of(manager)->counts, reason, "for a program of librdmacm");
+    cm_note_unused(&cm_of(manager)->counts, reason, identifier, message);
 }
 
 static void note_event(struct manager *manager, uint32_t communication_id, enum event event, uint64_t a, uint64_t b)

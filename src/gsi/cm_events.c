@@ -1,6 +1,8 @@
 #include "gsi/cm_events.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -40,6 +42,17 @@ void cm_note_dropped(struct cm_counts *counts, enum reason reason, const char *t
     counts->dropped[reason - REASON_CM_BACKLOG]++;
     event_probe(0, EVENT_MESSAGE_DROPPED, reason, 0);
     log_reason((enum log_level)event_level(EVENT_MESSAGE_DROPPED), reason, "%s", text);
+}
+
+void cm_note_unused(struct cm_counts *counts, enum reason reason, const struct identifier *identifier,
+                    const struct cm_message *message)
+{
+    char text[128] = "for a program of librdmacm";
+    size_t used = strlen(text);
+    if (identifier)
+        snprintf(text + used, sizeof text - used, ": identifier %u, in state %s, got a %s", identifier_number(identifier),
+                 cm_report_state(identifier), cm_name(message->attribute));
+    cm_note_dropped(counts, reason, text);
 }
 
 void cm_note_faults(struct cm_counts *counts, const struct fault *fault)

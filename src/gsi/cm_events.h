@@ -25,6 +25,9 @@ void cm_note_received(struct cm_counts *, const struct cm_message *);
 /* Notes a message of no use; `text` describes it for the log. */
 void cm_note_dropped(struct cm_counts *, enum reason, const char *text);
 
+/* The same for a program's message: of this identifier, or of nobody (NULL; the message may be, too). Under cm->lock. */
+void cm_note_unused(struct cm_counts *, enum reason, const struct identifier *, const struct cm_message *);
+
 /* Notes one of an identifier's last events, which a tool asks for; the operation of struct manager_operations. After
  * bad news the events are kept in a file, for when the process has ended. */
 void cm_note_identifier(const struct cm *, struct identifier *, enum event, uint64_t a, uint64_t b);

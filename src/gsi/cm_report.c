@@ -63,7 +63,7 @@ static void fill_connection(struct facts_identifier *facts, const struct connect
     put_age(facts, connection->since);
 }
 
-static const char *state_of(const struct identifier *identifier)
+const char *cm_report_state(const struct identifier *identifier)
 {
     const struct connection *connection = identifier->session ? connect_of(identifier->session) : NULL;
     const struct resolution *resolution = identifier->session ? resolve_of(identifier->session) : NULL;
@@ -87,7 +87,7 @@ static void report_identifier(FILE *out, const struct cm *cm, const struct ident
 {
     place local, peer;
     struct facts_identifier these = {.id = {identifier_number(from), true},
-                                     .state = state_of(from),
+                                     .state = cm_report_state(from),
                                      .space = space_name(from->space),
                                      .device = from->has_port ? config_device(from->port.device)->name : NULL,
                                      .local = describe_place(&from->source, local),

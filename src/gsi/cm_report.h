@@ -12,6 +12,9 @@
  * in a process that never had an event channel. Under process->progress, also while the facts are written. */
 void cm_report(struct facts_process *, struct process *);
 
+/* Returns the state of the identifier or its connection, as tools name it. Under cm->lock. */
+const char *cm_report_state(const struct identifier *);
+
 /* Returns true if the identifier, which has a session, waits for a message that makes or resolves its connection. Under
  * cm->lock. */
 bool cm_report_is_between(const struct identifier *);

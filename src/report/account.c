@@ -20,7 +20,7 @@ static void describe(const struct qp *qp, struct qp_account *account)
     account->path_mtu = qp->attr.path_mtu;
     account->port_down = qp_port_is_down(qp);
     account->first_error = qp->told.first_error;
-    snprintf(account->words, sizeof account->words, "%s", qp->told.words ? qp->told.words : "");
+    qp_account_put_words(account, qp->told.words);
 }
 
 static void look_at(void *endpoint, void *context)

@@ -65,6 +65,16 @@ static void fill_users(struct facts_qp *facts, const struct qp *qp)
     put_user(&facts->srq, qp->uses.srq ? &qp->uses.srq->object : NULL);
 }
 
+static void fill_refused(struct facts_qp *facts, const struct qp *qp)
+{
+    const struct qp_refused_posts *posts = &qp->told.posts;
+    if (!posts->count || posts->posted != qp->sends.posted)
+        return;
+    fact_put(&facts->refused_posts, true, posts->count);
+    fact_put(&facts->refused_reason, true, posts->reason);
+    facts->refused_call = posts->batch ? "ibv_wr_complete" : "ibv_post_send";
+}
+
 static void fill_qp(struct facts_qp *facts, struct qp *from)
 {
     lock_assert_held(&from->lock);
@@ -78,6 +88,7 @@ static void fill_qp(struct facts_qp *facts, struct qp *from)
     fact_put(&facts->send_posted, true, from->sends.posted - from->sends.retired);
     fact_put(&facts->recv_posted, true, from->uses.srq ? 0 : receive_queue_look(&from->receives.own).posted);
     qp_flight_fill(facts, from);
+    fill_refused(facts, from);
     fact_put_inner(&facts->traffic, traffic_write_qp, from);
 }
 

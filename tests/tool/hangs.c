@@ -422,6 +422,51 @@ static void no_receive(void)
     tell();
 }
 
+/* A program that does not look at the result of its post. */
+static void refused_post(void)
+{
+    struct ibv_sge sge = {(uintptr_t)memory, 2000, mr->lkey};
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+    ibv_post_send(pair(), &wr, &bad);
+    tell();
+}
+
+static struct ibv_qp *make_ud(uint32_t qkey)
+{
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD, .cap = {4, 4, 1, 1, 0}};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey};
+    struct ibv_qp *qp = ibv_create_qp(pd, &init);
+    if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY))
+        exit(2);
+    attr.qp_state = IBV_QPS_RTR;
+    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+        exit(2);
+    attr.qp_state = IBV_QPS_RTS;
+    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN))
+        exit(2);
+    return qp;
+}
+
+/* A datagram with the Q_Key 7 for a queue pair that has 8. */
+static void wrong_qkey(void)
+{
+    struct ibv_ah_attr way = {.is_global = 1, .grh.dgid = gid, .port_num = 1};
+    struct ibv_ah *ah = ibv_create_ah(pd, &way);
+    struct ibv_sge sge = {(uintptr_t)memory, 64, mr->lkey};
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    struct ibv_qp *receiver = make_ud(8);
+    receive_at(receiver);
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.ud.ah = ah;
+    wr.wr.ud.remote_qpn = receiver->qp_num;
+    wr.wr.ud.remote_qkey = 7;
+    if (!ah || ibv_post_send(make_ud(7), &wr, &bad))
+        exit(2);
+    poll_one();
+    tell();
+}
+
 /* The number of a queue pair of another process of this program, which is connected with this one. */
 static uint32_t begin_partner(const char *how, uint32_t number)
 {
@@ -557,6 +602,8 @@ static const struct {
     {"peer-port-down", peer_port_down},
     {"within-call", within_call},
     {"no-receive", no_receive},
+    {"refused-post", refused_post},
+    {"wrong-qkey", wrong_qkey},
     {"stopped", stopped},
     {"late-receive", late_receive},
     {"moves", moves},

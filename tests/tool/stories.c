@@ -32,6 +32,7 @@ struct cause {
     bool shared, late;         /* the server has a shared receive queue; posts its receive when it is too late */
     bool third;                /* a third process has the shared receive queue, of XRC */
     bool window;               /* what the client names is a memory window of a half of the region */
+    bool no_key;               /* the client names the key 0 */
     bool gone;                 /* the client deregisters its region before it posts */
     bool segments; /* the client's is a raw packet queue pair, which sends IBV_WR_TSO with a strange header */
     /* The steps of the server before the client posts: STRANGE connects its queue pair with another queue pair of the
@@ -68,6 +69,7 @@ static const struct cause causes[] = {
     {.name = "receive-gone", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .server = DEREGISTERS},
     {.name = "send-gone", .opcode = IBV_WR_SEND, .length = 8, .receive = 8, .gone = true},
     {.name = "invalidated", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .window = true, .server = INVALIDATES},
+    {.name = "atomic-key", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .reads = 1, .no_key = true},
     {.name = "remote-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .access = IBV_ACCESS_REMOTE_WRITE},
     {.name = "qp-permission", .opcode = IBV_WR_RDMA_WRITE, .length = 8, .flags = IBV_ACCESS_REMOTE_WRITE},
     {.name = "misaligned", .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .offset = 4, .reads = 1},
@@ -353,7 +355,7 @@ static void post_sends(void)
             wrs[i].wr.ud.remote_qpn = peer->qp;
         } else if (cause->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
             wrs[i].wr.atomic.remote_addr = address;
-            wrs[i].wr.atomic.rkey = peer->rkey + cause->key;
+            wrs[i].wr.atomic.rkey = cause->no_key ? 0 : peer->rkey + cause->key;
         } else {
             wrs[i].wr.rdma.remote_addr = address;
             wrs[i].wr.rdma.rkey = peer->rkey + cause->key;

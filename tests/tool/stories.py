@@ -80,6 +80,10 @@ CAUSES = {
     "send-gone": [
         OWN_ERROR, SENT, f"T C completed it with IBV_WC_LOC_PROT_ERR: {ENDED_KEY} (reason 101).",
         "\"softverbs explain 101\" has causes and cures."],
+    "atomic-key": [
+        OWN_ERROR, "T C posted IBV_WR_ATOMIC_FETCH_AND_ADD of 8 bytes, wr_id 7, to address A with rkey K.",
+        "T S refused it: the key of the atomic is 0, which no region has: it is taken from wr.atomic, and not from wr.rdma (reason 205).",
+        "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],
     "invalidated": [
         OWN_ERROR, WRITTEN, "T S refused it: key K names a memory window that is not bound: it never was, or was invalidated (reason 205).",
         "T C completed it with IBV_WC_REM_ACCESS_ERR (reason 108).", "\"softverbs explain 205\" has causes and cures."],
@@ -207,7 +211,7 @@ LOST_EVENTS = ("never-armed", "armed-once", "solicited", "no-channel", "not-fetc
 # Nor does one whose messages were lost, as unreliable services may; the end that dropped them has it.
 DROPPED = ("uc-key", "uc-receive")
 # Their sentences from core files equal those for similar causes; each case takes a second, so these are left out there.
-LIKE_OTHERS = ("receive-gone", "send-gone", "invalidated", "no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "short-third", "empty-third", "hang-third", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
+LIKE_OTHERS = ("atomic-key", "receive-gone", "send-gone", "invalidated", "no-channel", "solicited", "both", "reads-refused", "empty-srq", "short-srq", "short-third", "empty-third", "hang-third", "window", "peer-moved", "strange", "destroyed", "stopped", *DROPPED)
 LOST_ENDED = {
     name: [CONNECTED.replace("of S", "of process S"), "It had no error.",
            CAUSES[name][2].replace("has 1", "had 1").replace("event waits", "event waited").replace("does not", "did not").replace(" is asked", " was asked")

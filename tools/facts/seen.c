@@ -116,6 +116,23 @@ double seen_counted(const struct seen_process *process, unsigned counter)
     return sum;
 }
 
+uint64_t seen_main_reason(const struct fact_inner *traffic, enum event event, bool (*counts)(unsigned reason),
+                          unsigned *reason)
+{
+    uint64_t most = 0;
+    const char *name;
+    json_t *count;
+    json_object_foreach(json_object_get(facts_json(traffic), event_lines[event].key), name, count)
+    {
+        uint64_t times = port_total(count);
+        if (times > most && counts((unsigned)strtoul(name, NULL, 10))) {
+            most = times;
+            *reason = (unsigned)strtoul(name, NULL, 10);
+        }
+    }
+    return most;
+}
+
 uint64_t seen_part(const struct fact_inner *traffic, enum event event)
 {
     const json_t *parts = json_object_get(facts_json(traffic), event_lines[event].key);

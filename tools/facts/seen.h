@@ -47,4 +47,9 @@ double seen_counted(const struct seen_process *, unsigned counter);
 /* The count of one part in this `traffic`; 0: not known. */
 uint64_t seen_part(const struct fact_inner *traffic, enum event event);
 
+/* The event's most frequent reason, of those that `counts` admits, in this `traffic`, and how often it was; 0: never.
+ */
+uint64_t seen_main_reason(const struct fact_inner *traffic, enum event event, bool (*counts)(unsigned reason),
+                          unsigned *reason);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diagnose/diagnose.h"
+#include "events/drops.h"
 #include "why/tale.h"
 
 /* A process, now and earlier, and its sentences. */
@@ -98,6 +99,15 @@ static bool is_unpolled(const struct look *look, const struct facts_cq *cq)
     return before && is_same(&cq->polled, &before->polled);
 }
 
+/* Messages that it has lost so far, for the reason that most had. */
+static void count_losses(struct known *known)
+{
+    unsigned reason = 0;
+    uint64_t lost = seen_main_reason(&known->own->traffic, EVENT_PACKET_DROPPED, drops_lose, &reason);
+    known->count = (struct fact_number){lost, lost};
+    known->reason = (struct fact_number){reason, lost};
+}
+
 static void judge_qp(struct look *look, const struct facts_qp *own)
 {
     char name[TALE_NAME], words[DIAGNOSE_ROOM];
@@ -111,6 +121,7 @@ static void judge_qp(struct look *look, const struct facts_qp *own)
     known.counts.timeouts = count_of(own, EVENT_ACK_TIMEOUT);
     known.counts.heard = !own->traffic.of || seen_count(&own->traffic, EVENT_PACKET_RECEIVED);
     known.faulty = seen_count(&own->traffic, EVENT_FRAME_LOST);
+    count_losses(&known);
     compare(&known, seen_qp(look->before, own->number.value));
     find_peer(look, &known, name);
     known.posting.own = known.srq ? "ibv_post_srq_recv" : "ibv_post_recv";

@@ -20,7 +20,8 @@ static struct host *host_of(struct manager *manager)
 
 /* --- the owner's operations */
 
-static void drop(struct manager *manager, enum reason reason)
+static void drop(struct manager *manager, enum reason reason, const struct identifier *identifier,
+                 const struct cm_message *message)
 {
     host_of(manager)->dropped[reason - REASON_CM_BACKLOG]++;
 }

@@ -1,6 +1,7 @@
 #include "verbs/ask/qp_account.h"
 
 #include <infiniband/verbs.h>
+#include <string.h>
 
 #include "diag/clean.h"
 #include "diag/diag.h"
@@ -22,4 +23,17 @@ bool qp_account_is_sound(struct qp_account *account, uint32_t number)
            are_numbers(account) && account->state <= IBV_QPS_ERR && account->path_mtu <= IBV_MTU_4096 &&
            account->port_down <= 1 && account->first_error <= UINT16_MAX &&
            (!account->first_error || reason_name(account->first_error));
+}
+
+void qp_account_put_words(struct qp_account *account, const char *words)
+{
+    static const char dots[] = "...";
+    size_t length = words ? strnlen(words, QP_ACCOUNT_WORDS) : 0;
+    bool whole = length < QP_ACCOUNT_WORDS;
+    length = whole ? length : QP_ACCOUNT_WORDS - sizeof dots;
+    while (!whole && length && words[length] != ' ')
+        length--;
+    memset(account->words, 0, sizeof account->words);
+    memcpy(account->words, words ? words : "", length);
+    memcpy(account->words + length, dots, whole ? 0 : sizeof dots);
 }

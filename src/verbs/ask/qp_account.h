@@ -40,4 +40,7 @@ struct qp_account {
  * the text. */
 bool qp_account_is_sound(struct qp_account *, uint32_t number);
 
+/* Copies the log's words, which may be NULL; words that do not fit end after a whole word, with "...". */
+void qp_account_put_words(struct qp_account *, const char *words);
+
 #endif

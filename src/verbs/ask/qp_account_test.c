@@ -75,9 +75,26 @@ static void text_without_an_end_is_ended_and_cleaned(void **state)
     assert_int_equal(account.words[0], '?');
 }
 
+static void words_that_do_not_fit_end_after_a_word(void **state)
+{
+    struct qp_account account;
+    char words[2 * QP_ACCOUNT_WORDS];
+    memset(words, 'x', sizeof words);
+    words[QP_ACCOUNT_WORDS - 20] = words[sizeof words - 1] = 0;
+    qp_account_put_words(&account, words);
+    assert_string_equal(account.words, words);
+    words[QP_ACCOUNT_WORDS - 20] = ' ';
+    qp_account_put_words(&account, words);
+    assert_int_equal(strlen(account.words), QP_ACCOUNT_WORDS - 20 + 3);
+    assert_string_equal(account.words + QP_ACCOUNT_WORDS - 20, "...");
+    qp_account_put_words(&account, NULL);
+    assert_string_equal(account.words, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_that_do_not_fit_end_after_a_word),
         cmocka_unit_test(one_with_usual_values_is_sound),
         cmocka_unit_test(one_on_another_number_is_not),
         cmocka_unit_test(each_value_that_there_is_not_is_noticed),

@@ -143,6 +143,17 @@ static bool is_refusal(unsigned long reason)
     return reason >= 200 && reason < 300;
 }
 
+/* The length of the words that fit, whole. */
+static int fitting(const char *words, int length)
+{
+    enum { MOST = INQUIRY_WORDS - 144 }; /* the name of the process and the reason come, too */
+    if (length <= MOST)
+        return length;
+    for (length = MOST; length && words[length] != ' ';)
+        length--;
+    return length;
+}
+
 /* "qp 0x34: 8 bytes at 0x10 (reason 207)" */
 static void take_line(struct qp_inquiry *inquiry, const char *line)
 {
@@ -152,7 +163,9 @@ static void take_line(struct qp_inquiry *inquiry, const char *line)
     const struct known known = {.process = inquiry->who, .words = words};
     if (!number || !is_refusal(strtoul(number + sizeof mark - 1, NULL, 10)))
         return;
-    snprintf(words, sizeof words, "%.*s (its reason %s", (int)(number - line), line, number + sizeof mark - 1);
+    int length = (int)(number - line), used = fitting(line, length);
+    snprintf(words, sizeof words, "%.*s%s (its reason %s", used, line, used < length ? "..." : "",
+             number + sizeof mark - 1);
     diagnose_words(DIAGNOSIS_REFUSED_AS_LOGGED, &known, inquiry->words, INQUIRY_WORDS);
 }
 

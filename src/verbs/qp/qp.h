@@ -148,6 +148,14 @@ struct qp_receives {
     bool last_wqe_raised;
 };
 
+/* Posts of work that were refused since the last one that was taken; under lock. */
+struct qp_refused_posts {
+    uint32_t count;
+    uint32_t posted; /* sends.posted then */
+    uint16_t reason; /* enum reason of the last */
+    bool batch;      /* that was ibv_wr_complete, and not ibv_post_send */
+};
+
 /* The reports to the program. */
 struct qp_told {
     uint16_t first_error;       /* enum reason: why it left RTS; 0: it did not, or the program asked for it */
@@ -156,6 +164,7 @@ struct qp_told {
     char *words;                /* the log's words for first_error; or NULL; under lock */
     struct qp_inquiry *inquiry; /* to the peer about an error (ask/qp_inquiry.h); or NULL; under lock */
     const char *known;          /* the inquiry's result; or NULL; under lock */
+    struct qp_refused_posts posts;
 };
 
 /* A queue pair. Its working parts, the engine above all, follow it: struct qp_datapath (qp_datapath.h). */

@@ -96,6 +96,7 @@ void qp_tell_cause(struct qp *qp, enum reason reason)
 void qp_tell_nothing(struct qp *qp)
 {
     qp->told.first_error = REASON_NONE;
+    qp->told.posts.count = 0;
     free(qp->told.words);
     qp->told.words = NULL;
 }
@@ -123,6 +124,8 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
     const struct region *region = rkeys_find(qp->process->keys, rkey);
     if (!region && rkeys_find(qp->process->keys, __builtin_bswap32(rkey)))
         snprintf(bounds, sizeof bounds, "; with its bytes in the other order it is one of this process (ntohl)");
+    else if (!rkey && access == IBV_ACCESS_REMOTE_ATOMIC)
+        snprintf(bounds, sizeof bounds, "; the key of an atomic is taken from wr.atomic, and not from wr.rdma");
     else if (!region)
         past_regions_words(rkey, bounds);
     else if (region->kind == REGION_WINDOW && !region->length)

@@ -287,11 +287,22 @@ static void describe_queue(const struct qp *qp, enum reason reason, char text[PO
         snprintf(text, POST_TEXT, "qp_type is %u", qp->ibv.qp_type);
 }
 
-int post_refused(const struct qp *qp, const char *name, uint64_t id, enum reason reason, const char *text)
+/* Programs that don't look at the result wait for it. */
+static void note_refused(struct qp *qp, enum reason reason, bool batch)
+{
+    lock_take(&qp->lock);
+    struct qp_refused_posts *posts = &qp->told.posts;
+    bool again = posts->count && posts->posted == qp->sends.posted;
+    *posts = (struct qp_refused_posts){again ? posts->count + 1 : 1, qp->sends.posted, (uint16_t)reason, batch};
+    lock_release(&qp->lock);
+}
+
+int post_refused(struct qp *qp, const char *name, uint64_t id, enum reason reason, const char *text)
 {
     char call[QP_TELL_UNCHANGED + 96], missed[QP_TELL_UNCHANGED], queue[POST_TEXT];
     enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
     int error = reason == REASON_SEND_QUEUE_FULL ? ENOMEM : reason == REASON_SEND_UNREADABLE ? EFAULT : EINVAL;
+    note_refused(qp, reason, !strcmp(name, "ibv_wr_complete"));
     if (log_leaves_out(LOG_WARN, reason)) /* programs post until the queue is full */
         return result_failure(error);
     snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu%s", qp->number, name, (unsigned long long)id,
@@ -309,7 +320,7 @@ static unsigned long long length_of(const struct ibv_send_wr *wr)
 }
 
 /* Refuses work, with the work request's part of the reason. `wr` may be NULL: the state refuses even an empty list. */
-cold static int refuse_work(const struct qp *qp, const struct ibv_send_wr *wr, enum reason reason)
+cold static int refuse_work(struct qp *qp, const struct ibv_send_wr *wr, enum reason reason)
 {
     char text[POST_TEXT] = "";
     if (reason == REASON_SEND_OPCODE)

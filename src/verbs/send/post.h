@@ -55,8 +55,8 @@ void post_commit(struct qp *);
 /* Passes committed work to the engine and the link. Between guard_begin and guard_end. */
 void post_start(struct qp *, nanos now);
 
-/* Writes the line of a refused call (events/refusal.h), whose name and work request are given, with the queue pair's
+/* Notes a post that was refused, and writes the line of the call (events/refusal.h), whose name and work request are given, with the queue pair's
  * state for the reason and `text`. Sets errno and returns it. */
-cold int post_refused(const struct qp *, const char *call, uint64_t id, enum reason, const char *text);
+cold int post_refused(struct qp *, const char *call, uint64_t id, enum reason, const char *text);
 
 #endif

@@ -122,6 +122,14 @@ def programs_that_wait_before_there_is_a_connection_have_their_next_call():
         end()
 
 
+def a_disconnect_that_is_not_answered_is_told_at_both_ends():
+    with made("ended-there") as (numbers, _, end):
+        said = {each["pid"]: " ".join(each["waits"]) for each in json.loads(expect(softverbs("why", "--json")).stdout)}
+        assert "to end the connection" in said[numbers[0]] and "rdma_disconnect, which answers that, was not called" in said[numbers[0]], said
+        assert "called rdma_disconnect" in said[numbers[1]] and f"(process {numbers[0]}) has not answered" in said[numbers[1]], said
+        end()
+
+
 def the_other_end_tells_its_own():
     with made("rejected") as (numbers, _, end):
         end()

@@ -60,6 +60,8 @@ CROSSWISE = {
                     b" is in ERR since its first error, LOCAL_KEY_UNKNOWN: "),
     "itself": (b" waits for an answer to 1 packet (timeout is 0): dest_qp_num is 0x", b", the queue pair's own number, and not that of its peer."),
     "other-type": (b" waits for an answer to 1 packet (timeout is 0): queue pair 0x", b" is of type UC, and this one RC.", b" is in INIT: ibv_modify_qp to RTR"),
+    "refused-post": (b"1 post to queue pair 0x", b" was refused, and none was taken since: ibv_post_send failed for reason 328, ", LONE),
+    "wrong-qkey": (b" has nothing to send; since it was made it dropped 1 packet (reason 11): ", LONE),
 }
 
 
