@@ -12,7 +12,7 @@
 #include "script/parse.h"
 #include "script/rules.h"
 #include "tap/delay.h"
-#include "verbs/create/cq_create.h"
+#include "verbs/disturb/disturb.h"
 #include "verbs/life/qp_modify.h"
 #include "verbs/queue/cq.h"
 
@@ -37,7 +37,7 @@ static void prepare_cqs(const struct process *process)
     struct object *object;
     LIST_FOREACH (context, &process->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_CQ], siblings)
-            cq_watch((struct cq *)((char *)object - offsetof(struct cq, object)));
+            cq_disturb((struct cq *)((char *)object - offsetof(struct cq, object)));
 }
 
 static void prepare(struct process *process)

@@ -70,13 +70,6 @@ static int cq_check(const struct context *context, const struct ibv_cq_init_attr
     return 0;
 }
 
-void cq_watch(struct cq *cq)
-{
-    lock_take(&cq->lock);
-    cq_disturb(cq);
-    lock_release(&cq->lock);
-}
-
 static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
 {
     cq->process = context->process;
@@ -96,8 +89,8 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     pthread_mutex_init(&cq->ibv.mutex, NULL);
     pthread_cond_init(&cq->ibv.cond, NULL);
     cq_extend(cq);
-    cq_disturb(cq);
     cq_judge_push(cq);
+    cq_disturb(cq);
 }
 
 static int make_ring(struct parent_domain *domain, uint32_t capacity, struct domain_block *block)

@@ -8,7 +8,4 @@ struct ibv_cq_ex *cq_create(struct ibv_context *, struct ibv_cq_init_attr_ex *);
 int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */
 int cq_resize(struct ibv_cq *, int entries); /* keeps the queued entries; EINVAL: fewer than these */
 
-/* Lets the CQ meet rules of a script that were added and may be for it. */
-void cq_watch(struct cq *);
-
 #endif

@@ -227,17 +227,17 @@ static void forgets(struct cq *cq, const _Atomic uint32_t *retired)
 
 /* --- of the queue */
 
-static struct cq_held *make(struct cq *cq)
+static void make(struct cq *cq)
 {
     struct cq_held *held = calloc(1, sizeof *held);
     if (!held)
-        return NULL;
+        return;
     held->hooks = (struct disturbance){.notifies = notifies, .withdraws = withdraws, .forgets = forgets};
     held->cq = cq;
     held->source = adverse_source();
     TAILQ_INIT(&held->entries);
     schedule_initialize_timer(&held->timer, held_expired);
-    return held;
+    cq->moderation.disturbance = &held->hooks;
 }
 
 void cq_disturb(struct cq *cq)
@@ -246,13 +246,13 @@ void cq_disturb(struct cq *cq)
                        adverse_shows(ADVERSE_ERROR_FIELDS) || adverse_shows(ADVERSE_UNSAID);
     if (!completions && !rules_wants(SCRIPT_event) && !adverse_shows(ADVERSE_EVENTS))
         return;
-    struct cq_held *held = cq->moderation.disturbance ? held_of(cq) : make(cq);
-    if (!held)
-        return;
-    if (completions)
-        held->hooks.completes = completes;
-    cq->moderation.disturbance = &held->hooks;
+    lock_take(&cq->lock);
+    if (!cq->moderation.disturbance)
+        make(cq);
+    if (cq->moderation.disturbance && completions)
+        cq->moderation.disturbance->completes = completes;
     cq_judge_push(cq);
+    lock_release(&cq->lock);
 }
 
 void cq_disturb_stop(struct cq *cq)

@@ -20,8 +20,8 @@ void qp_record(struct qp *);
 /* Frees the memory of both. */
 void qp_disturb_end(struct qp *);
 
-/* Gives a completion queue its table if the process is adverse, or if rules of a script are for completions or events.
- * Does nothing without memory. Under cq->lock, or before other threads know the queue. */
+/* Gives a completion queue its table if the process is adverse, or if rules of a script are for completions or events,
+ * also rules that were added after the queue was made. Does nothing without memory. Takes cq->lock. */
 void cq_disturb(struct cq *);
 
 /* Stops the timer of a queue that is not used any more. Under process->progress. */

@@ -89,6 +89,21 @@ static void rate_0_is_no_limit(void **state)
     end(qp);
 }
 
+/* A rate, a table of hooks and a recording are each reason enough for the long ways. */
+static void a_queue_pair_is_watched_until_its_last_cause_ends(void **state)
+{
+    struct qp *qp = begin(2 * MTU, MTU);
+    struct disturbance disturbance = {.due = NANOS_NEVER};
+    assert_true(qp_is_watched(qp));
+    qp_datapath(qp)->disturbance = &disturbance;
+    rate_limit_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = 0});
+    assert_true(qp_is_watched(qp));
+    qp_datapath(qp)->disturbance = NULL;
+    qp_judge_watch(qp);
+    assert_false(qp_is_watched(qp));
+    end(qp);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +111,7 @@ int main(void)
         cmocka_unit_test(a_burst_goes_at_once),
         cmocka_unit_test(time_without_sending_is_not_saved_up),
         cmocka_unit_test(rate_0_is_no_limit),
+        cmocka_unit_test(a_queue_pair_is_watched_until_its_last_cause_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
