@@ -9,8 +9,6 @@
 
 enum { QP_EVENTS = 3 }; /* kinds of events that may be late */
 
-enum carried { CARRIES_MESSAGE, CARRIES_WRITE, CARRIES_RESPONSE };
-
 struct qp_adverse {
     struct disturbance hooks;
     struct qp *qp;
@@ -21,8 +19,8 @@ struct qp_adverse {
     bool held;                /* the work at `released` waits */
     nanos requests_until;     /* until this time */
     nanos responses_until;    /* before this time no response leaves */
-    struct payload carried;   /* the payload of the packet in hand */
-    enum carried carries;
+    struct payload carried;   /* the payload of the packet in hand, which `carry` stores now or later */
+    bool (*carry)(struct qp_adverse *, uint32_t offset, const struct iovec *to, uint32_t count);
     uint32_t again;          /* the place in the send queue after the READ that was executed again last; or 0 */
     nanos events[QP_EVENTS]; /* when they are raised; or NANOS_NEVER */
     uint8_t grh[40];

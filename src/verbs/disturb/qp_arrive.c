@@ -120,14 +120,7 @@ static bool carry_response(struct qp_adverse *adverse, uint32_t offset, const st
 static bool carry(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct qp_adverse *adverse = payload->source;
-    switch (adverse->carries) {
-    case CARRIES_WRITE:
-        return carry_write(adverse, offset, to, count);
-    case CARRIES_RESPONSE:
-        return carry_response(adverse, offset, to, count);
-    default:
-        return store_now(adverse, offset, to, count);
-    }
+    return adverse->carry(adverse, offset, to, count);
 }
 
 static nanos up_to_a_timer(const struct qp *qp, nanos most)
@@ -163,13 +156,6 @@ static bool may_be_carried(const struct qp *qp, const struct packet *packet, uin
            flags & (OP_SEND | OP_WRITE | OP_RESPONSE) && !(flags & OP_ATOMIC_WRITE);
 }
 
-static enum carried what_it_carries(uint32_t flags)
-{
-    if (flags & OP_RESPONSE)
-        return CARRIES_RESPONSE;
-    return flags & OP_WRITE && !(flags & OP_IMMDT) ? CARRIES_WRITE : CARRIES_MESSAGE;
-}
-
 /* IPv4 leaves the part of the 40 bytes before its header undefined; the first byte distinguishes the versions. */
 static void show_any_header(struct qp_adverse *adverse, const struct packet *packet, struct packet *shown)
 {
@@ -199,7 +185,9 @@ const struct packet *qp_adverse_arrives(struct qp *qp, const struct packet *pack
     if (!may_be_carried(qp, packet, flags))
         return room->grh ? room : packet;
     adverse->carried = packet->payload;
-    adverse->carries = what_it_carries(flags);
+    adverse->carry = flags & OP_RESPONSE                       ? carry_response
+                     : flags & OP_WRITE && !(flags & OP_IMMDT) ? carry_write
+                                                               : store_now;
     *room = *packet;
     room->payload =
         (struct payload){.length = packet->payload.length, .count = PAYLOAD_STORES, .pull = carry, .source = adverse};
