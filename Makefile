@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look pictures site model replays mutants new-fact install uninstall packages dist release clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients lab matrix profiles adverse rules upstream look pictures site model replays mutants new-fact new-kind install uninstall packages dist release clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -118,7 +118,13 @@ replays:
 new-fact:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
-	@tests/tool/why/new_fact.py build
+	@tests/changes/new_fact.py build
+
+# The same of a new type of queue pairs.
+new-kind:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/changes/new_kind.py build
 
 look:
 	@tools/build/setup.sh build look

@@ -5,8 +5,9 @@
 #include "verbs/qp/kind.h"
 #include "verbs/queue/srq.h"
 
-extern const struct qp_kind rc_kind, uc_kind, ud_kind, raw_kind, xrc_send_kind, xrc_recv_kind;
-extern const struct srq_kind srq_tags_kind, srq_xrc_kind;
+#define QP_KIND(name) extern const struct qp_kind name##_kind;
+#define SRQ_KIND(name) extern const struct srq_kind name##_kind;
+#include "verbs/kinds/kinds.def"
 
 /* Sets the lists qp_kinds and srq_kinds of the rooms below, before a device is opened; a later call changes nothing. */
 void kinds_begin(void);

@@ -1,5 +1,5 @@
 /* The differences of the types of queue pairs. Each type has one constant, in a file or folder of kinds/, and one line
- * in the list kinds/kinds.c. All other files ask the constant, and never for the type itself. */
+ * in the list kinds/kinds.def. All other files ask the constant, and never for the type itself. */
 #ifndef VERBS_QP_KIND_H
 #define VERBS_QP_KIND_H
 

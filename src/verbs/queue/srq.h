@@ -11,7 +11,7 @@ struct qp_kind;
 struct owner_operations;
 struct srq;
 
-/* The differences of the types of SRQs. Each type has one constant in kinds/, and one line in the list kinds/kinds.c.
+/* The differences of the types of SRQs. Each type has one constant in kinds/, and one line in kinds/kinds.def.
  * Hooks are NULL if a type has nothing to add. */
 struct srq_kind {
     enum ibv_srq_type type;

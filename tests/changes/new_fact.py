@@ -6,13 +6,11 @@ Usage: new_fact.py BUILD
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TREE = os.path.abspath(f"{HERE}/../../..")
+from copied_tree import TREE, build_library, copied_tree, insert
+
 CHANGES = {  # by file: the text before which the line belongs, and the line
     "src/facts/facts.def": ("    FACT(cq, users,", '    FACT(cq, made_up, NUMBER, AT(told.made_up), ALWAYS, "a fact of the test") \\\n'),
     "src/verbs/queue/cq.h": ("        struct last_events *events;\n", "        uint32_t made_up;\n"),
@@ -20,39 +18,12 @@ CHANGES = {  # by file: the text before which the line belongs, and the line
 ROW = "| `made_up` | integer | a fact of the test |"
 
 
-def _copy(build, to):
-    """The tree without its other builds, and the build, whose links lead into the copy."""
-    shutil.copytree(TREE, to, symlinks=True, ignore=lambda folder, names: [name for name in names if name.startswith((".git", "build"))] if folder == TREE else [])
-    shutil.copytree(build, f"{to}/build", symlinks=True)
-    for folder, folders, files in os.walk(f"{to}/build"):
-        for path in (f"{folder}/{name}" for name in folders + files if os.path.islink(f"{folder}/{name}")):
-            goal = os.readlink(path)
-            if goal.startswith(f"{TREE}/"):
-                os.remove(path)
-                os.symlink(to + goal[len(TREE):], path)
-
-
-def _change(top):
-    for name, (before, line) in CHANGES.items():
-        with open(f"{top}/{name}", encoding="utf-8") as file:
-            text = file.read()
-        assert text.count(before) == 1, name
-        with open(f"{top}/{name}", "w", encoding="utf-8") as file:
-            file.write(text.replace(before, line + before))
-
-
-def _build(top):
-    libraries = [f"lib/{name}" for name in os.listdir(f"{top}/build/lib") if name.startswith("libibverbs.so.1.") and not name.endswith((".p", ".symbols"))]
-    subprocess.run(["ninja", "-C", f"{top}/build", "softverbs", *libraries], check=True, stdout=subprocess.DEVNULL)
-
-
 def main():
-    with tempfile.TemporaryDirectory(prefix="softverbs-fact-") as place:
-        top = f"{place}/tree"
-        _copy(os.path.abspath(sys.argv[1]), top)
-        _change(top)
-        _build(top)
-        return subprocess.run([sys.executable, f"{top}/tests/tool/why/new_fact.py"], env=os.environ | {"SOFTVERBS_BUILD": f"{top}/build"}, check=False).returncode
+    with copied_tree(sys.argv[1]) as top:
+        for name, (before, line) in CHANGES.items():
+            insert(f"{top}/{name}", before, line)
+        build_library(top)
+        return subprocess.run([sys.executable, f"{top}/tests/changes/new_fact.py"], env=os.environ | {"SOFTVERBS_BUILD": f"{top}/build"}, check=False).returncode
 
 
 # -- in the copy
@@ -90,7 +61,7 @@ def its_row_is_on_the_page():
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         sys.exit(main())
-    sys.path.insert(0, f"{HERE}/..")
+    sys.path.insert(0, f"{TREE}/tests/tool")
     import cases
     import debugger
     cases.main(sys.modules[__name__])

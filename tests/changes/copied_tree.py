@@ -1,0 +1,43 @@
+"""A copy of the tree and of a build, in which a test changes what a change of one kind needs: new_fact.py, new_kind.py."""
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def _copy(build, to):
+    """The tree without its other builds, and the build, whose links lead into the copy."""
+    shutil.copytree(TREE, to, symlinks=True, ignore=lambda folder, names: [name for name in names if name.startswith((".git", "build"))] if folder == TREE else [])
+    shutil.copytree(build, f"{to}/build", symlinks=True)
+    for folder, folders, files in os.walk(f"{to}/build"):
+        for path in (f"{folder}/{name}" for name in folders + files if os.path.islink(f"{folder}/{name}")):
+            goal = os.readlink(path)
+            if goal.startswith(f"{TREE}/"):
+                os.remove(path)
+                os.symlink(to + goal[len(TREE):], path)
+
+
+@contextlib.contextmanager
+def copied_tree(build):
+    """The directory of the copy, whose build is its folder build."""
+    with tempfile.TemporaryDirectory(prefix="softverbs-changed-") as place:
+        _copy(os.path.abspath(build), f"{place}/tree")
+        yield f"{place}/tree"
+
+
+def insert(path, before, text):
+    """Puts the text before these words, which the file has once."""
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    assert old.count(before) == 1, path
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(old.replace(before, text + before))
+
+
+def build_library(top):
+    """Builds the command and the library."""
+    libraries = [f"lib/{name}" for name in os.listdir(f"{top}/build/lib") if name.startswith("libibverbs.so.1.") and not name.endswith((".p", ".symbols"))]
+    subprocess.run(["ninja", "-C", f"{top}/build", "softverbs", *libraries], check=True, stdout=subprocess.DEVNULL)
