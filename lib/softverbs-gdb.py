@@ -93,7 +93,7 @@ class Layout:
         for kind, *fact in _rows("<12s28s40s3I", *self.parts["facts"]):
             self.facts.setdefault(kind, []).append(fact)
         self.reasons = dict(reversed(row) for row in _rows(f"<{letter}I{'4x' * (letter == 'Q')}", *self.parts["reasons"]))
-        self.process = Thing(self, "process", process)
+        self.process, self.objects = Thing(self, "process", process), Thing(self, "process_objects", process)
 
     def constant(self, name):
         return self.members[name][1]
@@ -167,7 +167,7 @@ def _list(layout, head, kind):
 
 def _objects(layout, kind):
     """Pairs of the device's name and the object of a kind: "qp", "cq", "srq", "mr", "pd"."""
-    for context in _list(layout, layout.process.where("contexts"), "context"):
+    for context in _list(layout, layout.objects.where("contexts"), "context"):
         head = layout.element("object_list", context.where("objects"), layout.constant(f"OBJECT_{kind.upper()}")).address
         for entry in _list(layout, head, "object"):
             yield context["device"]["name"], Thing(layout, kind, entry.address - layout.members[f"{kind}.object"][1])
@@ -266,7 +266,7 @@ def _counts(qp):
 def _report_cq(cq):
     return cq.facts("cq", waiting=(cq["ring.tail"] - cq["ring.head"]) & 0xffffffff, events=_last_events(cq["told.events"]),
                     solicited=cq["armed"] == cq.layout.constant("CQ_ARMED_SOLICITED") or None,
-                    event=bool(cq["events_waiting"]) if cq["channel"] else None)
+                    event=bool(cq["events.waiting"]) if cq["channel"] else None)
 
 
 def _report(device, qp):
@@ -290,7 +290,7 @@ def _report(device, qp):
 
 def _identifiers(layout):
     """All identifiers that the program has, of several sessions as well."""
-    cm, size = layout.process["cm"], _pointer_size()
+    cm, size = layout.objects["cm"], _pointer_size()
     table = [_number(cm["manager.identifiers.buckets"] + i * size, size) for i in range(cm["manager.identifiers.mask"] + 1)] if cm else []
     for first in filter(None, table):
         entry = Thing(layout, "hash_entry", first)
@@ -328,7 +328,7 @@ def _now(layout):
 
 def _neighbor_pid(identifier):
     """None: it is of another host, or has ended."""
-    session, cm = identifier["session"], identifier.layout.process["cm"]
+    session, cm = identifier["session"], identifier.layout.objects["cm"]
     for i in range(cm["neighbors.count"] if session else 0):
         neighbor = identifier.layout.element("cm_neighbor", cm["neighbors.list"], i)
         if neighbor["number"] == session["route.neighbor"]:
@@ -445,7 +445,7 @@ def objects(argument):
         raise NotHere(f"There are no objects \"{argument}\", but {', '.join(DESCRIBE)}.")
     layout = Layout()
     print(f"{layout.program} ({layout.pid})")
-    for context in _list(layout, layout.process.where("contexts"), "context"):
+    for context in _list(layout, layout.objects.where("contexts"), "context"):
         print(f"context of {context['device']['name']} at 0x{context.address:x}")
     for kind in [argument] if argument else DESCRIBE:
         for device, thing in _things(layout, kind):

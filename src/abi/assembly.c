@@ -27,14 +27,14 @@ static int begin(struct process *process)
     kinds_begin();
     hangs_begin();
     layout_begin(process);
-    process->keys = rkeys_create();
-    process->srqs = qpns_create();
+    process_objects(process)->keys = rkeys_create();
+    process_objects(process)->srqs = qpns_create();
     multicast_begin(process);
     xrc_standins_begin(process);
     int error = mad_begin(process);
     if (!error)
         error = steering_create(process);
-    return process->keys && process->srqs ? error : ENOMEM;
+    return process_objects(process)->keys && process_objects(process)->srqs ? error : ENOMEM;
 }
 
 static void stop(struct process *process)
@@ -48,9 +48,9 @@ static void stop(struct process *process)
 static void end_parts(struct process *process)
 {
     layout_end(process);
-    rkeys_destroy(process->keys);
-    steering_destroy(process->steering);
-    qpns_destroy(process->srqs);
+    rkeys_destroy(process_objects(process)->keys);
+    steering_destroy(process_objects(process)->steering);
+    qpns_destroy(process_objects(process)->srqs);
     mad_end(process);
 }
 
@@ -71,7 +71,8 @@ static void write_last(struct process *process)
     report_stories_end(process);
 }
 
-const struct process_parts assembly_parts = {.begin = begin,
+const struct process_parts assembly_parts = {.size = sizeof(struct process_objects),
+                                             .begin = begin,
                                              .open_device = served_open,
                                              .leave = cm_say_goodbye,
                                              .write_counters = write_last,

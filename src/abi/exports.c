@@ -11,7 +11,7 @@
 #include "abi/operations.h"
 #include "abi/ucma/attach.h"
 #include "verbs/context/buffer.h"
-#include "verbs/context/context.h"
+#include "verbs/context/context_open.h"
 #include "verbs/context/device.h"
 #include "verbs/context/import.h"
 #include "verbs/create/mr_register.h"

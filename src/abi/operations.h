@@ -2,7 +2,7 @@
 #ifndef ABI_OPERATIONS_H
 #define ABI_OPERATIONS_H
 
-#include "verbs/object/object.h"
+#include "verbs/object/context.h"
 
 /* Fills both tables of a new context; an operation that is not built gets the stub of abi/unsupported.h. */
 void operations_fill(struct context *);

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "calls/subject.h"
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 
 /* Makes the shadow of an object that the library has made; NULL: no memory. The lock is held afterwards. */
 struct shadow *created_enter(enum shadow_kind, const void *handle, const struct ibv_context *, struct calls_subject);

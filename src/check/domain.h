@@ -2,7 +2,7 @@
 #ifndef CHECK_DOMAIN_H
 #define CHECK_DOMAIN_H
 
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 
 /* The thread is in a call on this object until domain_leave. Nothing happens for NULL, and without a thread domain. */
 void domain_enter(const struct shadow *, const char *call);

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 #include "check/layer.h"
 
 static void count(enum shadow_kind kind, const void *handle, unsigned fetched, unsigned acknowledged)

@@ -6,7 +6,7 @@
 #ifndef CHECK_FLIGHT_H
 #define CHECK_FLIGHT_H
 
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 
 /* Enters the work requests of a list that is about to be posted. Returns the argument `first` of flight_end. */
 uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *, const void *posted);

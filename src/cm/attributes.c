@@ -43,7 +43,7 @@ static int describe_init(const struct identifier *identifier, const struct conne
         return refuse_connection(identifier, connection);
     attr->port_num = identifier->port.number;
     attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-    if (connection->responder_resources)
+    if (connection->agreed.responder_resources)
         attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     *mask = (int)MASK_INIT | IBV_QP_ACCESS_FLAGS;
     return 0;
@@ -60,12 +60,12 @@ static int describe_rtr(const struct identifier *identifier, const struct connec
     if (!knows_peer(connection))
         return refuse_connection(identifier, connection);
     attr->ah_attr = make_way(identifier);
-    attr->path_mtu = connection->mtu;
+    attr->path_mtu = connection->agreed.mtu;
     attr->dest_qp_num = connection->remote.qpn;
     attr->rq_psn = connection->local.psn;
     *mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (qp_type_find(identifier->qp_type)->responds) {
-        attr->max_dest_rd_atomic = connection->responder_resources;
+        attr->max_dest_rd_atomic = connection->agreed.responder_resources;
         *mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     }
     return 0;
@@ -80,13 +80,14 @@ static int describe_rts(const struct identifier *identifier, const struct connec
     attr->sq_psn = connection->remote.psn;
     *mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (type->requests) {
-        attr->retry_cnt = connection->retry_count;
-        attr->rnr_retry = connection->rnr_retry_count;
-        attr->max_rd_atomic = connection->initiator_depth;
+        attr->retry_cnt = connection->agreed.retry_count;
+        attr->rnr_retry = connection->agreed.rnr_retry_count;
+        attr->max_rd_atomic = connection->agreed.initiator_depth;
         *mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
     }
     if (type->requests || type->responds) {
-        attr->timeout = identifier->options.ack_timeout_set ? identifier->options.ack_timeout : connection->ack_timeout;
+        attr->timeout =
+            identifier->options.ack_timeout_set ? identifier->options.ack_timeout : connection->agreed.ack_timeout;
         *mask |= IBV_QP_TIMEOUT;
     }
     return 0;

@@ -57,7 +57,7 @@ static void enter_timewait(struct connection *connection, nanos now)
 {
     connection_enter(connection, CONNECTION_TIMEWAIT, now);
     nanos longer = connection->operations->linger ? connection->operations->linger(connection) : 0;
-    connection->deadline = now + connection_wait(connection->ack_timeout) + longer;
+    connection->deadline = now + connection_wait(connection->agreed.ack_timeout) + longer;
 }
 
 static bool retransmit(struct connection *connection, enum pending message, nanos now)
@@ -109,8 +109,8 @@ static void agree(struct connection *connection, const struct cm_parameters *par
 {
     connection->parameters = *parameters;
     connection->local.qpn = parameters->qpn & CM_QPN_MASK;
-    connection->responder_resources = parameters->responder_resources;
-    connection->initiator_depth = parameters->initiator_depth;
+    connection->agreed.responder_resources = parameters->responder_resources;
+    connection->agreed.initiator_depth = parameters->initiator_depth;
 }
 
 /* The wait for an answer is the time that the peer may need, and the time there and back. */
@@ -122,10 +122,10 @@ void connection_request(struct connection *connection, const struct cm_req *req,
     connection->req = *req;
     connection->extended = req->transport == CM_TRANSPORT_EXTENDED;
     connection->max_retries = req->max_cm_retries;
-    connection->mtu = req->mtu;
-    connection->ack_timeout = req->primary.ack_timeout;
-    connection->retry_count = parameters->retry_count;
-    connection->rnr_retry_count = parameters->rnr_retry_count;
+    connection->agreed.mtu = req->mtu;
+    connection->agreed.ack_timeout = req->primary.ack_timeout;
+    connection->agreed.retry_count = parameters->retry_count;
+    connection->agreed.rnr_retry_count = parameters->rnr_retry_count;
     uint8_t lifetime = (uint8_t)(req->primary.ack_timeout - (req->primary.ack_timeout > 0));
     connection->timeout = 2 * connection_wait(lifetime) + connection_wait(req->remote_response_timeout);
     send_and_wait(connection, CONNECTION_REQ_SENT, PENDING_REQ, now);
@@ -140,12 +140,12 @@ void connection_requested(struct connection *connection, const struct cm_message
         .communication_id = message->local_id, .qpn = req->qpn, .psn = req->starting_psn, .guid = req->guid};
     connection->extended = req->transport == CM_TRANSPORT_EXTENDED;
     connection->max_retries = req->max_cm_retries;
-    connection->mtu = req->mtu;
-    connection->ack_timeout = req->primary.ack_timeout;
-    connection->retry_count = req->retry_count;
-    connection->rnr_retry_count = req->rnr_retry_count;
-    connection->responder_resources = req->initiator_depth;
-    connection->initiator_depth = req->responder_resources;
+    connection->agreed.mtu = req->mtu;
+    connection->agreed.ack_timeout = req->primary.ack_timeout;
+    connection->agreed.retry_count = req->retry_count;
+    connection->agreed.rnr_retry_count = req->rnr_retry_count;
+    connection->agreed.responder_resources = req->initiator_depth;
+    connection->agreed.initiator_depth = req->responder_resources;
     connection->timeout = connection_wait(req->local_response_timeout);
     connection_enter(connection, CONNECTION_REQ_RCVD, now);
 }
@@ -299,7 +299,8 @@ static void receive_mra(struct connection *connection, const struct cm_message *
     if (!waits || connection->mra_came)
         return;
     connection->mra_came = true;
-    connection->deadline = now + connection_wait(mra->mra.service_timeout) + connection_wait(connection->ack_timeout);
+    connection->deadline =
+        now + connection_wait(mra->mra.service_timeout) + connection_wait(connection->agreed.ack_timeout);
 }
 
 /* A REP again: the RTU was lost, or the program has not confirmed yet. */
@@ -325,11 +326,11 @@ static void receive_rep(struct connection *connection, const struct cm_message *
                                                  .qpn = connection->extended ? rep->eecn : rep->qpn,
                                                  .psn = rep->starting_psn,
                                                  .guid = rep->guid};
-    connection->responder_resources = rep->initiator_depth;
-    connection->initiator_depth = rep->responder_resources;
-    connection->rnr_retry_count = rep->rnr_retry_count;
-    uint8_t lifetime = (uint8_t)(connection->ack_timeout - (connection->ack_timeout > 0));
-    connection->ack_timeout = connection_ack_timeout(rep->target_ack_delay, lifetime);
+    connection->agreed.responder_resources = rep->initiator_depth;
+    connection->agreed.initiator_depth = rep->responder_resources;
+    connection->agreed.rnr_retry_count = rep->rnr_retry_count;
+    uint8_t lifetime = (uint8_t)(connection->agreed.ack_timeout - (connection->agreed.ack_timeout > 0));
+    connection->agreed.ack_timeout = connection_ack_timeout(rep->target_ack_delay, lifetime);
     report(connection, CONNECTION_ANSWERED, 0, message);
 }
 

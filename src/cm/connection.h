@@ -90,14 +90,15 @@ struct connection {
         uint16_t reason;
     } rejection;           /* ours */
     uint16_t peers_reason; /* of the peer's REJ that ended the connection; 0: there was no REJ */
-    /* the values that both have agreed on */
-    uint8_t responder_resources, initiator_depth;
-    uint8_t retry_count, rnr_retry_count;
-    uint8_t mtu;         /* enum ibv_mtu */
-    uint8_t ack_timeout; /* for the queue pair */
-    nanos timeout;       /* how long to wait for an answer to this end's messages */
-    nanos since;         /* when it entered its state */
-    nanos deadline;      /* when to call connection_expire; NANOS_NEVER: nothing waits */
+    struct {
+        uint8_t responder_resources, initiator_depth;
+        uint8_t retry_count, rnr_retry_count;
+        uint8_t mtu;         /* enum ibv_mtu */
+        uint8_t ack_timeout; /* for the queue pair */
+    } agreed;                /* between both ends */
+    nanos timeout;           /* how long to wait for an answer to this end's messages */
+    nanos since;             /* when it entered its state */
+    nanos deadline;          /* when to call connection_expire; NANOS_NEVER: nothing waits */
 };
 
 /* Makes an idle connection. */

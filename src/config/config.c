@@ -12,6 +12,7 @@
 #include "config/config_net.h"
 #include "config/device_state.h"
 #include "config/identify.h"
+#include "config/local_gid.h"
 #include "config/settings.h"
 #include "diag/log.h"
 #include "profile/profile.h"

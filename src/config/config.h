@@ -35,8 +35,4 @@ void config_warn(void);
  * the helper thread, or any thread before it exists. */
 bool config_publish(unsigned device, const struct device_state *);
 
-/* Returns true if this GID belongs to some softverbs device of this host, whatever its process's configuration is. Of
- * devices on network interfaces only this process's are known. */
-bool config_local_gid(const union ibv_gid *);
-
 #endif

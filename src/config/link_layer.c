@@ -1,9 +1,9 @@
 #include "config/link_layer.h"
 
-#include "config/config.h"
 #include "config/device_identity.h"
 #include "config/device_state.h"
 #include "config/gid.h"
+#include "config/local_gid.h"
 
 enum { SUBNET_TIMEOUT = 18 }; /* 4.096 us * 2^18, as opensm sets it */
 

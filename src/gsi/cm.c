@@ -213,10 +213,10 @@ int cm_join(struct cm **to, const struct process_parts *parts)
     if (!process)
         return errno;
     mutex_take(&joining);
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     int error = cm ? 0 : cm_make(process, &cm);
-    if (!error && !atomic_load(&process->cm)) {
-        atomic_store(&process->cm, cm);
+    if (!error && !atomic_load(&process_objects(process)->cm)) {
+        atomic_store(&process_objects(process)->cm, cm);
         atomic_store(&process->loop.departed, &cm->timer);
         open_ports(process);
     }
@@ -234,7 +234,7 @@ void cm_leave(struct cm *cm)
 
 void cm_destroy(struct process *process)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (!cm)
         return;
     manager_end(&cm->manager);
@@ -245,28 +245,28 @@ void cm_destroy(struct process *process)
 
 void cm_lock(struct process *process)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (cm)
         lock_take(&cm->lock);
 }
 
 void cm_unlock(struct process *process)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (cm)
         lock_release(&cm->lock);
 }
 
 void cm_inherit(struct process *process)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (cm)
         cleanup_end(&cm->cleanup);
 }
 
 void cm_say_goodbye(struct process *process)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (!cm)
         return;
     cm_begin(cm);
@@ -277,7 +277,7 @@ void cm_say_goodbye(struct process *process)
 
 void cm_remove_device(struct process *process, unsigned device)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (!cm)
         return;
     cm_begin(cm);
@@ -403,7 +403,7 @@ static bool take_datagram(struct cm *cm, const struct dispatch_datagram *datagra
 void cm_receive(struct process *process, struct peer *peer, const struct packet *packet)
 {
     lock_assert_held(&process->progress);
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     struct dispatch_datagram datagram, reply;
     if (!cm || !packet->grh || !cm_read_packet(packet, &datagram.message) || !find_way(packet, &datagram.route))
         return;
@@ -419,7 +419,7 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
 /* Only a request for an IP service waits: others have no listener that could appear soon. */
 bool cm_wait(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     struct dispatch_datagram datagram = {.message = *message};
     uint64_t service = message->attribute == CM_REQ ? message->req.service : message->sidr_req.service;
     if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
@@ -451,7 +451,7 @@ static bool is_known(const struct cm *cm, const struct cm_message *message)
 enum cm_taken cm_receive_remote(struct process *process, const struct packet *packet, const struct cm_message *message,
                                 struct cm_message *answer)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     struct dispatch_datagram datagram = {.message = *message}, reply;
     if (!cm || !find_way(packet, &datagram.route))
         return CM_UNKNOWN;

@@ -170,7 +170,7 @@ static void write_messages(FILE *out, const void *of)
 
 void cm_report(struct facts_process *facts, struct process *process)
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (!cm)
         return;
     fact_put_inner(&facts->connections, write_identifiers, cm);
@@ -252,7 +252,7 @@ static const struct identifier *find_communication(const struct cm *cm, uint32_t
 static void report_found(FILE *out, struct process *process, uint32_t number,
                          const struct identifier *(*find)(const struct cm *, uint32_t number))
 {
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     if (!cm)
         return;
     lock_take(&cm->lock);

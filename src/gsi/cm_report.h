@@ -6,7 +6,7 @@
 
 #include "facts/facts.h"
 #include "gsi/cm.h"
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 
 /* Adds the facts of librdmacm: its identifiers, and how many messages of each kind were sent and received. Adds nothing
  * in a process that never had an event channel. Under process->progress, also while the facts are written. */

@@ -2,6 +2,7 @@
 
 #include "config/config.h"
 #include "config/gid.h"
+#include "config/local_gid.h"
 #include "gsi/cm.h"
 #include "ipc/ports.h"
 #include "process/port.h"
@@ -70,7 +71,7 @@ static void write_grh(const struct cm_route *route, uint8_t grh[GRH_LENGTH])
 /* The caller holds cm->lock. */
 static struct cm_counts *counts_of(struct process *process)
 {
-    return &atomic_load(&process->cm)->counts;
+    return &atomic_load(&process_objects(process)->cm)->counts;
 }
 
 /* Sends with the faults of the taps. Messages are too few to be reordered or delayed: such a message leaves at once.

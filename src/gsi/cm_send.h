@@ -3,7 +3,7 @@
 #define GSI_CM_SEND_H
 
 #include "cm/dispatch.h"
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 #include "wire/packet.h"
 
 enum cm_sent {

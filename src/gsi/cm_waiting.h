@@ -8,7 +8,7 @@
 
 #include "cm/dispatch.h"
 #include "link/udp/udp.h"
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 
 enum { CM_WAITING_MAX = 64 };
 

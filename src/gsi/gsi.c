@@ -158,7 +158,7 @@ static bool may_answer(struct process *process)
 {
     enum { BURST = 256 };
     static const nanos each = NANOS_MILLISECOND;
-    return bucket_take(&process->gsi->answers, clock_about_now(), each, BURST);
+    return bucket_take(&process_objects(process)->gsi->answers, clock_about_now(), each, BURST);
 }
 
 static void reply_to(struct process *process, const struct device *device, const struct udp_arrival *arrival,
@@ -235,7 +235,7 @@ static void take_request(struct process *process, const struct device *device, c
 static bool give_to_asker(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
                           const uint8_t *forwarded)
 {
-    struct gsi_asker *asker = process->gsi->asker;
+    struct gsi_asker *asker = process_objects(process)->gsi->asker;
     if (!asker || message->attribute != CM_SIDR_REP || message->remote_id - asker->first >= NODE_BLOCK ||
         !asker->take(asker, message, arrival->packet->payload.length))
         return false;

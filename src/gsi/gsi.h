@@ -8,7 +8,7 @@
 #define GSI_GSI_H
 
 #include "base/bucket.h"
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 #include "wire/cm.h"
 
 #define GSI_SIGNATURE "softverbs " /* the beginning of the private data of our replies; the version follows */

@@ -37,7 +37,7 @@ static bool gsi_client_take(struct gsi_asker *asker, const struct cm_message *re
 static void listen_with(struct process *process, struct gsi_asker *asker)
 {
     lock_take(&process->progress);
-    process->gsi->asker = asker;
+    process_objects(process)->gsi->asker = asker;
     lock_release(&process->progress);
 }
 

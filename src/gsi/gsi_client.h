@@ -5,7 +5,7 @@
 #define GSI_GSI_CLIENT_H
 
 #include "base/nanos.h"
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 #include "wire/cm.h"
 
 struct gsi_client;

@@ -21,11 +21,11 @@ int mad_begin(struct process *process)
 {
     static const struct endpoint_operations operations = {.receive = receive_mad};
     process->mad.operations = &operations;
-    process->gsi = calloc(1, sizeof *process->gsi);
-    return process->gsi ? 0 : ENOMEM;
+    process_objects(process)->gsi = calloc(1, sizeof *process_objects(process)->gsi);
+    return process_objects(process)->gsi ? 0 : ENOMEM;
 }
 
 void mad_end(struct process *process)
 {
-    free(process->gsi);
+    free(process_objects(process)->gsi);
 }

@@ -19,7 +19,7 @@ int served_open(struct process *process, const struct device *device)
     uint8_t name[16];
     uint32_t bit = 1u << device->index;
     int error = port_open(process, device);
-    if (error || !device->interface[0] || atomic_fetch_or(&process->gsi->served, bit) & bit)
+    if (error || !device->interface[0] || atomic_fetch_or(&process_objects(process)->gsi->served, bit) & bit)
         return error;
     name_port(device, name);
     node_join(process->node, name);
@@ -28,7 +28,7 @@ int served_open(struct process *process, const struct device *device)
 
 bool served_here(const struct process *process, const struct device *device)
 {
-    return atomic_load(&process->gsi->served) & 1u << device->index;
+    return atomic_load(&process_objects(process)->gsi->served) & 1u << device->index;
 }
 
 void served_each(struct process *process, const struct device *device, void (*visit)(struct peer *, void *context),

@@ -4,7 +4,7 @@
 #define GSI_SERVED_H
 
 #include "ipc/node.h"
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 
 /* Opens the device's port, if it needs one and has none yet, as port_open does; from now on this process answers there,
  * and others of the host know it. Under process->control. */

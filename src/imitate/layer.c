@@ -1,6 +1,6 @@
 #include "imitate/layer.h"
 
-#include "verbs/object/object.h"
+#include "verbs/object/context.h"
 
 #include "config/device.h"
 

@@ -9,6 +9,7 @@
 #include "verbs/ask/qp_story.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/object/async.h"
+#include "verbs/object/context.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/srq.h"
 

@@ -56,7 +56,7 @@ static void wake_helper(struct schedule *schedule)
 static struct process *create_empty(const struct process_parts *parts)
 {
     char why[256];
-    struct process *process = calloc(1, sizeof *process);
+    struct process *process = calloc(1, parts->size);
     if (!process)
         return NULL;
     int error = node_open(&process->node, NULL, why, sizeof why);

@@ -2,13 +2,15 @@
  * moves data for. It exists from the first ibv_open_device to the last ibv_close_device.
  *
  * The objects that the layers above keep in it are made, given up and inherited by the functions of one table,
- * struct process_parts, which the caller of process_join brings along: the process does not know them. */
+ * struct process_parts, which the caller of process_join brings along: the process does not know them. They are in a
+ * struct of those layers, which begins with struct process. */
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -28,6 +30,7 @@ struct process;
 
 /* Callbacks supplied by the layers above. All except `report` accept a process that `begin` could not finish. */
 struct process_parts {
+    size_t size;                    /* of the struct that begins with struct process; zeroes before `begin` */
     int (*begin)(struct process *); /* 0 or errno; before the helper starts */
     /* Opens the part on a network of a device that is being opened. 0 or errno. Under process->control. */
     int (*open_device)(struct process *, const struct device *);
@@ -107,16 +110,6 @@ struct follow {
     struct schedule_timer again;
 };
 
-/* Ports that are down until they become active (verbs/disturb/delayed_port.c); under control. */
-struct delayed_ports {
-    struct schedule_timer timer;
-    struct {
-        nanos late; /* its delay; 0: `at` is known, or the port is not delayed */
-        nanos at;   /* when it becomes active; 0: not known, or the port is not delayed */
-    } ports[16];    /* by device */
-    uint32_t begun; /* a bit for each device that has been opened */
-};
-
 /* The state of the helper thread (helper.c). */
 struct helper {
     pthread_t thread;
@@ -126,12 +119,7 @@ struct helper {
     atomic_bool ending;          /* it leaves the host before it ends */
     bool watches;                /* it looks for hangs: a line about them would be printed */
     struct schedule_timer hangs; /* the next look for hangs */
-    struct delayed_ports delayed;
 };
-
-LIST_HEAD(context_list, context);
-LIST_HEAD(group_list, group);
-LIST_HEAD(xrc_domain_list, xrc_domain);
 
 struct process {
     const struct process_parts *parts;
@@ -152,18 +140,6 @@ struct process {
     _Atomic unsigned port_count;              /* the index after the last port */
     _Atomic uint32_t ports_down;              /* a bit for each device; report/event.c */
     struct traffic traffic;                   /* counters, capture and faults */
-
-    /* Objects of the layers above, which their parts make and free. */
-    struct gsi *gsi;
-    struct cm *_Atomic cm; /* NULL: not used yet */
-    struct context_list contexts;
-    uint32_t next_handle;
-    uint64_t dm_used;        /* bytes of device memory that are allocated; under control */
-    struct rkey_table *keys; /* verbs/memory/rkeys.h */
-    struct qpn_table *srqs;  /* numbers of XRC SRQs */
-    struct xrc_domain_list domains;
-    struct steering *steering; /* verbs/kinds/ethernet/steering.h */
-    struct group_list groups;  /* multicast joins of queue pairs; under progress */
 };
 
 /* Joins the process, which the first call makes; counts its users. All callers bring the same parts. NULL and errno.

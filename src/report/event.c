@@ -13,7 +13,7 @@
 #include "script/parse.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/object/async.h"
-#include "verbs/qp/qp_datapath.h"
+#include "verbs/object/context.h"
 #include "verbs/qp/qp_error.h"
 
 static void fail_on_port(void *object, void *context)
@@ -47,7 +47,7 @@ static unsigned tell(struct process *process, const struct device *device, enum 
 {
     unsigned told = 0;
     struct context *context;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         if (context->device == device) {
             async_raise(context, (struct ibv_async_event){.event_type = type, .element.port_num = 1});
             told++;

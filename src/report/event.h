@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "process/process.h"
 #include "script/raised.h"
+#include "verbs/object/process_objects.h"
 
 /* Executes the request "event NAME DEVICE", a line of a script, and writes a JSON object: the number of contexts that
  * got it in "contexts", or "busy": true when the process must be asked again. Under process->progress; blocks on

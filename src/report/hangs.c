@@ -5,11 +5,11 @@
 #include "diag/log.h"
 #include "diag/log_room.h"
 #include "diagnose/diagnose.h"
-#include "process/process.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/qp_story_kept.h"
 #include "verbs/ask/qp_waits.h"
-#include "verbs/context/context.h"
+#include "verbs/context/context_open.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq.h"
@@ -163,7 +163,7 @@ static void look_at_objects(struct hangs *hangs, struct process *process, enum o
 {
     struct context *context;
     struct object *object;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[kind], siblings)
             look_at(hangs, object);
 }

@@ -19,7 +19,7 @@ static struct object *find_object(const struct process *process, enum object_kin
 {
     struct context *context;
     struct object *object;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[kind], siblings)
             if (object->handle == handle)
                 return object;

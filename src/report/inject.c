@@ -14,7 +14,7 @@
 #include "tap/delay.h"
 #include "verbs/disturb/disturb.h"
 #include "verbs/life/qp_modify.h"
-#include "verbs/queue/cq.h"
+#include "verbs/object/context.h"
 
 /* --- what there is obeys rules that come later */
 
@@ -35,7 +35,7 @@ static void prepare_cqs(const struct process *process)
 {
     struct context *context;
     struct object *object;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_CQ], siblings)
             cq_disturb((struct cq *)((char *)object - offsetof(struct cq, object)));
 }
@@ -52,7 +52,7 @@ static void prepare(struct process *process)
 static bool is_open(const struct process *process, const struct device *device)
 {
     const struct context *context;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         if (context->device == device)
             return true;
     return false;

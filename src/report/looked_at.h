@@ -2,8 +2,8 @@
 #ifndef REPORT_LOOKED_AT_H
 #define REPORT_LOOKED_AT_H
 
-#include "process/process.h"
 #include "verbs/memory/mr.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"

@@ -149,7 +149,7 @@ static void write_list(FILE *out, const void *of)
     struct context *context;
     struct object *object;
     fputs("[", out);
-    LIST_FOREACH (context, &list->process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(list->process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[list->kind], siblings) {
             fputs(separator, out);
             list->report(out, context->device->name, object);
@@ -165,7 +165,7 @@ static void write_tags(FILE *out, const void *of)
     struct context *context;
     struct object *object;
     fputs("[", out);
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_SRQ], siblings)
             separator =
                 srq_tags_report_list(out, (struct srq *)((char *)object - offsetof(struct srq, object)), separator);
@@ -208,7 +208,7 @@ static void report_story(FILE *out, const struct process *process, unsigned long
 {
     struct context *context;
     struct object *object;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
             struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
             if (qp->number != number || !report_lock(&qp->lock))
@@ -260,7 +260,7 @@ void report_stories_end(struct process *process)
         end_story(qp_of_endpoint(guest->endpoint));
     if (!control_take_at_end(process))
         return;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings)
             end_story(qp_real((struct qp *)((char *)object - offsetof(struct qp, object))));
     mutex_release(&process->control);

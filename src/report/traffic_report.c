@@ -81,7 +81,7 @@ static void add_living(struct counts_total *totals, const struct process *proces
 {
     struct context *context;
     struct object *object;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
             struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
             if (!qp->xrc.shared || LIST_FIRST(&qp->xrc.shared->xrc.handles) == qp)
@@ -160,7 +160,7 @@ static void write_report(struct process *process)
     FILE *out = path && *path ? open_memstream(&text, &size) : NULL;
     if (!out)
         return;
-    struct cm *cm = atomic_load(&process->cm);
+    struct cm *cm = atomic_load(&process_objects(process)->cm);
     struct facts_process facts = {.pid = {(uint64_t)getpid(), true}, .program = program_invocation_short_name};
     struct traffic_told *traffic = traffic_report_begin(&facts, process);
     if (cm)

@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 #include "facts/facts.h"
-#include "verbs/qp/qp.h"
+
+struct process;
 
 /* Writes the counts of a struct qp as an object of JSON. Under its lock. */
 void traffic_write_qp(FILE *, const void *qp);

@@ -77,9 +77,10 @@ static bool acts(struct script_rule *rule, const struct script_event *event)
         !is_such_packet(rule, event))
         return false;
     uint64_t nth = atomic_fetch_add(&rule->so_far.met, 1) + 1;
-    if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, event, nth))
+    if (nth < rule->turns.first || nth > rule->turns.last || (nth - rule->turns.first) % rule->turns.step ||
+        !is_drawn(rule, event, nth))
         return false;
-    return atomic_fetch_add(&rule->so_far.done, 1) < rule->most;
+    return atomic_fetch_add(&rule->so_far.done, 1) < rule->turns.most;
 }
 
 bool script_did(const struct script_rule *rule, uint32_t qp)
@@ -183,7 +184,7 @@ struct script_verdict script_decide(struct script *script, const struct script_e
 unsigned long long script_done(const struct script_rule *rule)
 {
     unsigned long long done = atomic_load(&rule->so_far.done);
-    return done < rule->most ? done : rule->most;
+    return done < rule->turns.most ? done : rule->turns.most;
 }
 
 void script_choose(struct script *script, const char *program)

@@ -150,10 +150,10 @@ bool reader_begin_rule(struct reader *reader, struct script *script)
                                          .place = script->count,
                                          .opcode = -1,
                                          .end.vendor = REASON_SCRIPTED,
-                                         .first = 1,
-                                         .last = UINT64_MAX,
-                                         .step = 1,
-                                         .most = UINT64_MAX,
+                                         .turns.first = 1,
+                                         .turns.last = UINT64_MAX,
+                                         .turns.step = 1,
+                                         .turns.most = UINT64_MAX,
                                          .draw.share = SCRIPT_ALWAYS};
     return true;
 }

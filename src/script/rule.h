@@ -71,7 +71,10 @@ struct script_rule {
     } wr_id, index; /* index: in a table of the device */
     nanos after;    /* since the script began in this process */
 
-    uint64_t first, last, step; /* which of the counted calls, from 1 on */
+    struct {
+        uint64_t first, last, step; /* which of the counted calls, from 1 on */
+        uint64_t most;              /* how often the rule acts */
+    } turns;
     struct {
         uint64_t share; /* of SCRIPT_ALWAYS */
         uint8_t fault;  /* enum fault_kind plus 1, of the short form; or 0 */
@@ -79,7 +82,6 @@ struct script_rule {
         uint64_t seed;
         nanos spread; /* of the delay, to either side */
     } draw;
-    uint64_t most; /* how often the rule acts */
 
     /* Actions. */
     nanos delay;

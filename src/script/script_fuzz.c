@@ -20,7 +20,7 @@ static void check_rule(const struct script_rule *rule)
     bool any = false;
     for (enum script_call call = 0; call < SCRIPT_EVENTS; call++)
         any = any || rule->calls[call];
-    require(any && rule->line && rule->first && rule->last && rule->step && rule->most);
+    require(any && rule->line && rule->turns.first && rule->turns.last && rule->turns.step && rule->turns.most);
     require(rule->draw.share <= SCRIPT_ALWAYS && rule->delay <= 1000 * NANOS_SECOND &&
             rule->after <= 1000 * NANOS_SECOND);
     require(rule->process.stop || rule->process.freeze || *rule->hidden || rule->packet.cut || rule->packet.forged ||

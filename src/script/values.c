@@ -24,30 +24,30 @@ static bool read_count(struct reader *reader, const char *stops, uint64_t *count
 
 static bool read_nth(struct reader *reader, const char *stops)
 {
-    if (!read_count(reader, stops, &reader->rule->first))
+    if (!read_count(reader, stops, &reader->rule->turns.first))
         return false;
-    reader->rule->last = reader->rule->first;
+    reader->rule->turns.last = reader->rule->turns.first;
     return true;
 }
 
 static bool read_from(struct reader *reader, const char *stops)
 {
-    return read_count(reader, stops, &reader->rule->first);
+    return read_count(reader, stops, &reader->rule->turns.first);
 }
 
 static bool read_to(struct reader *reader, const char *stops)
 {
-    return read_count(reader, stops, &reader->rule->last);
+    return read_count(reader, stops, &reader->rule->turns.last);
 }
 
 static bool read_every(struct reader *reader, const char *stops)
 {
-    return read_count(reader, stops, &reader->rule->step);
+    return read_count(reader, stops, &reader->rule->turns.step);
 }
 
 static bool read_once(struct reader *reader, const char *stops)
 {
-    reader->rule->most = 1;
+    reader->rule->turns.most = 1;
     return true;
 }
 
@@ -410,17 +410,17 @@ static bool read_when(struct reader *reader, const char *stops)
     struct script_rule *rule = reader->rule;
     if (!reader_word(reader, stops, word))
         return false;
-    bool good = read_end(reader, &rest, &rule->first);
-    rule->last = rule->first;
+    bool good = read_end(reader, &rest, &rule->turns.first);
+    rule->turns.last = rule->turns.first;
     if (good && !strncmp(rest, "..", 2)) {
         rest += 2;
-        good = read_end(reader, &rest, &rule->last);
+        good = read_end(reader, &rest, &rule->turns.last);
     } else if (good && *rest == '+') {
-        rule->last = UINT64_MAX;
+        rule->turns.last = UINT64_MAX;
     }
     if (good && *rest == '+') {
         rest++;
-        good = !*rest || read_end(reader, &rest, &rule->step);
+        good = !*rest || read_end(reader, &rest, &rule->turns.step);
     }
     return (good && !*rest) || reader_refuse(reader, begin, "\"%s\" is not one of N, N..M, N+ and N+STEP.", word);
 }

@@ -21,6 +21,7 @@
 #include "config/device_state.h"
 #include "lines.h"
 #include "set_up.h"
+#include "verbs/object/context.h"
 #include "verbs/object/object.h"
 
 /* The expression with a number that the program overwrote. */

@@ -118,4 +118,5 @@ for build in "$@"; do
 done
 tools/build/lines.py
 tools/build/adverse.py . | sed -n 's/^.*ok 2 - \(.*\)/In src \1./p'
+tools/build/ceilings.py
 tools/build/summary.py "$steps" "${directories[@]}"

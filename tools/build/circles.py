@@ -8,7 +8,7 @@ Usage: circles.py DIRECTORY [--objects BUILD] [--bare]
 A module is x.c with x.h, whose inline functions and macros count; it depends on the modules whose functions and data it names, and
 these never lead back to it. (shape.py checks that includes follow the layers.) The text shows a header's needs for all that include it,
 the object files show each module's needs after the preprocessor: tables, variables and pointers that hold a function, too. Neither
-graph may have a circle. A header that is not of the ground floor (marked in src/layers) is included by at most 25 production files. A
+graph may have a circle. A header that is not of the ground floor (marked in src/layers) is included by at most 22 production files. A
 header that exceeds that today is in INCLUDED with the number that it may not exceed; these numbers may only fall, and a number that is
 no longer needed is a fault. A definition begins in column 0. A call through a table that a higher module hands down is no arrow;
 ARCHITECTURE.md names these seams.
@@ -23,8 +23,8 @@ import sys
 sys.dont_write_bytecode = True
 from tree import SUPPORT, read_layers, report, strip
 
-INCLUDED_MOST = 25
-INCLUDED = {}
+INCLUDED_MOST = 22
+INCLUDED = {"runtime/clock.h": 25, "verbs/object/words.h": 25}  # the time, and the words of numbers
 
 
 def read_sources(top):
@@ -151,8 +151,11 @@ def longest_chain(graph, parts):
     return max(chains.values(), key=len, default=[])
 
 
-def judge_headers(texts, ground, ceilings):
-    counts = collections.Counter(header for text in texts.values() for header in included_by(text))
+def users_of_headers(texts):
+    return collections.Counter(header for text in texts.values() for header in included_by(text))
+
+
+def judge_headers(counts, ground, ceilings):
     faults = [f"{header}: included by {count}, at most {ceilings.get(header, INCLUDED_MOST)}" for header, count in counts.items()
               if not header.startswith(ground) and count > ceilings.get(header, INCLUDED_MOST)]
     return faults + [f"{header}: {most} is not needed any more, included by {counts[header]}" for header, most in ceilings.items()
@@ -164,7 +167,7 @@ def main():
     build = sys.argv[sys.argv.index("--objects") + 1] if "--objects" in sys.argv else None
     graph = build_graph(texts)
     circles, parts = find_circles(graph)
-    headers = judge_headers(texts, read_layers(sys.argv[1])[1], {} if bare else INCLUDED)
+    headers = judge_headers(users_of_headers(texts), read_layers(sys.argv[1])[1], {} if bare else INCLUDED)
     print("1..3" if build else "1..2")
     report(1, "modules do not depend on each other in circles", [" ".join(part) for part in circles])
     report(2, f"no header has more than {INCLUDED_MOST} users, or than it may have today", headers)

@@ -31,9 +31,9 @@ TREES = {
     "12 are not": ({"src/a/x.c": "if (flow->service != SERVICE_UD)\n" * 12}, 1, "not ok 4"),
     "the service of an opcode is no type": ({"src/a/x.c": "if (op_service(packet->opcode) == SERVICE_CNP)\n" * 12}, 0, "0 of at most 11"),
     "nor as cases": ({"src/a/x.c": "case SERVICE_UD:\n" * 12}, 1, "not ok 4"),
-    "fifteen headers may come along": (chain(15), 0, "verbs/qp/qp.h 15"),
-    "sixteen may not": (chain(16), 1, "verbs/qp/qp.h: brings 16 headers, at most 15"),
-    "each counts once": ({**chain(15), "src/base/14.h": '#include "base/0.h"\n'}, 0, "verbs/qp/qp.h 15"),
+    "fourteen headers may come along": (chain(14), 0, "verbs/qp/qp.h 14"),
+    "fifteen may not": (chain(15), 1, "verbs/qp/qp.h: brings 15 headers, at most 14"),
+    "each counts once": ({**chain(14), "src/base/13.h": '#include "base/0.h"\n'}, 0, "verbs/qp/qp.h 14"),
 }
 
 

@@ -35,7 +35,7 @@ MEMBERS = {
     "src/runtime/schedule.h: lock": (PROCESS, "lock_take(&the_process->schedule.lock)"),
     "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "unlikely(qp->process->poller.restraints)"),  # a child sends nothing
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # likewise
-    "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
+    "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&steering->lock)"),
     "src/verbs/memory/mw.h: lock": ("src/verbs/create/mw_allocate.c", "lock_inherit(&mw->lock)"),
     "src/verbs/object/async.h: lock": ("src/verbs/context/inherit.c", "lock_inherit(&context->async.lock)"),
     "src/verbs/queue/comp_channel.h: lock": ("src/verbs/queue/comp_channel.c", "lock_inherit(&channel->lock)"),

@@ -16,7 +16,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, judged, strip
+from tree import SUPPORT, judged, read, strip
 
 FILES_MOST, MEMBERS_MOST = 30, 30
 FOLDERS = {}
@@ -74,16 +74,18 @@ def judge(sizes, most, ceilings):
                      if sizes.get(name, 0) <= most]
 
 
-def main():
-    top, bare = sys.argv[1], "--bare" in sys.argv
-    paths = list(production(top))
-    folders = collections.Counter(os.path.dirname(path) for path in paths)
-    sizes = {}
+def count(top):
+    """The files of each folder, and the members of each type."""
+    paths, sizes = list(production(top)), {}
     for path in paths:
         if path.startswith("src/"):
-            with open(os.path.join(top, path), encoding="utf-8") as file:
-                for name, size in types(file.read()):
-                    sizes[f"{path}: {name}"] = size
+            sizes |= {f"{path}: {name}": size for name, size in types(read(top, path))}
+    return collections.Counter(os.path.dirname(path) for path in paths), sizes
+
+
+def main():
+    top, bare = sys.argv[1], "--bare" in sys.argv
+    folders, sizes = count(top)
     crowded = judge(folders, FILES_MOST, {} if bare else FOLDERS)
     large = judge(sizes, MEMBERS_MOST, {} if bare else TYPES)
     status = judged((f"no folder has more than {FILES_MOST} files, or than it may have today", crowded),

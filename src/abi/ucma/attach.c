@@ -18,7 +18,7 @@
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "calls/imports.h"
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 
 #define DEVICE "/dev/infiniband/rdma_cm"
 

@@ -1,7 +1,7 @@
 #include "check/outside/commands.h"
 
 #include "calls/command.h"
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 #include "check/layer.h"
 
 /* A refusal of a `quiet` or `waits` command of ucma.def, or of a second disconnect, is not news. */

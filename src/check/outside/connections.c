@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 #include "check/outside/loaded.h"
 #include "check/outside/rdma_cma.h"
 

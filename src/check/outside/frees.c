@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "check/findings/checker_scope.h"
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 #include "check/memory.h"
 #include "check/outside/loaded.h"
 #include "check/outside/remaps.h"

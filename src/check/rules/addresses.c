@@ -1,10 +1,9 @@
 /* The needs of addresses on adapters. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "config/device_state.h"
 #include "config/gid.h"
 #include "config/link_layer.h"
-#include "verbs/context/context.h"
+#include "verbs/context/context_open.h"
 
 static struct finding_about about(enum rule rule, const struct shadow *shadow)
 {

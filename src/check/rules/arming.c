@@ -1,7 +1,6 @@
 /* Completion queues are armed, and polled after that, before a program waits for their events. */
 #include <pthread.h>
 
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void waiting(struct shadow *channel)

@@ -1,8 +1,7 @@
 /* Attributes of queue pairs that are legal and often regretted. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "config/device.h"
-#include "verbs/context/context.h"
+#include "verbs/context/context_open.h"
 
 static void note(const struct shadow *qp, enum rule rule, const char *what)
 {

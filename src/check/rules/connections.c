@@ -1,5 +1,4 @@
 /* The obligations of programs towards librdmacm. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "check/outside/rdma_cma.h"
 

@@ -1,5 +1,4 @@
 /* A thread domain is one thread's at a time. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void shared(struct shadow *td, const char *call)

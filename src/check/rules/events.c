@@ -1,7 +1,6 @@
 /* Events are acknowledged before their object is destroyed. */
 #include <pthread.h>
 
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void destroying(struct shadow *shadow)

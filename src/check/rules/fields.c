@@ -1,5 +1,4 @@
 /* Fields of completions that a program may read. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void report_field(const struct shadow *cq, enum rule rule, const char *call, const char *why)

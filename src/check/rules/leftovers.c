@@ -1,7 +1,6 @@
 /* Objects that are left when a context is closed or the process ends. */
 #include <unistd.h>
 
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/send/post.h"

@@ -1,7 +1,6 @@
 /* A destroyed object is not used, a SINGLE_THREADED CQ is one thread's at a time, and refused calls have a place. */
 #include <string.h>
 
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void used_gone(const struct shadow *gone, const char *call)

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 /* Returns true if the process has a limit: one that may lock all memory has none. */

@@ -1,5 +1,4 @@
 /* Work in flight writes no bytes that other work in flight reads or writes. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "check/memory.h"
 

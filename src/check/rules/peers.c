@@ -1,7 +1,6 @@
 /* Queue pairs of this host that are connected with each other agree. */
 #include <stdio.h>
 
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 enum { TEXT = 120 };

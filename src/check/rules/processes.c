@@ -1,5 +1,4 @@
 /* Verbs are called neither in a child on its parent's objects, nor in a signal handler. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void used_by_child(const struct shadow *shadow, const char *call)

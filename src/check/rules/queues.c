@@ -1,7 +1,6 @@
 /* Queues have room for posted work and for completions. */
 #include <errno.h>
 
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void taken(struct shadow *owner, const struct wqe *wqe)

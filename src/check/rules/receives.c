@@ -1,5 +1,4 @@
 /* Receives that run out. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 
 static void ran_out(struct shadow *qp, uint64_t messages)

@@ -1,6 +1,5 @@
 /* A program touches no buffer of a receive, READ or atomic before the completion: with --check=pages, and what
  * sanitizers of the program report. */
-#include "check/findings/finding.h"
 #include "check/hooks.h"
 #include "check/memory.h"
 #include "check/outside/pages.h"

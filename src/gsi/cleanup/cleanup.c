@@ -14,6 +14,7 @@
 #include "cm/connect.h"
 #include "config/config.h"
 #include "config/gid.h"
+#include "config/local_gid.h"
 #include "diag/log.h"
 #include "gsi/cleanup/cleanup_layout.h"
 #include "gsi/cleanup/cleanup_start.h"

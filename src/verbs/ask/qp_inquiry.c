@@ -16,7 +16,6 @@
 #include "verbs/ask/qp_flight.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/kind.h"
-#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_path.h"
 #include "wire/psn.h"

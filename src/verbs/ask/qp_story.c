@@ -4,7 +4,6 @@
 #include "transport/request.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/past_regions.h"
-#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"

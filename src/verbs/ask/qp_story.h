@@ -4,7 +4,10 @@
 #define VERBS_ASK_QP_STORY_H
 
 #include "transport/owner.h"
-#include "verbs/qp/qp.h"
+
+struct qp;
+struct receive_queue;
+struct traffic_flow;
 
 /* A work request or a receive ended without success. */
 void qp_story_send(struct qp *, const struct send_wqe *, enum ibv_wc_status, enum reason);

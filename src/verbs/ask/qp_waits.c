@@ -6,7 +6,6 @@
 #include "verbs/ask/qp_flight.h"
 #include "verbs/ask/qp_inquiry.h"
 #include "verbs/ask/qp_story.h"
-#include "verbs/qp/qp_datapath.h"
 
 static const nanos waited_least = NANOS_SECOND; /* textbook programs wait for two */
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "adverse/adverse.h"
-#include "config/config.h"
 #include "config/device_identity.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
+#include "config/local_gid.h"
 #include "events/refusal.h"
 #include "process/port_state.h"
 #include "transport/raw_frame.h"

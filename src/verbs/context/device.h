@@ -3,7 +3,7 @@
 #ifndef VERBS_CONTEXT_DEVICE_H
 #define VERBS_CONTEXT_DEVICE_H
 
-#include "verbs/object/object.h"
+#include "verbs/object/context.h"
 
 enum { DEVICE_COMP_VECTORS = 4, DEVICE_CLOCK_KHZ = 1000000 };
 

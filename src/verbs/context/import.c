@@ -65,7 +65,7 @@ static struct object *import_find(const struct context *context, enum object_kin
 {
     struct context *each;
     struct object *object;
-    LIST_FOREACH (each, &context->process->contexts, siblings)
+    LIST_FOREACH (each, &process_objects(context->process)->contexts, siblings)
         if (context_is_family(each, context))
             LIST_FOREACH (object, &each->objects[kind], siblings)
                 if (object->handle == handle)
@@ -149,7 +149,7 @@ void import_undo(struct object *name)
 static struct context *find_heir(struct context *context)
 {
     struct context *each;
-    LIST_FOREACH (each, &context->process->contexts, siblings)
+    LIST_FOREACH (each, &process_objects(context->process)->contexts, siblings)
         if (each != context && context_is_family(each, context))
             return each;
     return NULL;

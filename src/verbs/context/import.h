@@ -7,7 +7,7 @@
 #ifndef VERBS_CONTEXT_IMPORT_H
 #define VERBS_CONTEXT_IMPORT_H
 
-#include "verbs/object/object.h"
+#include "verbs/object/context.h"
 
 /* NULL and errno; ENOENT when the handle names no such object of the family. */
 struct ibv_pd *import_pd(struct ibv_context *, uint32_t handle);

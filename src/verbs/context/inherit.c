@@ -5,7 +5,7 @@
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/kinds/xrc/xrc_standin.h"
 #include "verbs/kinds/xrc/xrcd.h"
-#include "verbs/object/control.h"
+#include "verbs/object/process_objects.h"
 
 static void inherit_list(const struct object_list *list)
 {
@@ -26,10 +26,10 @@ static void inherit_context(struct context *context)
 void inherit_process(struct process *process)
 {
     struct context *context;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         inherit_context(context);
     qpns_close(process->numbers);
-    qpns_close(process->srqs);
+    qpns_close(process_objects(process)->srqs);
     steering_inherit(process);
     xrc_standins_inherit(process);
     xrcd_inherit(process);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "verbs/object/async.h"
-#include "verbs/object/control.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/qp/qp.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/cq.h"

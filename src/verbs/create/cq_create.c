@@ -131,7 +131,7 @@ static void cq_destroy_left(struct object *object)
 {
     struct cq *cq = object_whole(object);
     cq->ibv.handle = object->handle;
-    cq->ibv.comp_events_completed = cq->events_fetched;
+    cq->ibv.comp_events_completed = cq->events.fetched;
     cq->ibv.async_events_completed = cq->async_fetched;
     cq_destroy(&cq->ibv);
 }

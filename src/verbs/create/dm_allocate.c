@@ -97,11 +97,11 @@ static int refuse_length(uint64_t length, uint64_t used, uint64_t limit)
 static int dm_enter(struct context *context, struct dm *dm)
 {
     lock_assert_held(&context->process->control);
-    uint64_t limit = context->device->limits.max_dm, used = context->process->dm_used;
+    uint64_t limit = context->device->limits.max_dm, used = process_objects(context->process)->dm_used;
     if (used > limit || dm->length > limit - used)
         return refuse_length(dm->length, used, limit);
     *newer_dm_handle(&dm->ibv) = object_enter(context, &dm->object, &dm_class, UINT32_MAX, NULL);
-    context->process->dm_used += dm->length;
+    process_objects(context->process)->dm_used += dm->length;
     return 0;
 }
 
@@ -146,7 +146,7 @@ int dm_free(struct ibv_dm *ibv)
     control_lock(context);
     int error = object_leave(&dm->object, *newer_dm_handle(ibv), NULL);
     if (!error) {
-        context->process->dm_used -= dm->length;
+        process_objects(context->process)->dm_used -= dm->length;
         free(dm->memory);
         object_release(&((struct dm *)ibv)->object);
     }

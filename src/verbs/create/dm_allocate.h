@@ -4,6 +4,8 @@
 
 #include "verbs/memory/dm.h"
 
+struct calls;
+
 /* NULL and errno: EINVAL impossible attributes, ENOMEM when max_dm_size is used up. */
 struct ibv_dm *dm_allocate(struct ibv_context *, struct ibv_alloc_dm_attr *);
 /* EBUSY while a region is registered on it. */

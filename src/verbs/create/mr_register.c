@@ -174,7 +174,7 @@ static void keys_show(struct rkey_table *keys, struct mr *mr)
 static int memory_enter(struct context *context, struct mr *mr)
 {
     lock_assert_held(&context->process->control);
-    int error = keys_enter(context->process->keys, mr);
+    int error = keys_enter(process_objects(context->process)->keys, mr);
     if (error)
         return error;
     if (mr->foreign.foreign)
@@ -182,7 +182,7 @@ static int memory_enter(struct context *context, struct mr *mr)
     mr->ibv.handle = object_enter(context, &mr->object, &mr_class, context->device->limits.max_mr, mr->parent);
     if (!mr->ibv.handle) {
         error = errno;
-        keys_remove(context->process->keys, mr);
+        keys_remove(process_objects(context->process)->keys, mr);
         foreign_regions_remove(context->process, &mr->foreign);
         return error;
     }
@@ -265,12 +265,12 @@ static int hide(struct process *process, struct mr *mr)
     if (process->inherited)
         return 0; /* windows of the copy stay bound when they are deallocated */
     if (!atomic_load(&mr->windows)) {
-        keys_hide(process->keys, mr);
+        keys_hide(process_objects(process)->keys, mr);
         publish_no_region(process, mr);
         quiesce_memory(process);
         if (!atomic_load(&mr->windows))
             return 0;
-        keys_show(process->keys, mr);
+        keys_show(process_objects(process)->keys, mr);
         publish_region(process, mr);
     }
     return refuse(EBUSY, REASON_MR_BOUND, "the region with lkey 0x%x, to which %u windows are bound", mr->region.key,
@@ -290,7 +290,7 @@ int mr_deregister(struct ibv_mr *ibv)
         past_regions_note(&mr->region);
         if (mr->remote.key)
             past_regions_note(&mr->remote);
-        keys_remove(context->process->keys, mr);
+        keys_remove(process_objects(context->process)->keys, mr);
         if (mr->dm)
             mr->dm->object.uses--;
         if (mr->dmah)
@@ -398,7 +398,7 @@ int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addres
         error = hide(context->process, mr);
         if (!error) {
             change(mr, flags, pd, address, length, (unsigned)access);
-            keys_show(context->process->keys, mr);
+            keys_show(process_objects(context->process)->keys, mr);
             publish_region(context->process, mr);
             ibv->pd = mr->ibv.pd;
             ibv->length = mr->ibv.length;

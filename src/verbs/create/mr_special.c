@@ -138,7 +138,7 @@ struct ibv_mr *mr_special_allocate_null(struct ibv_pd *pd)
 static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge, char **memory)
 {
     const struct process *process = context_of(pd->context)->process;
-    const struct region *region = rkeys_at(process->keys, sge->lkey);
+    const struct region *region = rkeys_at(process_objects(process)->keys, sge->lkey);
     if (!region)
         return refuse(EFAULT, REASON_ADVICE_KEY, "lkey 0x%x", sge->lkey);
     if (region->kind > REGION_NULL || !(region->access & IBV_ACCESS_ON_DEMAND))

@@ -49,12 +49,12 @@ struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     mw->ibv.pd = pd;
     mw->ibv.type = type;
     control_lock(context);
-    int error = rkeys_enter(context->process->keys, &mw->region);
+    int error = rkeys_enter(process_objects(context->process)->keys, &mw->region);
     mw->ibv.rkey = mw->region.key;
     if (!error)
         mw->ibv.handle = object_enter(context, &mw->object, &mw_class, context->device->limits.max_mw, mw->parent);
     if (!error && !mw->ibv.handle)
-        error = errno, rkeys_remove(context->process->keys, &mw->region);
+        error = errno, rkeys_remove(process_objects(context->process)->keys, &mw->region);
     control_unlock(context);
     if (!error)
         return &mw->ibv;
@@ -86,7 +86,7 @@ int mw_deallocate(struct ibv_mw *ibv)
     int error = object_leave(&mw->object, ibv->handle, mw->parent);
     if (!error) {
         past_regions_note(&mw->region);
-        rkeys_remove(context->process->keys, &mw->region);
+        rkeys_remove(process_objects(context->process)->keys, &mw->region);
         if (!context->process->inherited)
             unbind_for_good(mw);
     }

@@ -8,7 +8,6 @@
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
 

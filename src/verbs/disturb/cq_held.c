@@ -9,6 +9,7 @@
 #include "config/device.h"
 #include "runtime/clock.h"
 #include "script/rules.h"
+#include "verbs/object/context.h"
 #include "verbs/object/disturbance.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_note.h"

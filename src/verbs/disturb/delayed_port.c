@@ -15,13 +15,13 @@ static const nanos port_late = 100 * NANOS_MILLISECOND, /* the longest, unless t
 static struct delayed_ports *delayed_ports_of(struct process *process)
 {
     lock_assert_held(&process->control);
-    return &process->helper.delayed;
+    return &process_objects(process)->delayed;
 }
 
 static void tell_active(struct process *process, const struct device *device)
 {
     struct context *context;
-    LIST_FOREACH (context, &process->contexts, siblings)
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
         if (context->device == device)
             async_raise(context, (struct ibv_async_event){.event_type = IBV_EVENT_PORT_ACTIVE, .element.port_num = 1});
 }
@@ -54,17 +54,17 @@ static void look_at_ports(struct process *process, nanos now)
     CONFIG_EACH (device) {
         nanos at = look_at_port(process, device, now);
         if (at != NANOS_NEVER)
-            schedule_by(&process->schedule, &process->helper.delayed.timer, at);
+            schedule_by(&process->schedule, &process_objects(process)->delayed.timer, at);
     }
 }
 
 /* The caller holds process->progress, which is taken after control. */
 static void ports_expired(struct timer *timer, nanos now)
 {
-    struct process *process = (struct process *)((char *)timer - offsetof(struct process, helper.delayed.timer.timer));
+    struct process *process = (struct process *)((char *)timer - offsetof(struct process_objects, delayed.timer.timer));
     lock_assert_held(&process->progress);
     if (!mutex_try(&process->control)) {
-        schedule_by(&process->schedule, &process->helper.delayed.timer, now + NANOS_MILLISECOND);
+        schedule_by(&process->schedule, &process_objects(process)->delayed.timer, now + NANOS_MILLISECOND);
         return;
     }
     look_at_ports(process, now);

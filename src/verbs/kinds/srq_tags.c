@@ -15,11 +15,9 @@
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_doors.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
-#include "verbs/queue/srq.h"
 
 struct srq_tags {
     struct lock lock; /* inside qp->lock, outside receive_queue.lock */

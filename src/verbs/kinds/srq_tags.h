@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "facts/facts.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/srq.h"
 
 enum {

@@ -16,7 +16,7 @@
 static bool is_joined(const struct process *process, const union ibv_gid *gid)
 {
     const struct group *group;
-    LIST_FOREACH (group, &process->groups, siblings)
+    LIST_FOREACH (group, &process_objects(process)->groups, siblings)
         if (!memcmp(&group->gid, gid, sizeof *gid))
             return true;
     return false;
@@ -106,7 +106,7 @@ int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
         group->qp = qp;
         group->gid = *gid;
         LIST_INSERT_HEAD(&qp->groups.joined, group, mine);
-        LIST_INSERT_HEAD(&qp->process->groups, group, siblings);
+        LIST_INSERT_HEAD(&process_objects(qp->process)->groups, group, siblings);
         qp->object.uses++;
     }
     lock_release(&qp->process->progress);

@@ -18,7 +18,6 @@
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"

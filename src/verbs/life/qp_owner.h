@@ -4,7 +4,8 @@
 #define VERBS_LIFE_QP_OWNER_H
 
 #include "transport/owner.h"
-#include "verbs/qp/qp.h"
+
+struct qp;
 
 /* The functions of struct owner_operations (transport/owner.h). */
 void qp_owner_sent(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);

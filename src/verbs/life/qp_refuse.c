@@ -6,6 +6,7 @@
 #include "config/device_state.h"
 #include "config/link_layer.h"
 #include "events/refusal.h"
+#include "verbs/object/context.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_state.h"

@@ -17,7 +17,6 @@
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"

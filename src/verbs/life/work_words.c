@@ -6,6 +6,7 @@
 #include "verbs/memory/mr.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_memory.h"
@@ -15,8 +16,8 @@
 static void add_region(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, char *to, size_t size)
 {
     char access[WORDS_SIZE];
-    const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
-    const struct region *swapped = rkeys_find(qp->process->keys, __builtin_bswap32(sge->lkey));
+    const struct region *region = rkeys_find(process_objects(qp->process)->keys, sge->lkey);
+    const struct region *swapped = rkeys_find(process_objects(qp->process)->keys, __builtin_bswap32(sge->lkey));
     *to = 0;
     if (!region && swapped)
         snprintf(to, size, "; with its bytes in the other order it is one of this process (ntohl)");
@@ -92,7 +93,7 @@ const char *work_words_send(const struct qp *qp, const struct send_wqe *work, en
 {
     bool local =
         (reason >= REASON_LOCAL_KEY_UNKNOWN && reason <= REASON_LOCAL_PERMISSION) || reason == REASON_LOCAL_GONE;
-    const struct region *own = rkeys_find(qp->process->keys, work->rkey);
+    const struct region *own = rkeys_find(process_objects(qp->process)->keys, work->rkey);
     *to = 0;
     if (local)
         find_element(qp, qp->memory.pd, work->sge, work->sge_count, request_local_access(work), reason, to);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "events/refusal.h"
+#include "verbs/object/context.h"
 
 enum {
     TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* CPU and kind of memory: both or neither */

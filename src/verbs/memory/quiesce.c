@@ -2,7 +2,7 @@
 
 #include "process/progress.h"
 #include "process/restraints.h"
-#include "verbs/object/control.h"
+#include "verbs/object/process_objects.h"
 
 static void wait_for_locks(const struct object_list *list)
 {
@@ -17,7 +17,7 @@ void quiesce_memory(struct process *process)
 {
     lock_assert_held(&process->control);
     struct context *each;
-    LIST_FOREACH (each, &process->contexts, siblings)
+    LIST_FOREACH (each, &process_objects(process)->contexts, siblings)
         for (enum object_kind kind = 0; kind < OBJECT_KINDS; kind++)
             wait_for_locks(&each->objects[kind]);
     /* Substitutes (xrc_standin.h) are in no list, and run under progress. A driver's copies end with it. */

@@ -8,7 +8,7 @@
 #include "diag/log.h"
 #include "events/events.h"
 #include "process/wakeups.h"
-#include "verbs/object/object.h"
+#include "verbs/object/context.h"
 
 int async_initialize(struct async *async)
 {

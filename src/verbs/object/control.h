@@ -3,8 +3,7 @@
 #define VERBS_OBJECT_CONTROL_H
 
 #include "base/uncancelled.h"
-#include "process/process.h"
-#include "verbs/object/object.h"
+#include "verbs/object/process_objects.h"
 
 /* No thread is cancelled between lock and unlock. A closed context whose objects the program still names has no process
  * and no lock: object_leave refuses them. */

@@ -40,7 +40,8 @@ uint32_t object_enter(struct context *context, struct object *object, const stru
         return 0;
     }
     context->counts[class->kind]++;
-    *object = (struct object){.class = class, .handle = ++context->process->next_handle, .context = context};
+    *object =
+        (struct object){.class = class, .handle = ++process_objects(context->process)->next_handle, .context = context};
     LIST_INSERT_HEAD(&context->objects[class->kind], object, siblings);
     if (parent)
         parent->uses++;

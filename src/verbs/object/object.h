@@ -1,4 +1,4 @@
-/* The common part of all objects of the verbs, and the contexts that own them: handles, use counts.
+/* The common part of all objects of the verbs: handles, use counts.
  *
  * An object embeds its public struct as its first member, so a public pointer is the object's address. Ownership is a
  * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel; an object made through a parent domain
@@ -14,12 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include <sys/types.h>
 
-#include "calls/calls.h"
 #include "calls/objects.def"
 #include "diag/diag.h"
-#include "verbs/object/async.h"
 
 #define OBJECT_KIND(kind, ...) OBJECT_##kind,
 enum object_kind {
@@ -29,9 +26,7 @@ enum object_kind {
 #undef OBJECT_KIND
 
 struct context;
-struct device;
 struct object;
-struct process;
 
 /* The functions that loops call for objects of every kind. Each kind's module has one constant. */
 struct object_class {
@@ -60,37 +55,6 @@ struct object {
 };
 
 LIST_HEAD(object_list, object);
-
-/* The identity of the file of a context's cmd_fd. */
-struct context_identity {
-    dev_t device;
-    ino_t inode;
-};
-
-struct context {
-    struct verbs_context ibv;
-    struct context_identity identity; /* the same for all contexts that were imported from each other */
-    struct process *process;
-    const struct device *device;
-    struct async async;
-    struct object_list objects[OBJECT_KINDS];
-    uint32_t counts[OBJECT_KINDS];
-    struct object_list imports; /* names of objects of the family */
-    bool closing;               /* objects that end now were left by the program, which may still name them */
-    struct object_list left;    /* these objects, destroyed; their memory lives as long as the context's */
-    LIST_ENTRY(context) siblings;
-    struct calls_holder calls; /* of its operations */
-};
-
-static inline struct context *context_of(struct ibv_context *ibv)
-{
-    return (struct context *)((char *)ibv - offsetof(struct context, ibv.context));
-}
-
-static inline bool context_is_family(const struct context *one, const struct context *other)
-{
-    return one->identity.device == other->identity.device && one->identity.inode == other->identity.inode;
-}
 
 /* Returns the object of an imported name; or the object itself. */
 static inline struct object *object_origin(struct object *name)

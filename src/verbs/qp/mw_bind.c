@@ -58,7 +58,7 @@ void mw_forget_bind(const struct send_wqe *work)
 static enum reason find_region(const struct qp *qp, const struct send_wqe *work, struct mr **mr)
 {
     uint64_t length = work->compare_or_add;
-    struct region *region = work->immediate ? rkeys_find(qp->process->keys, work->immediate) : NULL;
+    struct region *region = work->immediate ? rkeys_find(process_objects(qp->process)->keys, work->immediate) : NULL;
     *mr = NULL;
     if (!length)
         return REASON_NONE;
@@ -109,7 +109,7 @@ enum reason mw_bind(struct qp *qp, const struct send_wqe *work)
 {
     lock_assert_held(&qp->lock);
     struct mr *mr;
-    struct region *region = rkeys_at(qp->process->keys, work->rkey);
+    struct region *region = rkeys_at(process_objects(qp->process)->keys, work->rkey);
     if (!region || region->kind != REGION_WINDOW || mw_of(region) != work->address)
         return REASON_BIND_WINDOW;
     enum reason reason = find_region(qp, work, &mr);
@@ -125,7 +125,7 @@ enum reason mw_bind(struct qp *qp, const struct send_wqe *work)
 
 enum reason mw_invalidate(struct qp *qp, uint32_t rkey)
 {
-    struct region *region = rkeys_find(qp->process->keys, rkey);
+    struct region *region = rkeys_find(process_objects(qp->process)->keys, rkey);
     if (!region || region->kind != REGION_WINDOW)
         return REASON_INVALIDATE_KEY;
     struct mw *mw = mw_of(region);

@@ -2,7 +2,7 @@
 #ifndef VERBS_QP_QP_ENGINE_H
 #define VERBS_QP_QP_ENGINE_H
 
-#include "process/process.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
 
 void qp_receive(struct qp *, const struct packet *, nanos now);

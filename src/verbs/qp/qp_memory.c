@@ -28,14 +28,14 @@ cold static enum reason find_unusual(const struct region *region, const struct i
 
 const struct region *mr_find(const struct qp *qp, uint32_t key)
 {
-    return rkeys_find(qp->process->keys, key);
+    return rkeys_find(process_objects(qp->process)->keys, key);
 }
 
 /* Flattened, as mr_remote is: to find a key makes no call. */
 __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
                                               unsigned access, struct iovec *out)
 {
-    const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
+    const struct region *region = rkeys_find(process_objects(qp->process)->keys, sge->lkey);
     if (!region || region->kind > REGION_NULL)
         return REASON_LOCAL_KEY_UNKNOWN;
     if (region->pd != pd)
@@ -81,7 +81,7 @@ cold static enum reason find_special(const struct qp *qp, const struct region *r
 __attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
                                                unsigned access, struct iovec *out)
 {
-    const struct region *region = rkeys_find(qp->process->keys, rkey);
+    const struct region *region = rkeys_find(process_objects(qp->process)->keys, rkey);
     if (!region)
         return REASON_REMOTE_KEY_UNKNOWN;
     if (unlikely(region->kind != REGION_MEMORY))

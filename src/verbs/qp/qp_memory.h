@@ -2,10 +2,15 @@
 #ifndef VERBS_QP_QP_MEMORY_H
 #define VERBS_QP_QP_MEMORY_H
 
-#include "verbs/qp/qp.h"
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
+#include "diag/diag.h"
+
 struct pd;
+struct qp;
 struct region;
 
 /* Find the memory of one SGE in this protection domain, or of a peer's (rkey, address, length) in the queue pair's; see

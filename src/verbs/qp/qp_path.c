@@ -5,6 +5,7 @@
 #include "config/gid.h"
 #include "process/port.h"
 #include "tap/traffic.h"
+#include "verbs/object/context.h"
 #include "verbs/qp/qp_datapath.h"
 #include "wire/op.h"
 #include "wire/wire.h"

@@ -10,6 +10,7 @@
 #include "tap/traffic.h"
 #include "verbs/memory/past_regions.h"
 #include "verbs/memory/rkeys.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/object/words.h"
 #include "wire/psn.h"
 
@@ -121,8 +122,8 @@ void qp_tell_memory(struct qp *qp, uint32_t rkey, uint64_t address, uint32_t len
     if (!log_wanted(LOG_WARN))
         return;
     char words[WORDS_SIZE], has[WORDS_SIZE], bounds[WORDS_SIZE + 64] = "", call[2 * WORDS_SIZE + 192];
-    const struct region *region = rkeys_find(qp->process->keys, rkey);
-    if (!region && rkeys_find(qp->process->keys, __builtin_bswap32(rkey)))
+    const struct region *region = rkeys_find(process_objects(qp->process)->keys, rkey);
+    if (!region && rkeys_find(process_objects(qp->process)->keys, __builtin_bswap32(rkey)))
         snprintf(bounds, sizeof bounds, "; with its bytes in the other order it is one of this process (ntohl)");
     else if (!rkey && access == IBV_ACCESS_REMOTE_ATOMIC)
         snprintf(bounds, sizeof bounds, "; the key of an atomic is taken from wr.atomic, and not from wr.rdma");

@@ -7,7 +7,6 @@
 
 #include "events/refusal.h"
 #include "verbs/object/control.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_note.h"
 
 static void channel_destroy_left(struct object *object)
@@ -70,8 +69,8 @@ int comp_channel_destroy(struct ibv_comp_channel *ibv)
 void comp_channel_notify(struct comp_channel *channel, struct cq *cq)
 {
     lock_take(&channel->lock);
-    if (!cq->events_waiting++)
-        TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+    if (!cq->events.waiting++)
+        TAILQ_INSERT_TAIL(&channel->ready, cq, events.ready);
     lock_release(&channel->lock);
     wakeups_add(cq->process, &channel->wakeup);
 }
@@ -79,7 +78,7 @@ void comp_channel_notify(struct comp_channel *channel, struct cq *cq)
 bool comp_channel_has(struct comp_channel *channel, const struct cq *cq)
 {
     lock_take(&channel->lock);
-    bool waits = cq->events_waiting;
+    bool waits = cq->events.waiting;
     lock_release(&channel->lock);
     return waits;
 }
@@ -89,10 +88,10 @@ static struct cq *take_first(struct comp_channel *channel)
     lock_take(&channel->lock);
     struct cq *cq = TAILQ_FIRST(&channel->ready);
     if (cq) {
-        TAILQ_REMOVE(&channel->ready, cq, ready);
-        cq->events_fetched++;
-        if (--cq->events_waiting)
-            TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+        TAILQ_REMOVE(&channel->ready, cq, events.ready);
+        cq->events.fetched++;
+        if (--cq->events.waiting)
+            TAILQ_INSERT_TAIL(&channel->ready, cq, events.ready);
     }
     lock_release(&channel->lock);
     return cq;
@@ -139,11 +138,11 @@ void comp_channel_acknowledge(struct ibv_cq *cq, unsigned count)
 uint32_t comp_channel_withdraw(struct comp_channel *channel, struct cq *cq)
 {
     lock_take(&channel->lock);
-    if (cq->events_waiting)
-        TAILQ_REMOVE(&channel->ready, cq, ready);
-    for (; cq->events_waiting; cq->events_waiting--)
+    if (cq->events.waiting)
+        TAILQ_REMOVE(&channel->ready, cq, events.ready);
+    for (; cq->events.waiting; cq->events.waiting--)
         event_pipe_take_back(&channel->wakeup.pipe);
-    uint32_t fetched = cq->events_fetched;
+    uint32_t fetched = cq->events.fetched;
     lock_release(&channel->lock);
     return fetched;
 }

@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "base/nanos.h"
+#include "calls/calls.h"
 #include "runtime/schedule.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/cq_ring.h"
@@ -55,9 +56,11 @@ struct cq {
     struct cq_ring ring;
 
     struct comp_channel *channel;
-    TAILQ_ENTRY(cq) ready;   /* under channel->lock, like the two below */
-    uint32_t events_waiting; /* not fetched yet */
-    uint32_t events_fetched;
+    struct {
+        TAILQ_ENTRY(cq) ready;
+        uint32_t waiting; /* not fetched yet */
+        uint32_t fetched;
+    } events;               /* for the channel; under channel->lock */
     uint32_t async_fetched; /* under async.lock */
 
     struct {

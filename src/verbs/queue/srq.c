@@ -1,6 +1,7 @@
 #include "verbs/queue/srq.h"
 
 #include "events/last_events.h"
+#include "verbs/object/async.h"
 
 static const struct srq_kind *const no_kinds[] = {NULL};
 const struct srq_kind *const *srq_kinds = no_kinds;

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
 #include "config/device_state.h"
 #include "config/gid.h"
 #include "config/link_layer.h"
 #include "events/refusal.h"
 #include "process/port.h"
 #include "tap/delay.h"
+#include "verbs/object/context.h"
 #include "verbs/object/domain.h"
 #include "verbs/object/words.h"
 #include "verbs/send/route.h"

@@ -127,7 +127,7 @@ static enum endpoint_output receive_multicast(struct endpoint *endpoint, const s
         return ENDPOINT_NOTHING;
     }
     gid_from_grh(packet->grh, &source, &destination);
-    LIST_FOREACH (group, &process->groups, siblings)
+    LIST_FOREACH (group, &process_objects(process)->groups, siblings)
         if (!memcmp(&group->gid, &destination, sizeof destination)) {
             if (!is_blocked(group->qp, packet, &source))
                 progress_deliver(process, qp_endpoint(group->qp), arrival);

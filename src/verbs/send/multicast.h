@@ -19,7 +19,7 @@ struct qp;
 
 struct group {
     LIST_ENTRY(group) mine;     /* in qp->groups */
-    LIST_ENTRY(group) siblings; /* in process->groups */
+    LIST_ENTRY(group) siblings; /* in process_objects.groups */
     struct qp *qp;
     union ibv_gid gid;
 };

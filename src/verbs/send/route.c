@@ -6,6 +6,7 @@
 #include "config/link_layer.h"
 #include "events/refusal.h"
 #include "process/port.h"
+#include "verbs/object/context.h"
 #include "verbs/object/words.h"
 
 enum { HOP_LIMIT = 64 /* of the ways within this host, as of an ordinary route */ };

@@ -11,6 +11,7 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
+#include "verbs/object/context.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_doors.h"
 #include "verbs/qp/qp_path.h"

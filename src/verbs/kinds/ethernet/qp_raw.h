@@ -3,7 +3,9 @@
 #ifndef VERBS_KINDS_ETHERNET_QP_RAW_H
 #define VERBS_KINDS_ETHERNET_QP_RAW_H
 
-#include "verbs/qp/qp.h"
+#include "base/nanos.h"
+
+struct qp;
 
 /* Sends frames as long as the links have room. Under qp->lock. */
 void qp_raw_transmit(struct qp *, nanos now);

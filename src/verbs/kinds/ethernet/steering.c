@@ -11,6 +11,7 @@
 #include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/object/counters.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_path.h"
 #include "wire/bytes.h"
@@ -33,7 +34,8 @@ void steering_destroy(struct steering *steering)
 
 void steering_inherit(struct process *process)
 {
-    lock_inherit(&process->steering->lock);
+    struct steering *steering = process_objects(process)->steering;
+    lock_inherit(&steering->lock);
 }
 
 void steering_group(const uint8_t *destination, uint8_t group[16])
@@ -83,7 +85,7 @@ static int steering_join(struct process *process, struct flow *flow)
 
 static void add_steering(struct process *process, struct flow *flow)
 {
-    struct steering *steering = process->steering;
+    struct steering *steering = process_objects(process)->steering;
     if (!flow->egress) {
         insert(&steering->ingress, flow);
         return;
@@ -110,7 +112,7 @@ int steering_add(struct process *process, struct flow *flow)
 
 void steering_remove(struct process *process, struct flow *flow)
 {
-    struct steering *steering = process->steering;
+    struct steering *steering = process_objects(process)->steering;
     lock_take(&process->progress);
     if (flow->egress) {
         lock_take(&steering->lock);
@@ -215,7 +217,7 @@ static void steer(const struct flow_list *rules, struct passage *passage)
 static void receive_frame(struct process *process, const struct frame *frame)
 {
     lock_assert_held(&process->progress);
-    struct steering *steering = process->steering;
+    struct steering *steering = process_objects(process)->steering;
     uint32_t length = frame->payload.length;
     struct ether ether;
     if (frame->headers_length != STEERING_HEADER || length < ETHER_HEADER || length > RAW_FRAME_MAX)
@@ -254,13 +256,13 @@ int steering_create(struct process *process)
     lock_set_rank(&steering->lock, LOCK_INNERMOST);
     TAILQ_INIT(&steering->egress);
     process->ethernet.operations = &operations;
-    process->steering = steering;
+    process_objects(process)->steering = steering;
     return 0;
 }
 
 bool steering_withholds(const struct qp *qp, const uint8_t *bytes, uint32_t length)
 {
-    struct steering *steering = qp->process->steering;
+    struct steering *steering = process_objects(qp->process)->steering;
     unsigned device = qp->object.context->device->index;
     struct ether ether;
     struct flow *flow;

@@ -12,6 +12,7 @@
 #include "verbs/kinds/ethernet/flow_match.h"
 #include "verbs/object/object.h"
 
+struct process;
 struct steering;
 
 struct flow {

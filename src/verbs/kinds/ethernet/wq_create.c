@@ -17,7 +17,6 @@
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/post_receive.h"

@@ -12,12 +12,11 @@
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
+#include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
-#include "verbs/queue/cq.h"
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
-#include "verbs/queue/srq.h"
 
 /* Selects the SRQ, which is not freed as long as qp->lock is held: xrc_remove_srq takes it out of the table first
  * and then looks for its users, under the lock of each queue pair. */
@@ -26,7 +25,7 @@ enum reason xrc_select_srq(struct engine_owner *owner, uint32_t number)
     struct qp *qp = qp_of_owner(owner);
     if (qp->xrc.selected && qp->xrc.selected->number == number)
         return REASON_NONE;
-    struct srq *srq = qpns_find(qp->process->srqs, number);
+    struct srq *srq = qpns_find(process_objects(qp->process)->srqs, number);
     qp->xrc.selected = NULL;
     qp->memory.pd = qp->memory.receive_pd = NULL;
     if (!srq)
@@ -86,7 +85,7 @@ static int xrc_enter_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
-    return qpns_enter(process_node(process), process->srqs, srq, &srq->number);
+    return qpns_enter(process_node(process), process_objects(process)->srqs, srq, &srq->number);
 }
 
 /* A message that loses its SRQ half-way can't be repeated either: its receive is gone. */
@@ -114,7 +113,7 @@ static void xrc_remove_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
-    qpns_remove(process->srqs, srq->number);
+    qpns_remove(process_objects(process)->srqs, srq->number);
     lock_take(&process->progress);
     qpns_each(process->numbers, forget, srq);
     progress_guests(process, forget, srq);

@@ -31,7 +31,7 @@ static void take_back(struct qp *qp)
 static struct peer *find_owner(struct qp *qp, uint32_t srq)
 {
     struct node *node = qp->process->node;
-    struct peer *peer = qpns_find(qp->process->srqs, srq) ? NULL : node_find(node, srq);
+    struct peer *peer = qpns_find(process_objects(qp->process)->srqs, srq) ? NULL : node_find(node, srq);
     if (!peer || (peer->slot != node_slot(node) && node_alive(node, peer)))
         return peer;
     node_put(node, peer);
@@ -181,7 +181,7 @@ void xrc_front_receive(struct qp *qp, const struct packet *packet, nanos now)
     struct xrc_front *front = qp->xrc.front;
     struct xrcd_key key;
     if (!names_an_srq(qp, packet) || !xrcd_key(qp->xrc.domain, &key) ||
-        (!front && qpns_find(qp->process->srqs, packet->srq)))
+        (!front && qpns_find(process_objects(qp->process)->srqs, packet->srq)))
         return qp_receive(qp, packet, now);
     if (!front)
         front = xrc_front_make(qp);

@@ -4,7 +4,6 @@
 #define VERBS_KINDS_XRC_XRC_FRONT_STATE_H
 
 #include "verbs/kinds/xrc/xrc_control.h"
-#include "verbs/qp/qp.h"
 #include "wire/packet.h"
 
 /* A packet that could not be forwarded at once. */

@@ -9,6 +9,7 @@
 #include "verbs/kinds/xrc/xrc_recv.h"
 #include "verbs/life/qp_endpoint.h"
 #include "verbs/life/qp_owner.h"
+#include "verbs/qp/qp.h"
 #include "verbs/send/operations.h"
 #include "wire/op.h"
 

@@ -11,8 +11,7 @@
 #include "verbs/object/control.h"
 #include "verbs/qp/qp_datapath.h"
 
-static struct qp *make_handle(struct context *context, const struct qp_kind *kind, struct xrcd *xrcd,
-                              void *qp_context)
+static struct qp *make_handle(struct context *context, const struct qp_kind *kind, struct xrcd *xrcd, void *qp_context)
 {
     struct qp *handle = qp_allocate();
     if (!handle)

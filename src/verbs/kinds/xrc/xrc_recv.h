@@ -6,7 +6,8 @@
 #define VERBS_KINDS_XRC_XRC_RECV_H
 
 #include "verbs/kinds/xrc/xrcd.h"
-#include "verbs/qp/qp.h"
+
+struct qp;
 
 /* Hooks of the kind; see verbs/qp/kind.h. */
 int xrc_recv_refuse(const struct context *, const struct ibv_qp_init_attr_ex *);

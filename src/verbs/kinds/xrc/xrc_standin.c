@@ -19,7 +19,6 @@
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
-#include "verbs/queue/srq.h"
 #include "verbs/send/transmit.h"
 #include "wire/psn.h"
 
@@ -50,7 +49,7 @@ static struct standin *standin_of_endpoint(struct endpoint *endpoint)
 static enum reason standin_select_srq(struct engine_owner *owner, uint32_t number)
 {
     struct qp *qp = qp_of_owner(owner);
-    const struct srq *srq = qpns_find(qp->process->srqs, number);
+    const struct srq *srq = qpns_find(process_objects(qp->process)->srqs, number);
     bool shared = srq && xrcd_is(srq->xrcd->domain, &standin_of(qp)->domain);
     qp->xrc.domain = shared ? srq->xrcd->domain : NULL;
     return xrc_select_srq(owner, number);

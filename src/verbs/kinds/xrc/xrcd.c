@@ -13,7 +13,7 @@
 #include "verbs/object/control.h"
 
 struct xrc_domain {
-    LIST_ENTRY(xrc_domain) siblings; /* in process->domains */
+    LIST_ENTRY(xrc_domain) siblings; /* in process_objects.domains */
     const struct device *device;
     bool named; /* belongs to the inode; otherwise no other process can open it */
     dev_t volume;
@@ -89,7 +89,7 @@ bool xrcd_is(const struct xrc_domain *domain, const struct xrcd_key *key)
 static struct xrc_domain *xrcd_find(const struct context *context, const struct stat *inode)
 {
     struct xrc_domain *domain;
-    LIST_FOREACH (domain, &context->process->domains, siblings)
+    LIST_FOREACH (domain, &process_objects(context->process)->domains, siblings)
         if (domain->named && domain->device == context->device && domain->volume == inode->st_dev &&
             domain->inode == inode->st_ino)
             return domain;
@@ -107,7 +107,7 @@ static void xrcd_release(struct xrc_domain *domain)
 void xrcd_inherit(struct process *process)
 {
     struct xrc_domain *domain;
-    LIST_FOREACH (domain, &process->domains, siblings)
+    LIST_FOREACH (domain, &process_objects(process)->domains, siblings)
         if (domain->lock >= 0) {
             close(domain->lock);
             domain->lock = -1;
@@ -122,7 +122,7 @@ static struct xrc_domain *xrcd_make(struct context *context, const struct stat *
     if (!domain)
         return NULL;
     *domain = (struct xrc_domain){.device = context->device, .lock = -1};
-    LIST_INSERT_HEAD(&context->process->domains, domain, siblings);
+    LIST_INSERT_HEAD(&process_objects(context->process)->domains, domain, siblings);
     if (!inode)
         return domain;
     domain->named = true;

@@ -8,6 +8,8 @@
 
 #include "verbs/object/object.h"
 
+struct process;
+
 /* An opening of an XRC domain. */
 struct xrcd {
     struct ibv_xrcd ibv;

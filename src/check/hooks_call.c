@@ -1,4 +1,4 @@
-#include "check/hooks.h"
+#include "check/hooks_call.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* Devices and contexts: ibv_get_device_list(3), ibv_open_device(3), ibv_alloc_pd(3). Thread-safe. */
-#ifndef VERBS_CONTEXT_CONTEXT_H
-#define VERBS_CONTEXT_CONTEXT_H
+#ifndef VERBS_CONTEXT_CONTEXT_OPEN_H
+#define VERBS_CONTEXT_CONTEXT_OPEN_H
 
-#include "verbs/object/object.h"
+#include "verbs/object/context.h"
 
 struct process_parts;
 

@@ -1,4 +1,4 @@
-#include "verbs/context/context.h"
+#include "verbs/context/context_open.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -95,7 +95,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
     pthread_mutex_init(&shown->mutex, NULL);
     port_state_learn(context->process, context->device);
     mutex_take(&context->process->control);
-    LIST_INSERT_HEAD(&context->process->contexts, context, siblings);
+    LIST_INSERT_HEAD(&process_objects(context->process)->contexts, context, siblings);
     delayed_port_begin(context);
     mutex_release(&context->process->control);
 }
@@ -156,7 +156,7 @@ static struct ibv_device *find_relative(struct process *process, int cmd_fd)
     if (!import_identify(cmd_fd, &wanted))
         return NULL;
     mutex_take(&process->control);
-    LIST_FOREACH (each, &process->contexts, siblings)
+    LIST_FOREACH (each, &process_objects(process)->contexts, siblings)
         if (each->identity.device == wanted.device && each->identity.inode == wanted.inode)
             found = each->ibv.context.device;
     mutex_release(&process->control);

@@ -1,0 +1,48 @@
+/* Calls the hooks of the files of rules: for the files of check/ that see what the program does. */
+#ifndef CHECK_HOOKS_CALL_H
+#define CHECK_HOOKS_CALL_H
+
+#include <stddef.h>
+
+#include "check/hooks.h"
+
+/* Calls the function of each file that has one. */
+#define HOOKS_CALL(hook, ...)                                                                                          \
+    do {                                                                                                               \
+        for (hooks_function *const *hooks_at = hooks_lists[HOOKS_PLACE(hook)]; *hooks_at; hooks_at++)                  \
+            ((__typeof__(((struct hooks *)NULL)->hook))*hooks_at)(__VA_ARGS__);                                        \
+    } while (0)
+
+/* Makes the list of all files' functions, ended by NULL, for each hook. Before the program runs. */
+void hooks_begin(void);
+
+/* Calls the hooks for a call that the library has refused with this errno. Takes the lock; errno stays. */
+void hooks_refused(const char *call, int error);
+
+/* Calls the hooks if the caller is in a signal handler; takes the lock then. */
+void hooks_see_place(const struct place *, const char *call);
+
+/* Calls the hooks if a call of the data path names this object in a child of a fork; takes the lock then. */
+void hooks_see_use_in_child(enum shadow_kind, const void *handle, const char *call);
+static inline void hooks_see_use(enum shadow_kind kind, const void *handle, const char *call)
+{
+    if (__builtin_expect(shadow_is_child, 0))
+        hooks_see_use_in_child(kind, handle, call);
+}
+
+/* Returns true if this is the address of a destroyed object, and of no living one, and then calls the hooks of rules.
+ * Takes the lock. */
+bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);
+
+typedef void hooks_function(void);
+
+enum {
+    HOOKS_FILES = 0
+#define RULES_OF(file) +1
+#include "check/rules.def"
+};
+
+#define HOOKS_PLACE(hook) (offsetof(struct hooks, hook) / sizeof(hooks_function *))
+extern hooks_function *hooks_lists[sizeof(struct hooks) / sizeof(hooks_function *)][HOOKS_FILES + 1];
+
+#endif
