@@ -130,6 +130,26 @@ class Checkout:
             shutil.copytree(self.path, target, symlinks=True)
 
 
+@contextlib.contextmanager
+def session(command, **how):
+    """A process in a session, all of which is killed at the end. A SIGTERM that arrives before the process is known is handled afterwards, as its
+    exit would leave the process running."""
+    early, process = [], None
+    before = signal.signal(signal.SIGTERM, lambda *_: early.append(True))
+    try:
+        process = subprocess.Popen(command, start_new_session=True, **how)
+        signal.signal(signal.SIGTERM, before)
+        if early:
+            os.kill(os.getpid(), signal.SIGTERM)
+        yield process
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
 class Room:
     """Where an entry is built and runs: a copy of its checkout, and a directory of softverbs that is new for each command."""
 
@@ -154,15 +174,11 @@ class Room:
         command = [*(NAMESPACE if self.namespace else []), "bash", "-euo", "pipefail", "-c", lines]
         with tempfile.TemporaryDirectory(prefix="softverbs-upstream-", dir="/dev/shm") as directory, open(log, "wb") as out:
             environment = self.environment(directory, extra or {})
-            process = subprocess.Popen(command, cwd=self.source, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-            try:
-                return process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                return None
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            with session(command, cwd=self.source, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as process:
+                try:
+                    return process.wait(seconds)
+                except subprocess.TimeoutExpired:
+                    return None
 
     @contextlib.contextmanager
     def alone(self):

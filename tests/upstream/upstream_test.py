@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -222,6 +223,26 @@ def a_run_that_is_ended_ends_its_suite(desk):
     while (found := running(left)) and time.monotonic() < end:  # killed, but not all gone at once
         time.sleep(0.05)
     equal(found, "")
+
+
+def a_run_that_is_ended_while_it_starts_a_suite_ends_that(desk):
+    left, end, begin = f"sleep 1000.8{os.getpid()}", until(ENDS), subprocess.Popen
+    desk.entry(part(f"{left}; echo ok one"))
+    def begin_and_be_ended(command, *more, **how):
+        process = begin(command, *more, **how)
+        if left in command[-1]:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return process
+    subprocess.Popen = begin_and_be_ended
+    try:
+        status = desk.run()[0]
+    except SystemExit as ended:
+        status = ended.code
+    finally:
+        subprocess.Popen = begin
+    while (found := running(left)) and time.monotonic() < end:
+        time.sleep(0.05)
+    equal((status, found), (128 + signal.SIGTERM, ""))
 
 
 @contextlib.contextmanager
