@@ -33,6 +33,13 @@ extern const struct command run_command, env_command, devices_command, show_comm
     decode_command, draw_command, live_command, ping_command, trace_command, why_command, replay_command,
     report_command, checks_command, lab_command, on_command, adverse_command, top_command, demo_command;
 
+/* clang-format off */
+/* Options without and with a value, for command_option; the end of each table. */
+#define OPTION(name, value) {name, no_argument, NULL, value}
+#define VALUED(name, value) {name, required_argument, NULL, value}
+#define OPTIONS_END OPTION("help", 'h'), {0}
+/* clang-format on */
+
 /* The next option of the command, as getopt_long gives it, wherever it is among the arguments (but see runs_rest); -1
  * after the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and
  * EXIT_USAGE. */

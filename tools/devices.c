@@ -85,7 +85,7 @@ static int devices_as_json(const struct device *list, unsigned count)
 
 static int devices(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTION("json", 'j'), OPTIONS_END};
     static const char *const heading[] = {"DEVICE", "GUID", "PORT 1", "NODE", "GID", "ADDRESS (RoCE v2)", "LID"};
     bool infiniband = config_is_infiniband();
     struct table table = {.columns = ROCE_COLUMNS + infiniband};

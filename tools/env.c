@@ -14,10 +14,10 @@
 
 enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD, OPTION_JSON };
 
-static const struct option formats[] = {{"docker", no_argument, NULL, OPTION_DOCKER},
-                                        {"github", no_argument, NULL, OPTION_GITHUB},
-                                        {"systemd", no_argument, NULL, OPTION_SYSTEMD},
-                                        {"json", no_argument, NULL, OPTION_JSON},
+static const struct option formats[] = {OPTION("docker", OPTION_DOCKER),
+                                        OPTION("github", OPTION_GITHUB),
+                                        OPTION("systemd", OPTION_SYSTEMD),
+                                        OPTION("json", OPTION_JSON),
                                         {0}};
 
 /* Prints the value between quotes; a character in `special` follows a backslash. */

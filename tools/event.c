@@ -171,7 +171,7 @@ static int find_device(const struct command *command, const struct wish *wish)
 
 static int event(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"pid", required_argument, NULL, 'p'}, MEETING_OPTIONS};
+    static const struct option options[] = {VALUED("pid", 'p'), MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct wish wish = {.directory = meeting.directory};
     while (meeting_option(command, argc, argv, options, &meeting) != -1)

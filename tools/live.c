@@ -171,7 +171,7 @@ static int follow(struct source *source)
 
 static int live(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTIONS_END};
     while (command_option(command, argc, argv, options) != -1)
         ;
     if (argc - optind != 1)

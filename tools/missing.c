@@ -42,8 +42,7 @@ static const struct {
 
 static int missing(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"provider", no_argument, NULL, 'p'}, {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTION("provider", 'p'), OPTION("json", 'j'), OPTIONS_END};
     struct gaps gaps = {.table = {.columns = 2, .wraps = true}};
     bool provider = false;
     int option;

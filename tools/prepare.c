@@ -387,9 +387,8 @@ int prepare_option(const struct command *command, int option, const char *value)
 const struct option *prepare_options(const struct option *own)
 {
     static struct option all[SETTINGS + 16];
-    static const struct option common[] = {{"quiet", no_argument, NULL, 'q'},
-                                           {"no-paths", no_argument, NULL, PREPARE_NO_PATHS},
-                                           {"help", no_argument, NULL, 'h'}};
+    static const struct option common[] = {OPTION("quiet", 'q'), OPTION("no-paths", PREPARE_NO_PATHS),
+                                           OPTION("help", 'h')};
     size_t count = 0;
     for (; own && own->name; own++)
         all[count++] = *own;

@@ -52,7 +52,7 @@ static void tell_of_ports(void)
 enum { OPTION_TRACE = PREPARE_OPTIONS_END, OPTION_TRACE_FILE };
 
 static const struct option own_options[] = {
-    {"trace", optional_argument, NULL, OPTION_TRACE}, {"trace-file", required_argument, NULL, OPTION_TRACE_FILE}, {}};
+    {"trace", optional_argument, NULL, OPTION_TRACE}, VALUED("trace-file", OPTION_TRACE_FILE), {}};
 
 /* The command's own options. */
 struct choice {

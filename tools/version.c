@@ -9,7 +9,7 @@
 
 static int version(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTION("json", 'j'), OPTIONS_END};
     bool as_json = false;
     while (command_option(command, argc, argv, options) != -1)
         as_json = true;

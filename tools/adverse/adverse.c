@@ -36,14 +36,13 @@ static int take_list(const struct command *command, const char *text, struct tri
 
 enum { OPTION_BISECT = 256, OPTION_SEEDS, OPTION_TRIES, OPTION_TIMEOUT, OPTION_LIST, OPTION_JSON };
 
-static const struct option options[] = {{"bisect", no_argument, NULL, OPTION_BISECT},
-                                        {"seeds", required_argument, NULL, OPTION_SEEDS},
-                                        {"tries", required_argument, NULL, OPTION_TRIES},
-                                        {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-                                        {"adverse", required_argument, NULL, OPTION_LIST},
-                                        {"json", no_argument, NULL, OPTION_JSON},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {}};
+static const struct option options[] = {OPTION("bisect", OPTION_BISECT),
+                                        VALUED("seeds", OPTION_SEEDS),
+                                        VALUED("tries", OPTION_TRIES),
+                                        VALUED("timeout", OPTION_TIMEOUT),
+                                        VALUED("adverse", OPTION_LIST),
+                                        OPTION("json", OPTION_JSON),
+                                        OPTIONS_END};
 
 static int take_option(const struct command *command, int option, struct bisect *bisect)
 {

@@ -160,7 +160,7 @@ static int keep(struct keeper *keeper, bool once)
 
 static int run_sysfs(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"once", no_argument, NULL, 'o'}, MEETING_OPTIONS};
+    static const struct option options[] = {OPTION("once", 'o'), MEETING_OPTIONS};
     struct keeper keeper = {.root = -1, .living = json_object(), .ended = json_object()};
     bool once = false;
     int status = EXIT_OK;

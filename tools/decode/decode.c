@@ -120,7 +120,7 @@ static bool decode_file(const char *path, struct tally *tally)
 
 static int run_decode(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTION("json", 'j'), OPTIONS_END};
     struct tally tally = {0};
     bool fine = true;
     while (command_option(command, argc, argv, options) != -1)

@@ -156,7 +156,7 @@ static int show_failure(const struct session *session)
 
 static int run_demo(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTION("all", 'a'), OPTIONS_END};
     unsigned wanted = 1;
     for (int option; (option = command_option(command, argc, argv, options)) != -1;)
         wanted = option == 'a' ? PARTS : wanted;

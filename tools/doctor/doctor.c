@@ -67,8 +67,7 @@ static void look_at_machine(struct report *report)
 
 static int doctor(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"net", required_argument, NULL, 'n'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTION("json", 'j'), VALUED("net", 'n'), OPTIONS_END};
     struct report report = {.table = {.columns = 3, .wraps = true}};
     const char *interface = NULL;
     int option;

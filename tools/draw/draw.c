@@ -149,13 +149,8 @@ static int draw_files(const struct wish *wish, char **files, int count)
 
 static int run_draw(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"qp", required_argument, NULL, 'q'},
-                                            {"from", required_argument, NULL, 'f'},
-                                            {"to", required_argument, NULL, 't'},
-                                            {"limit", required_argument, NULL, 'l'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {VALUED("output", 'o'), VALUED("qp", 'q'),    VALUED("from", 'f'),
+                                            VALUED("to", 't'),     VALUED("limit", 'l'), OPTIONS_END};
     struct wish wish = {.choice = {.to = DBL_MAX, .most = MOST}, .qp = LOOKUP_NONE};
     for (int option; (option = command_option(command, argc, argv, options)) != -1;) {
         const char *wrong = take_option(&wish, option, optarg);

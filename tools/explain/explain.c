@@ -276,7 +276,7 @@ static void refuse(const char *argument)
 
 static int explain(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {OPTION("json", 'j'), OPTIONS_END};
     struct told told = {.table = {.columns = 3, .wraps = true}};
     int status = EXIT_OK;
     while (command_option(command, argc, argv, options) != -1)

@@ -67,12 +67,9 @@ static int start(struct network *network, char **command)
 
 enum { OPTION_HOSTS = 1, OPTION_NAME, OPTION_SHELL, OPTION_LINK, OPTION_TOPOLOGY };
 
-static const struct option own[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
-                                    {"name", required_argument, NULL, OPTION_NAME},
-                                    {"shell", no_argument, NULL, OPTION_SHELL},
-                                    {"link", required_argument, NULL, OPTION_LINK},
-                                    {"topology", required_argument, NULL, OPTION_TOPOLOGY},
-                                    {0}};
+static const struct option own[] = {VALUED("hosts", OPTION_HOSTS),       VALUED("name", OPTION_NAME),
+                                    OPTION("shell", OPTION_SHELL),       VALUED("link", OPTION_LINK),
+                                    VALUED("topology", OPTION_TOPOLOGY), {0}};
 
 static int set_hosts(const struct command *command, struct lab_plan *plan, const char *text)
 {

@@ -129,10 +129,7 @@ static int as_ssh(const struct command *command, char **words)
 
 static int on(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"as-ssh", no_argument, NULL, 's'},
-                                            {"lab", required_argument, NULL, 'l'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {OPTION("as-ssh", 's'), VALUED("lab", 'l'), OPTIONS_END};
     const char *name = NULL;
     for (int option; (option = command_option(command, argc, argv, options)) != -1; name = optarg)
         if (option == 's')

@@ -437,19 +437,10 @@ static const char *read_option(struct ping *ping, int option)
 
 static int ping_command_run(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"net", required_argument, NULL, 'n'},
-                                            {"ipv4", no_argument, NULL, '4'},
-                                            {"ipv6", no_argument, NULL, '6'},
-                                            {"count", required_argument, NULL, 'c'},
-                                            {"interval", required_argument, NULL, 'i'},
-                                            {"timeout", required_argument, NULL, 'W'},
-                                            {"deadline", required_argument, NULL, 'w'},
-                                            {"port", required_argument, NULL, 'p'},
-                                            {"udp", no_argument, NULL, 'u'},
-                                            {"quiet", no_argument, NULL, 'q'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {VALUED("net", 'n'),      OPTION("ipv4", '4'),     OPTION("ipv6", '6'),
+                                            VALUED("count", 'c'),    VALUED("interval", 'i'), VALUED("timeout", 'W'),
+                                            VALUED("deadline", 'w'), VALUED("port", 'p'),     OPTION("udp", 'u'),
+                                            OPTION("quiet", 'q'),    OPTION("json", 'j'),     OPTIONS_END};
     static struct ping ping = {.count = 4, .interval = NANOS_SECOND, .timeout = 2 * NANOS_SECOND};
     int option;
     while ((option = command_option(command, argc, argv, options)) != -1) {

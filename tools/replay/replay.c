@@ -324,13 +324,8 @@ static int with_file(struct replayed *replayed, const char *stripped)
 
 static int replay(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"qp", required_argument, NULL, 'n'},
-                                            {"until", required_argument, NULL, 'u'},
-                                            {"strip", required_argument, NULL, 's'},
-                                            {"ends", no_argument, NULL, 'e'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {VALUED("qp", 'n'),   VALUED("until", 'u'), VALUED("strip", 's'),
+                                            OPTION("ends", 'e'), OPTION("json", 'j'),  OPTIONS_END};
     static struct replayed replayed = {.wanted = -1};
     const char *stripped = NULL;
     uint64_t number;

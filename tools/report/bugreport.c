@@ -117,8 +117,7 @@ static int write_to(const char *path, json_t *all)
 
 static int report(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"capture", required_argument, NULL, 'c'}, {"output", required_argument, NULL, 'o'}, MEETING_OPTIONS};
+    static const struct option options[] = {VALUED("capture", 'c'), VALUED("output", 'o'), MEETING_OPTIONS};
     struct meeting meeting = {0};
     const char *path = "softverbs-report.json";
     char *capture = NULL;

@@ -219,9 +219,8 @@ static void print(const json_t *findings, enum format format)
 
 static int checks(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, JSON},   {"sarif", no_argument, NULL, SARIF},
-                                            {"junit", no_argument, NULL, JUNIT}, {"github", no_argument, NULL, GITHUB},
-                                            {"help", no_argument, NULL, 'h'},    {0}};
+    static const struct option options[] = {OPTION("json", JSON), OPTION("sarif", SARIF), OPTION("junit", JUNIT),
+                                            OPTION("github", GITHUB), OPTIONS_END};
     enum format format = TABLE;
     int option;
     while ((option = command_option(command, argc, argv, options)) != -1)

@@ -59,8 +59,7 @@ static bool write_request(char *request, int count, char **rules)
 
 static int inject(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"list", no_argument, NULL, 'l'}, {"clear", no_argument, NULL, 'c'}, MEETING_OPTIONS};
+    static const struct option options[] = {OPTION("list", 'l'), OPTION("clear", 'c'), MEETING_OPTIONS};
     char request[NODE_REQUEST_MAX + 1] = "";
     struct meeting meeting = {0};
     for (int option; (option = meeting_option(command, argc, argv, options, &meeting)) != -1;)

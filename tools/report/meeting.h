@@ -13,10 +13,7 @@ struct meeting {
 };
 
 /* Ends the table of a command's options. */
-#define MEETING_OPTIONS                                                                                                \
-    {"json", no_argument, NULL, 'j'}, {"dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},         \
-    {                                                                                                                  \
-    }
+#define MEETING_OPTIONS OPTION("json", 'j'), VALUED("dir", 'd'), OPTIONS_END
 
 /* The lines of commands where no process, or not the one that was named (a long), meets in the directory. */
 #define MEETING_NONE "No process has a softverbs device open. Start one: softverbs run -- PROGRAM"

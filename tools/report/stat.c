@@ -304,10 +304,8 @@ static int once(const char *directory, const struct choice *choice)
 
 static int run_stat(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"once", no_argument, NULL, 'o'},         {"qps", no_argument, NULL, 'q'},
-        {"lines", no_argument, NULL, 'l'},        {"prometheus", no_argument, NULL, 'p'},
-        {"listen", required_argument, NULL, 'L'}, MEETING_OPTIONS};
+    static const struct option options[] = {OPTION("once", 'o'),       OPTION("qps", 'q'),    OPTION("lines", 'l'),
+                                            OPTION("prometheus", 'p'), VALUED("listen", 'L'), MEETING_OPTIONS};
     struct meeting meeting = {0};
     struct choice choice = {0};
     bool only_once = false;

@@ -133,12 +133,9 @@ static unsigned read_number(const char *text)
 
 static int sweep(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"calls", no_argument, NULL, 'c'},         {"completions", no_argument, NULL, 'o'},
-        {"events", no_argument, NULL, 'e'},        {"error", required_argument, NULL, 'r'},
-        {"timeout", required_argument, NULL, 't'}, {"most", required_argument, NULL, 'm'},
-        {"junit", required_argument, NULL, 'j'},   {"resume", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    static const struct option options[] = {OPTION("calls", 'c'), OPTION("completions", 'o'), OPTION("events", 'e'),
+                                            VALUED("error", 'r'), VALUED("timeout", 't'),     VALUED("most", 'm'),
+                                            VALUED("junit", 'j'), VALUED("resume", 's'),      OPTIONS_END};
     struct sweep wanted = {.error = "ENOMEM", .most = RUNS_MOST};
     const char *junit = NULL, *state = NULL;
     bool numbers = true;

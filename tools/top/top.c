@@ -138,11 +138,9 @@ static int check(const struct command *command, struct options *options, const c
 
 static int run_top(const struct command *command, int argc, char **argv)
 {
-    static const struct option table[] = {
-        {"batch", no_argument, NULL, 'b'},          {"count", required_argument, NULL, 'n'},
-        {"interval", required_argument, NULL, 'i'}, {"sort", required_argument, NULL, 's'},
-        {"filter", required_argument, NULL, 'f'},   {"qps", no_argument, NULL, 'q'},
-        {"totals", no_argument, NULL, 't'},         MEETING_OPTIONS};
+    static const struct option table[] = {OPTION("batch", 'b'),  VALUED("count", 'n'),  VALUED("interval", 'i'),
+                                          VALUED("sort", 's'),   VALUED("filter", 'f'), OPTION("qps", 'q'),
+                                          OPTION("totals", 't'), MEETING_OPTIONS};
     static struct options options = {.choice = {.list = &top_processes, .filter = ""}, .interval = 1};
     int status = 0;
     for (int option; !status && (option = meeting_option(command, argc, argv, table, &options.meeting)) != -1;)

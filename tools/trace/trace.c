@@ -225,9 +225,7 @@ int trace_run(const char *calls, const char *path, int (*start)(char **), char *
 
 static int trace(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
-                                            {"calls", required_argument, NULL, 'e'},
-                                            {"output", required_argument, NULL, 'o'},
+    static const struct option options[] = {VALUED("pid", 'p'), VALUED("calls", 'e'), VALUED("output", 'o'),
                                             MEETING_OPTIONS};
     struct trace *trace = calloc(1, sizeof *trace);
     const char *path = NULL, *pid = NULL;
