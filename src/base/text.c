@@ -1,7 +1,9 @@
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* The value of a digit in any base up to 16; larger of another letter. */
 static unsigned digit_of(char letter)
@@ -122,4 +124,14 @@ char *text_key_value(char *line, char **key)
         *sign = 0;
     *key = text_trim(line);
     return sign ? text_trim(sign + 1) : NULL;
+}
+
+bool text_read_at(int directory, const char *path, char *text, size_t size)
+{
+    int file = openat(directory, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = 0;
+    return length > 0;
 }

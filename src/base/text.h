@@ -1,5 +1,5 @@
-/* Numbers, shares, lists and lines "key = value" of the texts that users write. The locale of the program changes
- * nothing. Pure. */
+/* Numbers, shares, lists and lines "key = value" of the texts that users write, and short files. The locale of the
+ * program changes nothing. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -50,6 +50,10 @@ char *text_trim(char *text);
 
 /* Cuts "key = value" at the sign, and blanks away around both. Returns the value; NULL if no sign is there. */
 char *text_key_value(char *line, char **key);
+
+/* Reads the beginning of a file, as a text that ends in a zero. False: the file is empty or can't be read, and the text
+ * is "". */
+bool text_read_at(int directory, const char *path, char *text, size_t size);
 
 /* Writes a sentence as snprintf does; its value is `result`, for functions that return that they refuse. */
 #define SAY_AND(result, to, size, ...) ((void)snprintf(to, size, __VA_ARGS__), (result))

@@ -8,26 +8,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/uncancelled.h"
 
 enum { OVERFLOW_STANDARD = 65534 };
 #define NUMBERS UINT32_MAX /* mapped where all users are: UINT32_MAX itself is not a user's number */
 
-/* False: it can't be read. A longer text is cut. */
-static bool read_text(const char *path, char *text, size_t size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
-    if (file >= 0)
-        close(file);
-    text[length > 0 ? length : 0] = 0;
-    return length > 0;
-}
-
 static bool is_overflow(uid_t user)
 {
     char text[16];
-    bool known = read_text("/proc/sys/kernel/overflowuid", text, sizeof text);
+    bool known = text_read_at(AT_FDCWD, "/proc/sys/kernel/overflowuid", text, sizeof text);
     return user == (known ? strtoul(text, NULL, 10) : OVERFLOW_STANDARD);
 }
 
@@ -38,7 +28,7 @@ static bool maps_all(void)
     uint64_t mapped = 0;
     unsigned long long count;
     int length;
-    read_text("/proc/self/uid_map", text, sizeof text);
+    text_read_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof text);
     for (; sscanf(at, "%*u %*u %llu%n", &count, &length) == 1; at += length)
         mapped += count;
     return mapped >= NUMBERS;

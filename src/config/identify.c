@@ -1,25 +1,19 @@
 #include "config/identify.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "config/link_layer.h"
-
-static bool read_line(const char *name, char *to, int size)
-{
-    FILE *file = fopen(name, "re");
-    bool read = file && fgets(to, size, file);
-    if (file)
-        fclose(file);
-    return read;
-}
 
 /* Octets that all processes of this host have in common, and no others: FNV-1a of the boot's identity. /etc/machine-id
  * differs between containers, and is equal in copied hosts. */
 static uint64_t host_identity(void)
 {
     char id[64] = "softverbs";
-    if (!read_line("/proc/sys/kernel/random/boot_id", id, sizeof id) && !read_line("/etc/machine-id", id, sizeof id))
+    if (!text_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, sizeof id) &&
+        !text_read_at(AT_FDCWD, "/etc/machine-id", id, sizeof id))
         strcpy(id, "softverbs");
     uint64_t hash = 14695981039346656037ull;
     for (const char *c = id; *c && *c != '\n'; c++)

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "base/container.h"
 #include "base/static_lock.h"
+#include "base/text.h"
 #include "base/time_scale.h"
 #include "cm/connection.h"
 #include "config/config.h"
@@ -82,13 +84,11 @@ static nanos linger(struct manager *manager)
 /* The range from which the kernel gives ports to sockets. */
 static struct ports_range read_range(void)
 {
+    char text[32];
     unsigned low = 0, high = 0;
-    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
-    if (file) {
-        if (fscanf(file, "%u %u", &low, &high) != 2)
-            low = high = 0;
-        fclose(file);
-    }
+    text_read_at(AT_FDCWD, "/proc/sys/net/ipv4/ip_local_port_range", text, sizeof text);
+    if (sscanf(text, "%u %u", &low, &high) != 2)
+        low = high = 0;
     return low && low <= high && high <= UINT16_MAX ? (struct ports_range){(uint16_t)low, (uint16_t)high}
                                                     : (struct ports_range){32768, 60999};
 }

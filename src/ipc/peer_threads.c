@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/uncancelled.h"
 
 /* A file of a thread; empty when it can't be read. */
@@ -16,11 +17,7 @@ static void read_file(int tasks, const char *thread, const char *file, char *tex
 {
     char path[NAME_MAX + sizeof "/syscall"];
     snprintf(path, sizeof path, "%s/%s", thread, file);
-    int descriptor = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = descriptor < 0 ? 0 : read(descriptor, text, size - 1);
-    if (descriptor >= 0)
-        close(descriptor);
-    text[length > 0 ? length : 0] = 0;
+    text_read_at(tasks, path, text, size);
 }
 
 /* Reads field 3 of stat, after the name. A thread stops and ends where it returns from the kernel: after its call. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "ipc/table.h"
 #include "ipc/table_lock.h"
 #include "link/doorbell.h"
@@ -20,12 +21,7 @@ static uint64_t start_time(void)
 {
     char text[1024];
     unsigned long long ticks = 0;
-    FILE *file = fopen("/proc/self/stat", "re");
-    if (!file)
-        return 0;
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = 0;
+    text_read_at(AT_FDCWD, "/proc/self/stat", text, sizeof text);
     char *rest = strrchr(text, ')');
     if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                         &ticks) != 1)

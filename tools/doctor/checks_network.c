@@ -1,6 +1,7 @@
 /* The checks of `softverbs doctor --net INTERFACE`. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/user.h"
 #include "checks.h"
 #include "config/config_net.h"
@@ -166,15 +168,9 @@ static void check_port(const struct network *network)
 
 static long read_setting(const char *format, const char *name)
 {
-    char path[128];
-    long value = -1;
+    char path[128], text[32];
     snprintf(path, sizeof path, format, name);
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%ld", &value) != 1)
-        value = -1;
-    if (file)
-        fclose(file);
-    return value;
+    return text_read_at(AT_FDCWD, path, text, sizeof text) ? strtol(text, NULL, 10) : -1;
 }
 
 /* The stricter of the two counts; 1 is strict. */

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/user.h"
 #include "command.h"
 #include "lab/follow_child.h"
@@ -81,15 +82,10 @@ static pid_t find_outer(const char *name)
 /* Process 1 of the lab is the only child of the process outside. */
 static pid_t find_keeper(pid_t outer)
 {
-    char path[64];
-    int keeper = 0;
+    char path[64], text[32];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)outer, (int)outer);
-    FILE *file = fopen(path, "re");
-    if (!file || fscanf(file, "%d", &keeper) != 1)
-        keeper = 0;
-    if (file)
-        fclose(file);
-    return keeper;
+    text_read_at(AT_FDCWD, path, text, sizeof text);
+    return (pid_t)strtol(text, NULL, 10);
 }
 
 /* The working directory has the same path there. */

@@ -1,6 +1,7 @@
 #include "pci/files.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,7 @@ struct identity {
 
 static bool read_list(const char *path, char *list, size_t size)
 {
-    FILE *file = fopen(path, "r");
-    char *read = file ? fgets(list, (int)size, file) : NULL;
-    if (file)
-        fclose(file);
-    if (!read || *list == '\n')
+    if (!text_read_at(AT_FDCWD, path, list, size) || *list == '\n')
         return false;
     list[strcspn(list, "\n")] = 0;
     return true;

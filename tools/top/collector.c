@@ -1,6 +1,7 @@
 #include "top/collector.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/read_clock.h"
+#include "base/text.h"
 #include "report/reports.h"
 
 struct collector {
@@ -32,15 +34,6 @@ static double now(void)
 
 /* --- the library's own thread, which has its name (process/helper.c) */
 
-static bool read_line(const char *path, char *text, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    bool found = file && fgets(text, (int)size, file);
-    if (file)
-        fclose(file);
-    return found;
-}
-
 /* Seconds of processor time, of "PID (NAME) STATE ..." with user and system time as fields 14 and 15; 0 of another
  * thread. */
 static double seconds_of_thread(long pid, const char *thread)
@@ -48,7 +41,7 @@ static double seconds_of_thread(long pid, const char *thread)
     char path[64], text[1024];
     unsigned long user, system;
     snprintf(path, sizeof path, "/proc/%ld/task/%.16s/stat", pid, thread);
-    if (!read_line(path, text, sizeof text) || !strstr(text, "(softverbs) "))
+    if (!text_read_at(AT_FDCWD, path, text, sizeof text) || !strstr(text, "(softverbs) "))
         return 0;
     const char *rest = strrchr(text, ')');
     if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
