@@ -17,18 +17,15 @@
 /* Under process->control. */
 static struct object *find_object(const struct process *process, enum object_kind kind, uint32_t handle)
 {
-    struct context *context;
-    struct object *object;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[kind], siblings)
-            if (object->handle == handle)
-                return object;
+    EACH_OBJECT (process, kind, object)
+        if (object->handle == handle)
+            return object;
     return NULL;
 }
 
 static void report_srq(FILE *out, struct object *object, int64_t epoch)
 {
-    struct srq *srq = (struct srq *)((char *)object - offsetof(struct srq, object));
+    struct srq *srq = container_of(object, struct srq, object);
     struct facts_srq facts = {0};
     srq_report_fill(&facts, srq);
     lock_take(&srq->queue.lock);
@@ -43,7 +40,7 @@ static void report_cq(FILE *out, struct object *object, int64_t epoch)
 {
     struct facts_cq facts = {.users = {object->uses, true}};
     fputs(",\"cq\":", out);
-    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), &facts, &epoch);
+    cq_report(out, container_of(object, struct cq, object), &facts, &epoch);
 }
 
 static void report_process(FILE *out, int64_t epoch)

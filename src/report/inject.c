@@ -8,6 +8,7 @@
 #include "diag/clean.h"
 #include "process/port_state.h"
 #include "report/event.h"
+#include "report/looked_at.h"
 #include "runtime/qpns.h"
 #include "script/parse.h"
 #include "script/rules.h"
@@ -33,11 +34,8 @@ static void prepare_packets(struct process *process)
 
 static void prepare_cqs(const struct process *process)
 {
-    struct context *context;
-    struct object *object;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[OBJECT_CQ], siblings)
-            cq_disturb((struct cq *)((char *)object - offsetof(struct cq, object)));
+    EACH_OBJECT (process, OBJECT_CQ, object)
+        cq_disturb(container_of(object, struct cq, object));
 }
 
 static void prepare(struct process *process)

@@ -2,11 +2,18 @@
 #ifndef REPORT_LOOKED_AT_H
 #define REPORT_LOOKED_AT_H
 
+#include "base/container.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/process_objects.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
+
+/* Visits the objects of a kind, with `context`, which has the object. Under process->control. */
+#define EACH_OBJECT(process, kind, object)                                                                             \
+    for (struct context *context = LIST_FIRST(&process_objects(process)->contexts); context;                           \
+         context = LIST_NEXT(context, siblings))                                                                       \
+        for (struct object *object = LIST_FIRST(&context->objects[kind]); object; object = LIST_NEXT(object, siblings))
 
 #endif

@@ -94,7 +94,7 @@ static void fill_qp(struct facts_qp *facts, struct qp *from)
 
 static void report_qp(FILE *out, const char *device, const struct object *object)
 {
-    struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+    struct qp *qp = qp_real(container_of(object, struct qp, object));
     struct facts_qp facts = {.device = device, .number = {qp->number, true}};
     bool locked = report_lock(&qp->lock);
     if (locked)
@@ -109,19 +109,19 @@ static void report_qp(FILE *out, const char *device, const struct object *object
 static void report_cq(FILE *out, const char *device, const struct object *object)
 {
     struct facts_cq facts = {.device = device, .users = {object->uses, true}};
-    cq_report(out, (struct cq *)((char *)object - offsetof(struct cq, object)), &facts, NULL);
+    cq_report(out, container_of(object, struct cq, object), &facts, NULL);
 }
 
 static void report_mr(FILE *out, const char *device, const struct object *object)
 {
-    const struct mr *from = (const struct mr *)((const char *)object - offsetof(struct mr, object));
+    const struct mr *from = container_of(object, struct mr, object);
     struct facts_mr these = {.device = device, .pd = {from->region.pd->object.handle, true}}, *facts = &these;
     FACTS_mr(FACT_FILL) facts_write(out, &facts_of_mr, facts);
 }
 
 static void report_srq(FILE *out, const char *device, const struct object *object)
 {
-    struct srq *from = (struct srq *)((char *)object - offsetof(struct srq, object));
+    struct srq *from = container_of(object, struct srq, object);
     struct facts_srq facts = {.device = device};
     srq_report_fill(&facts, from);
     fact_put(&facts.number, from->xrcd, from->number);
@@ -130,7 +130,7 @@ static void report_srq(FILE *out, const char *device, const struct object *objec
 
 static void report_pd(FILE *out, const char *device, const struct object *object)
 {
-    const struct pd *from = (const struct pd *)((const char *)object - offsetof(struct pd, object));
+    const struct pd *from = container_of(object, struct pd, object);
     struct facts_pd these = {.device = device}, *facts = &these;
     FACTS_pd(FACT_FILL) facts_write(out, &facts_of_pd, facts);
 }
@@ -146,15 +146,12 @@ static void write_list(FILE *out, const void *of)
 {
     const struct list_told *list = of;
     const char *separator = "";
-    struct context *context;
-    struct object *object;
     fputs("[", out);
-    LIST_FOREACH (context, &process_objects(list->process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[list->kind], siblings) {
-            fputs(separator, out);
-            list->report(out, context->device->name, object);
-            separator = ",";
-        }
+    EACH_OBJECT (list->process, list->kind, object) {
+        fputs(separator, out);
+        list->report(out, context->device->name, object);
+        separator = ",";
+    }
     fputs("]", out);
 }
 
@@ -162,13 +159,9 @@ static void write_tags(FILE *out, const void *of)
 {
     const struct process *process = of;
     const char *separator = "";
-    struct context *context;
-    struct object *object;
     fputs("[", out);
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[OBJECT_SRQ], siblings)
-            separator =
-                srq_tags_report_list(out, (struct srq *)((char *)object - offsetof(struct srq, object)), separator);
+    EACH_OBJECT (process, OBJECT_SRQ, object)
+        separator = srq_tags_report_list(out, container_of(object, struct srq, object), separator);
     fputs("]", out);
 }
 
@@ -206,17 +199,14 @@ static void report_standin(FILE *out, const struct process *process, unsigned lo
 /* The queue pair with this number, if it is of this process and not being changed. */
 static void report_story(FILE *out, const struct process *process, unsigned long number)
 {
-    struct context *context;
-    struct object *object;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
-            struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
-            if (qp->number != number || !report_lock(&qp->lock))
-                continue;
-            qp_story_report(out, qp);
-            lock_release(&qp->lock);
-            return;
-        }
+    EACH_OBJECT (process, OBJECT_QP, object) {
+        struct qp *qp = qp_real(container_of(object, struct qp, object));
+        if (qp->number != number || !report_lock(&qp->lock))
+            continue;
+        qp_story_report(out, qp);
+        lock_release(&qp->lock);
+        return;
+    }
     report_standin(out, process, number);
 }
 
@@ -252,17 +242,14 @@ static bool control_take_at_end(struct process *process)
 
 void report_stories_end(struct process *process)
 {
-    struct context *context;
-    struct object *object;
     const struct guest *guest;
     lock_assert_held(&process->progress);
     LIST_FOREACH (guest, &process->loop.guests, siblings)
         end_story(qp_of_endpoint(guest->endpoint));
     if (!control_take_at_end(process))
         return;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings)
-            end_story(qp_real((struct qp *)((char *)object - offsetof(struct qp, object))));
+    EACH_OBJECT (process, OBJECT_QP, object)
+        end_story(qp_real(container_of(object, struct qp, object)));
     mutex_release(&process->control);
 }
 

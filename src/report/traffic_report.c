@@ -79,14 +79,11 @@ static void add_flow(struct counts_total *total, struct qp *qp)
 /* One that has many handles counts once. */
 static void add_living(struct counts_total *totals, const struct process *process)
 {
-    struct context *context;
-    struct object *object;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
-            struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
-            if (!qp->xrc.shared || LIST_FIRST(&qp->xrc.shared->xrc.handles) == qp)
-                add_flow(&totals[context->device->index], qp_real(qp));
-        }
+    EACH_OBJECT (process, OBJECT_QP, object) {
+        struct qp *qp = container_of(object, struct qp, object);
+        if (!qp->xrc.shared || LIST_FIRST(&qp->xrc.shared->xrc.handles) == qp)
+            add_flow(&totals[context->device->index], qp_real(qp));
+    }
 }
 
 static void write_calls(FILE *out, const void *nothing)
