@@ -65,10 +65,8 @@ bool answers_have(const char *kind)
 
 static json_t *row_begin(const struct device *device, bool port)
 {
-    json_t *row = json_pack("{s:i, s:s}", "ifindex", (int)device->index, "ifname", device->name);
-    if (port)
-        json_object_set_new(row, "port", json_integer(1));
-    return row;
+    return json_pack("{s:i, s:s, s:o*}", "ifindex", (int)device->index, "ifname", device->name, "port",
+                     port ? json_integer(1) : NULL);
 }
 
 static json_t *link_row(const struct device *device)
@@ -82,12 +80,11 @@ static json_t *link_row(const struct device *device)
     if (link_layer_is_infiniband(device))
         json_object_update_new(row, json_pack("{s:s, s:i, s:i, s:i}", "subnet_prefix", "fe80:0000:0000:0000", "lid",
                                               attr.lid, "sm_lid", attr.sm_lid, "lmc", attr.lmc));
-    json_object_set_new(row, "state", json_string(down ? "DOWN" : "ACTIVE"));
-    json_object_set_new(row, "physical_state", json_string(down ? "DISABLED" : "LINK_UP"));
-    if (link_layer_is_infiniband(device)) /* its interface would be one of IPoIB */
-        return row;
-    json_object_set_new(row, "netdev", json_string(interface));
-    json_object_set_new(row, "netdev_ifindex", json_integer(if_nametoindex(interface)));
+    json_object_update_new(row, json_pack("{s:s, s:s}", "state", down ? "DOWN" : "ACTIVE", "physical_state",
+                                          down ? "DISABLED" : "LINK_UP"));
+    if (!link_layer_is_infiniband(device)) /* whose interface would be one of IPoIB */
+        json_object_update_new(
+            row, json_pack("{s:s, s:i}", "netdev", interface, "netdev_ifindex", (int)if_nametoindex(interface)));
     return row;
 }
 
@@ -97,12 +94,8 @@ static json_t *device_row(const struct device *device)
     char text[20];
     snprintf(text, sizeof text, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", guid[0], guid[1], guid[2], guid[3], guid[4],
              guid[5], guid[6], guid[7]);
-    json_t *row = row_begin(device, false);
-    json_object_set_new(row, "node_type", json_string("ca"));
-    json_object_set_new(row, "fw", json_string(IDENTITY_FIRMWARE));
-    json_object_set_new(row, "node_guid", json_string(text));
-    json_object_set_new(row, "sys_image_guid", json_string(text));
-    return row;
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "ifindex", (int)device->index, "ifname", device->name,
+                     "node_type", "ca", "fw", IDENTITY_FIRMWARE, "node_guid", text, "sys_image_guid", text);
 }
 
 static bool is_connections(const struct kind *kind)
@@ -176,8 +169,8 @@ static json_t *object_row(const struct device *device, const struct kind *kind, 
     for (int i = 0; kind->keys[i].theirs; i++)
         add_key(row, kind->keys[i].theirs, facts_at(kind->facts, kind->keys[i].ours)->form,
                 (const char *)object + kind->keys[i].ours);
-    json_object_set_new(row, "pid", json_integer((json_int_t)process->pid.value));
-    json_object_set_new(row, "comm", json_string(facts_text(process->program)));
+    json_object_update_new(
+        row, json_pack("{s:I, s:s}", "pid", (json_int_t)process->pid.value, "comm", facts_text(process->program)));
     return row;
 }
 

@@ -57,15 +57,12 @@ bool connection_is_of(const struct facts_identifier *identifier, const char *dev
 void connection_describe(json_t *row, const struct facts_identifier *identifier, const struct facts_process *process)
 {
     const char *space = facts_text(identifier->space), *type = type_of(space);
-    json_object_set_new(row, "cm-idn", json_integer((json_int_t)identifier->id.value));
-    if (identifier->qp.known)
-        json_object_set_new(row, "lqpn", json_integer((json_int_t)identifier->qp.value));
-    if (identifier->qp.known && type)
-        json_object_set_new(row, "qp-type", json_string(type));
-    json_object_set_new(row, "state", json_string(state_of(identifier)));
-    json_object_set_new(row, "ps", json_string(strcmp(space, "IPOIB") ? space : "IPoIB"));
-    json_object_set_new(row, "pid", json_integer((json_int_t)process->pid.value));
-    json_object_set_new(row, "comm", json_string(facts_text(process->program)));
+    const struct fact_number *qp = &identifier->qp;
+    json_object_update_new(
+        row, json_pack("{s:I, s:o*, s:s*, s:s, s:s, s:I, s:s}", "cm-idn", (json_int_t)identifier->id.value, "lqpn",
+                       qp->known ? json_integer((json_int_t)qp->value) : NULL, "qp-type", qp->known ? type : NULL,
+                       "state", state_of(identifier), "ps", strcmp(space, "IPOIB") ? space : "IPoIB", "pid",
+                       (json_int_t)process->pid.value, "comm", facts_text(process->program)));
     add_place(row, "src-addr", facts_text(identifier->local));
     add_place(row, "dst-addr", facts_text(identifier->peer));
 }
