@@ -425,6 +425,8 @@ static const struct {
     {{.state = "REP sent", .events = {0, true}}, DIAGNOSIS_ID_WAITS},
     {{.state = "established", .events = {0, true}}, DIAGNOSIS_ID_CONNECTED},
     {{.state = "idle", .events = {0, true}}, DIAGNOSIS_NOTHING},
+    {{.state = "listen", .requests = {1, true}, .events = {1, true}}, DIAGNOSIS_ID_ASKED},
+    {{.state = "listen", .requests = {0, true}, .events = {1, true}}, DIAGNOSIS_ID_UNFETCHED},
     {{.state = "REP rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNESTABLISHED},
     {{.state = "DREQ rcvd", .events = {0, true}}, DIAGNOSIS_ID_UNDISCONNECTED},
     {{.state = "DREQ sent", .events = {0, true}}, DIAGNOSIS_ID_DISCONNECTS},

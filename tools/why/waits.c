@@ -139,25 +139,71 @@ static void judge_cq(struct look *look, const struct facts_cq *cq)
     tale_diagnose(&look->tale, 0, DIAGNOSIS_CQ_UNPOLLED, &known);
 }
 
+static bool is_in(const struct facts_identifier *id, const char *state)
+{
+    return !strcmp(facts_text(id->state), state);
+}
+
+/* The identifier of the other end, whose process is `process`; NULL: its report has none. */
+static const struct facts_identifier *partner_of(const struct facts_identifier *id, const struct seen_process *process)
+{
+    for (size_t i = 0; i < process->identifier_count; i++)
+        if (id->local && process->identifiers[i].peer && !strcmp(process->identifiers[i].peer, id->local))
+            return &process->identifiers[i];
+    return NULL;
+}
+
+/* Writes what the program of the other end has not done; "" where that is not known. */
+static void tell_partner(const struct look *look, const struct facts_identifier *id, char words[DIAGNOSE_ROOM])
+{
+    char name[TALE_NAME];
+    const struct seen_process *process = id->peer_pid.known ? seen_find(look->seen, id->peer_pid.value) : NULL;
+    const struct facts_identifier *partner = process ? partner_of(id, process) : NULL;
+    *words = 0;
+    if (process && !facts_is(&process->own.answers))
+        diagnose_words(DIAGNOSIS_CM_PEER_SILENT, &(struct known){.id = id}, words, DIAGNOSE_ROOM);
+    if (!partner)
+        return;
+    const struct known known = {.id = partner,
+                                .name = tale_name_process(process->own.program, id->peer_pid.value, name)};
+    diagnose_words(diagnose(DIAGNOSE_CM_PROGRAM, &known), &known, words, DIAGNOSE_ROOM);
+}
+
+/* The request that this identifier has is the listener's, too, which is named. */
+static bool is_request(const struct look *look, const struct facts_identifier *id)
+{
+    bool listens = false;
+    for (size_t i = 0; i < look->process->identifier_count; i++)
+        listens |= facts_is_some(&look->process->identifiers[i].requests);
+    return listens && is_in(id, "REQ rcvd") && facts_is_some(&id->events);
+}
+
 static void judge_identifier(struct look *look, const struct facts_identifier *id)
 {
     char place[40] = "on another host", words[DIAGNOSE_ROOM];
     const struct facts_identifier *before = seen_identifier(look->before, id->id.value);
-    struct known known = {.id = id, .process = place};
-    known.words = diagnose_words(diagnose(DIAGNOSE_CM_NEXT, &known), &known, words, sizeof words);
+    struct known known = {.id = id, .process = place, .words = words};
+    diagnose_words(diagnose(DIAGNOSE_CM_NEXT, &known), &known, words, sizeof words);
+    if (!*words)
+        tell_partner(look, id, words);
     if (id->peer_pid.known)
         snprintf(place, sizeof place, "process %d", (int)id->peer_pid.value);
-    if (before && !strcmp(facts_text(before->state), facts_text(id->state)))
+    if (before && is_in(before, facts_text(id->state)) && !is_request(look, id))
         tale_diagnose(&look->tale, 0, diagnose(DIAGNOSE_ID, &known), &known);
 }
 
-/* Adds a sentence for each listener that no request has reached; the last resort. */
-static void judge_listeners(struct look *look)
+/* Adds a sentence for each listener that no request has reached, and each identifier that was only made, or bound; the
+ * last resort. */
+static void judge_idle(struct look *look)
 {
+    char words[DIAGNOSE_ROOM];
     for (size_t i = 0; i < look->process->identifier_count; i++) {
-        const struct known known = {.id = &look->process->identifiers[i]};
-        if (!strcmp(facts_text(known.id->state), "listen") && facts_is_zero(&known.id->requests))
+        struct known known = {.id = &look->process->identifiers[i]};
+        known.words = diagnose_words(diagnose(DIAGNOSE_CM_NEXT, &known), &known, words, sizeof words);
+        if (is_in(known.id, "listen") && facts_is_zero(&known.id->requests))
             tale_diagnose(&look->tale, 0, DIAGNOSIS_ID_LISTENS, &known);
+        else if ((is_in(known.id, "idle") || is_in(known.id, "bound")) && !known.id->peer)
+            tale_diagnose(&look->tale, 0, DIAGNOSIS_ID_UNUSED, &known);
     }
 }
 
@@ -187,7 +233,7 @@ json_t *waits_of(const struct seen *seen, const struct seen_process *process, co
     for (size_t i = 0; i < process->identifier_count; i++)
         judge_identifier(&look, &process->identifiers[i]);
     if (!json_array_size(look.tale.list) && !process->qp_count)
-        judge_listeners(&look);
+        judge_idle(&look);
     if (!json_array_size(look.tale.list))
         json_array_append_new(look.tale.list, json_string(WAITS_FOR_NOTHING));
     return look.tale.list;

@@ -122,6 +122,25 @@ def programs_that_wait_before_there_is_a_connection_have_their_next_call():
         end()
 
 
+def one_event_is_counted_once_and_told_at_both_ends():
+    """`why` counted it for the listener and for the new identifier, and named it for none of the other end."""
+    with made("not-fetched") as (numbers, _, end):
+        said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
+        (asked,) = said[numbers[1]]
+        assert re.fullmatch(rf"Identifier \d+ listens at 0.0.0.0:{numbers[2]}, and 1 request waits that rdma_get_cm_event does not fetch\.", asked), said
+        waits = [line for line in said[numbers[0]] if line.startswith("Identifier ")]
+        assert len(waits) == 1 and f": connected ({numbers[1]}) has not fetched the event of it (rdma_get_cm_event): 1 waits." in waits[0], said
+        end()
+
+
+def an_identifier_that_was_only_made_has_its_next_call():
+    with made("nobody") as (numbers, _, end):
+        said = {each["pid"]: each["waits"] for each in json.loads(expect(softverbs("why", "--json")).stdout)}
+        (line,) = said[numbers[1]]
+        assert re.fullmatch(r"Identifier \d+ is in state idle: no connection is being made: next comes rdma_resolve_addr, or rdma_bind_addr\.", line), said
+        end()
+
+
 def a_disconnect_that_is_not_answered_is_told_at_both_ends():
     with made("ended-there") as (numbers, _, end):
         said = {each["pid"]: " ".join(each["waits"]) for each in json.loads(expect(softverbs("why", "--json")).stdout)}
