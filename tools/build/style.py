@@ -103,8 +103,8 @@ def prose_of_pages(text):
 
 
 def messages_of_c(text):
-    """String literals of at least four words, which a user may read."""
-    text = re.sub(r"/\*.*?\*/|^\s*//[^\n]*", "", text, flags=re.S | re.M)
+    """String literals of at least four words, which a user may read; no paths of headers."""
+    text = re.sub(r"/\*.*?\*/|^\s*//[^\n]*|^\s*#\s*include[^\n]*", "", text, flags=re.S | re.M)
     found = []
     for literal in STRINGS.findall(text):
         said = " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', literal)).replace("\\n", " ")

@@ -41,6 +41,7 @@ def cases():
         yield f"{path}: each habit", (files(path, [texts[0] for texts in HABITS.values()]), 1, "not ok 1")
     yield "a message counts", ({**BUDGET, "src/a/x.c": 'say("nobody is there at all");\n'}, 1, "messages: nobody")
     yield "a short string is no message", ({**BUDGET, "src/a/x.c": 'say("nobody");\n'}, 0, "ok 1")
+    yield "an included path is no message", ({**BUDGET, "src/a/x.c": '#include "nobody/is/there/at_all.h"\n'}, 0, "ok 1")
     yield "code is no prose", ({**BUDGET, "src/a/x.c": "int nobody = told ? who : 0;\n", "docs/x.md": "```\nwho is told?\n```\n\n    nobody\n\n`who`\n"}, 0, "ok 1")
     for name, program in (("a string", 'RUN("""\n# Nobody is told.\nwho = 1\n""")\n'), ("code", "nobody = told  # a list\n")):
         yield f"{name} in a script is no prose", ({**BUDGET, "tests/x_test.py": f'"""It runs a program."""\n{program}'}, 0, "ok 1")
