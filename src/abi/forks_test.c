@@ -62,14 +62,14 @@ static void fork_beside_a_holder(struct static_lock *listed)
     atomic_store(&phase, BEFORE);
     assert_int_equal(pthread_create(&holder, NULL, hold_for_a_while, listed), 0);
     pthread_detach(holder); /* ThreadSanitizer takes a thread that the child can't join for a leak of the child */
-    while (atomic_load(&phase) == BEFORE) /* it may be over by the time that we look */
+    PATIENTLY_WHILE (atomic_load(&phase) == BEFORE) /* it may be over by the time that we look */
         ;
     pid_t child = fork();
     if (!child)
         _exit(all_are_free());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    while (atomic_load(&phase) != AFTER)
+    PATIENTLY_WHILE (atomic_load(&phase) != AFTER)
         ;
     assert_int_equal(all_are_free(), 0);
 }

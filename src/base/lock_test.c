@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/patience.h"
+
 static struct lock outer = LOCK_INITIAL(LOCK_QP), inner = LOCK_INITIAL(LOCK_CQ);
 static struct lock twin = LOCK_INITIAL(LOCK_CQ), unranked = LOCK_INITIAL(LOCK_UNRANKED);
 static struct lock programs[2] = {LOCK_INITIAL(LOCK_PROGRAM), LOCK_INITIAL(LOCK_PROGRAM)};
@@ -155,7 +157,7 @@ static void *take_turns(void *unused)
         lock_take(&coveted);
         atomic_fetch_add(&turns, 1);
         lock_release(&coveted);
-        while (atomic_load(&turns) < TURNS && atomic_load(&rounds) == round)
+        PATIENTLY_WHILE (atomic_load(&turns) < TURNS && atomic_load(&rounds) == round)
             sched_yield();
     }
     return unused;

@@ -148,7 +148,7 @@ static int join_and_count(const char *directory, struct stage *stage)
     char why[256];
     unsigned count = 0;
     atomic_fetch_add(&stage->looked, 1);
-    while (atomic_load(&stage->looked) < CROWD)
+    PATIENTLY_WHILE (atomic_load(&stage->looked) < CROWD)
         ;
     if (node_open(&node, directory, why, sizeof why))
         return 1;

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 
@@ -219,7 +220,7 @@ static void a_foreign_table_in_use_is_left_alone(void **state)
     rig_directory(directory);
     write_foreign_table(directory);
     pid_t user = rig_start(use_foreign_table, directory, ready);
-    while (!atomic_load(ready))
+    PATIENTLY_WHILE (!atomic_load(ready))
         usleep(100);
     check_refused(directory, EBUSY, "another version");
     char layout[64];
@@ -311,16 +312,16 @@ static int join_and_count(const char *directory, void *context)
     struct node *node;
     char why[256];
     unsigned count = 0;
-    while (!atomic_load(&start->go))
+    PATIENTLY_WHILE (!atomic_load(&start->go))
         ;
     if (node_open(&node, directory, why, sizeof why))
         return 1;
     atomic_fetch_add(&start->joined, 1);
-    while (atomic_load(&start->joined) < CROWD)
+    PATIENTLY_WHILE (atomic_load(&start->joined) < CROWD)
         usleep(100);
     node_list(directory, count_entry, &count, why, sizeof why);
     atomic_fetch_add(&start->looked, 1);
-    while (atomic_load(&start->looked) < CROWD)
+    PATIENTLY_WHILE (atomic_load(&start->looked) < CROWD)
         usleep(100);
     node_close(node);
     return count == CROWD ? 0 : 2;
@@ -391,12 +392,13 @@ static int answer_with(const char *directory, void *context)
     int descriptor, answer = *what == '/' ? open(what, O_RDONLY) : memfd_create("large", 0);
     if (answer < 0 || (*what != '/' && ftruncate(answer, 1ll << 40)))
         return 1;
-    for (;;) {
+    PATIENTLY_WHILE (true) {
         if (!control_take(node->socket, &message, &descriptor, NULL))
             usleep(1000);
         else if (message.kind == CONTROL_REPORT)
             return control_send_descriptor(descriptor, answer) ? 2 : 0;
     }
+    return 3;
 }
 
 static void note_slot(const struct node_entry *entry, void *context)
@@ -411,7 +413,7 @@ static int ask_who_answers_with(const char *what)
     unsigned slot = NODE_SLOTS;
     rig_directory(directory);
     pid_t process = rig_start(answer_with, directory, (void *)what);
-    while (slot == NODE_SLOTS)
+    PATIENTLY_WHILE (slot == NODE_SLOTS)
         assert_int_equal(node_list(directory, note_slot, &slot, why, sizeof why), 0);
     int full = open("/dev/full", O_WRONLY);
     int error = node_ask(directory, slot, "", full, 5000);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "ipc/table.h"
 #include "ipc/testing/node_rig.h"
 
@@ -37,7 +38,7 @@ static void ignore_frame(void *context, struct peer *peer, const struct frame *f
 
 static void await(atomic_uint *value, unsigned least)
 {
-    while (atomic_load(value) < least)
+    PATIENTLY_WHILE (atomic_load(value) < least)
         usleep(200);
 }
 
@@ -171,7 +172,7 @@ static void kill_one(struct node *node, const char *directory, struct stage *sta
 {
     atomic_store(&stage->go, 0);
     pid_t victim = rig_start(chatter, directory, stage);
-    while (!atomic_load(&stage->go))
+    PATIENTLY_WHILE (!atomic_load(&stage->go))
         rig_turn(node, ignore_frame, NULL);
     struct peer *peer = node_find(node, stage->numbers[1]);
     assert_non_null(peer);
@@ -317,7 +318,7 @@ static void a_group_has_the_processes_that_joined(void **state)
     assert_int_equal(node_join(node, group), 0);
     assert_int_equal(count_members(node), 1);
     pid_t victim = rig_start(chatter, directory, stage);
-    while (!atomic_load(&stage->go))
+    PATIENTLY_WHILE (!atomic_load(&stage->go))
         rig_turn(node, ignore_frame, NULL);
     assert_int_equal(count_members(node), 2);
     kill(victim, SIGKILL);
@@ -512,7 +513,7 @@ static int say_and_stay(const char *directory, void *context)
     atomic_fetch_add(&stage->arrived, 1);
     await(&stage->arrived, MEMBERS * 3);
     bool sent = rig_send(node, stage->numbers[0], "hello", 6, false, ignore_frame, NULL);
-    while (!atomic_load(&stage->go))
+    PATIENTLY_WHILE (!atomic_load(&stage->go))
         rig_sleep_and_turn(node, ignore_frame, NULL, 50);
     rig_close(node);
     return sent ? 0 : 1;
@@ -595,7 +596,7 @@ static int serve_reports(const char *directory, void *context)
     struct stage *stage = context;
     struct node *node = rig_open(directory);
     atomic_store(&stage->arrived, 1);
-    while (!atomic_load(&stage->go)) {
+    PATIENTLY_WHILE (!atomic_load(&stage->go)) {
         usleep(1000);
         node_service(node, write_report, NULL);
     }
@@ -630,7 +631,7 @@ static void a_process_is_asked_for_its_report(void **state)
         assert_int_equal(error, ETIMEDOUT);
     }
     kill(server, SIGCONT);
-    while (asked_size(directory, 0, &error, 10000) != 200000)
+    PATIENTLY_WHILE (asked_size(directory, 0, &error, 10000) != 200000)
         ;
     assert_int_equal(error, 0);
     atomic_store(&stage->go, 1);

@@ -488,7 +488,7 @@ static int listen_late(const char *directory, void *context)
     struct node *node = rig_open(directory);
     node_claim_numbers(node, (uint32_t *)&stage->number);
     await(&stage->step, 1);
-    while (atomic_load(&stage->step) < 2)
+    PATIENTLY_WHILE (atomic_load(&stage->step) < 2)
         rig_sleep_and_turn(node, count_frame, &stage->received, 5);
     rig_close(node);
     return 0;

@@ -42,7 +42,7 @@ static int send_when_asked(const char *directory, void *context)
     struct crowd *crowd = context;
     struct node *node = rig_open(directory);
     unsigned self = atomic_fetch_add(&crowd->here, 1), sent = 0;
-    while (!atomic_load(&crowd->leave)) {
+    PATIENTLY_WHILE (!atomic_load(&crowd->leave)) {
         if (sent == atomic_load(&crowd->go[self])) {
             usleep(200);
             continue;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "diag/log.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
@@ -63,7 +64,7 @@ static void check_frame(void *context, struct peer *peer, const struct frame *fr
 
 static uint32_t await(_Atomic uint32_t *value)
 {
-    while (!atomic_load(value))
+    PATIENTLY_WHILE (!atomic_load(value))
         usleep(100);
     return atomic_load(value);
 }
@@ -94,16 +95,16 @@ static int play(const char *directory, struct pair *pair, unsigned side)
         return 1;
     uint32_t other = await(&pair->number[!side]);
     for (unsigned i = 0; i < pair->messages; i++) {
-        while (side && end.received <= i)
+        PATIENTLY_WHILE (side && end.received <= i)
             turn(&end, pair);
         fill(bytes, i, pair->length);
         if (!rig_send(end.node, other, bytes, pair->length, pair->by_reference, check_frame, &end))
             return 2;
-        while (!side && end.received <= i)
+        PATIENTLY_WHILE (!side && end.received <= i)
             turn(&end, pair);
     }
     atomic_fetch_add(&pair->done, 1);
-    while (side && atomic_load(&pair->done) < 2) /* the last reference is still being read */
+    PATIENTLY_WHILE (side && atomic_load(&pair->done) < 2) /* the last reference is still being read */
         rig_turn(end.node, check_frame, &end);
     node_close(end.node);
     bool pulls = pair->by_reference && pair->length > LINK_SEGMENT;
@@ -205,7 +206,7 @@ static int break_own_ring(const char *directory, void *unused)
         return 3;
     if (!rig_send(end.node, pair.number[0], bytes, pair.length, false, check_frame, &end))
         return 4;
-    while (!end.received)
+    PATIENTLY_WHILE (!end.received)
         rig_turn(end.node, check_frame, &end);
     node_close(end.node);
     return end.bad ? 5 : 0;
@@ -269,7 +270,7 @@ static int read_on(const char *directory, void *context)
         return 1;
     uint32_t other = await(&pair->number[0]);
     for (unsigned i = 0; i < BREAKS; i++) {
-        while (seen.count < (i + 1) * BETWEEN)
+        PATIENTLY_WHILE (seen.count < (i + 1) * BETWEEN)
             rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
         struct peer *peer = node_find(end.node, other);
         if (!peer)
@@ -277,10 +278,10 @@ static int read_on(const char *directory, void *context)
         atomic_store(&((struct record *)peer)->reader->broken, true);
         node_put(end.node, peer);
     }
-    while (seen.count < (BREAKS + 1) * BETWEEN)
+    PATIENTLY_WHILE (seen.count < (BREAKS + 1) * BETWEEN)
         rig_sleep_and_turn(end.node, see_frame, &seen, 10000);
     atomic_store(&pair->done, 1);
-    while (atomic_load(&pair->done) < 2) /* the writer may be about to send, and needs a receiver */
+    PATIENTLY_WHILE (atomic_load(&pair->done) < 2) /* the writer may be about to send, and needs a receiver */
         rig_turn(end.node, see_frame, &seen);
     node_close(end.node);
     int log = open(path, O_RDONLY);

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "ipc/testing/node_rig.h"
 
 static unsigned calls;
@@ -58,14 +59,14 @@ static int listen_to_us(const char *directory, void *context)
     if (node_claim_numbers(node, &number))
         return 1;
     atomic_store(&crowd->numbers[atomic_load(&crowd->numbers[0]) != 0], number);
-    while (!atomic_load(&crowd->over))
+    PATIENTLY_WHILE (!atomic_load(&crowd->over))
         rig_sleep_and_turn(node, take_nothing, NULL, 10);
     return (int)calls; /* a process that only receives permits nothing */
 }
 
 static uint32_t await(const _Atomic uint32_t *number)
 {
-    while (!atomic_load(number))
+    PATIENTLY_WHILE (!atomic_load(number))
         usleep(100);
     return atomic_load(number);
 }

@@ -77,7 +77,7 @@ static void cut_between_two(off_t length)
     meeting->length = length;
     rig_directory(directory);
     pid_t hearer = rig_start(hear_until_lost, directory, meeting);
-    while (!atomic_load(&meeting->number))
+    PATIENTLY_WHILE (!atomic_load(&meeting->number))
         usleep(1000);
     pid_t sender = rig_start(send_until_lost, directory, meeting);
     assert_int_equal(rig_wait(sender, (int)PATIENCE_SECONDS), 0);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/patience.h"
 #include "link/direct.h"
 #include "link/testing/dawdle.h"
 #include "link/testing/process_vm.h"
@@ -243,7 +244,7 @@ static void end_writer(struct stage *stage, pid_t writer)
 static void wait_for_more(atomic_uint *count)
 {
     unsigned before = atomic_load(count);
-    while (atomic_load(count) == before)
+    PATIENTLY_WHILE (atomic_load(count) == before)
         sched_yield();
 }
 
@@ -252,7 +253,7 @@ static void quiesce(struct stage *stage)
 {
     uint32_t seen[DIRECT_SEATS];
     direct_look(&stage->seats, seen);
-    while (direct_is_under_way(&stage->seats, seen))
+    PATIENTLY_WHILE (direct_is_under_way(&stage->seats, seen))
         sched_yield();
 }
 

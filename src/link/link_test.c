@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "link/fence.h"
 #include "link/shm.h"
 #include "link/testing/process_vm.h"
@@ -129,7 +130,7 @@ static void *play_ping_pong(void *argument)
     struct loopback_side *side = argument;
     for (uint64_t i = 0; i < ping_pongs; i++) {
         uint64_t got = 0;
-        while (!take_bytes(side->in, &got, sizeof got))
+        PATIENTLY_WHILE (!take_bytes(side->in, &got, sizeof got))
             sleep_until_rung(side->station.socket, side->attention, shm_reader(side->in));
         if (got != i)
             return NULL;
@@ -177,7 +178,7 @@ static void no_wake_up_is_lost_between_threads(void **state)
     assert_int_equal(pthread_create(&thread, NULL, play_ping_pong, &pair.sides[1]), 0);
     for (uint64_t i = 0, got; i < ping_pongs; i++) {
         send_bytes(pair.sides[0].out, &i, sizeof i, false);
-        while (!take_bytes(pair.sides[0].in, &got, sizeof got))
+        PATIENTLY_WHILE (!take_bytes(pair.sides[0].in, &got, sizeof got))
             sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], shm_reader(pair.sides[0].in));
         assert_int_equal(got, i);
     }
@@ -191,7 +192,7 @@ static void *answer(void *argument)
 {
     struct loopback_side *side = argument;
     for (uint64_t i = 0, got; i < ping_pongs; i++) {
-        while (!take_bytes(side->in, &got, sizeof got))
+        PATIENTLY_WHILE (!take_bytes(side->in, &got, sizeof got))
             ;
         send_bytes(side->out, &i, sizeof i, false);
     }
@@ -209,7 +210,7 @@ static void fall_asleep_at_the_moment(bool fences)
         send_bytes(pair.sides[0].out, &i, sizeof i, false);
         for (unsigned wait = i * 7 % 2500; wait; wait--)
             __asm__ volatile("");
-        while (!take_bytes(pair.sides[0].in, &got, sizeof got))
+        PATIENTLY_WHILE (!take_bytes(pair.sides[0].in, &got, sizeof got))
             sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], shm_reader(pair.sides[0].in));
     }
     pthread_join(thread, NULL);
@@ -312,7 +313,7 @@ static bool nothing_to_spare(struct shm_common *host, int error)
 static void meet(struct shared *shared, unsigned count)
 {
     atomic_fetch_add(&shared->ready, 1);
-    while (atomic_load(&shared->ready) < count)
+    PATIENTLY_WHILE (atomic_load(&shared->ready) < count)
         usleep(100);
 }
 
@@ -333,7 +334,7 @@ static void connect_processes(struct process *process, const char *directory, un
     process->link = shm_open_link(&process->host, &bell, &process->shared->letters[!number]);
     assert_true(send_bytes(process->link, &byte, 1, false));
     do
-        while (!control_take(process->station.socket, &message, &memory, NULL))
+        PATIENTLY_WHILE (!control_take(process->station.socket, &message, &memory, NULL))
             usleep(100);
     while (message.kind != CONTROL_ATTACH);
     struct cma_proof proof = {message.pid, message.proof_address, message.proof_value};
@@ -343,7 +344,7 @@ static void connect_processes(struct process *process, const char *directory, un
     assert_int_equal(shm_can_direct(process->link), DIRECT_IN_ORDER);
     shm_learn(process->link, -1); /* which leaves nothing to hope for */
     assert_false(process->link->directs || shm_can_direct(process->link));
-    while (!take_bytes(process->link, &byte, 1))
+    PATIENTLY_WHILE (!take_bytes(process->link, &byte, 1))
         usleep(100);
     meet(process->shared, 4);
 }
@@ -435,7 +436,7 @@ static int send_unreadable(struct process *process)
 static int await_bytes(struct link *link, void *bytes, uint32_t length)
 {
     int got;
-    while (!(got = take_bytes(link, bytes, length)))
+    PATIENTLY_WHILE (!(got = take_bytes(link, bytes, length)))
         usleep(100);
     return got;
 }
@@ -486,7 +487,7 @@ static void a_refused_pull_leaves_the_ring(void **state)
     if (!child)
         _exit(expect_no_reference(&process));
     unsetenv("SOFTVERBS_NO_PULL");
-    while (!(got = take_bytes(process.link, bytes, sizeof bytes)))
+    PATIENTLY_WHILE (!(got = take_bytes(process.link, bytes, sizeof bytes)))
         usleep(100);
     assert_int_equal(got, 1);
     assert_int_equal(bytes[LINK_SEGMENT - 1], 7);

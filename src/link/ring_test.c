@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "link/guard.h"
 #include "link/testing/both.h"
 
@@ -66,7 +67,7 @@ static void write_all(struct ring_writer *writer)
     struct message message;
     for (unsigned i = 0; i < MESSAGES; i++) {
         make_message(i, &message);
-        while (!write_message(writer, &message))
+        PATIENTLY_WHILE (!write_message(writer, &message))
             sched_yield();
     }
     ring_write_end(writer);

@@ -72,7 +72,7 @@ static int call_beside_a_loader(void)
 {
     void *library = load(LAZY);
     pthread_t thread = start(load_and_unload, LAST);
-    while (!atomic_load(&loading))
+    PATIENTLY_WHILE (!atomic_load(&loading))
         ;
     list_devices();
     bool opens = ask(library, "lazy_opens_a_device", "/dev/infiniband/rdma_cm");
@@ -86,7 +86,7 @@ static int call_beside_a_constructor(void)
 {
     load(LAZY);
     pthread_t thread = start(load_once, CONSTRUCTOR);
-    while (!atomic_load(&constructing))
+    PATIENTLY_WHILE (!atomic_load(&constructing))
         ;
     list_devices();
     pthread_join(thread, NULL);

@@ -1,5 +1,5 @@
-/* For programs that call functions of releases after the one that is installed: the functions, by name and version node,
- * a device and a protection domain. */
+/* For programs that call functions of releases after the one that is installed: the functions, by name and version
+ * node, a device and a protection domain. */
 #ifndef ABI_LATER_H
 #define ABI_LATER_H
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "base/testing/patience.h"
 #include "loopback.h"
 
 enum { WORKS = 3000, PAGE = 4096 };
@@ -40,7 +41,7 @@ static void post(void)
                                     .wr.rdma = {(uintptr_t)ends.memory + PAGE, ends.mr->rkey}};
     atomic_store(&posted, item);
     MUST(!ibv_post_send(ends.qp[0], &item->wr, &bad));
-    while (atomic_load(&posted))
+    PATIENTLY_WHILE (atomic_load(&posted))
         sched_yield();
 }
 

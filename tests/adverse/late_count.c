@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/testing/patience.h"
 #include "loopback.h"
 
 enum { WORKS = 300 };
@@ -34,7 +35,7 @@ static void post_and_count(void)
                        *bad;
     MUST(!ibv_post_send(ends.qp[0], &work, &bad));
     atomic_fetch_add(&counted, 1);
-    while (atomic_load(&counted))
+    PATIENTLY_WHILE (atomic_load(&counted))
         sched_yield();
 }
 

@@ -29,6 +29,10 @@ TREES = {
     "the pause between two looks is fine": ({"tests/api/x.c": "    while (!there())\n        usleep(100);\n"}, 0, "ok 2 - 0 of"),
     "between two tries, too": ({"tests/tool/x.py": "for _ in range(20):\n    if try_it():\n        break\n    time.sleep(0.1)\n"}, 0, "ok 2 - 0 of"),
     "what chance draws is fine": ({"tests/api/x.c": "    usleep(next_random(&random) % 500);\n"}, 0, "ok 2 - 0 of"),
+    "a wait without an end is found": ({"src/ipc/x_test.c": "    while (!atomic_load(&stage->go)) /* soon */\n        ;\n"}, 1, "# src/ipc/x_test.c:1: a wait without"),
+    "with pauses, too": ({"src/ipc/x_test.c": "    while (atomic_load(&stage->go) < f(2))\n        usleep(100);\n"}, 1, "# src/ipc/x_test.c:1: a wait without"),
+    "one with patience is fine": ({"src/ipc/x_test.c": "    PATIENTLY_WHILE (!atomic_load(&stage->go))\n        usleep(100);\n"}, 0, "ok 3"),
+    "a loop that does the work is fine": ({"src/ipc/x_test.c": "    while (!atomic_load(&stage->stop)) {\n        work();\n    }\n"}, 0, "ok 3"),
     "too many are found": ({"tests/api/x.c": "    usleep(5); /* why */\n" * 99}, 1, "99 literal sleeps, at most"),
     "the scale itself stands where it belongs": ({"src/base/testing/patience.h": "enum { PATIENCE_WITH_ONE = 20000 };\n"}, 0, "ok 1"),
 }

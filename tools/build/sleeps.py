@@ -9,7 +9,7 @@ import re
 
 C_SLEEP = re.compile(r"\b(?:usleep|sleep|nanosleep)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
 LITERAL = re.compile(r"^(?:[\w >]+[!=]= \w+ \? |\w+ \? |: |[\s\dA-Z_*+/]|\(useconds_t\)|&\(struct timespec\)|\{|\}|\.tv_n?sec = |, NULL)+$")
-C_LOOP = re.compile(r"\b(?:for|while)\b\s*\(|\bdo\b")
+C_LOOP = re.compile(r"\b(?:for|while|PATIENTLY_WHILE)\b\s*\(|\bdo\b")
 C_END = re.compile(r"\b(?:break|return|die|_?exit|goto|assert_\w+|EXPECT\w*)\b")
 
 
@@ -34,7 +34,7 @@ def is_look(lines, at):
         if C_LOOP.search(line):
             first = lines.index(line)
             last = next((i for i in range(at, len(lines)) if indent(lines[i]) <= indent(line) and lines[i].strip()), at)
-            return bool("while" in line or "do" in line or "&&" in line or "||" in line or any(C_END.search(each) for each in lines[first + 1:last]))
+            return bool("while" in line.lower() or "do" in line or "&&" in line or "||" in line or any(C_END.search(each) for each in lines[first + 1:last]))
     return False
 
 

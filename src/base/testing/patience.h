@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 enum {
     PATIENCE_WITH_ONE = 20000,  /* milliseconds, for a thread or process of this machine */
@@ -26,6 +28,27 @@ static inline int patience(int milliseconds)
 #define PATIENCE patience(PATIENCE_WITH_ONE)
 #define PATIENCE_SECONDS (patience(PATIENCE_WITH_ONE) / 1e3)
 #define PATIENCE_MANY_SECONDS (patience(PATIENCE_WITH_MANY) / 1e3)
+
+static inline double patience_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* True until the end; after it the process ends with status 1 and one line on standard error. */
+static inline bool patience_lasts(double end, const char *what, const char *file, int line)
+{
+    if (patience_now() < end)
+        return true;
+    fprintf(stderr, "%s:%d: after %.0f s it still holds that %s\n", file, line, PATIENCE_MANY_SECONDS, what);
+    _exit(1);
+}
+
+/* A `while` for what another thread or process ends, in a test or in a process that it has started: a hang fails. */
+#define PATIENTLY_WHILE(condition) \
+    for (double patience_end = patience_now() + PATIENCE_MANY_SECONDS; \
+         (condition) && patience_lasts(patience_end, #condition, __FILE__, __LINE__);)
 
 /* Calls `once` until it returns true, but not more than `most` times; returns whether it did. `why` says what spoils a
  * try though nothing is wrong. A test that needed several tries prints a line that the end of `make check` shows

@@ -10,10 +10,10 @@
 #include "cm/connection.h"
 
 /* Steps that are functions of the rig. */
-#define CALL(name, ...) \
-    void step_##name(struct rig *rig, struct connected *all, int64_t number) \
-    { \
-        __VA_ARGS__; \
+#define CALL(name, ...)                                                                                                \
+    void step_##name(struct rig *rig, struct connected *all, int64_t number)                                           \
+    {                                                                                                                  \
+        __VA_ARGS__;                                                                                                   \
     }
 CALL(start, *all = rig_start(rig))
 CALL(connect, *all = rig_connect(rig))

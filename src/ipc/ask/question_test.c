@@ -48,7 +48,7 @@ static int other(const char *directory, void *context)
     if (node_claim_numbers(node, &number))
         return 1;
     atomic_store(&pair->number, number);
-    while (!atomic_load(&pair->done)) {
+    PATIENTLY_WHILE (!atomic_load(&pair->done)) {
         if (!atomic_load(&pair->deaf))
             node_service(node, answer, pair);
         else
@@ -73,7 +73,7 @@ static void enter(struct room *room, unsigned answers)
     room->pair = rig_share(sizeof *room->pair);
     atomic_store(&room->pair->answers, answers);
     room->process = rig_start(other, room->directory, room->pair);
-    while (!atomic_load(&room->pair->number))
+    PATIENTLY_WHILE (!atomic_load(&room->pair->number))
         usleep(100);
     room->node = rig_open(room->directory);
     room->peer = node_find(room->node, atomic_load(&room->pair->number));

@@ -183,7 +183,7 @@ static void read_stories(void)
 {
     char why[256] = "no process is in the directory";
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    while (!atomic_load(&shared->numbers[LANES - 1]) && !atomic_load(&shared->over))
+    PATIENTLY_WHILE (!atomic_load(&shared->numbers[LANES - 1]) && !atomic_load(&shared->over))
         usleep(1000);
     node_list(getenv("SOFTVERBS_DIR"), ask_on, NULL, why, sizeof why);
     if (!atomic_load(&shared->over))
