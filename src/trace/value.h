@@ -64,7 +64,7 @@ void value_completions(struct trace_line *, const struct ibv_wc *, int count);
 /* Adds "{wr_id=7, opcode=IBV_WR_SEND, ...}"; datagrams: with the receiver of each. */
 void value_send_requests(struct trace_line *, const struct ibv_send_wr *, bool datagrams);
 
-/* Adds "{qp_state=IBV_QPS_INIT, ...}": the members that the mask names. */
+/* Adds "{qp_state=INIT, ...}": the members that the mask names. */
 void value_qp_attributes(struct trace_line *, const struct ibv_qp_attr *, unsigned mask);
 
 #endif
