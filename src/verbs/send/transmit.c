@@ -109,21 +109,17 @@ bool qp_send_packet(struct qp *qp, const struct packet *packet)
     return room;
 }
 
-cold static bool is_held_watched(struct qp *qp, bool response)
+/* The peer's requests are answered at once, at any rate of our own ones. */
+cold static bool is_held_watched(struct qp *qp)
 {
     struct disturbance *disturbance = qp_datapath(qp)->disturbance;
+    bool response = qp_is_reliable(qp) && engine_owes_responses(qp_engine(qp));
     return (!response && rate_limit_holds(qp)) || (disturbance && disturbance->holds(qp, response, clock_now()));
 }
 
 static inline bool is_held(struct qp *qp)
 {
-    return unlikely(qp_is_watched(qp)) && is_held_watched(qp, false);
-}
-
-/* The peer's requests are answered at once, at any rate of our own ones. */
-static inline bool is_held_rc(struct qp *qp)
-{
-    return unlikely(qp_is_watched(qp)) && is_held_watched(qp, engine_owes_responses(qp_engine(qp)));
+    return unlikely(qp_is_watched(qp)) && is_held_watched(qp);
 }
 
 /* engine_transmit returns whether it has output; a caller that does not call it, as the link has no room or the rate
@@ -134,7 +130,7 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
         return false;
     if (likely(!qp_is_watched(qp) && (ready || link->operations->ready(link))))
         return true;
-    return engine_has_output(qp_engine(qp)) && !is_held_rc(qp) && qp_has_room(qp, link);
+    return engine_has_output(qp_engine(qp)) && !is_held(qp) && qp_has_room(qp, link);
 }
 
 /* Loses packets without a link; timers do the rest. */
