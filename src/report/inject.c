@@ -16,6 +16,7 @@
 #include "verbs/disturb/disturb.h"
 #include "verbs/life/qp_modify.h"
 #include "verbs/object/context.h"
+#include "verbs/queue/cq.h"
 
 /* --- what there is obeys rules that come later */
 
