@@ -400,6 +400,14 @@ static uint16_t identification_of(const struct udp_flow *flow, const struct udp_
     return (uint16_t)(flow->next + flow->count);
 }
 
+/* Drops a frame that is longer than the largest datagram (engines cut payloads to fit), as the ring does. */
+cold static enum frame_sent drop_too_long(struct link *link)
+{
+    atomic_store(&link->error, 0);
+    atomic_fetch_add(&link->unsent, 1);
+    return FRAME_SENT;
+}
+
 /* The caller's check covered the socket, not whether this datagram joins the pending batch: if it does not, and the
  * batch can't leave, the datagram waits. */
 static enum frame_sent udp_send(struct link *link, const struct frame *frame)
@@ -408,8 +416,10 @@ static enum frame_sent udp_send(struct link *link, const struct frame *frame)
     struct udp_flow *flow = atomic_load(&udp->flow);
     size_t skip = frame->kind == FRAME_GRH ? GRH_LENGTH : 0, headers = frame->headers_length - skip;
     uint32_t length = (uint32_t)headers + ((frame->payload.length + 3) & ~3u) + DATAGRAM_ICRC;
-    if (udp->port->abandoned || frame->kind == FRAME_ETHERNET || length > UDP_DATAGRAM)
+    if (udp->port->abandoned || frame->kind == FRAME_ETHERNET)
         return FRAME_SENT;
+    if (unlikely(length > UDP_DATAGRAM))
+        return drop_too_long(link);
     bool waits = !make_place(udp, flow, length);
     if (waits && flow->waiting.length)
         return FRAME_NO_ROOM;

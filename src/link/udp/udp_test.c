@@ -431,6 +431,24 @@ static void who_found_no_room_is_told_of_it(void **state)
     link->operations->close(link);
 }
 
+/* Such a frame joins no batch: those before and after it arrive. */
+static void what_is_too_long_for_a_datagram_is_counted(void **state)
+{
+    struct room *room = *state;
+    struct link *link = room_connect(room, ipv4, 1);
+    link->operations->begin(link);
+    room_send(link, 1, 64);
+    room_send(link, 2, 8192);
+    room_send(link, 3, 64);
+    link->operations->end(link);
+    assert_int_equal(link->unsent, 1);
+    assert_int_equal(link->error, 0);
+    room_receive(room, 2);
+    assert_int_equal(room->psns[0], 1);
+    assert_int_equal(room->psns[1], 3);
+    link->operations->close(link);
+}
+
 /* The host has no such source address. The next batch is refused or not for itself, and is still one send: it was not
  * the cutting up that was refused. */
 static void what_the_kernel_refuses_is_counted(void **state)
@@ -533,6 +551,7 @@ int main(void)
         ROOM_TEST(a_socket_that_has_room_says_nothing),
         ROOM_TEST(who_was_woken_finds_what_came),
         ROOM_TEST(who_found_no_room_is_told_of_it),
+        ROOM_TEST(what_is_too_long_for_a_datagram_is_counted),
         ROOM_TEST(what_the_kernel_refuses_is_counted),
         ROOM_TEST(an_interface_that_cuts_nothing_up_is_noticed),
         ROOM_TEST(what_is_apart_shares_its_source_port_with_no_flow),
