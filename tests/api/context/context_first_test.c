@@ -159,6 +159,33 @@ static void a_handle_of_a_shared_queue_pair_is_gone_with_its_context(const void 
     EXPECT(ibv_destroy_qp(receiver), ==, ENOENT);
 }
 
+/* The context that was imported is another name for the same device context of the kernel. */
+static void a_thread_domain_stays_with_the_context_that_was_imported(const void *row)
+{
+    struct fixture fixture = fixture_open();
+    struct ibv_context *imported = ibv_import_device(dup(fixture.context->cmd_fd));
+    struct ibv_td *td = ibv_alloc_td(fixture.context, &(struct ibv_td_init_attr){0});
+    EXPECT_TRUE(imported && td);
+    fixture_close(&fixture);
+    EXPECT(ibv_dealloc_td(td), ==, 0);
+    EXPECT(ibv_close_device(imported), ==, 0);
+}
+
+static void a_counter_outlives_the_queue_pair_that_it_counts(const void *row)
+{
+    static const struct newer_qp_attach_comp_cntr_attr sends = {.op_mask = NEWER_COUNT_SEND};
+    struct fixture fixture = fixture_open();
+    struct ibv_qp *qp = fixture_qp(&fixture, IBV_QPT_RC);
+    void *counter = make_COMP_CNTR(&fixture);
+    int (*attach)(struct ibv_qp *, void *, const void *);
+    *(void **)&attach = dlsym(RTLD_DEFAULT, "ibv_qp_attach_comp_cntr");
+    EXPECT(attach(qp, counter, &sends), ==, 0);
+    EXPECT(destroy_COMP_CNTR(counter), ==, EBUSY);
+    EXPECT(ibv_destroy_qp(qp), ==, 0);
+    EXPECT(destroy_COMP_CNTR(counter), ==, 0);
+    fixture_close(&fixture);
+}
+
 /* The last context of the two takes the region, which both have a name for. */
 static void an_imported_name_is_gone_with_its_context(const void *row)
 {
@@ -203,6 +230,8 @@ static void all(void)
     CASE(a_handle_of_a_shared_queue_pair_is_gone_with_its_context);
     CASE(an_imported_name_is_gone_with_its_context);
     CASE(many_contexts_come_and_go);
+    CASE(a_thread_domain_stays_with_the_context_that_was_imported);
+    CASE(a_counter_outlives_the_queue_pair_that_it_counts);
 }
 
 int main(int argc, char **argv)

@@ -282,6 +282,39 @@ static void an_unknown_srq_is_an_invalid_request(const void *row)
     close_room(&room);
 }
 
+/* What `softverbs show` has of the queue pair with this number. */
+static const char *shown(uint32_t number)
+{
+    static char text[1 << 16];
+    char command[512], key[32];
+    snprintf(command, sizeof command, "%s show qps --json", COMMAND);
+    FILE *output = popen(command, "r");
+    EXPECT_TRUE(output);
+    text[fread(text, 1, sizeof text - 1, output)] = 0;
+    EXPECT(pclose(output), ==, 0);
+    snprintf(key, sizeof key, "\"number\": %u,", number);
+    char *begin = strstr(text, key);
+    EXPECT_TRUE(begin);
+    char *end = strstr(begin + 1, "\"number\": ");
+    if (end)
+        *end = 0;
+    return begin;
+}
+
+/* The domain may be gone by then. */
+static void a_queue_pair_has_the_domain_of_the_srq_that_was_named_last(const void *row)
+{
+    struct room room = open_room();
+    post_receive(room.srqs[0], room.to[0], 1);
+    send_to(&room, number_of(room.srqs[0]));
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_SUCCESS);
+    EXPECT_TRUE(strstr(shown(room.receiver->qp_num), "\"pd\": "));
+    send_to(&room, 0xfffffe);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_REM_INV_REQ_ERR);
+    EXPECT_TRUE(!strstr(shown(room.receiver->qp_num), "\"pd\": "));
+    close_room(&room);
+}
+
 static void an_srq_of_another_domain_is_refused(const void *row)
 {
     struct room room = open_room();
@@ -447,6 +480,7 @@ static void all(void)
     CASE(no_receive_in_the_named_srq_waits_for_one);
     CASE(remote_memory_is_of_the_srqs_domain);
     CASE(an_unknown_srq_is_an_invalid_request);
+    CASE(a_queue_pair_has_the_domain_of_the_srq_that_was_named_last);
     CASE(an_srq_of_another_domain_is_refused);
     CASE(a_destroyed_srq_is_unknown);
     CASE(builders_name_the_srq);
