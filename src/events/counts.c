@@ -1,27 +1,15 @@
 #include "events/events.h"
 
-/* diag.def begins with the reasons that are counted, in rising order: their positions are their places. */
+/* Places are given in the order of diag.def; the next line has the place of a reason that is not counted, too. */
 enum {
     PLACE_OTHER,
-#define REASON(number, name, sentence) PLACE_##name,
+#define REASON(number, name, sentence) PLACE_##name, LAST_##name = PLACE_##name - !EVENTS_COUNTS(number),
 #include "diag/diag.def"
 #undef REASON
 };
-
-#define REASON(number, name, sentence)                                                                                 \
-    _Static_assert(((number) < COUNTED_REASONS) == ((int)PLACE_##name < (int)COUNTS_REASONS), "out of order: " #name);
-#include "diag/diag.def"
-#undef REASON
 
 static const uint16_t place_of_reason[] = {
-#define REASON(number, name, sentence) [number] = PLACE_##name,
-#include "diag/diag.def"
-#undef REASON
-};
-
-static const uint16_t reason_of_place[] = {
-    [PLACE_OTHER] = 0,
-#define REASON(number, name, sentence) [PLACE_##name] = (number),
+#define REASON(number, name, sentence) [number] = EVENTS_COUNTS(number) ? PLACE_##name : PLACE_OTHER,
 #include "diag/diag.def"
 #undef REASON
 };
@@ -33,7 +21,10 @@ unsigned counts_place(unsigned reason)
 
 unsigned counts_reason(unsigned place)
 {
-    return reason_of_place[place];
+    for (unsigned reason = 0; reason < COUNTED_REASONS; reason++)
+        if (place_of_reason[reason] == place)
+            return reason;
+    return 0;
 }
 
 void counts_sum(struct counts *to, const struct counts *from)

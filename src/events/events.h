@@ -144,13 +144,15 @@ const char *event_state_word(unsigned state);
 
 /* --- counts */
 
+/* The reasons of diag.def below 300 are counted: why packets are dropped, why our work ends in an error, why a peer's
+ * is refused. Place 0 counts all other reasons. Those of a wait (118, 120 to 122) are lines of the log alone. */
+#define EVENTS_COUNTS(number) ((number) < 300 && (number) != 118 && ((number) < 120 || (number) > 122))
+
 enum {
     COUNTS_OPERATIONS = 32, /* operations of the queue pair's service: the lower five bits of an opcode */
-    /* The reasons of diag.def below 300 are counted: why packets are dropped, why our work ends in an error, why a
-     * peer's is refused. Place 0 counts all other reasons. */
     COUNTED_REASONS = 300,
     COUNTS_REASONS = 1
-#define REASON(number, name, sentence) +((number) < COUNTED_REASONS)
+#define REASON(number, name, sentence) +EVENTS_COUNTS(number)
 #include "diag/diag.def"
 #undef REASON
 };

@@ -166,6 +166,21 @@ static void frames_that_did_not_leave_have_their_reason(void **state)
     assert_int_equal(bench.flow.counts.reasons[counts_place(REASON_PACKET_OVERSIZED)], 1);
 }
 
+/* A wait is a line of the log, and nothing counts it. */
+static void each_reason_that_is_counted_has_a_place_of_its_own(void **state)
+{
+    unsigned counted = 0;
+#define REASON(number, name, sentence)                                                                                 \
+    counted += counts_place(number) != 0;                                                                              \
+    assert_int_equal(counts_reason(counts_place(number)), counts_place(number) ? (number) : 0);
+#include "diag/diag.def"
+#undef REASON
+    assert_int_equal(counted, COUNTS_REASONS - 1);
+    assert_int_equal(counts_place(REASON_NO_ANSWER), 0);
+    assert_int_equal(counts_place(REASON_PEER_NOT_READY), 0);
+    assert_int_not_equal(counts_place(REASON_RECEIVER_NOT_READY), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +188,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nor_does_it_wait_after_packets_that_do, begin, end),
         cmocka_unit_test_setup_teardown(references_are_lost_only_where_no_packet_waits, begin, end),
         cmocka_unit_test_setup_teardown(frames_that_did_not_leave_have_their_reason, begin, end),
+        cmocka_unit_test(each_reason_that_is_counted_has_a_place_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
