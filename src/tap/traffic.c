@@ -135,11 +135,12 @@ void traffic_release(struct traffic_flow *flow)
     flow->recent = NULL;
 }
 
-/* A forgotten receive is the program's mistake. It is reported once, as it may be repeated for ever. */
+/* A forgotten receive is the program's mistake. It is reported once, as it may be repeated for ever. With rnr_retry 0
+ * it is not repeated: the work's end says all (reason 106). */
 static void tell_not_ready(const struct traffic_flow *flow)
 {
     const struct ibv_qp_attr *attr = flow->attr;
-    if (counts_number(&flow->counts, EVENT_RNR_RECEIVED) == 1)
+    if (counts_number(&flow->counts, EVENT_RNR_RECEIVED) == 1 && attr->rnr_retry)
         log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", flow->number,
                    attr->dest_qp_num, attr->rnr_retry, attr->rnr_retry == 7 ? " (for ever)" : "");
 }
