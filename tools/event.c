@@ -177,13 +177,13 @@ static int event(const struct command *command, int argc, char **argv)
     while (meeting_option(command, argc, argv, options, &meeting) != -1)
         if (!(wish.pid = live_process_number(optarg)))
             return command_misused(command, "A process has a number above 0.");
+    struct script_fault fault;
+    wish.event = argc > optind ? argv[optind] : NULL;
+    wish.device = argc > optind + 1 ? argv[optind + 1] : "soft0";
+    if (wish.event && !is_event(&wish, &fault))
+        return no_event(command, &wish, &fault);
     if (argc - optind != 2)
         return command_misused(command, "It needs an event and a device.");
-    wish.event = argv[optind];
-    wish.device = argv[optind + 1];
-    struct script_fault fault;
-    if (!is_event(&wish, &fault))
-        return no_event(command, &wish, &fault);
     int status = meeting_find(command, &meeting);
     if (!status)
         status = find_device(command, &wish);

@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "command.h"
 #include "diag/clean.h"
+#include "doctor/program.h"
 #include "print/screen.h"
 
 static const struct command *const commands[] = {
@@ -103,12 +104,16 @@ int command_option(const struct command *command, int argc, char **argv, const s
 /* Complains of an unknown command or option, and suggests a command that is like it. */
 static int no_command(const char *name)
 {
+    char path[PATH_MAX];
     struct suggestion suggestion = suggest_begin(name);
     for (int i = 0; i < COMMANDS; i++)
         suggest_try(&suggestion, commands[i]->name);
     const char *what = *name == '-' ? "option" : "command";
     if (suggestion.meant)
         complain("There is no %s \"%s\". Did you mean \"%s\"? See \"softverbs --help\".", what, name, suggestion.meant);
+    else if (!strchr(name, '/') && program_find(name, path))
+        complain("There is no command \"%s\". Did you mean \"softverbs run -- %s\"? See \"softverbs --help\".", name,
+                 name);
     else
         complain("There is no %s \"%s\". See \"softverbs --help\".", what, name);
     return EXIT_USAGE;

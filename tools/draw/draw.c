@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -49,12 +51,23 @@ static const char *take_option(struct wish *wish, int option, const char *value)
     return NULL;
 }
 
+/* Returns true for `softverbs draw FILE >page.html`: where there is to be a page, no summary is written. */
+static bool is_page(int descriptor)
+{
+    char link[32], path[PATH_MAX];
+    struct stat status;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, sizeof path);
+    return length > 5 && !memcmp(path + length - 5, ".html", 5) && !fstat(descriptor, &status) &&
+           S_ISREG(status.st_mode);
+}
+
 static char *name_output(const struct wish *wish, const char *capture)
 {
     char *name;
     const char *base = strrchr(capture, '/') ? strrchr(capture, '/') + 1 : capture;
-    if (wish->output)
-        return strdup(wish->output);
+    if (wish->output || is_page(STDOUT_FILENO))
+        return strdup(wish->output ? wish->output : "-");
     const char *dot = strrchr(base, '.');
     int length = dot && (!strcmp(dot, ".pcapng") || !strcmp(dot, ".pcap") || !strcmp(dot, ".rec")) ? (int)(dot - base)
                                                                                                    : (int)strlen(base);
@@ -167,7 +180,8 @@ const struct command draw_command = {
     .arguments = "[OPTIONS] FILE...",
     .summary = "Draw a capture or recording as a page for a browser",
     .help = "  -o, --output FILE     write this file; by default the capture's name, ending\n"
-            "                        in .html, in this directory; - is standard output\n"
+            "                        in .html, in this directory; - is standard output,\n"
+            "                        as it is by default where that is a file in .html\n"
             "  --qp NUMBER           draw packets of this queue pair only\n"
             "  --from SECONDS        draw from this time on, since the first packet\n"
             "  --to SECONDS          draw until this time\n"

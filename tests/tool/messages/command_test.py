@@ -27,6 +27,9 @@ def a_slip_is_answered_with_what_was_meant():
         expect(softverbs("help", slip), 2, b"", [f'Did you mean "{meant}"?'.encode()])
     expect(softverbs("show", "qp"), 2, b"", [b'There is no list "qp". Did you mean "qps"?'])
     expect(softverbs("event", "port-dwn", "soft0"), 2, b"", [b'There is no event "port-dwn". Did you mean "port-down"?'])
+    expect(softverbs("event", "port-dwn"), 2, b"", [b'There is no event "port-dwn". Did you mean "port-down"?'])
+    expect(softverbs("event", "port-down"), 2, b"", [b"It needs an event and a device."])
+    expect(softverbs("cat"), 2, b"", [b'no command "cat". Did you mean "softverbs run -- cat"?'])
     for command in (("fly",), ("show", "fly"), ("event", "fly", "soft0")):
         assert b"mean" not in softverbs(*command).stderr, command
 

@@ -146,6 +146,19 @@ def what_was_lost_says_why():
     assert data["strings"][data["packets"][0][NOTE]] == "fault: dropped"
 
 
+def a_page_is_where_a_shell_redirects_it():
+    name = f"{GOLDEN}/rnr.pcap"
+    place = f"{TEMPORARY}/redirected"
+    os.makedirs(place)
+    for file in ("page.html", "words"):
+        with open(f"{place}/{file}", "w", encoding="utf-8") as output:
+            subprocess.run([cases.SOFTVERBS, "draw", name], check=True, stdout=output, cwd=place, env=cases.environment())
+    with open(f"{place}/page.html", encoding="utf-8") as page, open(f"{place}/words", encoding="utf-8") as words:
+        assert page.read() == _page(name)
+        assert words.read().startswith("rnr.html: "), "the summary, where the page has another place"
+    assert sorted(os.listdir(place)) == ["page.html", "rnr.html", "words"], os.listdir(place)
+
+
 def captures_of_two_hosts_are_one_page():
     send, ack = _send_and_ack()
     one = _write("one.pcapng", _capture([(1000, send, True, "pid 7 c; qp 0x11 to 0x12"), (1500, ack, False, "pid 7 c; qp 0x12 to 0x11")]))
