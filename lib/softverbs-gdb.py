@@ -380,10 +380,10 @@ DESCRIBE = {  # of each kind the parts of a line, each with the fact that it nee
     "qp": (("", "queue pair 0x{number:x}, {type} in {state}"), ("peer_qp", ", connected with 0x{peer_qp:x}"), ("peer_pid", " of process {peer_pid}"),
            ("", ", {send_posted} sends and {recv_posted} receives posted"), ("send_cq", ", send CQ {send_cq}"), ("recv_cq", ", receive CQ {recv_cq}"),
            ("srq", ", SRQ {srq}"), ("first_error", ", first error {first_error} {first_error_name}")),
-    "cq": (("", "completion queue {handle}, {waiting} of {size} entries wait"), ("armed", ", armed"), ("overrun", ", overrun")),
-    "srq": (("", "shared receive queue {handle}, {posted} of {size} receives posted"), ("limit", ", limit {limit}")),
+    "cq": (("", "completion queue with handle {handle}, {waiting} of {size} entries wait"), ("armed", ", armed"), ("overrun", ", overrun")),
+    "srq": (("", "shared receive queue with handle {handle}, {posted} of {size} receives posted"), ("limit", ", limit {limit}")),
     "mr": (("", "memory region 0x{key:x}, {length} bytes at 0x{address:x}, {access}"),),
-    "pd": (("", "protection domain {handle}, {users} objects use it"),),
+    "pd": (("", "protection domain with handle {handle}, {users} objects use it"),),
     "id": (("", "identifier {id}, {space} in {state}"), ("local", ", at {local}"), ("peer", ", to {peer}"), ("qp", ", queue pair 0x{qp:x}"),
            ("", ", {events} events wait")),
 }

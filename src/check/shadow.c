@@ -2,12 +2,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/container.h"
 #include "base/static_lock.h"
 #include "check/findings/finding.h"
+#include "diag/sentence.h"
 
 enum { BUCKETS = 1 << 10, GONE_MOST = 1 << 12 };
 
@@ -29,6 +31,50 @@ const char *shadow_kind_name(enum shadow_kind kind)
 #undef SHADOW_KIND
     };
     return names[kind];
+}
+
+/* The form in which sentences have a kind's number. */
+enum form { HANDLE, NUMBER, DESCRIPTOR };
+
+/* How sentences name each kind. */
+static const struct spelling {
+    const char *name;
+    enum form form;
+} spellings[] = {
+    [SHADOW_QP] = {"queue pair", NUMBER},
+    [SHADOW_WQ] = {"work queue", NUMBER},
+    [SHADOW_CHANNEL] = {"completion channel", DESCRIPTOR},
+    [SHADOW_CM_CHANNEL] = {"event channel", DESCRIPTOR},
+    [SHADOW_CONTEXT] = {"context", DESCRIPTOR},
+    [SHADOW_CM_ID] = {"rdma_cm_id", HANDLE},
+    [SHADOW_CQ] = {"completion queue", HANDLE},
+    [SHADOW_SRQ] = {"shared receive queue", HANDLE},
+    [SHADOW_MR] = {"memory region", HANDLE},
+    [SHADOW_MW] = {"memory window", HANDLE},
+    [SHADOW_PD] = {"protection domain", HANDLE},
+    [SHADOW_TD] = {"thread domain", HANDLE},
+    [SHADOW_XRCD] = {"XRC domain", HANDLE},
+    [SHADOW_AH] = {"address handle", HANDLE},
+    [SHADOW_IND_TABLE] = {"indirection table", HANDLE},
+    [SHADOW_DM] = {"device memory", HANDLE},
+    [SHADOW_DMAH] = {"DMA handle", HANDLE},
+    [SHADOW_COMP_CNTR] = {"completion counter", HANDLE},
+    [SHADOW_COUNTERS] = {"set of counters", HANDLE},
+    [SHADOW_FLOW] = {"flow", HANDLE},
+};
+
+const char *shadow_words(const struct shadow *shadow, char words[SHADOW_WORDS])
+{
+    const struct spelling *spelling = &spellings[shadow->kind];
+    if (!shadow->number)
+        snprintf(words, SHADOW_WORDS, "%s", spelling->name);
+    else if (spelling->form == NUMBER)
+        snprintf(words, SHADOW_WORDS, "%s 0x%x", spelling->name, shadow->number);
+    else if (spelling->form == DESCRIPTOR)
+        snprintf(words, SHADOW_WORDS, "%s with descriptor %u", spelling->name, shadow->number);
+    else
+        snprintf(words, SHADOW_WORDS, OBJECT_NAMED, spelling->name, shadow->number);
+    return words;
 }
 
 bool shadow_is_child;

@@ -130,6 +130,14 @@ TAILQ_HEAD(shadow_list, shadow);
 
 const char *shadow_kind_name(enum shadow_kind);
 
+enum { SHADOW_WORDS = 48 };
+
+/* Writes the words for the object in a sentence: its kind, and its number if programs see one. Returns `words`. */
+const char *shadow_words(const struct shadow *, char words[SHADOW_WORDS]);
+
+/* The same, until the end of the block. */
+#define SHADOW_NAMED(shadow) shadow_words(shadow, (char[SHADOW_WORDS]){0})
+
 /* Makes children of forks known as such. Before the program runs. */
 void shadow_begin(void);
 

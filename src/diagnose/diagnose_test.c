@@ -362,10 +362,9 @@ static const struct {
      "RNR NAKs"},
     {leave_completions,
      "3 work requests of queue pair 0x21 are done or under way, and 1 completion waits in completion "
-     "queue 7: it is not polled"},
-    {fill_up,
-     "8 work requests of queue pair 0x21 are done or under way, and 1 completion waits in completion queue 7: it "
-     "is not polled, and the send queue is full, so that ibv_post_send gives ENOMEM"},
+     "queue with handle 7: it is not polled"},
+    {fill_up, "8 work requests of queue pair 0x21 are done or under way, and 1 completion waits in completion queue "
+              "with handle 7: it is not polled, and the send queue is full, so that ibv_post_send gives ENOMEM"},
     {send_unsignalled, "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "
                        "(IBV_SEND_SIGNALED)"},
     {have_post_refused_as_full, "2 work requests of queue pair 0x21 ended without a completion, as they are not signalled "

@@ -105,9 +105,12 @@ def all_refused_calls_are_seen():
 
 def all_uses_of_what_is_gone_are_seen():
     found, done = _findings("gone", "twin", "use-after-destroy")
-    words = ("ibv_reg_mr names a pd", "ibv_poll_cq names a cq", "ibv_req_notify_cq names a cq", "ibv_query_qp names a qp", "ibv_wr_start names a qp",
-             "ibv_post_send names a ah", "ibv_create_qp names a cq", "ibv_alloc_pd names a context")
-    assert [one["text"].split(" (")[0] for one in found] == list(words), (found, told(done))
+    words = ("ibv_reg_mr names the protection domain with handle {number}", "ibv_poll_cq names the completion queue with handle {number}",
+             "ibv_req_notify_cq names the completion queue with handle {number}", "ibv_query_qp names the queue pair 0x{number:x}",
+             "ibv_wr_start names the queue pair 0x{number:x}", "ibv_post_send names the address handle with handle {number}",
+             "ibv_create_qp names the completion queue with handle {number}", "ibv_alloc_pd names the context with descriptor {number}")
+    assert [one["text"].split(" that was")[0] for one in found] == [text.format(number=one["number"]) for text, one in zip(words, found)], (found, told(done))
+    assert len(found) == len(words), (found, told(done))
 
 
 def different_packet_numbers_of_peers_are_seen():
@@ -126,7 +129,7 @@ def refused_calls_of_librdmacm_are_seen():
     found, done = _findings("cm-refused", "twin", "notes")
     said = [(one["rule"], one["text"].split(" (")[0], _places(one)[0][0]) for one in found]
     assert said == [("refused-call", "rdma_connect was refused: Invalid argument", "mistakes_connections.c"),
-                    ("use-after-destroy", "rdma_destroy_id names a cm_id", "mistakes_connections.c")], (found, told(done))
+                    ("use-after-destroy", "rdma_destroy_id names the rdma_cm_id that was destroyed; the checker refuses it with EINVAL", "mistakes_connections.c")], (found, told(done))
 
 
 def synchronous_identifiers_are_not_reported():

@@ -19,7 +19,7 @@ ENDED_KEY = "key K named a memory region of 1024 bytes at A, which was deregiste
 GONE = "The part of the other end is not known: its process has ended and left no story, or is not of this directory."
 CONNECTED = "Queue pair c of C is RC in RTS, connected with s of S."
 HANGS = "It had no error: it waits. Its peer answered N times that it has no receive posted (ibv_post_recv), and rnr_retry is 7, for ever."
-SERVER_WAITS = "Completion queue N of S has 1 completion that was not polled, and no event is asked for (ibv_req_notify_cq), which was never called."
+SERVER_WAITS = "Completion queue with handle N of S has 1 completion that was not polled, and no event is asked for (ibv_req_notify_cq), which was never called."
 FOUND = "T What was found out when it failed: "
 SILENCE = "No answer came: the ACK timer ran out N times (timeout is 10, retry_cnt 2)."
 CAUSES = {
@@ -124,7 +124,7 @@ CAUSES = {
         "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).", "\"softverbs explain 211\" has causes and cures."],
     "empty-srq": [
         OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
-        "S has no receive posted to shared receive queue N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "S has no receive posted to the shared receive queue with handle N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "short-srq": [
         OWN_ERROR, "T C posted IBV_WR_SEND of 300 bytes, wr_id 7.",
@@ -138,21 +138,21 @@ CAUSES = {
         "\"softverbs explain 200\" has causes and cures."],
     "empty-xrc": [
         OWN_XRC_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
-        "S has no receive posted to shared receive queue N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "S has no receive posted to the shared receive queue with handle N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "short-third": [
-        OWN_XRC_ERROR, "X has shared receive queue N of XRC and takes the messages that name it, in place of S.",
+        OWN_XRC_ERROR, "X has the shared receive queue with handle N of XRC and takes the messages that name it, in place of S.",
         "T C posted IBV_WR_SEND of 300 bytes, wr_id 7.",
         "T X refused it: the message has 300 bytes, and the receive of wr_id 5 has room for 299 (reason 200).",
         "X completed the receive of wr_id 5 with IBV_WC_LOC_LEN_ERR.", "T C completed it with IBV_WC_REM_INV_REQ_ERR (reason 107).",
         "\"softverbs explain 200\" has causes and cures."],
     "empty-third": [
-        OWN_XRC_ERROR, "X has shared receive queue N of XRC and takes the messages that name it, in place of S.",
+        OWN_XRC_ERROR, "X has the shared receive queue with handle N of XRC and takes the messages that name it, in place of S.",
         SENT, "Its peer answered N times that it has no receive posted (ibv_post_srq_recv); rnr_retry of C is 2.",
-        "X has no receive posted to shared receive queue N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
+        "X has no receive posted to the shared receive queue with handle N of s.", "T C completed it with IBV_WC_RNR_RETRY_EXC_ERR (reason 106).",
         "\"softverbs explain 106\" has causes and cures."],
     "hang-third": [
-        CONNECTED.replace("RC", "XRC_SEND"), "X has shared receive queue N of XRC and takes the messages that name it, in place of S.",
+        CONNECTED.replace("RC", "XRC_SEND"), "X has the shared receive queue with handle N of XRC and takes the messages that name it, in place of S.",
         HANGS.replace("ibv_post_recv", "ibv_post_srq_recv")],
     "late-receive": [
         OWN_ERROR, SENT, "Its peer answered N times that it has no receive posted (ibv_post_recv); rnr_retry of C is 1.",
@@ -191,7 +191,7 @@ CAUSES = {
         "Queue pair c of C is UC in RTS, connected with s of S.", "It had no error. \"softverbs why C\" says what its process waits for.",
         "S dropped N packets (reason 16): A message found no receive posted and, on this unreliable service, was dropped."],
     "hang": [CONNECTED, HANGS],
-    **{name: [CONNECTED, "It had no error.", f"Completion queue N of C has 1 completion that was not polled, and {words}."]
+    **{name: [CONNECTED, "It had no error.", f"Completion queue with handle N of C has 1 completion that was not polled, and {words}."]
        for name, words in (
            ("never-armed", "no event is asked for (ibv_req_notify_cq), which was never called"),
            ("armed-once", "no event is asked for (ibv_req_notify_cq) since the last one was fetched"),
@@ -259,8 +259,8 @@ def plain(text, numbers):
                         (f"{qp:#x}", "c"), (f"{peer:#x}", "s")):
         text = text.replace(found, word)
     # many answers that nothing is posted push the completion's time out of the records
-    text = re.sub(r"^(?:[\d:.]+ )?(Completion queue) \d+", r"\1 N", text, flags=re.M)
-    text = re.sub(r"shared receive queue \d+", "shared receive queue N", text)
+    text = re.sub(r"^(?:[\d:.]+ )?(Completion queue with handle) \d+", r"\1 N", text, flags=re.M)
+    text = re.sub(r"shared receive queue with handle \d+", "shared receive queue with handle N", text)
     text = re.sub(r"connected with queue pair 0x\w+, and not", "connected with another, and not", text)
     text = re.sub(r"(rocess S) \(stories\)", r"\1", text)
     text = re.sub(r"no process of /\S+ has", "no process of DIR has", text)

@@ -18,6 +18,12 @@ TREES = {
     "a comparison": ({"src/x.h": LIST, "src/a.c": A + "int f(int kind)\n{\n    return kind == OBJECT_A;\n}\n", "src/b.c": B}, 1, "src/a.c: == OBJECT_A"),
     "a chain of them": ({"src/x.h": LIST, "src/a.c": A, "src/b.c": B + "int f(int kind)\n{\n    if (OBJECT_A != kind)\n        return 1;\n}\n"}, 1,
                         "src/b.c: OBJECT_A !="),
+    "an object named by its handle": ({"src/x.h": LIST, "src/a.c": A + 'char *f = "the %s with handle %u";\n', "src/b.c": B}, 1,
+                                      'src/a.c: "the %s with handle %u"'),
+    "an object named by a number": ({"src/x.h": LIST, "src/a.c": A + 'char *f = "A cq (number 0x%x)";\n', "src/b.c": B}, 1, "not ok 3"),
+    "an object named in a diagnosis": ({"src/x.h": LIST, "src/a.c": A, "src/b.c": B, "src/d.def": 'D("queue {cq.handle} waits")\n'}, 1, "not ok 3"),
+    "an object named well": ({"src/x.h": LIST, "src/a.c": A + 'char *f = "the " OBJECT_NAMED;\n', "src/b.c": B,
+                              "src/d.def": 'D("queue with handle {cq.handle}")\n'}, 0, "ok 3"),
     "no kinds at all": ({"src/a.c": A}, 1, "there is no list CALLS_OBJECTS"),
 }
 

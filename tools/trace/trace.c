@@ -83,7 +83,8 @@ static void tell_lost(const struct trace *trace)
 {
     uint64_t lost = trace_ring_lost(&trace->reader);
     if (lost)
-        complain("%llu lines were lost, as they came faster than they could be written.", (unsigned long long)lost);
+        complain("%llu line%s lost: more came than could be written.", (unsigned long long)lost,
+                 lost == 1 ? " was" : "s were");
 }
 
 /* Pauses until the next multiple of PAUSE_NANOS on the host's clock: if both ends of a connection are traced on few

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diag/sentence.h"
 #include "facts/record.h"
 
 enum { PASSED_ON = 50000000 }; /* ns, until the process that passes on a stand-in's answer has noted it, too */
@@ -46,7 +47,7 @@ void standin_tell(struct tale *tale, const struct story_end *standin, const stru
     struct known known = tale_known(standin, end);
     known.words = queue;
     if (standin->story.srq.known)
-        snprintf(queue, sizeof queue, "shared receive queue %u", (unsigned)standin->story.srq.value);
+        snprintf(queue, sizeof queue, "the " OBJECT_NAMED, "shared receive queue", (unsigned)standin->story.srq.value);
     snprintf(other, sizeof other, "process %d", (int)standin->story.peer_pid.value);
     if (!end)
         known.process = other;

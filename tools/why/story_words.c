@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diag/diag.h"
+#include "diag/sentence.h"
 #include "facts/record.h"
 #include "why/silence.h"
 #include "why/standin.h"
@@ -118,7 +119,8 @@ static void tell_receives(struct tale *tale, const struct story_end *other)
     struct known known = tale_known(other, NULL);
     known.words = queue;
     if (other->story.srq.known)
-        snprintf(queue, sizeof queue, "shared receive queue %u of ", (unsigned)other->story.srq.value);
+        snprintf(queue, sizeof queue, "the " OBJECT_NAMED " of ", "shared receive queue",
+                 (unsigned)other->story.srq.value);
     tale_first(tale, DIAGNOSE_STORY_RECEIVES, &known);
 }
 

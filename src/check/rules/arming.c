@@ -11,9 +11,9 @@ static void waiting(struct shadow *channel)
             finding_add(
                 &(struct finding_about){
                     .rule = RULE_EVENT_MISSED, .kind = "cq", .number = cq->number, .created = &cq->created},
-                "A thread waits for an event of a completion queue (number 0x%x) that it armed while sends were under "
-                "way, and has not polled since: those that had completed by then need raise no event",
-                cq->number);
+                "A thread waits for an event of the %s that it armed while sends were under way, and has not polled "
+                "since: those that had completed by then need raise no event",
+                SHADOW_NAMED(cq));
 }
 
 static void stuck(struct shadow *channel)

@@ -7,9 +7,8 @@ static void shared(struct shadow *td, const char *call)
                                         .kind = shadow_kind_name(td->kind),
                                         .number = td->number,
                                         .created = &td->created},
-                "%s is called on an object of a thread domain (number 0x%x) while another thread is in a call on an "
-                "object of it",
-                call, td->number);
+                "%s is called on an object of a thread domain while another thread is in a call on an object of it",
+                call);
 }
 
 const struct hooks rules_domains = {.shared = shared};

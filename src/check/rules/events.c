@@ -13,8 +13,8 @@ static void destroying(struct shadow *shadow)
                                         .kind = shadow_kind_name(shadow->kind),
                                         .number = shadow->number,
                                         .created = &shadow->created},
-                "A %s (number 0x%x) is destroyed while %u of its events are not acknowledged: the call waits for them",
-                shadow_kind_name(shadow->kind), shadow->number, shadow->events - shadow->acknowledged);
+                "The %s is destroyed while %u of its events are not acknowledged: the call waits for them",
+                SHADOW_NAMED(shadow), shadow->events - shadow->acknowledged);
 }
 
 const struct hooks rules_events = {.destroying = destroying};

@@ -58,8 +58,8 @@ static void judge_keys(struct shadow *owner, struct wqe *wqe)
                                         .posted = wqe->posted,
                                         .created = &mr->created,
                                         .destroyed = mr->gone ? &mr->destroyed : NULL},
-                "Element %u of a %s of %s 0x%x, %u bytes from 0x%llx, names a region (lkey 0x%x), %s (wr_id %llu)",
-                at - 1, wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, wqe->sges[at - 1].length,
+                "Element %u of a %s of %s, %u bytes from 0x%llx, names a region (lkey 0x%x), %s (wr_id %llu)", at - 1,
+                wqe_name(wqe), SHADOW_NAMED(owner), wqe->sges[at - 1].length,
                 (unsigned long long)wqe->sges[at - 1].addr, wqe->sges[at - 1].lkey, why,
                 (unsigned long long)wqe->wr_id);
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "check/hooks.h"
+#include "diag/sentence.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/send/post.h"
 
@@ -37,9 +38,10 @@ static void report_sends(const struct shadow *qp)
                                         .number = qp->number,
                                         .posted = first->posted,
                                         .created = &qp->created},
-                "Queue pair 0x%x ends with %u signalled sends whose completions were never polled (the first: a %s, "
+                "Queue pair 0x%x ends with %u signalled send%s whose completion%s never polled (the first: a %s, "
                 "wr_id %llu)",
-                qp->number, qp->qp.signaled, wqe_name(first), (unsigned long long)first->wr_id);
+                qp->number, qp->qp.signaled, plural(qp->qp.signaled), qp->qp.signaled == 1 ? " was" : "s were",
+                wqe_name(first), (unsigned long long)first->wr_id);
 }
 
 /* Completions of sends are reported with their queue pair. */
@@ -52,8 +54,8 @@ static void report_entries(const struct shadow *cq)
                                         .kind = shadow_kind_name(cq->kind),
                                         .number = cq->number,
                                         .created = &cq->created},
-                "A completion queue (number 0x%x) ends with %u completions that were never polled", cq->number,
-                waiting);
+                "The %s ends with %u completion%s never polled", SHADOW_NAMED(cq), waiting,
+                waiting == 1 ? " that was" : "s that were");
 }
 
 static void tell_unpolled(struct shadow *shadow)
@@ -85,7 +87,7 @@ static void ended(const struct ibv_context *context)
                                                 .kind = shadow_kind_name(shadow->kind),
                                                 .number = shadow->number,
                                                 .created = &shadow->created},
-                        "A %s was never destroyed (number 0x%x)", shadow_kind_name(shadow->kind), shadow->number);
+                        "The %s was never destroyed", SHADOW_NAMED(shadow));
 }
 
 const struct hooks rules_leftovers = {.destroying = tell_unpolled, .ended = ended};

@@ -10,8 +10,7 @@ static void used_gone(const struct shadow *gone, const char *call)
                                         .number = gone->number,
                                         .created = &gone->created,
                                         .destroyed = &gone->destroyed},
-                "%s names a %s (number 0x%x) that was destroyed; the checker refuses it with EINVAL", call,
-                shadow_kind_name(gone->kind), gone->number);
+                "%s names the %s that was destroyed; the checker refuses it with EINVAL", call, SHADOW_NAMED(gone));
 }
 
 static void destroyed_inside(struct shadow *shadow, const char *call)
@@ -20,8 +19,7 @@ static void destroyed_inside(struct shadow *shadow, const char *call)
                                         .kind = shadow_kind_name(shadow->kind),
                                         .number = shadow->number,
                                         .created = &shadow->created},
-                "A %s (number 0x%x) is destroyed while another thread is in %s on it", shadow_kind_name(shadow->kind),
-                shadow->number, call);
+                "The %s is destroyed while another thread is in %s on it", SHADOW_NAMED(shadow), call);
 }
 
 static void polled_twice(struct shadow *cq)
@@ -30,9 +28,8 @@ static void polled_twice(struct shadow *cq)
                                         .kind = shadow_kind_name(cq->kind),
                                         .number = cq->number,
                                         .created = &cq->created},
-                "A completion queue (number 0x%x) that was created as SINGLE_THREADED is polled by two threads at the "
-                "same time",
-                cq->number);
+                "The %s that was created as SINGLE_THREADED is polled by two threads at the same time",
+                SHADOW_NAMED(cq));
 }
 
 static void refused_call(const char *call, int error)

@@ -14,10 +14,10 @@ static void posted(struct shadow *owner, struct wqe *wqe)
                                         .number = owner->number,
                                         .posted = wqe->posted,
                                         .created = &owner->created},
-                "A %s of %s 0x%x has bytes in common with a %s that is in flight (wr_id %llu and %llu): one of them is "
+                "A %s of %s has bytes in common with a %s that is in flight (wr_id %llu and %llu): one of them is "
                 "written, so the outcome is open",
-                wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, wqe_name(other),
-                (unsigned long long)wqe->wr_id, (unsigned long long)other->wr_id);
+                wqe_name(wqe), SHADOW_NAMED(owner), wqe_name(other), (unsigned long long)wqe->wr_id,
+                (unsigned long long)other->wr_id);
 }
 
 const struct hooks rules_overlaps = {.posted = posted};

@@ -7,8 +7,7 @@ static void used_by_child(const struct shadow *shadow, const char *call)
                                         .kind = shadow_kind_name(shadow->kind),
                                         .number = shadow->number,
                                         .created = &shadow->created},
-                "%s in the child of a fork names a %s (number 0x%x) of its parent", call,
-                shadow_kind_name(shadow->kind), shadow->number);
+                "%s in the child of a fork names the %s of its parent", call, SHADOW_NAMED(shadow));
 }
 
 static void in_signal(const char *call)

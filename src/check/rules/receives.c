@@ -1,5 +1,6 @@
 /* Receives that run out. */
 #include "check/hooks.h"
+#include "diag/sentence.h"
 
 static void ran_out(struct shadow *qp, uint64_t messages)
 {
@@ -7,8 +8,8 @@ static void ran_out(struct shadow *qp, uint64_t messages)
                                         .kind = shadow_kind_name(qp->kind),
                                         .number = qp->number,
                                         .created = &qp->created},
-                "%llu messages for queue pair 0x%x found no receive posted before this one, and had to be sent again",
-                (unsigned long long)messages, qp->number);
+                "%llu message%s for queue pair 0x%x found no receive posted before this one, and had to be sent again",
+                (unsigned long long)messages, plural(messages), qp->number);
 }
 
 /* Reports a queue below its limit again: the event was fetched and the queue refilled, but no limit armed. */
@@ -18,14 +19,13 @@ static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct hooks_c
     if (!srq || !srq->srq.reached || !srq->srq.refilled || srq->srq.receives.count >= srq->srq.limit)
         return;
     srq->srq.refilled = false;
-    finding_add(
-        &(struct finding_about){.rule = RULE_SRQ_LIMIT_PASSED,
-                                .kind = shadow_kind_name(srq->kind),
-                                .number = srq->number,
-                                .created = &srq->created},
-        "A shared receive queue (number 0x%x) has fewer receives than its limit %u again, without an event: the "
-        "limit was not set again after IBV_EVENT_SRQ_LIMIT_REACHED",
-        srq->number, srq->srq.limit);
+    finding_add(&(struct finding_about){.rule = RULE_SRQ_LIMIT_PASSED,
+                                        .kind = shadow_kind_name(srq->kind),
+                                        .number = srq->number,
+                                        .created = &srq->created},
+                "The %s has fewer receives than its limit %u again, without an event: the "
+                "limit was not set again after IBV_EVENT_SRQ_LIMIT_REACHED",
+                SHADOW_NAMED(srq), srq->srq.limit);
 }
 
 static void taken(struct shadow *owner, const struct wqe *wqe)

@@ -37,9 +37,8 @@ static void report_use(const struct shadow *mr, const struct shadow *owner, cons
                                         .number = mr->number,
                                         .posted = wqe->posted,
                                         .created = &mr->created},
-                "A memory region of %llu bytes is deregistered while a %s of %s 0x%x uses it (wr_id %llu)",
-                (unsigned long long)mr->mr.length, wqe_name(wqe), shadow_kind_name(owner->kind), owner->number,
-                (unsigned long long)wqe->wr_id);
+                "A memory region of %llu bytes is deregistered while a %s of %s uses it (wr_id %llu)",
+                (unsigned long long)mr->mr.length, wqe_name(wqe), SHADOW_NAMED(owner), (unsigned long long)wqe->wr_id);
 }
 
 /* Reports work after the library has deregistered the region, which it may refuse. */
@@ -77,10 +76,9 @@ static void judge_access(struct shadow *owner, struct wqe *wqe)
                                         .number = owner->number,
                                         .posted = wqe->posted,
                                         .created = &owner->created},
-                "A %s of %s 0x%x is to write memory whose region (lkey 0x%x) was registered without "
+                "A %s of %s is to write memory whose region (lkey 0x%x) was registered without "
                 "IBV_ACCESS_LOCAL_WRITE (wr_id %llu)",
-                wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, wqe->sges[at].lkey,
-                (unsigned long long)wqe->wr_id);
+                wqe_name(wqe), SHADOW_NAMED(owner), wqe->sges[at].lkey, (unsigned long long)wqe->wr_id);
 }
 
 static bool is_registered(const struct wqe *wqe)
@@ -114,23 +112,22 @@ static void unmapped(struct shadow *owner, const struct wqe *wqe)
                                         .number = owner->number,
                                         .posted = wqe->posted,
                                         .created = &owner->created},
-                "The buffer of a %s of %s 0x%x is unmapped before its completion was polled (wr_id %llu, %u bytes from "
+                "The buffer of a %s of %s is unmapped before its completion was polled (wr_id %llu, %u bytes from "
                 "0x%llx)",
-                wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, (unsigned long long)wqe->wr_id,
-                wqe->length, (unsigned long long)wqe->sges[0].addr);
+                wqe_name(wqe), SHADOW_NAMED(owner), (unsigned long long)wqe->wr_id, wqe->length,
+                (unsigned long long)wqe->sges[0].addr);
 }
 
 static void freed(struct shadow *owner, const struct wqe *wqe)
 {
-    finding_add(
-        &(struct finding_about){.rule = RULE_BUFFER_FREED,
-                                .kind = shadow_kind_name(owner->kind),
-                                .number = owner->number,
-                                .posted = wqe->posted,
-                                .created = &owner->created},
-        "The buffer of a %s of %s 0x%x is freed before its completion was polled (wr_id %llu, %u bytes from 0x%llx)",
-        wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, (unsigned long long)wqe->wr_id, wqe->length,
-        (unsigned long long)wqe->sges[0].addr);
+    finding_add(&(struct finding_about){.rule = RULE_BUFFER_FREED,
+                                        .kind = shadow_kind_name(owner->kind),
+                                        .number = owner->number,
+                                        .posted = wqe->posted,
+                                        .created = &owner->created},
+                "The buffer of a %s of %s is freed before its completion was polled (wr_id %llu, %u bytes from 0x%llx)",
+                wqe_name(wqe), SHADOW_NAMED(owner), (unsigned long long)wqe->wr_id, wqe->length,
+                (unsigned long long)wqe->sges[0].addr);
 }
 
 const struct hooks rules_regions = {

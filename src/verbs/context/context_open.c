@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "diag/log.h"
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "process/port.h"
 #include "process/port_state.h"
@@ -185,7 +186,8 @@ static void destroy_list(struct object_list *list, uint32_t count)
 {
     const struct object_class *class = object_class_of(list);
     if (count)
-        log_reason(LOG_INFO, REASON_LEFT_OVER, "ibv_close_device: %u objects of kind %s", count, class->name);
+        log_reason(LOG_INFO, REASON_LEFT_OVER, "ibv_close_device: %u object%s of kind %s", count, plural(count),
+                   class->name);
     for (; count; count--)
         class->destroy(LIST_FIRST(list));
 }

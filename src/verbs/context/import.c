@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
@@ -98,7 +99,7 @@ static void *import(struct context *context, const struct object_class *class, u
     if (found)
         return name;
     free(name);
-    return refused_null(refuse(ENOENT, REASON_IMPORT_HANDLE, "%s with handle %u", class->name, handle));
+    return refused_null(refuse(ENOENT, REASON_IMPORT_HANDLE, OBJECT_NAMED, class->name, handle));
 }
 
 struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle)

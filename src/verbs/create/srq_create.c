@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/create/async_get.h"
 #include "verbs/object/acknowledgements.h"
@@ -166,7 +167,7 @@ int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
 {
     const struct srq *srq = (struct srq *)ibv;
     if (!srq->xrcd)
-        return refuse(EINVAL, REASON_SRQ_NUMBER, "the shared receive queue with handle %u", ibv->handle);
+        return refuse(EINVAL, REASON_SRQ_NUMBER, "the " OBJECT_NAMED, srq->object.class->name, ibv->handle);
     *number = srq->number;
     return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "diag/sentence.h"
 #include "transport/request.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/past_regions.h"
@@ -24,7 +25,7 @@ static void add_region(const struct qp *qp, const struct pd *pd, const struct ib
     else if (!region)
         past_regions_words(sge->lkey, to);
     else if (region->pd != pd)
-        snprintf(to, size, "; the key is of the protection domain with handle %u, and not of that with handle %u",
+        snprintf(to, size, "; the key is of the " OBJECT_NAMED ", and not of %u", region->pd->object.class->name,
                  region->pd->object.handle, pd ? pd->object.handle : 0);
     else
         snprintf(to, size, "; the region is 0x%llx to 0x%llx with %s", (unsigned long long)region->base,

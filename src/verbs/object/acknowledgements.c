@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "diag/log.h"
+#include "diag/sentence.h"
 #include "verbs/object/words.h"
 
 /* The object of the thread that began to wait last. */
@@ -26,12 +27,12 @@ bool acknowledgements_missing(struct acknowledgements_missing *to)
 static void note(const struct object *object, int32_t events)
 {
     if (events > 0)
-        log_reason(LOG_WARN, REASON_UNACKNOWLEDGED, "destroying the %s with handle %u waits for %d events",
-                   object->class->name, object->handle, events);
+        log_reason(LOG_WARN, REASON_UNACKNOWLEDGED, "destroying the " OBJECT_NAMED " waits for %d event%s",
+                   object->class->name, object->handle, events, plural((unsigned)events));
     else
         log_reason(LOG_WARN, REASON_ACKNOWLEDGED_TOO_OFTEN,
-                   "destroying the %s with handle %u waits for ever: %d more events were acknowledged than fetched",
-                   object->class->name, object->handle, -events);
+                   "destroying the " OBJECT_NAMED " waits for ever: %d more event%s acknowledged than fetched",
+                   object->class->name, object->handle, -events, events == -1 ? " was" : "s were");
     atomic_store(&missing.handle, object->handle);
     atomic_store(&missing.events, events);
     atomic_store(&missing.object, object->class->name);

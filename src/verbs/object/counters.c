@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -90,7 +91,7 @@ int counters_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *at
     if (attr->counter_desc != IBV_COUNTER_PACKETS && attr->counter_desc != IBV_COUNTER_BYTES)
         return refuse(ENOTSUP, REASON_COUNTER_POINT, "counter_desc is %u", attr->counter_desc);
     if (flow)
-        return refuse(ENOTSUP, REASON_COUNTER_FLOW, "flow with handle %u", flow->handle);
+        return refuse(ENOTSUP, REASON_COUNTER_FLOW, "the " OBJECT_NAMED, "flow", flow->handle);
     if (attr->comp_mask)
         return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (attr->index >= COUNTER_INDICES)

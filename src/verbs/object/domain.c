@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mapping.h"
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 
@@ -121,9 +122,9 @@ int domain_deallocate(struct ibv_pd *ibv)
     struct context *context = domain->pd.object.context;
     control_lock(context);
     uint32_t blocks = atomic_load(&domain->blocks);
-    int error = blocks
-                    ? refuse(EBUSY, REASON_IN_USE, "the parent domain with handle %u has %u users", ibv->handle, blocks)
-                    : object_leave(&domain->pd.object, ibv->handle, &domain->protection->object);
+    int error = blocks ? refuse(EBUSY, REASON_IN_USE, "the " OBJECT_NAMED " has %u user%s",
+                                domain->pd.object.class->name, ibv->handle, blocks, plural(blocks))
+                       : object_leave(&domain->pd.object, ibv->handle, &domain->protection->object);
     if (!error && domain->td)
         domain->td->object.uses--;
     control_unlock(context);

@@ -5,6 +5,7 @@
 
 #include "calls/handle.h"
 #include "config/settings.h"
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "profile/profile.h"
 #include "verbs/object/control.h"
@@ -52,8 +53,7 @@ bool object_is_known(const struct object *name, uint32_t handle)
 {
     if (handle == name->handle)
         return true;
-    refuse(ENOENT, REASON_HANDLE, "a %s of handle %u, which was made with handle %u", name->class->name, handle,
-           name->handle);
+    refuse(ENOENT, REASON_HANDLE, "a " OBJECT_NAMED ", which was made as %u", name->class->name, handle, name->handle);
     return false;
 }
 
@@ -61,7 +61,7 @@ bool object_is_here(const struct object *name, const struct context *context)
 {
     if (name->context == context || context_is_family(name->context, context))
         return true;
-    refuse(ENOENT, REASON_OTHER_CONTEXT, "the %s with handle %u", name->class->name, name->handle);
+    refuse(ENOENT, REASON_OTHER_CONTEXT, "the " OBJECT_NAMED, name->class->name, name->handle);
     return false;
 }
 
@@ -77,8 +77,22 @@ uint32_t object_add(struct context *context, struct object *object, const struct
 /* The process of the context may have ended with it. */
 static int refuse_left(const struct object *object)
 {
-    return refuse(ENOENT, REASON_HANDLE, "the %s with handle %u, which was destroyed when its device was closed",
+    return refuse(ENOENT, REASON_HANDLE, "the " OBJECT_NAMED ", which was destroyed when its device was closed",
                   object->class->name, object->handle);
+}
+
+/* 0, or the errno with which the object stays. */
+static int check_leave(const struct object *object, uint32_t handle)
+{
+    if (handle == object->handle && object->gone)
+        return refuse(ENOENT, REASON_HANDLE, "the " OBJECT_NAMED ", which was destroyed", object->class->name, handle);
+    if (handle != object->handle)
+        return refuse(ENOENT, REASON_HANDLE, "a " OBJECT_NAMED ", which was made as %u", object->class->name, handle,
+                      object->handle);
+    if (object->uses)
+        return refuse(EBUSY, REASON_IN_USE, "the " OBJECT_NAMED " has %u user%s", object->class->name, handle,
+                      object->uses, plural(object->uses));
+    return 0;
 }
 
 int object_leave(struct object *name, uint32_t handle, struct object *parent)
@@ -87,12 +101,9 @@ int object_leave(struct object *name, uint32_t handle, struct object *parent)
         return refuse_left(name);
     lock_assert_held(&name->context->process->control);
     struct object *object = object_origin(name);
-    if (handle != object->handle || object->gone)
-        return refuse(ENOENT, REASON_HANDLE, "a %s of handle %u, which was made with handle %u%s", object->class->name,
-                      handle, object->handle, object->gone ? " and destroyed" : "");
-    if (object->uses)
-        return refuse(EBUSY, REASON_IN_USE, "the %s with handle %u has %u users", object->class->name, handle,
-                      object->uses);
+    int error = check_leave(object, handle);
+    if (error)
+        return error;
     object->gone = true;
     LIST_REMOVE(object, siblings);
     object->context->counts[object->class->kind]--;

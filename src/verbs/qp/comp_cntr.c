@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/object/words.h"
@@ -138,7 +139,8 @@ static int check_attachment(const struct qp *qp, const struct comp_cntr *counter
     if (!attr->op_mask)
         return refuse(EINVAL, REASON_COMP_CNTR_NOTHING, "op_mask is 0");
     if (qp->object.context != counter->object.context)
-        return refuse(EINVAL, REASON_OTHER_CONTEXT, "the completion counter with handle %u", counter->ibv.handle);
+        return refuse(EINVAL, REASON_OTHER_CONTEXT, "the " OBJECT_NAMED, counter->object.class->name,
+                      counter->ibv.handle);
     if (state != IBV_QPS_RESET && state != IBV_QPS_INIT)
         return refuse(EINVAL, REASON_COMP_CNTR_STATE, "qp 0x%x is in %s", qp->number, words_state(state));
     if (attr->op_mask & qp->counting.operations)

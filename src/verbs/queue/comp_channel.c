@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/queue/cq_note.h"
@@ -54,9 +55,10 @@ int comp_channel_destroy(struct ibv_comp_channel *ibv)
     struct comp_channel *channel = (struct comp_channel *)ibv;
     struct context *context = channel->object.context;
     control_lock(context);
-    int error = ibv->refcnt ? refuse(EBUSY, REASON_IN_USE, "the completion channel with handle %u has %d users",
-                                     channel->object.handle, ibv->refcnt)
-                            : object_leave(&channel->object, channel->object.handle, NULL);
+    int error = ibv->refcnt
+                    ? refuse(EBUSY, REASON_IN_USE, "the " OBJECT_NAMED " has %d user%s", channel->object.class->name,
+                             channel->object.handle, ibv->refcnt, plural((unsigned)ibv->refcnt))
+                    : object_leave(&channel->object, channel->object.handle, NULL);
     control_unlock(context);
     if (error)
         return error;

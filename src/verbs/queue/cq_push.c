@@ -7,6 +7,7 @@
 #include "base/read_clock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
+#include "diag/sentence.h"
 #include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/object/acknowledgements.h"
@@ -43,7 +44,8 @@ void cq_overrun(struct cq *cq)
         return;
     cq->told.overrun = true;
     cq_note(cq, EVENT_CQ_OVERRUN, 0, 0);
-    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->ring.capacity, cq->object.handle);
+    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "the " OBJECT_NAMED " of %u entries", cq->object.class->name,
+               cq->object.handle, cq->ring.capacity);
     async_raise(cq->object.context, (struct ibv_async_event){.element.cq = &cq->ibv, .event_type = IBV_EVENT_CQ_ERR});
     atomic_store(&cq->process->loop.overrun, true);
     node_wake(cq->process->node);

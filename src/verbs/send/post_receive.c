@@ -6,6 +6,7 @@
 
 #include "base/likely.h"
 #include "base/result.h"
+#include "diag/sentence.h"
 #include "events/refusal.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/receive_queue.h"
@@ -20,7 +21,8 @@ cold static int refuse_receive(const struct qp *qp, const struct ibv_recv_wr *wr
     if (qp->ethernet.spread)
         return refuse_in(call, EINVAL, REASON_RSS_NO_QUEUE, "it has an indirection table");
     if (qp->uses.srq)
-        return refuse_in(call, EINVAL, REASON_RECEIVE_SRQ, "its srq has handle %u", qp->uses.srq->object.handle);
+        return refuse_in(call, EINVAL, REASON_RECEIVE_SRQ, "it has the " OBJECT_NAMED, qp->uses.srq->object.class->name,
+                         qp->uses.srq->object.handle);
     if (!(qp->traits & QP_RECEIVES))
         return refuse_in(call, EINVAL, REASON_RECEIVE_NONE, "qp_type is %u", qp->ibv.qp_type);
     return refuse_in(call, EINVAL, REASON_RECEIVE_STATE, "the queue pair is in RESET");

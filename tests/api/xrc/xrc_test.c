@@ -282,7 +282,7 @@ static void an_unknown_srq_is_an_invalid_request(const void *row)
     close_room(&room);
 }
 
-/* What `softverbs show` has of the queue pair with this number. */
+/* The facts that `softverbs show` prints of the queue pair with this number. */
 static const char *shown(uint32_t number)
 {
     static char text[1 << 16];

@@ -79,13 +79,13 @@ def a_queue_of_another_context_is_said_to_be_one():
 def an_event_that_is_not_acknowledged_is_named_where_it_is_waited_for():
     ours, own = _lines("no-acknowledgement")
     assert own == ["ibv_destroy_cq waits"], own
-    _one(ours, "destroying the completion queue with handle", "waits for 1 events", "(reason 357)")
+    _one(ours, "destroying the completion queue with handle", "waits for 1 event: ", "(reason 357)")
 
 
 def more_acknowledgements_than_events_are_said_to_be_too_many():
     ours, own = _lines("two-acknowledgements")
     assert own == ["ibv_destroy_cq waits"], own
-    _one(ours, "destroying the completion queue with handle", "waits for ever: 1 more events were acknowledged than fetched",
+    _one(ours, "destroying the completion queue with handle", "waits for ever: 1 more event was acknowledged than fetched",
          "called too often, or for another object", "(reason 466)")
 
 
@@ -180,7 +180,7 @@ def an_access_flag_that_is_missing_is_seen_beside_what_there_is():
 
 def a_completion_queue_that_is_too_small_says_its_size():
     ours, _ = _lines("small-cq")
-    assert [line for line in ours if "cq of 1 entries" in line and "(reason 312)" in line], ours
+    assert [line for line in ours if " of 1 entries: " in line and "(reason 312)" in line], ours
 
 
 def sequence_numbers_that_do_not_fit_are_shown_both():

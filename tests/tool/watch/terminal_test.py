@@ -74,7 +74,7 @@ def _both(command, port, count):
             time.sleep(0.1)
         said = [server.communicate(timeout=cases.patience(60))[1], client.stderr.decode()]
         assert client.returncode == server.returncode == 0, (said, server.returncode, cases.told(client))
-    lost = [int(match[1]) if (match := re.search(r"(\d+) lines were lost", text)) else 0 for text in said]
+    lost = [int(match[1]) if (match := re.search(r"(\d+) lines? w\w+ lost", text)) else 0 for text in said]
     result = []
     for path, number in zip(paths, lost):
         with open(path, encoding="utf-8") as file:

@@ -110,7 +110,7 @@ def a_stopped_program_is_looked_at():
         out, err = _gdb(f"attach {numbers[0]}", "softverbs objects", f"softverbs story {numbers[1]:#x}", "print *qp", "print *cq", "print *mr",
                         "softverbs story 17", "softverbs objects house")
         for part in (f"stories ({numbers[0]})", "context of soft0", f"soft0 queue pair {numbers[1]:#x}, RC in ERR, connected with {numbers[3]:#x} of process",
-                     "first error 108 REMOTE_ACCESS", "completion queue", "0 of 64 entries wait", "1024 bytes at 0x", "protection domain"):
+                     "first error 108 REMOTE_ACCESS", "completion queue with handle ", "0 of 64 entries wait", "1024 bytes at 0x", "protection domain with handle "):
             assert part in out, (part, out, err)
         _compare_part("of a stopped program", out, numbers, CAUSES["remote-range"], err)
         printed = [line for line in plain(out, numbers) if line.startswith("$")]

@@ -62,7 +62,7 @@ def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
             time.sleep(0.2)
         process.kill()
     said = b" ".join(expect(softverbs("why", "--last", str(process.pid))).stdout.split())
-    assert b"(ended)" in said and b"destroying the completion queue with handle" in said and b"waits for 1 events" in said and b"ibv_ack_cq_events" in said, said
+    assert b"(ended)" in said and b"destroying the completion queue with handle" in said and b"waits for 1 event:" in said and b"ibv_ack_cq_events" in said, said
 
 
 def _newcomer(mistake):

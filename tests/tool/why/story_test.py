@@ -161,7 +161,7 @@ def work_that_a_script_ends_is_told_by_its_rule():
 def an_event_that_a_script_loses_or_holds_back_is_told_live():
     for action, became in (("drop", "was lost"), ("delay 1000s", "is held back")):
         lines = [CONNECTED, "It had no error.",
-                 f"Completion queue N of C has 1 completion that was not polled, and their event {became} by a rule of the script "
+                 f"Completion queue with handle N of C has 1 completion that was not polled, and their event {became} by a rule of the script "
                  "(softverbs run --script)."]
         with failed("not-fetched", "--inject", f"when event: {action}") as (numbers, end):
             compare(action, _wait_until_told(numbers, lines), lines)
