@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """packaging/dist: the wheel of a tarball can be installed and runs, its bytes depend on the tarball alone, and check.py finds what must not be shipped."""
+import fnmatch
+import glob
 import json
 import os
 import re
@@ -176,6 +178,56 @@ def binaries_of_glibc_are_not_for_musl():
     os.rename(_tarball(directory), f"{directory}/{NAME}-musl.tar.gz")
     said = _run("check.py", directory, status=1)
     assert "bin/softverbs needs libc.so.6" in said and "bin/softverbs needs glibc 2." in said, said
+
+
+def _packaged():
+    """The patterns of the files in each kind of package, as paths below the prefix, with * for the machine's part."""
+    def read(path):
+        with open(f"{DIST}/../../{path}", encoding="utf-8") as file:
+            return file.read().splitlines()
+    debian = [line.split()[0] for name in sorted(os.listdir(f"{DIST}/../../debian")) if name.endswith(".install") or name == "not-installed"
+              for line in read(f"debian/{name}") if line and not line.startswith("#")]
+    rpm = [line.split()[-1] for line in read("packaging/softverbs.spec") if re.match(r"(%license |%doc )?%\{_(?!global)\w+dir\}/", line)]
+    places = {"bindir": "usr/bin", "libdir": "usr/lib/*", "mandir": "usr/share/man", "datadir": "usr/share", "includedir": "usr/include",
+              "docdir": "usr/share/doc"}
+    return {"deb": debian, "rpm": [re.sub(r"%\{_(\w+)\}", lambda found: places[found[1]], line) for line in rpm]}
+
+
+def every_installed_file_is_in_the_packages():
+    top = f"{TEMPORARY}/packaged"
+    _tarball(top, lambda tree: shutil.move(tree, f"{top}/usr") and shutil.copytree(f"{top}/usr", tree, symlinks=True))
+    os.makedirs(f"{top}/machine")
+    os.rename(f"{top}/usr/lib/softverbs", f"{top}/machine/softverbs")
+    os.rename(f"{top}/machine", f"{top}/usr/lib/machine")
+    files = [os.path.relpath(f"{place}/{name}", top) for place, _, names in os.walk(f"{top}/usr") for name in names]
+    assert len(files) > 100, files
+    for kind, patterns in _packaged().items():
+        assert len(patterns) > 8, patterns
+        unused = [pattern for pattern in patterns if not glob.glob(f"{top}/{pattern}")]
+        assert not unused, f"{kind}: nothing is installed there: {unused}"
+        left = [path for path in files if not any(fnmatch.fnmatch(path, end) for pattern in patterns for end in (pattern, f"{pattern}/*"))]
+        assert not left, f"{kind}: no package has these: {left}"
+
+
+def pages_have_the_lists_that_the_build_makes():
+    pages = {os.path.relpath(page, DIST + "/../..") for page in glob.glob(f"{DIST}/../../docs/**/*.md", recursive=True)}
+    place = f"{TEMPORARY}/packaged/usr/share/doc/softverbs"
+    assert pages == {os.path.relpath(page, place) for page in glob.glob(f"{place}/docs/**/*.md", recursive=True)}
+    for page in pages:
+        with open(f"{place}/{page}", encoding="utf-8") as file:
+            assert not re.search(r"<!-- list: [\w ]+ -->", file.read()), page
+
+
+def a_source_of_a_release_has_what_makes_the_lists():
+    """make dist archives what git has, and build_deb and build_rpm copy that."""
+    listed = subprocess.run(["git", "-C", DIST, "ls-files", "--full-name", ":/tools/build"], capture_output=True, check=False)
+    if listed.returncode:
+        raise Skip("this tree is no clone of git")
+    kept = set(listed.stdout.decode().split())
+    with open(f"{DIST}/../../tools/build/made_pages.py", encoding="utf-8") as file:
+        modules = re.findall(r"^(?:import|from) (\w+)", file.read(), re.M)
+    missing = {f"tools/build/{name}.py" for name in modules if os.path.exists(f"{DIST}/../../tools/build/{name}.py")} - kept
+    assert "adverse" in modules and not missing, missing
 
 
 def a_record_that_is_wrong_is_found():
