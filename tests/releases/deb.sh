@@ -31,6 +31,8 @@ say $? ".deb: the linker's cache is as before"
 say $? ".deb: autopkgtest" "$(tail -n 1 /tmp/log | cut -c1-150)"
 man softverbs >/dev/null 2>&1 || [ -f /usr/share/man/man1/softverbs.1.gz ] || grep -q path-exclude /etc/dpkg/dpkg.cfg.d/* 2>/dev/null
 say $? ".deb: manual page"
+! find /usr/share/doc/softverbs -name '*.md.gz' | grep -q .
+say $? ".deb: pages have the names by which others lead to them"
 dpkg --purge python3-softverbs softverbs softverbs-libs >/tmp/log 2>&1
 say $? ".deb: purges" "$(tail -n 1 /tmp/log | cut -c1-150)"
 list_files | comm -3 - /tmp/before >/tmp/left
