@@ -75,7 +75,7 @@ static void a_receive_without_an_immediate_may_have_any(const void *row)
     fixture_close(&fixture);
 }
 
-/* How many lines of the log end with this, without those of stories. */
+/* How many lines of the log end with this; lines of stories do not count. */
 static unsigned count_lines(const char *end)
 {
     char line[1024];
