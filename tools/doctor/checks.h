@@ -21,17 +21,19 @@ check check_library, check_other_library, check_directory, check_left_behind, ch
 bool checks_have_gpu(void);
 check check_gpu, check_gpu_memory, check_gpu_nccl, check_gpu_ucx;
 
-/* Reports one finding. */
-typedef void check_tell(void *context, enum verdict, const char *name, const char *sentence);
+/* Adds a finding. findings.c */
+void check_say(enum verdict, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Prints all findings, as a table or as a list of JSON. Returns the worst. */
+enum verdict findings_print(bool as_json);
 
 /* Checks whether `softverbs run` can run this program (a path, or a name in $PATH), which libraries it will load, and
  * what is missing. Reads the file and lets the dynamic linker list its libraries; starts nothing of it.
- * checks_program.c
- */
-void check_program(const char *name, check_tell *, void *context);
+ * checks_program.c */
+void check_program(const char *name);
 
 /* Checks whether this network interface can carry RoCEv2. checks_network.c */
-void check_network(const char *interface, check_tell *, void *context);
+void check_network(const char *interface);
 
 /* what others want of our library: checks_symbols.c */
 check check_symbols;

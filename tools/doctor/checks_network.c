@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,23 +22,6 @@
 
 enum { PORT = 4791, WANTED = 8 << 20 /* bytes of receive buffer, as src/link/udp/udp.c asks for */ };
 
-struct network {
-    const char *name;
-    check_tell *tell;
-    void *context;
-};
-
-static __attribute__((format(printf, 4, 5))) void say(const struct network *network, enum verdict verdict,
-                                                      const char *name, const char *format, ...)
-{
-    char sentence[1024];
-    va_list rest;
-    va_start(rest, format);
-    vsnprintf(sentence, sizeof sentence, format, rest);
-    va_end(rest);
-    network->tell(network->context, verdict, name, sentence);
-}
-
 /* --- the interface */
 
 static bool ask_interface(const char *name, unsigned long request, struct ifreq *answer)
@@ -53,54 +35,53 @@ static bool ask_interface(const char *name, unsigned long request, struct ifreq 
     return fine;
 }
 
-static void check_state(const struct network *network)
+static void check_state(const char *interface)
 {
     struct ifreq answer;
-    if (!ask_interface(network->name, SIOCGIFFLAGS, &answer))
-        say(network, VERDICT_PROBLEM, "state", "%s can't be looked at: %s.", network->name, strerror(errno));
+    if (!ask_interface(interface, SIOCGIFFLAGS, &answer))
+        check_say(VERDICT_PROBLEM, "state", "%s can't be looked at: %s.", interface, strerror(errno));
     else if (!(answer.ifr_flags & IFF_UP))
-        say(network, VERDICT_PROBLEM, "state", "%s is down: ip link set %s up.", network->name, network->name);
+        check_say(VERDICT_PROBLEM, "state", "%s is down: ip link set %s up.", interface, interface);
     else if (!(answer.ifr_flags & IFF_RUNNING))
-        say(network, VERDICT_WARNING, "state", "%s is up, but has no carrier: the cable, or the other end.",
-            network->name);
+        check_say(VERDICT_WARNING, "state", "%s is up, but has no carrier: the cable, or the other end.", interface);
     else
-        say(network, VERDICT_OK, "state", "%s is up.", network->name);
+        check_say(VERDICT_OK, "state", "%s is up.", interface);
 }
 
-static void check_mtu(const struct network *network)
+static void check_mtu(const char *interface)
 {
     enum { LARGEST = 4096 };
     struct ifreq answer;
-    if (!ask_interface(network->name, SIOCGIFMTU, &answer))
+    if (!ask_interface(interface, SIOCGIFMTU, &answer))
         return;
     unsigned path = config_fitting_mtu(answer.ifr_mtu);
     if (path == LARGEST)
-        say(network, VERDICT_OK, "MTU", "It is %d, so the path MTU of RoCE is %u.", answer.ifr_mtu, path);
+        check_say(VERDICT_OK, "MTU", "It is %d, so the path MTU of RoCE is %u.", answer.ifr_mtu, path);
     else
-        say(network, VERDICT_OK, "MTU",
+        check_say(
+            VERDICT_OK, "MTU",
             "It is %d, so the path MTU of RoCE is %u. With 4200 and more it is %d, with fewer packets for the same "
             "data: "
             "ip link set %s mtu 9000, where the network carries it.",
-            answer.ifr_mtu, path, LARGEST, network->name);
+            answer.ifr_mtu, path, LARGEST, interface);
 }
 
-static void check_addresses(const struct network *network)
+static void check_addresses(const char *interface)
 {
     struct ifaddrs *all, *each;
     unsigned ipv4 = 0, ipv6 = 0;
     if (getifaddrs(&all))
         return;
     for (each = all; each; each = each->ifa_next)
-        if (each->ifa_addr && !strcmp(each->ifa_name, network->name)) {
+        if (each->ifa_addr && !strcmp(each->ifa_name, interface)) {
             ipv4 += each->ifa_addr->sa_family == AF_INET;
             ipv6 += each->ifa_addr->sa_family == AF_INET6;
         }
     freeifaddrs(all);
     if (ipv4 + ipv6)
-        say(network, VERDICT_OK, "addresses", "%u of IPv4 and %u of IPv6; each becomes a GID.", ipv4, ipv6);
+        check_say(VERDICT_OK, "addresses", "%u of IPv4 and %u of IPv6; each becomes a GID.", ipv4, ipv6);
     else
-        say(network, VERDICT_PROBLEM, "addresses", "%s has none, so no host can be reached: ip address add.",
-            network->name);
+        check_say(VERDICT_PROBLEM, "addresses", "%s has none, so no host can be reached: ip address add.", interface);
 }
 
 /* --- UDP port 4791 */
@@ -126,42 +107,42 @@ static long find_holder(const char *file, unsigned *user)
     return found;
 }
 
-static bool is_ours_to_share(const struct network *network)
+static bool is_ours_to_share(const char *interface)
 {
     char directory[NODE_DIRECTORY_MAX + 1], why[512];
-    bool others =
-        node_directory(directory) && claim_is_others(directory, if_nametoindex(network->name), why, sizeof why);
+    bool others = node_directory(directory) && claim_is_others(directory, if_nametoindex(interface), why, sizeof why);
     if (others)
-        say(network, VERDICT_PROBLEM, "port 4791", "%s", why);
+        check_say(VERDICT_PROBLEM, "port 4791", "%s", why);
     return !others;
 }
 
-static void check_port(const struct network *network)
+static void check_port(const char *interface)
 {
     unsigned user = 0;
     long inode = find_holder("/proc/net/udp", &user);
     if (inode < 0)
         inode = find_holder("/proc/net/udp6", &user);
-    if (!is_ours_to_share(network))
+    if (!is_ours_to_share(interface))
         return;
     if (inode < 0)
-        say(network, VERDICT_OK, "port 4791", "UDP port 4791 is free.");
+        check_say(VERDICT_OK, "port 4791", "UDP port 4791 is free.");
     else if (!inode)
-        say(network, VERDICT_PROBLEM, "port 4791",
-            "The kernel has UDP port 4791 itself: a device of its soft RoCE (rxe). rdma link delete frees it.");
+        check_say(VERDICT_PROBLEM, "port 4791",
+                  "The kernel has UDP port 4791 itself: a device of its soft RoCE (rxe). rdma link delete frees it.");
     else if (!user_has_own_number(user))
-        say(network, VERDICT_PROBLEM, "port 4791",
+        check_say(
+            VERDICT_PROBLEM, "port 4791",
             "The user with number %u has UDP port 4791. Only processes of one user share it; the last of them gives it "
             "up "
             "within 5 s of its end.",
             user);
-    else if (share_try(network->name) == EADDRINUSE)
-        say(network, VERDICT_PROBLEM, "port 4791",
-            "%s has UDP port 4791 for itself%s: \"ss -uanp 'sport = :%d'\" shows which.",
-            user_is_own(user) ? "A program of this user" : "A program, perhaps of a user without a number here,",
-            user_is_own(user) ? ", without SO_REUSEPORT" : "", PORT);
+    else if (share_try(interface) == EADDRINUSE)
+        check_say(VERDICT_PROBLEM, "port 4791",
+                  "%s has UDP port 4791 for itself%s: \"ss -uanp 'sport = :%d'\" shows which.",
+                  user_is_own(user) ? "A program of this user" : "A program, perhaps of a user without a number here,",
+                  user_is_own(user) ? ", without SO_REUSEPORT" : "", PORT);
     else
-        say(network, VERDICT_OK, "port 4791", "A program of this user has UDP port 4791; those of softverbs share it.");
+        check_say(VERDICT_OK, "port 4791", "A program of this user has UDP port 4791; those of softverbs share it.");
 }
 
 /* --- what the kernel drops */
@@ -174,29 +155,30 @@ static long read_setting(const char *format, const char *name)
 }
 
 /* The stricter of the two counts; 1 is strict. */
-static void check_filter(const struct network *network)
+static void check_filter(const char *interface)
 {
     long all = read_setting("/proc/sys/net/ipv4/conf/%s/rp_filter", "all"),
-         own = read_setting("/proc/sys/net/ipv4/conf/%s/rp_filter", network->name), counts = all > own ? all : own;
+         own = read_setting("/proc/sys/net/ipv4/conf/%s/rp_filter", interface), counts = all > own ? all : own;
     if (counts == 1)
-        say(network, VERDICT_WARNING, "path filter",
+        check_say(
+            VERDICT_WARNING, "path filter",
             "rp_filter is strict: what comes by another interface than answers would go by is dropped silently. With "
             "several interfaces in one network: sysctl net.ipv4.conf.%s.rp_filter=2.",
-            network->name);
+            interface);
     else
-        say(network, VERDICT_OK, "path filter", "rp_filter is %s.", counts == 2 ? "loose" : "off");
+        check_say(VERDICT_OK, "path filter", "rp_filter is %s.", counts == 2 ? "loose" : "off");
 }
 
-static void check_buffers(const struct network *network)
+static void check_buffers(const char *interface)
 {
     long most = read_setting("/proc/sys/net/core/%s", "rmem_max");
     if (!geteuid() || most < 0 || most >= WANTED)
-        say(network, VERDICT_OK, "buffers", "Sockets get the receive buffers that they ask for.");
+        check_say(VERDICT_OK, "buffers", "Sockets get the receive buffers that they ask for.");
     else
-        say(network, VERDICT_WARNING, "buffers",
-            "Sockets get only %ld KiB of receive buffer, so bursts get lost and are repeated: sysctl "
-            "net.core.rmem_max=%d.",
-            most / 1024, WANTED);
+        check_say(VERDICT_WARNING, "buffers",
+                  "Sockets get only %ld KiB of receive buffer, so bursts get lost and are repeated: sysctl "
+                  "net.core.rmem_max=%d.",
+                  most / 1024, WANTED);
 }
 
 /* Only whether something drops at all: which packets, the rules themselves say best. */
@@ -211,39 +193,39 @@ static int count_drops(const char *command)
     return !rules || pclose(rules) ? -1 : drops;
 }
 
-static void check_firewall(const struct network *network)
+static void check_firewall(const char *interface)
 {
 #define WITH_PATH "PATH=/usr/sbin:/sbin:/usr/bin:/bin "
     if (geteuid()) {
-        say(network, VERDICT_OK, "firewall", "Not looked for: only root may list its rules.");
+        check_say(VERDICT_OK, "firewall", "Not looked for: only root may list its rules.");
         return;
     }
     int drops = count_drops(WITH_PATH "nft list ruleset 2>/dev/null");
     int older = count_drops(WITH_PATH "iptables-legacy-save 2>/dev/null");
     if (drops < 0 && older < 0)
-        say(network, VERDICT_OK, "firewall",
-            "Not looked for: neither nft nor iptables is installed, or they may not be asked here.");
+        check_say(VERDICT_OK, "firewall",
+                  "Not looked for: neither nft nor iptables is installed, or they may not be asked here.");
     else if (drops > 0 || older > 0)
-        say(network, VERDICT_WARNING, "firewall",
+        check_say(
+            VERDICT_WARNING, "firewall",
             "It has rules that drop or reject (nft list ruleset, iptables-save). UDP port %d must be let in on %s, "
             "whatever the port that it comes from.",
-            PORT, network->name);
+            PORT, interface);
     else
-        say(network, VERDICT_OK, "firewall", "It has no rule that drops.");
+        check_say(VERDICT_OK, "firewall", "It has no rule that drops.");
 }
 
-void check_network(const char *interface, check_tell *tell, void *context)
+void check_network(const char *interface)
 {
-    struct network network = {interface, tell, context};
     if (!if_nametoindex(interface)) {
-        say(&network, VERDICT_PROBLEM, "interface", "There is no network interface \"%s\".", interface);
+        check_say(VERDICT_PROBLEM, "interface", "There is no network interface \"%s\".", interface);
         return;
     }
-    check_state(&network);
-    check_mtu(&network);
-    check_addresses(&network);
-    check_port(&network);
-    check_firewall(&network);
-    check_filter(&network);
-    check_buffers(&network);
+    check_state(interface);
+    check_mtu(interface);
+    check_addresses(interface);
+    check_port(interface);
+    check_firewall(interface);
+    check_filter(interface);
+    check_buffers(interface);
 }

@@ -1,7 +1,6 @@
 /* The checks of `softverbs doctor PROGRAM`. */
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,20 +29,7 @@ struct patient {
     char named[PATH_MAX]; /* a libibverbs that it, or a library of it, names with its directory; "" */
     char absent[SAY];     /* libraries that are not found */
     char line[256];       /* that installs one of them; "" */
-    check_tell *tell;
-    void *context;
 };
-
-static __attribute__((format(printf, 4, 5))) void say(const struct patient *patient, enum verdict verdict,
-                                                      const char *name, const char *format, ...)
-{
-    char sentence[SAY + 2 * PATH_MAX];
-    va_list rest;
-    va_start(rest, format);
-    vsnprintf(sentence, sizeof sentence, format, rest);
-    va_end(rest);
-    patient->tell(patient->context, verdict, name, sentence);
-}
 
 /* --- which file it is */
 
@@ -51,20 +37,21 @@ static __attribute__((format(printf, 4, 5))) void say(const struct patient *pati
 static bool read_program(struct patient *patient, const char *name)
 {
     if (!program_find(name, patient->path)) {
-        say(patient, VERDICT_PROBLEM, "program", "There is no program \"%s\" that can be executed.", name);
+        check_say(VERDICT_PROBLEM, "program", "There is no program \"%s\" that can be executed.", name);
         return false;
     }
     int error = program_read(patient->path, &patient->program);
     if (!error && *patient->program.script) {
-        say(patient, VERDICT_OK, "program", "%s is a script of %s%s; what follows is of that.", patient->path,
-            patient->program.script, patient->program.shell ? ", as it is text and names no interpreter (#!)" : "");
+        check_say(VERDICT_OK, "program", "%s is a script of %s%s; what follows is of that.", patient->path,
+                  patient->program.script,
+                  patient->program.shell ? ", as it is text and names no interpreter (#!)" : "");
         snprintf(patient->path, sizeof patient->path, "%s", patient->program.script);
         error = program_read(patient->path, &patient->program);
     } else if (!error) {
-        say(patient, VERDICT_OK, "program", "%s is what \"softverbs run\" would start.", patient->path);
+        check_say(VERDICT_OK, "program", "%s is what \"softverbs run\" would start.", patient->path);
     }
     if (error)
-        say(patient, VERDICT_PROBLEM, "program", "%s can't be looked at: %s.", patient->path, strerror(error));
+        check_say(VERDICT_PROBLEM, "program", "%s can't be looked at: %s.", patient->path, strerror(error));
     return !error;
 }
 
@@ -81,22 +68,23 @@ static bool check_kind(const struct patient *patient)
 {
     const struct program *program = &patient->program;
     if (program->foreign)
-        say(patient, VERDICT_PROBLEM, "linking",
-            "It is of another architecture than this softverbs: it needs one that was built for that.");
+        check_say(VERDICT_PROBLEM, "linking",
+                  "It is of another architecture than this softverbs: it needs one that was built for that.");
     else if (!*program->interpreter)
-        say(patient, VERDICT_PROBLEM, "linking",
-            program->go
-                ? "It is a static program in Go: it loads no library and calls the kernel by itself, so it never "
-                  "meets softverbs. Build it with cgo and libibverbs.so (CGO_ENABLED=1); \"softverbs sysfs DIR\" "
-                  "writes the files of /sys/class/infiniband for it."
-                : "It is static: it loads no library, so it never meets softverbs. Link it with libibverbs.so; "
-                  "\"softverbs sysfs DIR\" writes the files of /sys/class/infiniband for it.");
+        check_say(VERDICT_PROBLEM, "linking",
+                  program->go
+                      ? "It is a static program in Go: it loads no library and calls the kernel by itself, so it never "
+                        "meets softverbs. Build it with cgo and libibverbs.so (CGO_ENABLED=1); \"softverbs sysfs DIR\" "
+                        "writes the files of /sys/class/infiniband for it."
+                      : "It is static: it loads no library, so it never meets softverbs. Link it with libibverbs.so; "
+                        "\"softverbs sysfs DIR\" writes the files of /sys/class/infiniband for it.");
     else if (!is_own_linker(program->interpreter))
-        say(patient, VERDICT_PROBLEM, "linking",
+        check_say(
+            VERDICT_PROBLEM, "linking",
             "It is for another C library or dynamic linker (%s) than this softverbs: build softverbs with that, too.",
             program->interpreter);
     else {
-        say(patient, VERDICT_OK, "linking", "It is linked dynamically (%s).", program->interpreter);
+        check_say(VERDICT_OK, "linking", "It is linked dynamically (%s).", program->interpreter);
         return true;
     }
     return false;
@@ -106,9 +94,9 @@ static bool check_kind(const struct patient *patient)
 static void check_go(const struct patient *patient)
 {
     if (patient->program.go)
-        say(patient, VERDICT_WARNING, "go",
-            "It is in Go, which opens files without libc: verbs that it calls by cgo work, but it sees neither "
-            "/dev/infiniband nor /sys/class/infiniband. \"softverbs sysfs DIR\" writes these files of /sys.");
+        check_say(VERDICT_WARNING, "go",
+                  "It is in Go, which opens files without libc: verbs that it calls by cgo work, but it sees neither "
+                  "/dev/infiniband nor /sys/class/infiniband. \"softverbs sysfs DIR\" writes these files of /sys.");
 }
 
 /* The linker ignores LD_LIBRARY_PATH where the program gets more rights than the user that starts it. */
@@ -125,12 +113,13 @@ static void check_rights(const struct patient *patient)
     else if (geteuid() != 0 && getxattr(patient->path, "security.capability", NULL, 0) > 0)
         what = "given file capabilities";
     if (what)
-        say(patient, VERDICT_PROBLEM, "rights",
+        check_say(
+            VERDICT_PROBLEM, "rights",
             "It is %s, so the linker ignores what \"softverbs run\" sets: try a copy of it without that right, or "
             "start it as its owner.",
             what);
     else
-        say(patient, VERDICT_OK, "rights", "It gets no other rights than you have.");
+        check_say(VERDICT_OK, "rights", "It gets no other rights than you have.");
 }
 
 /* --- what will be loaded */
@@ -208,27 +197,29 @@ static bool is_ours(const struct patient *patient, const char *path)
 static void check_rpath(const struct patient *patient)
 {
     const char *rpath = patient->program.rpath;
-    say(patient, VERDICT_OK, "libibverbs",
-        "It will load ours, %s/libibverbs.so.1, as that is preloaded (LD_PRELOAD). By itself, and with \"run "
-        "--no-paths\", "
-        "it would load %s: %s has an RPATH%s%s%s, which goes before LD_LIBRARY_PATH.",
-        patient->ours, patient->verbs, *rpath ? "it" : "a library of it", *rpath ? " (" : "", rpath, *rpath ? ")" : "");
+    check_say(VERDICT_OK, "libibverbs",
+              "It will load ours, %s/libibverbs.so.1, as that is preloaded (LD_PRELOAD). By itself, and with \"run "
+              "--no-paths\", "
+              "it would load %s: %s has an RPATH%s%s%s, which goes before LD_LIBRARY_PATH.",
+              patient->ours, patient->verbs, *rpath ? "it" : "a library of it", *rpath ? " (" : "", rpath,
+              *rpath ? ")" : "");
 }
 
 static void check_verbs(const struct patient *patient)
 {
     if (*patient->named)
-        say(patient, VERDICT_WARNING, "libibverbs",
+        check_say(
+            VERDICT_WARNING, "libibverbs",
             "It names %s with its directory, so that is loaded, too. The functions that it is linked with come from "
             "ours, which is preloaded (LD_PRELOAD) and stands before it; those that it looks up (dlsym) may not.",
             patient->named);
     else if (!*patient->verbs)
-        say(patient, VERDICT_WARNING, "libibverbs",
+        check_say(
+            VERDICT_WARNING, "libibverbs",
             "It is not linked with libibverbs.so.1, nor is a library of it. If it loads it later (dlopen), by its name "
             "alone, it gets ours; by a path, what lies there.");
     else if (is_ours(patient, patient->verbs))
-        say(patient, VERDICT_OK, "libibverbs", "It will load ours, %s, which LD_LIBRARY_PATH leads to.",
-            patient->verbs);
+        check_say(VERDICT_OK, "libibverbs", "It will load ours, %s, which LD_LIBRARY_PATH leads to.", patient->verbs);
     else
         check_rpath(patient);
 }
@@ -236,17 +227,18 @@ static void check_verbs(const struct patient *patient)
 static void check_libraries(struct patient *patient)
 {
     if (!list_libraries(patient)) {
-        say(patient, VERDICT_WARNING, "libraries", "The dynamic linker %s can't list its libraries.",
-            patient->program.interpreter);
+        check_say(VERDICT_WARNING, "libraries", "The dynamic linker %s can't list its libraries.",
+                  patient->program.interpreter);
         return;
     }
     if (*patient->absent)
-        say(patient, VERDICT_PROBLEM, "libraries", "It won't start, since these are not installed: %s.%s%s%s",
-            patient->absent, *patient->line ? " As root: " : "", patient->line, *patient->line ? "." : "");
+        check_say(VERDICT_PROBLEM, "libraries", "It won't start, since these are not installed: %s.%s%s%s",
+                  patient->absent, *patient->line ? " As root: " : "", patient->line, *patient->line ? "." : "");
     check_verbs(patient);
     if (*patient->rdmacm)
-        say(patient, VERDICT_OK, "librdmacm",
-            "It will load %s, which stays the distribution's; softverbs serves its connections.", patient->rdmacm);
+        check_say(VERDICT_OK, "librdmacm",
+                  "It will load %s, which stays the distribution's; softverbs serves its connections.",
+                  patient->rdmacm);
 }
 
 /* --- what is not there for it */
@@ -281,21 +273,19 @@ static void check_misses(const struct patient *patient)
     if (symbols_wanted(patient->path, "libibverbs.so.1", note_miss, &misses))
         return; /* it has no versioned symbols at all */
     if (*misses.text)
-        say(patient, VERDICT_WARNING, "functions", "It calls what answers EOPNOTSUPP here: %s.", misses.text);
+        check_say(VERDICT_WARNING, "functions", "It calls what answers EOPNOTSUPP here: %s.", misses.text);
     else if (*patient->verbs)
-        say(patient, VERDICT_OK, "functions", "Every function of libibverbs that it is linked with is there.");
+        check_say(VERDICT_OK, "functions", "Every function of libibverbs that it is linked with is there.");
 }
 
-void check_program(const char *name, check_tell *tell, void *context)
+void check_program(const char *name)
 {
     char why[512];
     struct patient *patient = calloc(1, sizeof *patient);
     if (!patient)
         return;
-    patient->tell = tell;
-    patient->context = context;
     if (place_libraries(patient->ours, why, sizeof why))
-        say(patient, VERDICT_PROBLEM, "library", "%s", why);
+        check_say(VERDICT_PROBLEM, "library", "%s", why);
     else if (read_program(patient, name) && check_kind(patient)) {
         check_rights(patient);
         check_go(patient);

@@ -2,8 +2,6 @@
 
 #include "checks.h"
 #include "command.h"
-#include "print/emit.h"
-#include "print/table.h"
 
 static const struct {
     const char *name;
@@ -32,63 +30,37 @@ static const struct {
     {"packages", check_packages},
 };
 
-/* The output: a table, or a list of JSON. */
-struct report {
-    struct table table;
-    json_t *list; /* NULL: as a table */
-    enum verdict worst;
-};
-
-static void add_finding(void *context, enum verdict verdict, const char *name, const char *sentence)
-{
-    static const char *const words[] = {"ok", "warning", "problem"};
-    struct report *report = context;
-    report->worst = verdict > report->worst ? verdict : report->worst;
-    if (report->list) {
-        json_array_append_new(report->list, json_pack("{s:s, s:s, s:o}", "verdict", words[verdict], "check", name,
-                                                      "sentence", emit_text(sentence)));
-        return;
-    }
-    table_add(&report->table, "%-7s", words[verdict]);
-    table_add(&report->table, "%-14s", name);
-    table_add(&report->table, "%s", sentence);
-}
-
-static void look_at_machine(struct report *report)
+static void look_at_machine(void)
 {
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         char say[1024] = "";
         if (checks[i].gpu && !checks_have_gpu())
             continue;
         enum verdict verdict = checks[i].look(say, sizeof say);
-        add_finding(report, verdict, checks[i].name, say);
+        check_say(verdict, checks[i].name, "%s", say);
     }
 }
 
 static int doctor(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {OPTION("json", 'j'), VALUED("net", 'n'), OPTIONS_END};
-    struct report report = {.table = {.columns = 3, .wraps = true}};
     const char *interface = NULL;
+    bool as_json = false;
     int option;
     while ((option = command_option(command, argc, argv, options)) != -1)
         if (option == 'n')
             interface = optarg;
-        else if (!report.list)
-            report.list = json_array();
+        else
+            as_json = true;
     if (argc - optind > 1)
         return command_misused(command, "It looks at one program at a time.");
     if (optind < argc)
-        check_program(argv[optind], add_finding, &report);
+        check_program(argv[optind]);
     if (interface)
-        check_network(interface, add_finding, &report);
+        check_network(interface);
     if (!interface && optind == argc)
-        look_at_machine(&report);
-    if (report.list)
-        emit(report.list);
-    else
-        table_print(&report.table, stdout);
-    return report.worst == VERDICT_PROBLEM ? EXIT_NEGATIVE : EXIT_OK;
+        look_at_machine();
+    return findings_print(as_json) == VERDICT_PROBLEM ? EXIT_NEGATIVE : EXIT_OK;
 }
 
 const struct command doctor_command = {
