@@ -1,5 +1,7 @@
 #include "counters/port.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "events/lines.h"
@@ -13,6 +15,19 @@ uint64_t port_total(const json_t *value)
     json_object_foreach ((json_t *)value, key, each)
         total += (uint64_t)json_integer_value(each);
     return total;
+}
+
+void port_list(const json_t *counts, bool zeros, char *text, size_t size)
+{
+    const char *key;
+    json_t *value;
+    size_t used = 0;
+    *text = 0;
+    json_object_foreach ((json_t *)counts, key, value) {
+        uint64_t number = port_total(value);
+        if ((number || zeros) && used < size && (json_is_integer(value) || json_is_object(value)))
+            used += (size_t)snprintf(text + used, size - used, "%s%s %" PRIu64, used ? ", " : "", key, number);
+    }
 }
 
 void port_add(json_t *to, const json_t *from)

@@ -23,6 +23,9 @@ json_t *port_sum(const json_t *reports, const char *device);
 /* Adds the counts of `from`, of the same form, to `to`. */
 void port_add(json_t *to, const json_t *from);
 
+/* Writes "sent 12, repeated 3": the numbers, or sums of objects of numbers, of an object. `zeros`: 0 as well. */
+void port_list(const json_t *counts, bool zeros, char *text, size_t size);
+
 /* A number, or the sum of an object of numbers. */
 uint64_t port_total(const json_t *value);
 

@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/suggest.h"
+#include "counters/port.h"
 #include "facts/read.h"
 #include "print/emit.h"
 #include "print/table.h"
@@ -137,20 +138,14 @@ static void add_access(struct table *table, uint64_t flags)
     table_add(table, "%s", *text ? text : "local-read");
 }
 
-/* "name 5, other name 3" of a map, and the size of a list. */
+/* The counts of a map, and the size of a list. */
 static void add_inner(struct table *table, const json_t *value)
 {
-    char text[512] = "-";
-    const char *key;
-    json_t *each;
-    size_t used = 0;
+    char text[512];
+    port_list(value, true, text, sizeof text);
     if (json_is_array(value))
         snprintf(text, sizeof text, "%zu", json_array_size(value));
-    json_object_foreach ((json_t *)value, key, each)
-        if (used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "",
-                                     key, json_integer_value(each));
-    table_add(table, "%s", text);
+    table_add(table, "%s", *text ? text : "-");
 }
 
 static void add_number(struct table *table, enum fact_form form, const struct fact_number *number,

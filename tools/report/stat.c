@@ -17,22 +17,9 @@
 #include "print/table.h"
 #include "top/collector.h"
 
-enum { LINES_A_PAGE = 20, TEXT = 512 };
+enum { LINES_A_PAGE = 20, TEXT = 512, COLUMNS_MOST = 64 };
 
 /* --- a table of totals */
-
-/* "RC SEND_ONLY 5, RC ACKNOWLEDGE 5"; reasons likewise */
-static void describe(const json_t *packets, char text[TEXT])
-{
-    const char *key;
-    json_t *each;
-    size_t used = 0;
-    strcpy(text, "-");
-    json_object_foreach ((json_t *)packets, key, each)
-        if (used < TEXT)
-            used += (size_t)snprintf(text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key,
-                                     json_integer_value(each));
-}
 
 /* Returns whether each part of it is named, and not only their sum. Such columns are wide, and come last. */
 static bool is_described(const struct event_counter *counter)
@@ -40,46 +27,33 @@ static bool is_described(const struct event_counter *counter)
     return counter->form == COUNTER_PACKETS || counter->form == COUNTER_FAULT || counter->form == COUNTER_REASONS;
 }
 
-/* The next counter with a column, from *at on; NULL: no further counter. */
-static const struct event_counter *next_column(unsigned *at, bool described)
+/* The counters with a column, in the order of the columns. */
+static size_t find_columns(const struct event_counter *columns[COLUMNS_MOST])
 {
-    for (; *at < event_counters_count; (*at)++)
-        if (*event_counters[*at].column && event_counter_begins(*at) && is_described(&event_counters[*at]) == described)
-            return &event_counters[(*at)++];
-    return NULL;
-}
-
-static void add_titles(struct table *table)
-{
-    const struct event_counter *counter;
+    size_t count = 0;
     for (int described = false; described <= true; described++)
-        for (unsigned at = 0; (counter = next_column(&at, described));)
-            table_add(table, "%s", counter->column);
+        for (unsigned at = 0; at < event_counters_count && count < COLUMNS_MOST; at++)
+            if (*event_counters[at].column && event_counter_begins(at) &&
+                is_described(&event_counters[at]) == described)
+                columns[count++] = &event_counters[at];
+    return count;
 }
 
 static void add_row(struct table *table, const struct facts_process *process, const char *what, const json_t *traffic)
 {
     char text[TEXT];
-    const struct event_counter *counter;
+    const struct event_counter *columns[COLUMNS_MOST];
+    size_t count = find_columns(columns);
     objects_add_process(table, process);
     table_add(table, "%s", what);
-    for (unsigned at = 0; (counter = next_column(&at, false));) {
-        const json_t *value = json_object_get(traffic, counter->key);
-        table_add(table, value ? "%" PRIu64 : "-", port_total(value));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_object_get(traffic, columns[i]->key);
+        port_list(value, true, text, sizeof text);
+        if (is_described(columns[i]))
+            table_add(table, "%s", *text ? text : "-");
+        else
+            table_add(table, value ? "%" PRIu64 : "-", port_total(value));
     }
-    for (unsigned at = 0; (counter = next_column(&at, true));) {
-        describe(json_object_get(traffic, counter->key), text);
-        table_add(table, "%s", text);
-    }
-}
-
-static size_t count_columns(void)
-{
-    size_t columns = 0;
-    for (int described = false; described <= true; described++)
-        for (unsigned at = 0; next_column(&at, described);)
-            columns++;
-    return columns;
 }
 
 /* --- one counter a line */
@@ -153,11 +127,13 @@ static void add_processes(struct table *table, const struct seen *seen, bool que
 
 static void print_totals(const struct seen *seen, bool queue_pairs)
 {
-    struct table table = {.columns = count_columns() + 3, .wraps = true};
+    const struct event_counter *columns[COLUMNS_MOST];
+    struct table table = {.columns = find_columns(columns) + 3, .wraps = true};
     table_add(&table, "PID");
     table_add(&table, "PROGRAM");
     table_add(&table, queue_pairs ? "QP" : "DEVICE");
-    add_titles(&table);
+    for (size_t i = 0; i + 3 < table.columns; i++)
+        table_add(&table, "%s", columns[i]->column);
     add_processes(&table, seen, queue_pairs, add_row);
     table_print(&table, stdout);
 }

@@ -144,20 +144,6 @@ static const json_t *find_pair(const struct top_look *look, long pid, long qp)
     return NULL;
 }
 
-/* "sent 12, repeated 3": what is a number, and is not 0. */
-static void write_numbers(const json_t *object, char *text, size_t size)
-{
-    const char *key;
-    json_t *value;
-    size_t used = 0;
-    *text = 0;
-    json_object_foreach ((json_t *)object, key, value) {
-        unsigned long long number = json_is_integer(value) || json_is_object(value) ? port_total(value) : 0;
-        if (number && used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s%s %llu", used ? ", " : "", key, number);
-    }
-}
-
 /* The facts that are words and numbers. */
 static void show_fields(const json_t *pair, page_line *show, void *context, size_t columns)
 {
@@ -174,7 +160,7 @@ static void show_fields(const json_t *pair, page_line *show, void *context, size
         show_wrapped(show, context, columns, line);
     }
     char numbers[2048], counted_line[2100];
-    write_numbers(facts_member(&facts_of_qp, pair, offsetof(struct facts_qp, traffic)), numbers, sizeof numbers);
+    port_list(facts_member(&facts_of_qp, pair, offsetof(struct facts_qp, traffic)), false, numbers, sizeof numbers);
     snprintf(counted_line, sizeof counted_line, "counted: %s", *numbers ? numbers : "nothing");
     show_wrapped(show, context, columns, counted_line);
 }

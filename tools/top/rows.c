@@ -186,22 +186,14 @@ static bool is_wanted(const struct top_row *row, const struct top_choice *choice
     return found;
 }
 
-/* Rows as they are made. */
+/* Rows as they are made, in room for all. */
 struct rows {
     struct top_row *list;
-    size_t count, room;
+    size_t count;
 };
 
 static void add(struct rows *rows, const struct source *source)
 {
-    if (rows->count == rows->room) {
-        size_t room = rows->room ? 2 * rows->room : 64;
-        struct top_row *more = realloc(rows->list, room * sizeof *more);
-        if (!more)
-            return;
-        rows->list = more;
-        rows->room = room;
-    }
     struct top_row *row = &rows->list[rows->count];
     memset(row, 0, sizeof *row);
     fill(row, source);
@@ -248,8 +240,11 @@ static int compare(const void *left, const void *right)
 struct top_row *top_rows(const struct top_look *before, const struct top_look *now, const struct top_choice *choice,
                          size_t *count)
 {
-    struct rows rows = {0};
-    for (size_t i = 0; i < now->seen.count; i++) {
+    size_t most = now->seen.count;
+    for (size_t i = 0; i < now->seen.count; i++)
+        most += now->seen.processes[i].qp_count;
+    struct rows rows = {.list = calloc(most + 1, sizeof *rows.list)};
+    for (size_t i = 0; rows.list && i < now->seen.count; i++) {
         const struct seen_process *process = &now->seen.processes[i];
         const struct seen_process *old = seen_find(&before->seen, process->own.pid.value);
         struct source source = {.choice = choice,
