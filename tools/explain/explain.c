@@ -63,10 +63,8 @@ static void add_parts(struct table *table, const struct parts *parts)
 
 static void emit_parts(json_t *object, const struct parts *parts)
 {
-    json_object_set_new(object, "causes", json_string(parts->causes));
-    json_object_set_new(object, "example", json_string(parts->example));
-    json_object_set_new(object, "cure", json_string(parts->cure));
-    json_object_set_new(object, "page", json_string(parts->page));
+    json_object_update_new(object, json_pack("{s:s, s:s, s:s, s:s}", "causes", parts->causes, "example", parts->example,
+                                             "cure", parts->cure, "page", parts->page));
 }
 
 static void add_reason(unsigned number, const char *name, const char *sentence, void *context)

@@ -62,9 +62,10 @@ static void packet_words(const struct record *record, const char *does, size_t s
     snprintf(to, size, "%s %s", does, described);
 }
 
+/* ": the reason (207)", in the caller's frame; 0: nothing. */
+#define BECAUSE(reason) because(reason, (char[256]){0}, 256)
 static const char *because(uint64_t reason, char *to, size_t size)
 {
-    *to = 0;
     if (reason)
         snprintf(to, size, ": %s (%llu)", reason_sentence((unsigned)reason), (unsigned long long)reason);
     return to;
@@ -94,61 +95,43 @@ static void note_words(const struct record *record, char *to, size_t size)
     snprintf(to, size, "notes %s", line->name);
 }
 
-static void memory_words(uint64_t reason, const char *what, char *to, size_t size)
-{
-    char why[256];
-    if (reason)
-        snprintf(to, size, "%s%s", what, because(reason, why, sizeof why));
-}
-
 #define WORDS(name) static void name##_words(const struct record *record, char *to, size_t size)
 
-WORDS(post)
-{
-    snprintf(to, size, "posts %s wr_id %llu, %llu bytes", opcode_name(record->POST.opcode), NUMBER(POST.id),
-             NUMBER(POST.length));
-}
+/* A kind whose words are one sentence; a packet; memory that a reason refuses. */
+#define SAYS(name, ...)                                                                                                \
+    WORDS(name)                                                                                                        \
+    {                                                                                                                  \
+        snprintf(to, size, __VA_ARGS__);                                                                               \
+    }
+#define PACKET(name, KIND, does, skip)                                                                                 \
+    WORDS(name)                                                                                                        \
+    {                                                                                                                  \
+        packet_words(record, does, skip, record->KIND.payload, to, size);                                              \
+    }
+#define MEMORY(name, KIND, what)                                                                                       \
+    WORDS(name)                                                                                                        \
+    {                                                                                                                  \
+        if (record->KIND.reason)                                                                                       \
+            snprintf(to, size, "%s%s", what, BECAUSE(record->KIND.reason));                                            \
+    }
 
-WORDS(receive)
-{
-    packet_words(record, "receives", 1, record->RECEIVE.payload, to, size);
-}
-
-WORDS(hear)
-{
-    packet_words(record, "hears", 1, record->HEAR.payload, to, size);
-}
-
-WORDS(transmitted)
-{
-    packet_words(record, "transmits", 0, record->TRANSMITTED.payload, to, size);
-}
-
-WORDS(expire)
-{
-    char why[256];
-    snprintf(to, size, "a timer expires%s", because(record->EXPIRE.silence, why, sizeof why));
-}
-
-WORDS(unreadable)
-{
-    snprintf(to, size, "the memory of the payload of psn %llu is gone", NUMBER(UNREADABLE.psn));
-}
-
-WORDS(receiving)
-{
-    snprintf(to, size, "is ready to receive, from psn %llu on", NUMBER(START_RECEIVING.expected_psn));
-}
-
-WORDS(transmitting)
-{
-    snprintf(to, size, "is ready to send, from psn %llu on", NUMBER(START_TRANSMITTING.first_psn));
-}
-
-WORDS(decision)
-{
-    snprintf(to, size, "gets the order: %s", record_lines[record->kind].words);
-}
+SAYS(post, "posts %s wr_id %llu, %llu bytes", opcode_name(record->POST.opcode), NUMBER(POST.id), NUMBER(POST.length))
+PACKET(receive, RECEIVE, "receives", 1)
+PACKET(hear, HEAR, "hears", 1)
+PACKET(transmitted, TRANSMITTED, "transmits", 0)
+SAYS(expire, "a timer expires%s", BECAUSE(record->EXPIRE.silence))
+SAYS(unreadable, "the memory of the payload of psn %llu is gone", NUMBER(UNREADABLE.psn))
+SAYS(receiving, "is ready to receive, from psn %llu on", NUMBER(START_RECEIVING.expected_psn))
+SAYS(transmitting, "is ready to send, from psn %llu on", NUMBER(START_TRANSMITTING.first_psn))
+SAYS(decision, "gets the order: %s", record_lines[record->kind].words)
+MEMORY(local_memory, LOCAL_MEMORY, "may not use the memory of its request")
+MEMORY(receive_memory, RECEIVE_MEMORY, "may not use the memory of its receive")
+MEMORY(remote_memory, REMOTE_MEMORY, "may not use the memory that the peer names")
+SAYS(sent, "completes %s wr_id %llu with %s%s", opcode_name(record->SENT.opcode), NUMBER(SENT.id),
+     status_name(record->SENT.status), BECAUSE(record->SENT.reason))
+SAYS(received, "completes receive wr_id %llu, %llu bytes, with %s%s", NUMBER(RECEIVED.id), NUMBER(RECEIVED.length),
+     status_name(record->RECEIVED.status), BECAUSE(record->RECEIVED.reason))
+SAYS(failed, "%s", record->FAILED.send_side_only ? "its send queue is in error" : "is in the error state")
 
 WORDS(take_receive)
 {
@@ -158,21 +141,6 @@ WORDS(take_receive)
         snprintf(to, size, "%s", record->TAKE_RECEIVE.found ? "finds no receive that it can take" : "finds no receive");
 }
 
-WORDS(local_memory)
-{
-    memory_words(record->LOCAL_MEMORY.reason, "may not use the memory of its request", to, size);
-}
-
-WORDS(receive_memory)
-{
-    memory_words(record->RECEIVE_MEMORY.reason, "may not use the memory of its receive", to, size);
-}
-
-WORDS(remote_memory)
-{
-    memory_words(record->REMOTE_MEMORY.reason, "may not use the memory that the peer names", to, size);
-}
-
 WORDS(store)
 {
     if (!record->STORE.stored)
@@ -180,32 +148,11 @@ WORDS(store)
                  record->STORE.can_land ? "that they come from is gone" : "that they go to is gone");
 }
 
-WORDS(sent)
-{
-    char why[256];
-    snprintf(to, size, "completes %s wr_id %llu with %s%s", opcode_name(record->SENT.opcode), NUMBER(SENT.id),
-             status_name(record->SENT.status), because(record->SENT.reason, why, sizeof why));
-}
-
-WORDS(received)
-{
-    char why[256];
-    snprintf(to, size, "completes receive wr_id %llu, %llu bytes, with %s%s", NUMBER(RECEIVED.id),
-             NUMBER(RECEIVED.length), status_name(record->RECEIVED.status),
-             because(record->RECEIVED.reason, why, sizeof why));
-}
-
-WORDS(failed)
-{
-    snprintf(to, size, "%s", record->FAILED.send_side_only ? "its send queue is in error" : "is in the error state");
-}
-
 WORDS(dropped)
 {
-    char why[256];
     enum service service = op_service((uint8_t)record->DROPPED.opcode);
     unsigned reason = drops_named((unsigned)record->DROPPED.reason, service == SERVICE_RC || service == SERVICE_XRC);
-    snprintf(to, size, "drops the packet of psn %llu%s", NUMBER(DROPPED.psn), because(reason, why, sizeof why));
+    snprintf(to, size, "drops the packet of psn %llu%s", NUMBER(DROPPED.psn), BECAUSE(reason));
 }
 
 void replay_words(const struct record *record, char *to, size_t size)
