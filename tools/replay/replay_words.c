@@ -7,43 +7,26 @@
 #include "diag/diag.h"
 #include "events/drops.h"
 #include "events/lines.h"
+#include "verbs/object/words.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
 #define NUMBER(member) ((unsigned long long)record->member)
 
-static const char *name_in(const char *const *names, size_t count, uint64_t index)
+/* A word without "IBV_WR_" or "IBV_WC_". */
+static const char *without_prefix(const char *word)
 {
-    return index < count && names[index] ? names[index] : "?";
+    return *word == '?' ? word : word + sizeof "IBV_WR_" - 1;
 }
-#define NAME_IN(names, index) name_in(names, sizeof(names) / sizeof *(names), index)
 
 static const char *opcode_name(uint64_t opcode)
 {
-    static const char *const names[] = {
-        [IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
-        [IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
-        [IBV_WR_SEND] = "SEND",
-        [IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
-        [IBV_WR_RDMA_READ] = "RDMA_READ",
-        [IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
-        [IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
-        [IBV_WR_LOCAL_INV] = "LOCAL_INV",
-        [IBV_WR_BIND_MW] = "BIND_MW",
-        [IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
-        [14] = "FLUSH",
-        [15] = "ATOMIC_WRITE",
-    };
-    return NAME_IN(names, opcode & 0x7f);
+    return without_prefix(words_opcode(opcode & 0x7f));
 }
 
 static const char *status_name(uint64_t status)
 {
-    static const char *const names[] = {"SUCCESS",        "LOC_LEN_ERR",      "LOC_QP_OP_ERR",  "LOC_EEC_OP_ERR",
-                                        "LOC_PROT_ERR",   "WR_FLUSH_ERR",     "MW_BIND_ERR",    "BAD_RESP_ERR",
-                                        "LOC_ACCESS_ERR", "REM_INV_REQ_ERR",  "REM_ACCESS_ERR", "REM_OP_ERR",
-                                        "RETRY_EXC_ERR",  "RNR_RETRY_EXC_ERR"};
-    return NAME_IN(names, status);
+    return without_prefix(words_status((unsigned)status));
 }
 
 static void packet_words(const struct record *record, const char *does, size_t skip, uint64_t payload, char *to,
