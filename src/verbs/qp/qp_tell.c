@@ -30,8 +30,9 @@ static bool is_of_receive(const struct qp *qp, enum reason reason)
     return blamed && !qp->uses.srq && engine_open_receive(qp_engine(qp));
 }
 
-/* A forgotten receive and a rq_psn that differs from the peer's sq_psn are the program's faults. After losses the first
- * packet that arrives may have a later PSN, but never an earlier one. */
+/* A forgotten receive, a receive without room for the GRH, another Q_Key, and a rq_psn that differs from the peer's
+ * sq_psn are the program's faults. After losses the first packet that arrives may have a later PSN, but never an earlier
+ * one. */
 static enum log_level level_of(const struct qp *qp, const struct packet *packet, enum reason reason)
 {
     if (reason == REASON_PACKET_FIRST_PSN) {
@@ -39,7 +40,10 @@ static enum log_level level_of(const struct qp *qp, const struct packet *packet,
         bool lossy = qp->path.remote || traffic_is_faulty(&qp->process->traffic);
         return ahead < 0 || ahead > 4096 || !lossy ? LOG_WARN : LOG_INFO;
     }
-    return (unsigned)reason >= RESPONDER && (unsigned)reason < REFUSED_CALLS ? LOG_WARN : LOG_INFO;
+    bool wrong = qp->traits & QP_DATAGRAM && (reason == REASON_PACKET_QKEY || reason == REASON_PACKET_TOO_LONG);
+    bool ends = ((unsigned)reason >= RESPONDER && (unsigned)reason < REFUSED_CALLS) || reason == REASON_XRC_SRQ ||
+                reason == REASON_XRC_DOMAIN;
+    return ends || wrong ? LOG_WARN : LOG_INFO;
 }
 
 /* Keeps the log's words on the first error: the peer may ask for them (qp_account.h). */
@@ -72,6 +76,8 @@ static void add_numbers(const struct qp *qp, const struct packet *packet, enum r
         snprintf(to, size, ", qp_access_flags are %s", words_access(qp->attr.qp_access_flags, words));
     else if (reason == REASON_PACKET_TOO_LONG && qp->traits & QP_DATAGRAM)
         snprintf(to, size, ", %u bytes, and 40 of the GRH before them", packet->payload.length);
+    else if (reason == REASON_PACKET_QKEY)
+        snprintf(to, size, ", its Q_Key is 0x%x, and this queue pair has 0x%x", packet->qkey, qp->attr.qkey);
     else if (reason == REASON_TOO_MANY_READS)
         snprintf(to, size, ", max_dest_rd_atomic is %u", qp->attr.max_dest_rd_atomic);
 }

@@ -65,6 +65,15 @@ def an_event_that_was_not_acknowledged_is_named_when_its_process_was_killed():
     assert b"(ended)" in said and b"destroying the completion queue with handle" in said and b"waits for 1 event:" in said and b"ibv_ack_cq_events" in said, said
 
 
+def a_datagram_with_another_q_key_leaves_its_line():
+    """Nobody else learns it: its sender's work ends well."""
+    with subprocess.Popen([SOFTVERBS, "run", "--", HANGS, "wrong-qkey"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=cases.environment()) as process:
+        process.stdout.readline()
+        process.kill()
+    said = b" ".join(expect(softverbs("why", "--last", str(process.pid))).stdout.split())
+    assert b"its Q_Key is 0x7, and this queue pair has 0x8: " in said and b"(reason 11)" in said, said
+
+
 def _newcomer(mistake):
     """The number of the client. A shell outlives the program, which is neither side, and then both have ended."""
     with tempfile.TemporaryFile() as out:
