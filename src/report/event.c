@@ -43,22 +43,10 @@ static bool happens(struct process *process, const struct device *device, enum i
     }
 }
 
-static unsigned tell(struct process *process, const struct device *device, enum ibv_event_type type)
-{
-    unsigned told = 0;
-    struct context *context;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        if (context->device == device) {
-            async_raise(context, (struct ibv_async_event){.event_type = type, .element.port_num = 1});
-            told++;
-        }
-    return told;
-}
-
 unsigned event_happen(struct process *process, const struct device *device, const struct script_raised *raised)
 {
     lock_assert_held(&process->progress);
-    unsigned told = happens(process, device, raised->type) ? tell(process, device, raised->type) : 0;
+    unsigned told = happens(process, device, raised->type) ? async_raise_port(process, device, raised->type) : 0;
     if (!strcmp(raised->name, "device-removal"))
         cm_remove_device(process, device->index);
     return told;
@@ -85,7 +73,7 @@ bool event_fail_devices(struct process *process)
     lock_take(&process->progress);
     CONFIG_EACH (device)
         if (happens(process, device, IBV_EVENT_DEVICE_FATAL))
-            tell(process, device, IBV_EVENT_DEVICE_FATAL);
+            async_raise_port(process, device, IBV_EVENT_DEVICE_FATAL);
     lock_release(&process->progress);
     mutex_release(&process->control);
     return true;
@@ -102,13 +90,13 @@ static void tell_changes(struct process *process, const struct device *device, c
         event_say(device->index, EVENT_INTERFACE_STATE, now->up, 0, "%s on \"%s\" is %s", device->name,
                   device->interface, now->up ? "up" : "down");
     if (before->up && !now->up && !held)
-        tell(process, device, IBV_EVENT_PORT_ERR);
+        async_raise_port(process, device, IBV_EVENT_PORT_ERR);
     if (memcmp(before->gids, now->gids, sizeof now->gids)) {
         event_say(device->index, EVENT_INTERFACE_ADDRESSES, 0, 0, "%s on \"%s\"", device->name, device->interface);
-        tell(process, device, IBV_EVENT_GID_CHANGE);
+        async_raise_port(process, device, IBV_EVENT_GID_CHANGE);
     }
     if (!before->up && now->up && !held)
-        tell(process, device, IBV_EVENT_PORT_ACTIVE);
+        async_raise_port(process, device, IBV_EVENT_PORT_ACTIVE);
 }
 
 bool event_follow(struct process *process, const struct device *device, const struct device_state *next)

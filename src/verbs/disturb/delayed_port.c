@@ -18,20 +18,12 @@ static struct delayed_ports *delayed_ports_of(struct process *process)
     return &process_objects(process)->delayed;
 }
 
-static void tell_active(struct process *process, const struct device *device)
-{
-    struct context *context;
-    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
-        if (context->device == device)
-            async_raise(context, (struct ibv_async_event){.event_type = IBV_EVENT_PORT_ACTIVE, .element.port_num = 1});
-}
-
 /* A user may have brought the port up meanwhile, with its event, or taken it down for the whole host. */
 static void bring_up(struct process *process, const struct device *device)
 {
     bool stays_down = admin_port_is_down(node_path(process->node), device->name);
     if (!stays_down && port_state_set(process, device, false) && device_now(device)->up)
-        tell_active(process, device);
+        async_raise_port(process, device, IBV_EVENT_PORT_ACTIVE);
 }
 
 /* Returns when the port becomes active. The first look names the time. */

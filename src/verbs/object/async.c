@@ -9,6 +9,7 @@
 #include "events/events.h"
 #include "process/wakeups.h"
 #include "verbs/object/context.h"
+#include "verbs/object/process_objects.h"
 
 int async_initialize(struct async *async)
 {
@@ -42,4 +43,17 @@ void async_raise(struct context *context, struct ibv_async_event ibv)
     lock_release(&context->async.lock);
     wakeups_flush(context->process);
     event_pipe_add(&context->async.pipe, 1);
+}
+
+unsigned async_raise_port(struct process *process, const struct device *device, enum ibv_event_type type)
+{
+    unsigned raised = 0;
+    struct context *context;
+    lock_assert_held(&process->control);
+    LIST_FOREACH (context, &process_objects(process)->contexts, siblings)
+        if (context->device == device) {
+            async_raise(context, (struct ibv_async_event){.event_type = type, .element.port_num = 1});
+            raised++;
+        }
+    return raised;
 }

@@ -9,6 +9,8 @@
 #include "process/event_pipe.h"
 
 struct context;
+struct device;
+struct process;
 
 /* Asynchronous events of a context, in order; the pipe counts them. */
 struct async_event {
@@ -28,5 +30,9 @@ void async_destroy(struct async *);
 /* Raises an event for the program. It is lost, with a log entry, only when memory is exhausted. May be called under any
  * lock. */
 void async_raise(struct context *, struct ibv_async_event);
+
+/* Raises an event of the port or the device in all contexts of the device. Returns their number. Under
+ * process->control. */
+unsigned async_raise_port(struct process *, const struct device *, enum ibv_event_type);
 
 #endif
