@@ -17,6 +17,7 @@ import sys
 
 LISTED = re.compile(r"\w+\(\s*(\w+)")
 OF_MESON = re.compile(r"^\s*test\('([^']+)'", re.MULTILINE)
+LISTS_OF_MESON = re.compile(r"^ *foreach \w+ : \[(.*?)\]", re.MULTILINE | re.DOTALL)
 MATRIX = re.compile(r"^ROW\(\w+, \w+, (\w+)", re.MULTILINE)
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 FILES = ("_test.c", ".py", ".def")
@@ -30,6 +31,9 @@ def read(path):
 
 def listed(text):
     """The tests that a program's main function passes to cmocka."""
+    group = re.search(r"^TESTS(?:_OF)?\((.*?)\)$", text, re.MULTILINE | re.DOTALL)
+    if group:
+        return re.findall(r"\w+", group[1])
     array = re.search(r"^int main\(void\)\n\{.*?CMUnitTest tests\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL)
     return LISTED.findall(array[1]) if array else []
 
@@ -60,7 +64,8 @@ def running(top):
             for name in files:
                 path = os.path.join(folder, name)
                 if name == "meson.build":
-                    for test in OF_MESON.findall(read(path)):
+                    text = read(path)
+                    for test in OF_MESON.findall(text) + re.findall(r"'(\w+)'", " ".join(LISTS_OF_MESON.findall(text))):
                         found[test].add(name)
                 elif name.endswith("_test.c") and is_built(folder, name):
                     for test in listed(read(path)):

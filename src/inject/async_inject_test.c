@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "config/device.h"
-#include "verbs/object/object.h"
+#include "verbs/object/context.h"
 
 static struct device device = {.name = "soft3"};
 static struct context context;
