@@ -344,7 +344,9 @@ static const struct {
     {be_of_librdmacm, "queue pair 0x21 is in INIT: librdmacm brings that of an identifier to RTR and RTS when it is "
                       "connected, and ibv_modify_qp any other"},
     {be_unconnected, "queue pair 0x21 is in INIT: ibv_modify_qp to RTR, and to RTS for sending, is missing"},
-    {end, "queue pair 0x21 is in ERR: the program moved it there, or its peer ended"},
+    {end,
+     "queue pair 0x21 is in ERR: the program moved it there (or librdmacm, when it disconnects or is rejected), or its "
+     "peer ended"},
     {fail_itself, "queue pair 0x21 is in ERR since its first error, RETRY_EXCEEDED: softverbs explain 105"},
     {let_port_go_down,
      "queue pair 0x21 is on a port that is down: softverbs event port-up soft0, or the network interface "

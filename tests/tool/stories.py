@@ -203,7 +203,7 @@ CAUSES = {
     "server-waits": [CONNECTED, "It had no error.", SERVER_WAITS],
     "both": [CONNECTED, HANGS, SERVER_WAITS],
     "own-end": [
-        OWN_ERROR, "T It had no error: C itself moved the queue pair to ERR (ibv_modify_qp, or rdma_disconnect).",
+        OWN_ERROR, "T It had no error: C itself moved the queue pair to ERR (ibv_modify_qp, or librdmacm when it disconnects or is rejected).",
         "1 work request of C ended with IBV_WC_WR_FLUSH_ERR."],
 }
 # Nothing failed: the story of an ended process is kept for the completions that were not polled, where the queue has a channel.

@@ -1,5 +1,6 @@
 #include "reports.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -16,19 +17,27 @@ struct found {
     const char *directory;
 };
 
+/* Returns 0, or the errno of node_ask. `answer` is NULL where there is no object. */
+static int ask(const char *directory, unsigned slot, const char *request, int milliseconds, json_t **answer)
+{
+    int fd = memfd_create("report", MFD_CLOEXEC), error = fd < 0 ? errno : 0;
+    *answer = NULL;
+    if (!error && !(error = node_ask(directory, slot, request, fd, milliseconds)))
+        *answer = facts_parse_descriptor(fd);
+    if (fd >= 0)
+        close(fd);
+    if (!json_is_object(*answer)) {
+        json_decref(*answer);
+        *answer = NULL;
+    }
+    return error;
+}
+
 json_t *reports_ask(const char *directory, unsigned slot, const char *request, int milliseconds)
 {
-    json_t *report = NULL;
-    int fd = memfd_create("report", MFD_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    if (!node_ask(directory, slot, request, fd, milliseconds))
-        report = facts_parse_descriptor(fd);
-    close(fd);
-    if (json_is_object(report))
-        return report;
-    json_decref(report);
-    return NULL;
+    json_t *report;
+    ask(directory, slot, request, milliseconds, &report);
+    return report;
 }
 
 static void add_process(const struct node_entry *entry, void *context)
@@ -65,14 +74,17 @@ struct round {
     int *silent;
 };
 
+/* A process that has nothing to say about it is not silent. */
 static void ask_one(const struct node_entry *entry, void *context)
 {
     struct round *round = context;
-    json_t *answer =
-        entry->alive ? reports_ask(round->directory, entry->slot, round->request, ANSWER_MILLISECONDS) : NULL;
+    json_t *answer;
+    if (!entry->alive)
+        return;
+    int error = ask(round->directory, entry->slot, round->request, ANSWER_MILLISECONDS, &answer);
     if (answer)
         json_array_append_new(round->answers, answer);
-    else if (entry->alive && round->silent)
+    else if (error == ETIMEDOUT && round->silent)
         *round->silent = (int)entry->pid;
 }
 

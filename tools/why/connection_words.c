@@ -181,17 +181,22 @@ static bool is_stopped(const struct connection_tale *tale, uint64_t pid)
     return process && !facts_is(&process->own.answers);
 }
 
+static void tell_program_there(struct connection_tale *tale)
+{
+    const struct known known = known_of(tale, tale->peer);
+    tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, &known);
+}
+
 static void tell_silence(struct connection_tale *tale, const char *message)
 {
     struct known known = known_of(tale, tale->own);
-    const struct known other = tale->peer ? known_of(tale, tale->peer) : known;
     known.words = message;
     known.count = number(times_sent(tale->own, message));
     tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_UNANSWERED, &known);
     if (is_stopped(tale, tale->own->identifier.peer_pid.value))
         tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_PEER_SILENT, &known);
     else if (tale->peer)
-        tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, &other);
+        tell_program_there(tale);
     else if (tale->tale.processes && !tell_listeners(tale, true))
         tale_diagnose(&tale->tale, 0, DIAGNOSIS_CM_NOBODY_LISTENS, &known);
     tell_faults(tale);
@@ -284,6 +289,8 @@ static void tell_state(struct connection_tale *tale, const struct known *known)
         tale_first(&tale->tale, DIAGNOSE_CM_PROGRAM, known);
     else if (!tale_first(&tale->tale, DIAGNOSE_CM_STATE, known))
         tale_first(&tale->tale, DIAGNOSE_CM_NEXT, known);
+    if (is_state(tale->own, "DREQ sent") && tale->peer)
+        tell_program_there(tale);
 }
 
 /* -- the whole */
@@ -333,7 +340,8 @@ static void tell_events(struct connection_tale *tale, const struct connection_en
     if (!end)
         return;
     tale_say(&tale->tale, "What happened at %s:", end->name);
-    json_array_foreach(facts_json(&end->record.events), i, event) tell_event(tale, event);
+    json_array_foreach (facts_json(&end->record.events), i, event)
+        tell_event(tale, event);
 }
 
 static void tell(struct connection_tale *tale)

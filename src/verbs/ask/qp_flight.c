@@ -25,6 +25,12 @@ static void fill_reliable(struct facts_qp *facts, const struct qp *qp)
         fact_put(&facts->window, true, flight_window(engine));
 }
 
+/* The interface below the port is down. Processes of this host need none. */
+static bool is_cut_off(const struct qp *qp)
+{
+    return qp->path.remote && !device_now(qp_flow((struct qp *)qp)->device)->up;
+}
+
 void qp_flight_fill(struct facts_qp *facts, const struct qp *qp)
 {
     lock_assert_held(&qp->lock);
@@ -32,7 +38,7 @@ void qp_flight_fill(struct facts_qp *facts, const struct qp *qp)
     fact_put(&facts->unsignalled, sends && unsignalled(qp), unsignalled(qp));
     fact_put(&facts->sq_psn, connected && sends, qp->attr.sq_psn & PSN_MASK);
     fact_put(&facts->rq_psn, connected && receives, qp->attr.rq_psn & PSN_MASK);
-    fact_put_flag(&facts->port_down, qp_port_is_down(qp), true);
+    fact_put_flag(&facts->port_down, qp_port_is_down(qp) || is_cut_off(qp), true);
     if (!engine_is_reliable(qp_engine(qp)))
         fact_forget(&facts->timeout);
     else if (receives)
