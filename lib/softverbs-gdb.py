@@ -286,7 +286,7 @@ def _report(device, qp):
     return qp.facts("story", **made, **_connected(qp, events)) | _counts(qp)
 
 
-# -- a story of an identifier of librdmacm, in the form that src/gsi/cm_report.c writes
+# -- a story of an identifier of librdmacm, in the form that src/gsi/cm/cm_report.c writes
 
 def _identifiers(layout):
     """All identifiers that the program has, of several sessions as well."""

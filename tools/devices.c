@@ -7,8 +7,8 @@
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "config/link_layer.h"
-#include "ipc/admin_port.h"
 #include "ipc/node.h"
+#include "ipc/place/admin_port.h"
 #include "print/emit.h"
 #include "print/table.h"
 

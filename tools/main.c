@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "command.h"
 #include "diag/clean.h"
 #include "doctor/program.h"

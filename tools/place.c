@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/user.h"
 
 /* The directory and the owner of this command, which could contain anything anyway. */

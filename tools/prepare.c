@@ -12,7 +12,7 @@
 
 #include "adverse/plan.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "check/rule.h"
 #include "config/config.h"
 #include "ipc/ask/claim.h"

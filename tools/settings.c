@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "adverse/plan.h"
-#include "base/suggest.h"
-#include "base/text.h"
+#include "base/text/suggest.h"
+#include "base/text/text.h"
 #include "check/rule.h"
 #include "config/config.h"
 #include "config/settings.h"

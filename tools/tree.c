@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/user.h"
-#include "ipc/userdir.h"
+#include "ipc/place/userdir.h"
 #include "sysfs.h"
 #include "tree_sweep.h"
 

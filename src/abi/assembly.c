@@ -4,7 +4,7 @@
 
 #include "events/call_counts.h"
 #include "events/process_events.h"
-#include "gsi/cm.h"
+#include "gsi/cm/cm.h"
 #include "gsi/mad.h"
 #include "gsi/served.h"
 #include "report/event.h"

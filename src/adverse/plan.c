@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/suggest.h"
-#include "base/text.h"
+#include "base/text/suggest.h"
+#include "base/text/text.h"
 
 enum { SCALE_LEAST = 1, SCALE_MOST = 1000, WHOLE = 100 };
 

@@ -1,13 +1,13 @@
-/* The order of all locks, outermost first: a thread that holds a lock takes only locks that are below it. No other place defines the
- * order. Builds that check locks (base/lock.h) stop a program that takes two in another order; lock_try and mutex_try do not wait
- * and are not checked.
+/* The order of all locks, outermost first: a thread that holds a lock takes only locks that are below it. No other
+ * place defines the order. Builds that check locks (base/lock.h) stop a program that takes two in another order;
+ * lock_try and mutex_try do not wait and are not checked.
  *
- * A program may call any verb while it holds LOCK_PROGRAM, in this thread or another. So these locks are before all others, a thread
- * may hold several of them, and only polling that CQ and posting sends on that queue pair wait for them, before taking anything
- * else: a thread that waits for a program never holds a lock of the library.
+ * A program may call any verb while it holds LOCK_PROGRAM, in this thread or another. So these locks are before all
+ * others, a thread may hold several of them, and only polling that CQ and posting sends on that queue pair wait for
+ * them, before taking anything else: a thread that waits for a program never holds a lock of the library.
  *
- * From progress back to control only mutex_try (report/event.c, report/report.c). No application callback and no blocking call under
- * a lock, but for those that ARCHITECTURE.md names. */
+ * From progress back to control only mutex_try (report/event.c, report/report.c). No application callback and no
+ * blocking call under a lock, but for those that ARCHITECTURE.md names. */
 #ifndef BASE_LOCK_ORDER_H
 #define BASE_LOCK_ORDER_H
 
@@ -32,13 +32,13 @@ enum lock_rank {
     LOCK_OPENING,    /* the list of the tables that this process has open (ipc/table_open.c) */
     LOCK_CALLS,      /* layers around calls come and go, and what holds their functions (calls/calls.c) */
     LOCK_TELLING,    /* a finding of the checker is shown, one at a time (check/findings/finding.c) */
-    LOCK_SHADOW,     /* the checker's notes of objects (check/shadow.c) */
+    LOCK_SHADOW,     /* the checker's notes of objects (check/shadow/shadow.c) */
     LOCK_SYMBOLS,    /* the checker looks for a line of the program (check/findings/symbol.c) */
     LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
                         table->exclusive, the guard's look at handlers, answers of a UDP port, permission to read this
                         process's memory, the list of event channels: no thread holds two of them */
-    LOCK_ATTACHING,  /* replacing entries of tables of imported symbols (abi/ucma/attach.c); a fork takes it last, in the
-                        program's  thread, while it keeps others out of everything */
+    LOCK_ATTACHING, /* replacing entries of tables of imported symbols (abi/ucma/attach.c); a fork takes it last, in the
+                       program's  thread, while it keeps others out of everything */
     LOCK_LAST = LOCK_ATTACHING
 };
 

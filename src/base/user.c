@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/uncancelled.h"
 
 enum { OVERFLOW_STANDARD = 65534 };

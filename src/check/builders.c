@@ -2,9 +2,9 @@
 #include <errno.h>
 
 #include "check/destroyed/callers.h"
-#include "check/domain.h"
-#include "check/flight.h"
 #include "check/layer.h"
+#include "check/shadow/domain.h"
+#include "check/shadow/flight.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define CHECK_HOOKS_H
 
 #include "check/findings/finding.h"
-#include "check/shadow.h"
+#include "check/shadow/shadow.h"
 
 /* A completion that the program has polled. */
 struct hooks_completion {

@@ -2,10 +2,10 @@
 #include "calls/subject.h"
 #include <errno.h>
 
-#include "check/created.h"
 #include "check/destroyed/callers.h"
-#include "check/flight.h"
 #include "check/layer.h"
+#include "check/shadow/created.h"
+#include "check/shadow/flight.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova

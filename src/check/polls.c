@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "check/destroyed/callers.h"
-#include "check/domain.h"
-#include "check/flight.h"
 #include "check/layer.h"
 #include "check/rule.h"
+#include "check/shadow/domain.h"
+#include "check/shadow/flight.h"
 #include "verbs/queue/cq.h"
 
 static uintptr_t self(void)

@@ -2,10 +2,10 @@
 #include <errno.h>
 
 #include "check/destroyed/callers.h"
-#include "check/domain.h"
-#include "check/flight.h"
 #include "check/layer.h"
 #include "check/rule.h"
+#include "check/shadow/domain.h"
+#include "check/shadow/flight.h"
 #include "verbs/qp/qp_datapath.h"
 
 /* The return address of a function of the data path is in the program: it calls through pointers in its structs. */

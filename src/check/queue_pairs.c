@@ -2,10 +2,10 @@
 #include <errno.h>
 
 #include "calls/subject.h"
-#include "check/created.h"
 #include "check/layer.h"
 #include "check/outside/meeting.h"
 #include "check/rule.h"
+#include "check/shadow/created.h"
 #include "verbs/qp/kind.h"
 
 static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)

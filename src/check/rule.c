@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 const struct rule_line rule_lines[RULES] = {
 #define RULE(NAME, id, level, seen, what, why, bites, cure) {id, RULE_##level, RULE_##seen, what, why, bites, cure},

@@ -4,7 +4,7 @@
 
 #include "base/container.h"
 #include "cm/address/addressing.h"
-#include "cm/qp_type.h"
+#include "cm/queue_pair/qp_type.h"
 
 enum { RESPONSE_TIMEOUT = 20, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
 enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };

@@ -4,7 +4,7 @@
 
 #include "cm/connection.h"
 #include "cm/service.h"
-#include "wire/cm_ip.h"
+#include "wire/cm/cm_ip.h"
 
 extern const struct service_operations connect_service;
 

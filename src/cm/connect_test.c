@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "cm/attributes.h"
 #include "cm/connect.h"
+#include "cm/queue_pair/attributes.h"
 #include "cm/testing/rig.h"
 
 static const struct cm_ece no_ece;

@@ -11,9 +11,9 @@
 
 #include "base/nanos.h"
 #include "base/time_scale.h"
-#include "cm/parameters.h"
+#include "cm/queue_pair/parameters.h"
 #include "events/events.h"
-#include "wire/cm.h"
+#include "wire/cm/cm.h"
 
 enum connection_state {
     CONNECTION_IDLE,

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cm/attributes.h"
 #include "cm/connect.h"
+#include "cm/queue_pair/attributes.h"
 #include "cm/testing/steps.h"
 
 static const struct cm_ece no_ece;
@@ -32,7 +32,8 @@ static uint64_t dropped(const struct host *host, enum reason reason)
 
 /* --- scripts */
 
-/* All repeats of a message get lost, and the host that sends it gets no event meanwhile: 1 + 15 times in 98.3 seconds. */
+/* All repeats of a message get lost, and the host that sends it gets no event meanwhile: 1 + 15 times in 98.3 seconds.
+ */
 static void lose_all(struct rig *rig, struct host *host, enum cm_attribute message, nanos wait)
 {
     for (unsigned i = 0; i <= REPEATS; i++) {
@@ -430,5 +431,6 @@ int main(void)
         cmocka_unit_test(ack_timeouts_cover_flight_and_delay),
         TEST(the_option_sets_the_timeout_of_the_queue_pair),
     };
-    return SCRIPTS_RUN("scripts of connections", scripts) | cmocka_run_group_tests_name("connection", tests, NULL, NULL);
+    return SCRIPTS_RUN("scripts of connections", scripts) |
+           cmocka_run_group_tests_name("connection", tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "base/container.h"
 #include "cm/connect.h"
-#include "cm/qp_type.h"
+#include "cm/queue_pair/qp_type.h"
 #include "cm/resolve.h"
 
 /* --- answers without a session */

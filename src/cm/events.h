@@ -10,7 +10,7 @@
 #include <sys/queue.h>
 
 #include "cm/address.h"
-#include "cm/parameters.h"
+#include "cm/queue_pair/parameters.h"
 
 enum cm_event_kind { /* numbers of enum rdma_cm_event_type */
                      CM_ADDR_RESOLVED = 0,

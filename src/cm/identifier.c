@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
-#include "cm/qp_type.h"
+#include "cm/queue_pair/qp_type.h"
 
 enum { PSN_BITS = 24, MULTICAST_QPN = 0xffffff, MULTICAST_HOPS = 64 };
 

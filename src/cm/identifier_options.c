@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "cm/identifier.h"
-#include "cm/qp_type.h"
+#include "cm/queue_pair/qp_type.h"
 
 int identifier_set_tos(struct identifier *identifier, uint8_t tos)
 {

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "cm/address/address_query.h"
-#include "cm/attributes.h"
-#include "cm/qp_type.h"
+#include "cm/queue_pair/attributes.h"
+#include "cm/queue_pair/qp_type.h"
 #include "cm/testing/rig.h"
 
 static const struct cm_ece no_ece;

@@ -13,7 +13,7 @@
 #include "cm/address.h"
 #include "diag/diag.h"
 #include "events/events.h"
-#include "wire/cm.h"
+#include "wire/cm/cm.h"
 
 struct identifier;
 struct manager;

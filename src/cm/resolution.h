@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/nanos.h"
-#include "cm/parameters.h"
-#include "wire/cm.h"
+#include "cm/queue_pair/parameters.h"
+#include "wire/cm/cm.h"
 
 enum resolution_state {
     RESOLUTION_IDLE,     /* active: ended */

@@ -4,7 +4,7 @@
 
 #include "base/container.h"
 #include "cm/address/addressing.h"
-#include "cm/qp_type.h"
+#include "cm/queue_pair/qp_type.h"
 
 enum { REQUEST_PRIVATE = 216, REPLY_PRIVATE = 136 };
 

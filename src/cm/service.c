@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "cm/connect.h"
-#include "cm/qp_type.h"
+#include "cm/queue_pair/qp_type.h"
 #include "cm/resolve.h"
 
 static const struct service_operations *service_of(const struct identifier *identifier)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "adverse/plan.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "config/complaint.h"
 #include "config/config_net.h"
 #include "config/device_state.h"

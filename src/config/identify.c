@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "config/link_layer.h"
 
 /* Octets that all processes of this host have in common, and no others: FNV-1a of the boot's identity. /etc/machine-id

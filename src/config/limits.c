@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "config/complaint.h"
 #include "profile/profile.h"
 

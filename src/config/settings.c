@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "config/complaint.h"
 #include "diag/log.h"
 #include "profile/profile.h"

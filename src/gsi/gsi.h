@@ -9,7 +9,7 @@
 
 #include "base/bucket.h"
 #include "verbs/object/process_objects.h"
-#include "wire/cm.h"
+#include "wire/cm/cm.h"
 
 #define GSI_SIGNATURE "softverbs " /* the beginning of the private data of our replies; the version follows */
 

@@ -6,7 +6,7 @@
 
 #include "base/nanos.h"
 #include "verbs/object/process_objects.h"
-#include "wire/cm.h"
+#include "wire/cm/cm.h"
 
 struct gsi_client;
 

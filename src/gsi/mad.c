@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
-#include "gsi/cm.h"
+#include "gsi/cm/cm.h"
 #include "gsi/gsi.h"
 
 static enum endpoint_output receive_mad(struct endpoint *endpoint, const struct endpoint_arrival *arrival)

@@ -17,7 +17,7 @@
 #include "base/spare.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
-#include "ipc/directory.h"
+#include "ipc/place/directory.h"
 #include "ipc/state.h"
 #include "link/fence.h"
 

@@ -20,7 +20,7 @@
 #include "base/testing/nobody.h"
 #include "base/testing/patience.h"
 #include "diag/log.h"
-#include "ipc/directory.h"
+#include "ipc/place/directory.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 

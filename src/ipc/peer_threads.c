@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/uncancelled.h"
 
 /* A file of a thread; empty when it can't be read. */

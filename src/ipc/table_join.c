@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "ipc/table.h"
 #include "ipc/table_lock.h"
 #include "link/doorbell.h"

@@ -15,8 +15,8 @@
 #include "base/mapping.h"
 #include "base/random.h"
 #include "base/static_lock.h"
-#include "ipc/directory.h"
 #include "ipc/node.h"
+#include "ipc/place/directory.h"
 #include "ipc/table.h"
 #include "ipc/table_lock.h"
 

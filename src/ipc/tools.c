@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "diag/clean.h"
-#include "ipc/directory.h"
 #include "ipc/node.h"
+#include "ipc/place/directory.h"
 #include "ipc/table.h"
 #include "link/doorbell.h"
 

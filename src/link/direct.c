@@ -7,8 +7,8 @@
 
 #include "base/likely.h"
 #include "base/uncancelled.h"
+#include "link/copy/process_copy.h"
 #include "link/fence.h"
-#include "link/process_copy.h"
 #include "wire/payload.h"
 
 /* Takes a free seat; DIRECT_SEATS: all are taken. */

@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 #include "base/nanos.h"
-#include "link/cma.h"
+#include "link/copy/cma.h"
 #include "link/doorbell.h"
 #include "link/link.h"
 #include "link/ring.h"

@@ -1,6 +1,6 @@
 #include "process/port_state.h"
 
-#include "ipc/admin_port.h"
+#include "ipc/place/admin_port.h"
 #include "link/published.h"
 
 /* Closes the publications while any port is down: peers' one-sided accesses end. */

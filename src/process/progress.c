@@ -12,10 +12,10 @@
 #include "tap/taps.h"
 #include "tap/traffic.h"
 #include "wire/bytes.h"
+#include "wire/cm/mad.h"
 #include "wire/foreign/foreign.h"
 #include "wire/grh.h"
 #include "wire/lrh.h"
-#include "wire/mad.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 

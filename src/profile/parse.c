@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/suggest.h"
-#include "base/text.h"
+#include "base/text/suggest.h"
+#include "base/text/text.h"
 #include "profile/keys.h"
 #include "profile/profile.h"
 

@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "config/device_state.h"
 #include "events/events.h"
-#include "gsi/cm.h"
+#include "gsi/cm/cm.h"
 #include "process/port_state.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"

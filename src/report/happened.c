@@ -9,7 +9,7 @@
 #include "diag/clean.h"
 #include "events/process_events.h"
 #include "facts/fill.h"
-#include "gsi/cm_report.h"
+#include "gsi/cm/cm_report.h"
 #include "report/looked_at.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/srq_report.h"

@@ -14,7 +14,7 @@
 #include "events/lines.h"
 #include "events/story.h"
 #include "facts/facts.h"
-#include "gsi/cm.h"
+#include "gsi/cm/cm.h"
 #include "report/looked_at.h"
 #include "verbs/ask/qp_story_report.h"
 #include "verbs/object/acknowledgements.h"

@@ -9,7 +9,7 @@
 #include "config/device_state.h"
 #include "diag/clean.h"
 #include "facts/fill.h"
-#include "gsi/cm_report.h"
+#include "gsi/cm/cm_report.h"
 #include "process/port_state.h"
 #include "report/account.h"
 #include "report/event.h"

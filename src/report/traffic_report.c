@@ -13,7 +13,7 @@
 #include "diag/shared_file.h"
 #include "events/call_counts.h"
 #include "facts/fill.h"
-#include "gsi/cm_report.h"
+#include "gsi/cm/cm_report.h"
 #include "report/counts_report.h"
 #include "report/looked_at.h"
 #include "report/report_lock.h"

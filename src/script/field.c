@@ -4,7 +4,7 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "wire/packet.h"
 
 static const struct script_field fields[] = {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "script/rule.h"
 
 struct script_field {

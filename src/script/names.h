@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 enum names { NAMES_OPCODES, NAMES_SIGNALS, NAMES_ERRORS, NAMES_STATUSES, NAMES_FORGED, NAMES_OBJECTS, NAMES_KINDS };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "diag/diag.h"
 
 static const nanos longest = 1000 * NANOS_SECOND;

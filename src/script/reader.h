@@ -2,7 +2,7 @@
 #ifndef SCRIPT_READER_H
 #define SCRIPT_READER_H
 
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "script/rule.h"
 
 enum { READER_MEANT = 96, READER_JOINED = 32 };

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "diag/log.h"
 #include "script/decide.h"
 #include "script/parse.h"

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "script/field.h"
 #include "script/names.h"
 #include "script/raised.h"
-#include "wire/cm.h"
+#include "wire/cm/cm.h"
 #include "wire/op.h"
 
 /* --- numbers and texts */

@@ -17,8 +17,8 @@
 #include "tap/scripted.h"
 #include "tap/traffic.h"
 #include "wire/bytes.h"
+#include "wire/cm/mad.h"
 #include "wire/grh.h"
-#include "wire/mad.h"
 
 enum { FIRST_PORT = 0xc000, HOPS = 64, ECN_CAPABLE = 2 };
 

@@ -7,7 +7,7 @@
 #include "base/nanos.h"
 #include "base/read_clock.h"
 #include "base/result.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "calls/calls.h"
 #include "script/answers.h"
 #include "trace/command.h"

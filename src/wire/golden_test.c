@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "dissect.h"
-#include "wire/cm.h"
-#include "wire/cm_ip.h"
+#include "wire/cm/cm.h"
+#include "wire/cm/cm_ip.h"
 #include "wire/op.h"
 
 static const char *directory;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ipc/directory.h"
+#include "ipc/place/directory.h"
 #include "ipc/state.h"
 #include "seam.h"
 #include "trace.h"

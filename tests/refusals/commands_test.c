@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "commands_set_up.h"
-#include "gsi/cm.h"
+#include "gsi/cm/cm.h"
 #include "lines.h"
 
 /* -- rows of commands.def */

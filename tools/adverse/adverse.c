@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "adverse/bisect.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "doctor/program.h"
 

@@ -23,7 +23,7 @@ MEMBER = re.compile(rf"^\s+(?:_Alignas\(\w+\)\s+)?{LOCK}\s+(\w+)(?:\[\w+\])?;", 
 
 PROCESS = "src/process/process.c"
 MEMBERS = {
-    "src/gsi/cm.h: lock": ("src/gsi/cm.c", "lock_take(&cm->lock)"),
+    "src/gsi/cm/cm.h: lock": ("src/gsi/cm/cm.c", "lock_take(&cm->lock)"),
     "src/ipc/state.h: lock": ("src/ipc/node.c", "lock_inherit(&node->lock)"),
     "src/ipc/table.h: exclusive": ("src/ipc/table_open.c", "lock_inherit(&table->exclusive)"),
     "src/link/shm.c: pulling": ("src/link/shm.c", "lock_inherit(&shm->pulling)"),

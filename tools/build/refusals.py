@@ -21,7 +21,7 @@ REFUSED = re.compile(r"refuse\w*\(")
 COMPARED = re.compile(r"[=!]= (?:-)?" + ERRNO)
 PLAIN = {
     "src/cm/connection.c": 5,  # service.c refuses, with the state
-    "src/cm/ports.c": 2,  # gsi/cm_refusal.c refuses, with the port
+    "src/cm/ports.c": 2,  # gsi/cm/cm_refusal.c refuses, with the port
     "src/cm/resolution.c": 1,  # service.c refuses, with the state
     "src/verbs/context/import.c": 2,  # a disk that is full: the wrapper has the kernel's words
     "src/verbs/kinds/ethernet/flow.c": 1,  # chooses the errno for refuse

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Checks the shape of the sources; prints TAP.
 
-Usage: shape.py DIRECTORY
+Usage: shape.py DIRECTORY [--bare]
+
+--bare: permissions of src/layers may be unused, for shape_test.py.
 
 No function over 60 lines (from its opening to its closing brace, both in column 0), no include that is against the layers or
-the floors of a layer's folders (src/layers) or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
+the floors of a layer's folders (src/layers), where each permission is used, or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
 more than three files has the same name. No mmap() of the library chooses its place (src/base/mapping.c does, and never where a memory
 region is), except for programs that have no regions. Files over 500 lines are listed; they fail
@@ -89,8 +91,27 @@ def wrong_floors(name, lines, floors):
     for number, line in enumerate(lines, 1):
         found = re.match(rf'\s*#\s*include\s+"{layer}/([^"]+)"', line)
         other = folder_of(found.group(1), own) if found else folder
-        if other not in (folder, "") and other not in own.get(folder, ()):
+        if other not in (folder, "") and other not in own.get(folder or ".", ()):
             yield number, f"{layer}/{folder} may not include {layer}/{found.group(1)}"
+
+
+def asked(name, lines, floors):
+    """The pairs of src/layers that a file needs: of layers, and of a layer's folders."""
+    path = re.match(r"src/(\w+)/(.*)", name)
+    if not path or is_test(name) or SUPPORT.search(name):
+        return
+    layer, own = path.group(1), floors.get(path.group(1), {})
+    for other, rest in re.findall(r'^\s*#\s*include\s+"(\w+)/([^"]+)"', "\n".join(lines), re.M):
+        yield (layer, other) if other != layer else (layer, folder_of(path.group(2), own) or ".", folder_of(rest, own))
+
+
+def unused(pairs, layers, floors):
+    """Permissions of src/layers without an include that needs them."""
+    for layer, others in layers.items():
+        yield from (f"src/layers: {layer} includes nothing of {other}" for other in sorted(others) if (layer, other) not in pairs)
+    for layer, folders in floors.items():
+        yield from (f"src/layers: {layer}/{folder} includes nothing of {other}" for folder, others in folders.items() for other in sorted(others)
+                    if (layer, folder, other) not in pairs)
 
 
 def wrong_order(floors):
@@ -129,13 +150,14 @@ def main():
     top = sys.argv[1]
     layers, floors = read_layers(top)[0], read_floors(top)
     functions, includes, stairs, environment, maps, huge, long_files = [], [], list(wrong_order(floors)), [], [], [], []
-    statics = {}
+    statics, pairs = {}, set()
     for name in sources(top):
         with open(os.path.join(top, name), encoding="utf-8") as file:
             lines = file.read().split("\n")
         functions += [f"{name}:{line}: {length} lines" for line, length in long_functions(lines)]
         includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines, layers)]
         stairs += [f"{name}:{line}: {what}" for line, what in wrong_floors(name, lines, floors)]
+        pairs |= set(asked(name, lines, floors))
         environment += [f"{name}:{line}: {what}" for line, what in plain_getenv(name, lines)]
         maps += [f"{name}:{line}: {what}" for line, what in free_maps(name, lines)]
         if name.startswith("src/") and name.endswith(".c") and not SUPPORT.search(name):
@@ -143,7 +165,7 @@ def main():
                 statics.setdefault(title, set()).add(name)
         if len(lines) > FILE_LISTED:
             (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
-    alike, wide = list(namesakes(statics)), list(wide_folders(top))
+    alike, wide, idle = list(namesakes(statics)), list(wide_folders(top)), [] if "--bare" in sys.argv else list(unused(pairs, layers, floors))
     status = judged((f"no function has more than {FUNCTION_LIMIT} lines", functions),
                     ("every include follows the layers", includes),
                     (f"no file has more than {FILE_LIMIT} lines", huge),
@@ -151,7 +173,8 @@ def main():
                     (f"no name is that of static functions in more than {NAMESAKES} files of the library", alike),
                     (f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs),
                     ("the library maps memory where no region is", maps),
-                    (f"no folder of tests has more than {FOLDER_LIMIT} files", wide))
+                    (f"no folder of tests has more than {FOLDER_LIMIT} files", wide),
+                    ("every permission of src/layers is used", idle))
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
     return status

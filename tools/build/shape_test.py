@@ -21,6 +21,8 @@ CASES = {
     "nor a folder in it": (includes("middle/rooms/a.c", "middle/rooms/attic/a.h"), 1, "middle/rooms may not include middle/rooms/attic/a.h"),
     "the files at the top are the lowest": (
         includes("middle/top.c", "middle/rooms/a.h"), 1, "src/middle/top.c:1: middle/ may not include middle/rooms/a.h"),
+    "unless a line of src/layers allows it": (
+        {**includes("middle/top.c", "middle/rooms/a.h"), "src/layers": "middle:\n    rooms:\n    .: rooms\n"}, 0, "ok 6"),
     "a folder without a floor is found": (includes("middle/shed/a.c"), 1, "src/middle/shed/a.c:1: src/layers gives its folder no floor"),
     "tests may climb": (includes("middle/rooms/a_test.c", "middle/stairs/a.h"), 0, "ok 6"),
     "a layer without floors has none": (includes("flat/shed/a.c", "flat/hut/a.h"), 0, "ok 6"),
@@ -36,5 +38,20 @@ CASES = {
 }
 
 
+PERMISSIONS = {
+    "used permissions are fine": ({"src/layers": "base*:\nmiddle: base\n    rooms:\n    .: rooms\n", **includes("middle/a.c", "base/a.h", "middle/rooms/a.h")},
+                                  0, "ok 9"),
+    "one that only a test uses is found": ({"src/layers": "base*:\nmiddle: base\n", **includes("middle/a_test.c", "base/a.h")},
+                                           1, "src/layers: middle includes nothing of base"),
+    "one of a folder is found": ({"src/layers": "middle:\n    rooms:\n    stairs: rooms\n", **includes("middle/stairs/a.c", "middle/top.h")},
+                                 1, "src/layers: middle/stairs includes nothing of rooms"),
+}
+
+
+def main():
+    failed = made_up.run("shape.py", CASES, "--bare", beside={"src/layers": LAYERS}, more=len(PERMISSIONS))
+    return made_up.run("shape.py", PERMISSIONS, first=len(CASES) + 1) or failed
+
+
 if __name__ == "__main__":
-    sys.exit(made_up.run("shape.py", CASES, beside={"src/layers": LAYERS}))
+    sys.exit(main())

@@ -5,7 +5,7 @@ Usage: sizes.py DIRECTORY [--bare]
 
 --bare: without the numbers of this tree, for sizes_test.py.
 
-A folder of production code (src/ and tools/) has at most 30 sources and headers; tests beside the code and files in
+A folder of production code (src/ and tools/) has at most 28 sources and headers; tests beside the code and files in
 testing/ are not counted. A struct or union of src/ has at most 30 members itself: members of unnamed parts count, members of named
 parts do not. A folder or type that exceeds that today is in FOLDERS and TYPES with the number that it may not exceed;
 these numbers may only fall, and a number that is no longer needed is a fault.
@@ -18,7 +18,7 @@ import sys
 sys.dont_write_bytecode = True
 from tree import SUPPORT, judged, read, strip
 
-FILES_MOST, MEMBERS_MOST = 30, 30
+FILES_MOST, MEMBERS_MOST = 28, 30
 FOLDERS = {}
 TYPES = {}
 

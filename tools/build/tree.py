@@ -22,12 +22,13 @@ def read_layers(top):
 
 def read_floors(top):
     """The folders that each folder of each layer may include, as the indented lines of src/layers say. A layer without such
-    lines has no floors. The files at the top of a layer (folder "") are the lowest: every folder may include them."""
+    lines has no floors. The files at the top of a layer (folder "") are the lowest: every folder may include them, and they those of the
+    line "."."""
     floors, layer = {}, None
     try:
         with open(os.path.join(top, "src/layers"), encoding="utf-8") as file:
             for line in file:
-                found = re.match(r"( *)([\w/]+)\*?:(.*)$", line)
+                found = re.match(r"( *)([\w/.]+)\*?:(.*)$", line)
                 if found and found.group(1):
                     floors.setdefault(layer, {})[found.group(2)] = set(found.group(3).split())
                 elif found:

@@ -18,7 +18,7 @@ HOME = "src/base/user.c"
 # Comparisons that a number may decide, and why.
 EXCEPTIONS = {
     "src/link/control.c: getuid() != self.uid": "the two users of this process",
-    "src/ipc/directory.c: file.st_gid != status.st_gid": "a group of ours that is taken for the directory's can't enter it",
+    "src/ipc/place/directory.c: file.st_gid != status.st_gid": "a group of ours that is taken for the directory's can't enter it",
     "tools/doctor/checks_program.c: status.st_uid != geteuid()": "a program of a user without a number is not set-uid here (execve(2))",
     "tools/doctor/checks_program.c: status.st_gid != getegid()": "likewise",
     "tools/place.c: status->st_uid == self->maker": "where no other user can put another file",

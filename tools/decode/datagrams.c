@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/cm.h"
+#include "wire/cm/cm.h"
 #include "wire/wire.h"
 
 enum { DATAGRAM_ROOM = 65536 };

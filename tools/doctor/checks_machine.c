@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "checks.h"
 #include "ipc/node.h"
-#include "link/cma.h"
+#include "link/copy/cma.h"
 #include "packages.h"
 
 enum verdict check_processors(char *say, size_t size)

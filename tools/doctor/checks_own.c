@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "checks.h"
 #include "config/config.h"
 #include "ipc/node.h"

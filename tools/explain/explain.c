@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "check/rule.h"
 #include "command.h"
 #include "diag/diag.h"

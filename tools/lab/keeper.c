@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "lab/forwarder.h"
 #include "lab/lab_control.h"
+#include "lab/network/forwarder.h"
+#include "lab/network/rtnetlink.h"
+#include "lab/network/virtual_host.h"
+#include "lab/network/wiring.h"
 #include "lab/on.h"
-#include "lab/rtnetlink.h"
-#include "lab/virtual_host.h"
-#include "lab/wiring.h"
 #include "unopened/begin.h"
 #include "unopened/hosts.h"
 #include "unopened/openings.h"

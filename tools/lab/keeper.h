@@ -2,7 +2,7 @@
 #ifndef TOOLS_LAB_KEEPER_H
 #define TOOLS_LAB_KEEPER_H
 
-#include "lab/network.h"
+#include "lab/network/network.h"
 
 /* Runs as the first process of a new process namespace. Ends with the command's exit status; `alive` is a pipe whose
  * other end the starting process has. */

@@ -11,9 +11,9 @@
 #include "base/settings.h"
 #include "command.h"
 #include "config/settings.h"
+#include "lab/network/reach.h"
+#include "lab/network/virtual_host.h"
 #include "lab/plan.h"
-#include "lab/reach.h"
-#include "lab/virtual_host.h"
 #include "prepare.h"
 
 static int complain_of_program(const char *name)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 static bool count_hosts(struct lab_plan *plan, const char *text, char *why, size_t size)
 {

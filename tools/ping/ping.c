@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "abi/assembly.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "config/config.h"
 #include "config/settings.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/config_net.h"
-#include "wire/mad.h"
+#include "wire/cm/mad.h"
 #include "wire/op.h"
 
 enum { TRIES = 3, IP_MAX = 65535, FILLING = SERVICE_RC << 5 | OPERATION_SEND_ONLY };

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { USUAL = 80 };
 

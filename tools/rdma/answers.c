@@ -10,8 +10,8 @@
 #include "counters/port.h"
 #include "events/lines.h"
 #include "facts/read.h"
-#include "ipc/admin_port.h"
 #include "ipc/node.h"
+#include "ipc/place/admin_port.h"
 #include "rdma/connections.h"
 #include "report/reports.h"
 

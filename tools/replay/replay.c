@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "diag/diag.h"
 #include "link/guard.h"

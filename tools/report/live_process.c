@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <time.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "facts/read.h"
 #include "ipc/node.h"

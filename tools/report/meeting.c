@@ -6,8 +6,8 @@
 
 #include "base/settings.h"
 #include "config/settings.h"
-#include "ipc/directory.h"
 #include "ipc/node.h"
+#include "ipc/place/directory.h"
 
 /* A mistyped name would look like a directory without processes. */
 static int check_named(const char *directory)

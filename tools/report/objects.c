@@ -6,7 +6,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "counters/port.h"
 #include "facts/read.h"
 #include "print/emit.h"

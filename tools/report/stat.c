@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "counters/port.h"
 #include "counters/prometheus.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "script/parse.h"
 #include "sweep/attempt.h"

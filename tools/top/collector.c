@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/read_clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "report/reports.h"
 
 struct collector {

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "print/screen.h"
 #include "report/meeting.h"

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "command.h"
 #include "print/emit.h"
 #include "print/screen.h"
@@ -28,11 +28,10 @@ static void print(const json_t *list)
     size_t i, k;
     json_t *json, *line;
     struct facts_waiting process;
-    json_array_foreach(list, i, json)
-    {
+    json_array_foreach (list, i, json) {
         facts_read(&facts_of_waiting, json, &process);
         printf("%d %s\n", (int)process.pid.value, facts_text(process.program));
-        json_array_foreach(facts_json(&process.waits), k, line)
+        json_array_foreach (facts_json(&process.waits), k, line)
             screen_wrap(stdout, screen_width(stdout), (size_t)printf("    "), 4, json_string_value(line));
     }
 }
@@ -201,8 +200,7 @@ static void print_stories(const json_t *stories)
 {
     size_t i;
     json_t *story;
-    json_array_foreach(stories, i, story)
-    {
+    json_array_foreach (stories, i, story) {
         if (i)
             puts("");
         story_print(story);

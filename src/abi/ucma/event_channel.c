@@ -11,8 +11,8 @@
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "cm/identifier.h"
-#include "gsi/cm.h"
-#include "gsi/cm_reason.h"
+#include "gsi/cm/cm.h"
+#include "gsi/cm/cm_reason.h"
 #include "process/wakeups.h"
 #include "runtime/clock.h"
 

@@ -4,7 +4,7 @@
 
 #include "abi/ucma/event_channel.h"
 #include "calls/command.h"
-#include "gsi/cm.h"
+#include "gsi/cm/cm.h"
 
 /* Each serves one command: 0 or a positive errno. Under the connection manager's lock, but for commands that wait. */
 #define COMMAND(number, page, how, serve, layout, least, reply, object) int serve(struct ucma_call *);

@@ -6,7 +6,7 @@
 
 #include "abi/ucma/ucma_address.h"
 #include "abi/ucma/ucma_call.h"
-#include "cm/attributes.h"
+#include "cm/queue_pair/attributes.h"
 #include "events/refusal.h"
 
 enum { QUERY_ADDR, QUERY_PATH, QUERY_GID };

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "check/shadow.h"
+#include "check/shadow/shadow.h"
 
 _Thread_local struct caller *caller_own __attribute__((tls_model("initial-exec")));
 

@@ -7,8 +7,8 @@
 #include "base/result.h"
 #include "calls/calls.h"
 #include "calls/command.h"
-#include "check/created.h"
 #include "check/destroyed/callers.h"
+#include "check/shadow/created.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova

@@ -8,9 +8,9 @@
 
 #include "check/findings/checker_scope.h"
 #include "check/hooks_call.h"
-#include "check/memory.h"
 #include "check/outside/loaded.h"
 #include "check/outside/remaps.h"
+#include "check/shadow/memory.h"
 
 /* The functions that those below call, in the order of `entries`. */
 static struct {

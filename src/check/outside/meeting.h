@@ -3,7 +3,7 @@
 #ifndef CHECK_OUTSIDE_MEETING_H
 #define CHECK_OUTSIDE_MEETING_H
 
-#include "check/shadow.h"
+#include "check/shadow/shadow.h"
 
 /* Writes the connection of the queue pair of this number, which is in RTS now, and reads its peer's. False: the peer
  * has written nothing of this connection. Thread-safe; the caller holds no lock. */

@@ -7,7 +7,7 @@
 #include "check/outside/loaded.h"
 #include "check/outside/pages.h"
 #include "check/rule.h"
-#include "check/shadow.h"
+#include "check/shadow/shadow.h"
 
 /* The functions that those below call, in the order of `entries`. */
 static struct {

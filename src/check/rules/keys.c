@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "check/findings/finding.h"
-#include "check/flight.h"
+#include "check/shadow/flight.h"
 #include "verbs/object/domain.h"
 
 enum { WHY = 120 };

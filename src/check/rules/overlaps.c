@@ -1,6 +1,6 @@
 /* Work in flight writes no bytes that other work in flight reads or writes. */
 #include "check/hooks.h"
-#include "check/memory.h"
+#include "check/shadow/memory.h"
 
 static void posted(struct shadow *owner, struct wqe *wqe)
 {

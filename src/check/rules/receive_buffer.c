@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "check/findings/finding.h"
-#include "check/flight.h"
-#include "check/memory.h"
+#include "check/shadow/flight.h"
+#include "check/shadow/memory.h"
 #include "link/guard.h"
 #include "verbs/qp/qp_direct.h"
 

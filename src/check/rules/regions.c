@@ -1,7 +1,7 @@
 /* Memory stays registered and mapped while work uses it. */
 #include "check/findings/finding.h"
-#include "check/flight.h"
-#include "check/memory.h"
+#include "check/shadow/flight.h"
+#include "check/shadow/memory.h"
 
 static bool uses(const struct wqe *wqe, uint32_t lkey)
 {

@@ -2,8 +2,8 @@
 #include <pthread.h>
 
 #include "check/findings/finding.h"
-#include "check/flight.h"
-#include "check/memory.h"
+#include "check/shadow/flight.h"
+#include "check/shadow/memory.h"
 
 static bool is_same_buffer(const struct wqe *one, const struct wqe *other)
 {

@@ -1,9 +1,9 @@
 /* A program touches no buffer of a receive, READ or atomic before the completion: with --check=pages, and what
  * sanitizers of the program report. */
 #include "check/hooks.h"
-#include "check/memory.h"
 #include "check/outside/pages.h"
 #include "check/outside/sanitizers.h"
+#include "check/shadow/memory.h"
 
 /* Returns true if the region's addresses are the memory's own, so that the memory is found again without the region. */
 static bool is_plain(const struct wqe *wqe)

@@ -4,7 +4,7 @@
 #define CM_ADDRESS_ADDRESSING_H
 
 #include "cm/identifier.h"
-#include "wire/cm_ip.h"
+#include "wire/cm/cm_ip.h"
 
 /* The parameters of a request; their private data begins with the header, unless the identifier's addresses are of
  * AF_IB. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cm/address/address_query.h"
-#include "cm/attributes.h"
+#include "cm/queue_pair/attributes.h"
 #include "cm/service.h"
 #include "cm/testing/host.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/container.h"
 #include "cm/address/address_query.h"
-#include "cm/attributes.h"
 #include "cm/connect.h"
+#include "cm/queue_pair/attributes.h"
 #include "cm/testing/world.h"
 
 enum { BASE_PORT = 7000, QPN_BASE = 0x1000, WORDS = 2 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "config/gid.h"
-#include "gsi/cm_send.h"
+#include "gsi/cm/cm_send.h"
 #include "link/udp/udp.h"
 #include "wire/wire.h"
 

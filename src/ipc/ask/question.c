@@ -11,7 +11,7 @@
 #include "base/descriptor.h"
 #include "base/uncancelled.h"
 #include "diag/clean.h"
-#include "ipc/directory.h"
+#include "ipc/place/directory.h"
 #include "ipc/state.h"
 
 /* Writes the request into the socket before the socket is sent. */

@@ -10,7 +10,7 @@
  * that alternates more than a tenth of its time: so the next works are done without a packet, for ten times the lost
  * time, unless enough works used the ring before to pay for it.
  *
- * Streams of small WRITEs, for which the program does not wait, have verbs/qp/stream.h. Pure; under the owner's lock.
+ * Streams of small WRITEs, for which the program does not wait, have verbs/chooser/stream.h. Pure; under the owner's lock.
  */
 #ifndef VERBS_CHOOSER_POLLED_H
 #define VERBS_CHOOSER_POLLED_H

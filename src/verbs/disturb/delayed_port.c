@@ -4,7 +4,7 @@
 
 #include "adverse/adverse.h"
 #include "config/config.h"
-#include "ipc/admin_port.h"
+#include "ipc/place/admin_port.h"
 #include "process/port_state.h"
 #include "verbs/object/async.h"
 #include "verbs/object/control.h"

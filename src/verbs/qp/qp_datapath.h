@@ -15,7 +15,7 @@
 #include "verbs/object/disturbance.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
-#include "verbs/qp/stream.h"
+#include "verbs/chooser/stream.h"
 
 /* SRQs with tag matching (srq_tags.c). */
 struct qp_tags {

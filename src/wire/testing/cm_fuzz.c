@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "wire/bytes.h"
-#include "wire/cm.h"
-#include "wire/cm_ip.h"
+#include "wire/cm/cm.h"
+#include "wire/cm/cm_ip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

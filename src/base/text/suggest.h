@@ -1,0 +1,24 @@
+/* The known name that is most like an unknown one, to suggest it to the user. Pure. */
+#ifndef BASE_TEXT_SUGGEST_H
+#define BASE_TEXT_SUGGEST_H
+
+#include <stddef.h>
+
+/* A name that the user wrote, and the best candidate until now. */
+struct suggestion {
+    const char *name;  /* as the user wrote it */
+    const char *meant; /* the best candidate; NULL: no candidate is like the name */
+    size_t least;      /* a better candidate has a distance below this */
+    size_t rest;       /* where one name contains the other: the difference of their lengths */
+};
+
+/* The edit distance: letters to change, add or leave out until one name is the other. Capital letters equal small ones,
+ * and _ equals -. */
+size_t suggest_distance(const char *from, const char *to);
+
+/* Candidates: names at an edit distance of at most 2 (1 for names of up to 3 letters); if there are none, those that
+ * contain a name of 3 letters or more, or have 4 letters or more and are contained in the name. */
+struct suggestion suggest_begin(const char *name);
+void suggest_try(struct suggestion *, const char *candidate);
+
+#endif

@@ -1,0 +1,200 @@
+/* The checker's knowledge of the program's objects, beside the library's: where each was made, the work in flight, and
+ * which handles were destroyed. All of it is under one lock, which is never held over a call of the library. Objects
+ * that were made before the checker began are not known. */
+#ifndef CHECK_SHADOW_SHADOW_H
+#define CHECK_SHADOW_SHADOW_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "base/hash.h"
+#include "calls/objects.def"
+#include "check/findings/place.h"
+#include "check/shadow/wqe.h"
+
+/* The kinds of objects, and their names in calls/subject.h. */
+#define SHADOW_OBJECT(KIND, type, name, number) SHADOW_KIND(KIND, name)
+#define SHADOW_ALIKE(KIND)
+#define SHADOW_KINDS                                                                                                   \
+    CALLS_OBJECTS(SHADOW_OBJECT, SHADOW_ALIKE)                                                                         \
+    SHADOW_KIND(CONTEXT, "context") SHADOW_KIND(CM_CHANNEL, "cm_channel") SHADOW_KIND(CM_ID, "cm_id")
+
+enum shadow_kind {
+#define SHADOW_KIND(KIND, name) SHADOW_##KIND,
+    SHADOW_KINDS
+#undef SHADOW_KIND
+};
+
+struct shadow_mr {
+    char *address;
+    uint64_t length, iova;
+    int access;
+};
+
+/* The directions of requests: an XRC queue pair has only one. */
+enum shadow_ways { SHADOW_REQUESTS = 1, SHADOW_RESPONDS = 2 };
+
+/* The connection of a queue pair. */
+struct shadow_connection {
+    uint32_t peer, sq_psn, rq_psn;
+    enum ibv_mtu mtu;
+    uint32_t access; /* qp_access_flags */
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+    uint8_t ways;   /* enum shadow_ways */
+    uint64_t begun; /* when it was last reset; 0: never */
+};
+
+struct shadow_qp {
+    struct shadow *send_cq, *recv_cq, *srq; /* NULL: not known, or not used */
+    struct shadow_connection connection;
+    struct ibv_qp_cap cap;
+    struct wqe_queue sends, receives;
+    struct wqe_queue batch; /* work between ibv_wr_start and ibv_wr_complete */
+    enum ibv_qp_type type;
+    enum ibv_qp_state state;
+    bool signals_all;
+    bool datagrams;      /* each send names an address handle */
+    bool may_lose_parts; /* of messages, whose other parts are in the receive of a later message */
+    uint32_t signaled;   /* signalled ones of `sends` */
+    uint64_t rnrs;       /* RNR NAKs that it had sent at the last report */
+};
+
+struct shadow_cq {
+    struct shadow *channel;
+    uint64_t wc_flags;
+    uint32_t create_flags;
+    uint32_t entries;
+    uint32_t due;       /* completions that are possible or wait to be polled: signalled sends, receives of QPs */
+    uint32_t sends_due; /* of `due`, signalled sends */
+    uintptr_t inside;   /* the thread in a poll of a SINGLE_THREADED CQ, or 0 */
+    bool was_armed;     /* ever */
+    uintptr_t armer; /* the thread that armed it while sends were due, unless it was polled or a send posted since; or 0
+                      */
+};
+
+struct shadow_srq {
+    struct wqe_queue receives;
+    uint32_t users; /* queue pairs that exist */
+    uint32_t limit; /* the limit that was armed last */
+    bool reached;   /* its event was fetched, and the limit not armed again */
+    bool refilled;  /* receives were posted since then */
+};
+
+/* A thread domain, with the thread in a call on an object of it. */
+struct shadow_td {
+    uintptr_t inside; /* the thread, or 0 */
+    unsigned depth;
+};
+
+/* An identifier of librdmacm. */
+struct shadow_cm {
+    const void *channel;      /* the handle; NULL: the identifier is synchronous */
+    int port_space;           /* enum rdma_port_space */
+    bool connected;           /* connected, and not disconnected by either side since */
+    bool asks;                /* made by a request for a connection */
+    bool keeps_qp;            /* about to be destroyed, but its queue pair is not */
+    uint8_t depth, resources; /* initiator_depth and responder_resources of that request */
+};
+
+struct shadow {
+    struct hash_entry by_handle;
+    struct hash_entry by_number;  /* an MR's lkey, a QP's number */
+    TAILQ_ENTRY(shadow) siblings; /* in the list of living objects, or of destroyed ones, the oldest first */
+    const void *handle;
+    const struct ibv_context *context;
+    enum shadow_kind kind;
+    uint32_t number;
+    uint64_t serial; /* unique */
+    pid_t process;   /* the process that made it */
+    bool gone;
+    unsigned events, acknowledged; /* its events that were fetched, acknowledged */
+    uintptr_t fetcher;             /* the thread that fetched the last event */
+    const void *td;                /* the handle of its thread domain, or NULL */
+    uint32_t sges_most;            /* the most of a receive of an SRQ */
+    bool unfollowed;               /* an SRQ whose receives may end unseen */
+    struct place created, destroyed;
+    union {
+        struct shadow_mr mr;
+        struct shadow_qp qp;
+        struct shadow_cq cq;
+        struct shadow_srq srq;
+        struct shadow_td domain;
+        struct shadow_cm cm;
+    };
+};
+
+TAILQ_HEAD(shadow_list, shadow);
+
+const char *shadow_kind_name(enum shadow_kind);
+
+enum { SHADOW_WORDS = 48 };
+
+/* Writes the words for the object in a sentence: its kind, and its number if programs see one. Returns `words`. */
+const char *shadow_words(const struct shadow *, char words[SHADOW_WORDS]);
+
+/* The same, until the end of the block. */
+#define SHADOW_NAMED(shadow) shadow_words(shadow, (char[SHADOW_WORDS]){0})
+
+/* Makes children of forks known as such. Before the program runs. */
+void shadow_begin(void);
+
+/* True in a child of a process that had the checker. Written while the process has one thread. */
+extern bool shadow_is_child;
+
+/* Take and release the lock of all that is declared here, also in check/shadow/wqe.h. */
+void shadow_lock(void);
+/* Takes the lock if it is free. False: another thread has it, or this one. */
+bool shadow_try_lock(void);
+/* Releases the lock, then reports the findings made under it. */
+void shadow_unlock(void);
+void shadow_assert_locked(void);
+
+/* --- under the lock */
+
+/* All living objects. */
+const struct shadow_list *shadow_all(void);
+
+/* Enters a new object, and drops the record of an earlier one of this address. NULL: no memory. */
+struct shadow *shadow_add(enum shadow_kind, const void *handle, uint32_t number, const struct place *created);
+
+/* Sets the memory of an MR. */
+void shadow_set_mr(struct shadow *, const struct shadow_mr *);
+
+/* Returns true if this address may be in an MR. False only for addresses that were always below or above all MRs. Under
+ * no lock. */
+bool shadow_may_hold(const void *);
+
+/* Bytes of all MRs of this process that adapters pin, in whole pages. */
+uint64_t shadow_pinned(void);
+
+/* Ends all sends and receives of a QP: they are not in flight any more, nor due in its CQs. */
+void shadow_end_work(struct shadow *qp);
+
+/* The living object of this address, or NULL. */
+struct shadow *shadow_find(enum shadow_kind, const void *handle);
+
+/* The living object of this number, or the MR of this lkey; or NULL. */
+struct shadow *shadow_find_number(enum shadow_kind, uint32_t number);
+
+/* Makes the object findable by this number or lkey from now on. */
+void shadow_name(struct shadow *, uint32_t number);
+
+/* Drops the record of an object: one that is not followed has its address now. */
+void shadow_forget(const void *handle);
+
+/* Marks an object as destroyed; its record is kept until its address is used again. */
+void shadow_remove(struct shadow *, const struct place *destroyed);
+
+/* The destroyed object of this address, or NULL. */
+struct shadow *shadow_find_gone(enum shadow_kind, const void *handle);
+
+/* The newest destroyed MR of this lkey, or NULL. */
+struct shadow *shadow_find_gone_key(uint32_t lkey);
+
+/* Returns a number that is larger each time. */
+uint64_t shadow_moment(void);
+
+#endif

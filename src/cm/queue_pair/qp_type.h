@@ -1,0 +1,27 @@
+/* The properties of the types of queue pairs (enum ibv_qp_type) that the connection manager needs. Pure. */
+#ifndef CM_QUEUE_PAIR_QP_TYPE_H
+#define CM_QUEUE_PAIR_QP_TYPE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/cm/cm.h"
+
+/* The types of the port spaces. */
+enum { QP_TYPE_CONNECTED = IBV_QPT_RC, QP_TYPE_DATAGRAM = IBV_QPT_UD };
+
+struct qp_type {
+    bool datagram;               /* its peers are resolved (SIDR), not connected */
+    bool requests, responds;     /* it has a reliable service's requester, responder, with their attributes */
+    uint8_t transport, extended; /* its owner's REQ has these */
+    uint8_t peer;                /* the type that the receiver of such a REQ needs; 0: there is no such REQ */
+};
+
+/* The properties of a type; all are 0 if it does not exist. */
+const struct qp_type *qp_type_find(uint8_t type);
+
+/* The type that the receiver of this REQ needs; 0: it does not exist. */
+uint8_t qp_type_of_peer(const struct cm_req *);
+
+#endif

@@ -1,0 +1,15 @@
+/* Finds the device that serves an address, and the route to another address, for the connection manager. */
+#ifndef GSI_CM_CM_ADDRESS_H
+#define GSI_CM_CM_ADDRESS_H
+
+#include "cm/address.h"
+
+/* The operations of struct manager_operations. */
+int cm_address_port(const struct cm_address *, struct cm_port *);
+int cm_address_route(const struct cm_port *, struct cm_address *source, const struct cm_address *destination,
+                     struct cm_route *);
+
+/* Finds the port of the device that has this GID; false: no device has it. */
+bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *);
+
+#endif

@@ -1,0 +1,15 @@
+/* Why an event of the connection manager is bad news, for `softverbs explain`. */
+#ifndef GSI_CM_CM_REASON_H
+#define GSI_CM_CM_REASON_H
+
+#include "cm/events.h"
+
+struct process;
+
+/* The reason of an event with this status; REASON_NONE: the event is not bad news. */
+enum reason cm_reason(enum cm_event_kind, int status);
+
+/* Logs the reason of an event that is bad news, and nothing of others. Thread-safe; the caller holds no lock. */
+void cm_reason_log(const struct process *, const struct cm_event *);
+
+#endif

@@ -1,0 +1,70 @@
+#include "gsi/cm/cm_refusal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "events/refusal.h"
+#include "verbs/object/words.h"
+
+enum { TEXT_ROOM = 200 };
+
+static const char *words_of(const struct cm_address *address, char text[WORDS_GID])
+{
+    union ibv_gid gid;
+    memcpy(&gid, address->gid, sizeof gid);
+    return words_gid(&gid, text);
+}
+
+/* Appended to the text. */
+static void add_address(const struct manager_refusal *refusal, char text[TEXT_ROOM])
+{
+    char address[WORDS_GID];
+    size_t length = strlen(text);
+    bool known = refusal->error == EINVAL;
+    snprintf(text + length, TEXT_ROOM - length, " is %s%s%s", words_of(refusal->address, address), known ? "" : ": ",
+             known ? "" : strerror(refusal->error));
+}
+
+void cm_refusal_write(struct manager *manager, const struct manager_refusal *refusal, const char *format,
+                      va_list values)
+{
+    int (*write)(int, enum reason, const char *, ...) = refusal->usual ? refuse_offer : refuse;
+    char text[TEXT_ROOM];
+    vsnprintf(text, sizeof text, format, values);
+    if (refusal->address)
+        add_address(refusal, text);
+    if (refusal->identifier)
+        write(refusal->error, refusal->reason, "identifier %u: %s", identifier_number(refusal->identifier), text);
+    else
+        write(refusal->error, refusal->reason, "%s", text);
+}
+
+int cm_refusal_of_address(int error, const struct cm_address *address)
+{
+    char text[WORDS_GID];
+    words_of(address, text);
+    if (error == EADDRNOTAVAIL)
+        return refuse_offer(error, REASON_CM_NOT_LOCAL, "%s", text);
+    if (error == ENODEV && config_is_infiniband())
+        return refuse(error, REASON_CM_ON_INFINIBAND, "%s", text);
+    return refuse_offer(error, REASON_SYSTEM_CALL, "%s: %s", text, strerror(error));
+}
+
+/* The reason of a port's error; a port that the program named conflicts with its very address, or a wildcard. */
+static enum reason reason_of(int error, uint16_t port)
+{
+    if (error == EADDRINUSE || (error == EADDRNOTAVAIL && port))
+        return REASON_CM_PORT_TAKEN;
+    if (error == EADDRNOTAVAIL)
+        return REASON_CM_NO_PORT_FREE;
+    return error == ENOSPC ? REASON_CM_PORTS_FULL : REASON_SYSTEM_CALL;
+}
+
+int cm_refusal_of_port(int error, const struct identifier *identifier)
+{
+    uint16_t port = identifier->source.port;
+    return refuse_offer(error, reason_of(error, port), "identifier %u: port %u of port space 0x%x: %s",
+                        identifier_number(identifier), port, identifier->port_space, strerror(error));
+}

@@ -1,0 +1,16 @@
+/* Why commands of librdmacm are refused, as lines of events/refusal.h. */
+#ifndef GSI_CM_CM_REFUSAL_H
+#define GSI_CM_CM_REFUSAL_H
+
+#include "cm/identifier.h"
+
+/* The operation of struct manager_operations. */
+void cm_refusal_write(struct manager *, const struct manager_refusal *, const char *format, va_list);
+
+/* Logs and returns `error`: find_port found no port of that address. */
+int cm_refusal_of_address(int error, const struct cm_address *);
+
+/* Logs and returns `error`: the host's table of ports had no port for the identifier. */
+int cm_refusal_of_port(int error, const struct identifier *);
+
+#endif

@@ -1,0 +1,34 @@
+/* The connection manager's reports for `softverbs show connections` and `stat`. */
+#ifndef GSI_CM_CM_REPORT_H
+#define GSI_CM_CM_REPORT_H
+
+#include <stdio.h>
+
+#include "facts/facts.h"
+#include "gsi/cm/cm.h"
+#include "verbs/object/process_objects.h"
+
+/* Adds the facts of librdmacm: its identifiers, and how many messages of each kind were sent and received. Adds nothing
+ * in a process that never had an event channel. Under process->progress, also while the facts are written. */
+void cm_report(struct facts_process *, struct process *);
+
+/* Returns the state of the identifier or its connection, as tools name it. Under cm->lock. */
+const char *cm_report_state(const struct identifier *);
+
+/* Returns true if the identifier, which has a session, waits for a message that makes or resolves its connection. Under
+ * cm->lock. */
+bool cm_report_is_between(const struct identifier *);
+
+/* Writes the identifier's last events as a line of JSON, which a process leaves (diag/kept_story.h). Under cm->lock. */
+void cm_report_ended(FILE *, const struct cm *, const struct identifier *);
+
+/* Write the member "id" with the last events of an identifier: of this number; whose peer has this communication ID;
+ * that has this communication ID itself. Nothing is written if there is no such identifier. Under process->progress. */
+void cm_report_identifier(FILE *, struct process *, uint32_t number);
+void cm_report_partner(FILE *, struct process *, uint32_t communication_id);
+void cm_report_communication(FILE *, struct process *, uint32_t communication_id);
+
+/* Writes the counts of messages alone. Under cm->lock, or when they no longer change. */
+void cm_report_messages(FILE *, const struct cm *);
+
+#endif

@@ -1,0 +1,160 @@
+#include "lab/network/quality.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/text.h"
+
+const struct quality quality_perfect = {.queue = 1 << 20};
+
+enum { MTU_LEAST = 1280, MTU_MOST = 65521 };
+
+static const struct text_unit rates[] = {{"bit", 1}, {"Kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {NULL, 0}};
+static const struct text_unit times[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {NULL, 0}};
+static const struct text_unit shares[] = {{"%", 0.01}, {"", 1}, {NULL, 0}};
+static const struct text_unit sizes[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {NULL, 0}};
+
+/* --- the items, each with what it changes */
+
+struct change {
+    struct quality quality;
+    uint32_t mtu;
+};
+
+static void set_rate(struct change *change, double value)
+{
+    change->quality.rate = value;
+}
+
+static void set_delay(struct change *change, double value)
+{
+    change->quality.delay = (int64_t)value;
+}
+
+static void set_jitter(struct change *change, double value)
+{
+    change->quality.jitter = (int64_t)value;
+}
+
+static void set_loss(struct change *change, double value)
+{
+    change->quality.loss = value;
+}
+
+static void set_queue(struct change *change, double value)
+{
+    change->quality.queue = value;
+}
+
+static void set_ecn(struct change *change, double value)
+{
+    change->quality.ecn = value;
+}
+
+static void set_mtu(struct change *change, double value)
+{
+    change->mtu = (uint32_t)value;
+}
+
+static void set_down(struct change *change, double value)
+{
+    change->quality.down = true;
+}
+
+static void set_up(struct change *change, double value)
+{
+    change->quality.down = false;
+}
+
+static void clear(struct change *change, double value)
+{
+    change->quality = quality_perfect;
+}
+
+#define ECN_STANDARD "64K"
+
+static const struct {
+    const char *name;
+    const struct text_unit *units; /* NULL: it has no value */
+    const char *standard;          /* the value if the text has no value; NULL: a value is needed */
+    double most;
+    void (*set)(struct change *, double value);
+    const char *example;
+} items[] = {
+    {"rate", rates, NULL, 1e13, set_rate, "rate=10Gbit"},
+    {"delay", times, NULL, 1e10, set_delay, "delay=5us"},
+    {"jitter", times, NULL, 1e10, set_jitter, "jitter=1us"},
+    {"loss", shares, NULL, 1, set_loss, "loss=0.1%"},
+    {"queue", sizes, NULL, 1 << 30, set_queue, "queue=1M"},
+    {"ecn", sizes, ECN_STANDARD, 1 << 30, set_ecn, "ecn or ecn=" ECN_STANDARD},
+    {"mtu", sizes, NULL, MTU_MOST, set_mtu, "mtu=9000"},
+    {"down", NULL, "", 0, set_down, "down"},
+    {"up", NULL, "", 0, set_up, "up"},
+    {"clear", NULL, "", 0, clear, "clear"},
+};
+
+enum { ITEMS = sizeof items / sizeof *items };
+
+static bool refuse_item(const char *item, char *why, size_t size)
+{
+    size_t used = (size_t)snprintf(why, size, "\"%s\" is nothing that a link can have: ", item);
+    for (size_t i = 0; i < ITEMS && used < size; i++)
+        used += (size_t)snprintf(why + used, size - used, "%s%s", i ? ", " : "", items[i].example);
+    return false;
+}
+
+static bool change_item(struct change *change, char *item, char *why, size_t size)
+{
+    char whole[64];
+    double value = 0;
+    snprintf(whole, sizeof whole, "%s", item);
+    char *text = strchr(item, '=');
+    if (text)
+        *text++ = 0;
+    for (size_t i = 0; i < ITEMS; i++) {
+        if (strcmp(items[i].name, item))
+            continue;
+        const char *given = text ? text : items[i].standard;
+        if (!given || (text && !items[i].units) ||
+            (items[i].units && !text_quantity(given, items[i].units, items[i].most, &value)))
+            return refuse_item(whole, why, size);
+        items[i].set(change, value);
+        return true;
+    }
+    return refuse_item(whole, why, size);
+}
+
+bool quality_change(struct quality *quality, const char *text, uint32_t *mtu, char *why, size_t size)
+{
+    char words[QUALITY_WORDS], *rest = words;
+    struct change change = {*quality, *mtu};
+    if (snprintf(words, sizeof words, "%s", text) >= (int)sizeof words || !*text)
+        return refuse_item(*words ? "so much" : "", why, size);
+    for (char *item; (item = strsep(&rest, ","));)
+        if (!change_item(&change, item, why, size))
+            return false;
+    if (change.mtu && change.mtu < MTU_LEAST)
+        return SAY_AND(false, why, size, "mtu=%u is not from %d to %d.", change.mtu, MTU_LEAST, MTU_MOST);
+    *quality = change.quality;
+    *mtu = change.mtu;
+    return true;
+}
+
+void quality_print(const struct quality *quality, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = 0;
+    if (quality->down)
+        used += (size_t)snprintf(text, size, " down");
+    if (quality->rate > 0)
+        used += (size_t)snprintf(text + used, size - used, " rate=%gMbit", quality->rate / 1e6);
+    if (quality->delay || quality->jitter)
+        used += (size_t)snprintf(text + used, size - used, " delay=%gus jitter=%gus", (double)quality->delay / 1e3,
+                                 (double)quality->jitter / 1e3);
+    if (quality->loss > 0)
+        used += (size_t)snprintf(text + used, size - used, " loss=%g%%", quality->loss * 100);
+    if (quality->ecn > 0)
+        used += (size_t)snprintf(text + used, size - used, " ecn=%gK", quality->ecn / 1024);
+    if (!used)
+        snprintf(text, size, " perfect");
+}

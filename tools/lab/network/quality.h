@@ -1,0 +1,30 @@
+/* The effects of a link on the frames that go over it in one direction. */
+#ifndef TOOLS_LAB_NETWORK_QUALITY_H
+#define TOOLS_LAB_NETWORK_QUALITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct quality {
+    double rate;           /* bits in a second; 0: no limit */
+    int64_t delay, jitter; /* nanoseconds; each frame draws its own from delay - jitter to delay + jitter */
+    double loss;           /* the share of frames that is lost */
+    double queue;          /* bytes that may wait for their turn; while more wait, frames are lost */
+    double ecn;            /* while more than `ecn` bytes wait, frames are marked; 0: never */
+    bool down;
+};
+
+enum { QUALITY_WORDS = 256 };
+
+/* The quality of a wire. */
+extern const struct quality quality_perfect;
+
+/* Changes what `text` names: rate=10Gbit, delay=5us, jitter=1us, loss=0.1%, queue=1M, ecn or ecn=64K, down, up, clear,
+ * and mtu=9000, which sets *mtu. False: `why` is a sentence, and nothing has changed. */
+bool quality_change(struct quality *, const char *text, uint32_t *mtu, char *why, size_t size);
+
+/* The words that make this quality, or "perfect". */
+void quality_print(const struct quality *, char *text, size_t size);
+
+#endif
