@@ -14,6 +14,30 @@
 
 /* --- numbers and texts */
 
+/* Readers of three forms: one expression, a text that may not be empty, and a number that becomes a member of this
+ * type. */
+#define READS(word, expression)                                                                                        \
+    static bool read_##word(struct reader *reader, const char *stops)                                                  \
+    {                                                                                                                  \
+        return expression;                                                                                             \
+    }
+#define TEXT(word, member, what)                                                                                       \
+    static bool read_##word(struct reader *reader, const char *stops)                                                  \
+    {                                                                                                                  \
+        const char *begin = reader->at;                                                                                \
+        if (!reader_word(reader, stops, reader->rule->member))                                                         \
+            return false;                                                                                              \
+        return *reader->rule->member || reader_refuse(reader, begin, "The name " what " is missing.");                 \
+    }
+#define NUMBER(word, type, most, member)                                                                               \
+    static bool read_##word(struct reader *reader, const char *stops)                                                  \
+    {                                                                                                                  \
+        uint64_t number = 0;                                                                                           \
+        bool read = reader_number(reader, stops, most, &number);                                                       \
+        reader->rule->member = (type)number;                                                                           \
+        return read;                                                                                                   \
+    }
+
 static bool read_count(struct reader *reader, const char *stops, uint64_t *count)
 {
     const char *begin = reader->at;
@@ -30,72 +54,21 @@ static bool read_nth(struct reader *reader, const char *stops)
     return true;
 }
 
-static bool read_from(struct reader *reader, const char *stops)
-{
-    return read_count(reader, stops, &reader->rule->turns.first);
-}
-
-static bool read_to(struct reader *reader, const char *stops)
-{
-    return read_count(reader, stops, &reader->rule->turns.last);
-}
-
-static bool read_every(struct reader *reader, const char *stops)
-{
-    return read_count(reader, stops, &reader->rule->turns.step);
-}
+READS(from, read_count(reader, stops, &reader->rule->turns.first))
+READS(to, read_count(reader, stops, &reader->rule->turns.last))
+READS(every, read_count(reader, stops, &reader->rule->turns.step))
+READS(chance, reader_share(reader, stops, &reader->rule->draw.share))
+READS(after, reader_time(reader, stops, 0, &reader->rule->after))
+READS(delay, reader_time(reader, stops, stops == reader_short_stops ? 1e3 : 0, &reader->rule->delay))
+TEXT(program, program, "of a program")
+TEXT(device, on.device, "of a device")
+TEXT(peer, peer, "or address of a peer")
+NUMBER(peer_qp, uint32_t, UINT32_MAX, peer_qp)
 
 static bool read_once(struct reader *reader, const char *stops)
 {
     reader->rule->turns.most = 1;
     return true;
-}
-
-static bool read_chance(struct reader *reader, const char *stops)
-{
-    return reader_share(reader, stops, &reader->rule->draw.share);
-}
-
-static bool read_after(struct reader *reader, const char *stops)
-{
-    return reader_time(reader, stops, 0, &reader->rule->after);
-}
-
-static bool read_delay(struct reader *reader, const char *stops)
-{
-    return reader_time(reader, stops, stops == reader_short_stops ? 1e3 : 0, &reader->rule->delay);
-}
-
-static bool read_program(struct reader *reader, const char *stops)
-{
-    const char *begin = reader->at;
-    if (!reader_word(reader, stops, reader->rule->program))
-        return false;
-    return *reader->rule->program || reader_refuse(reader, begin, "The name of a program is missing.");
-}
-
-static bool read_device(struct reader *reader, const char *stops)
-{
-    const char *begin = reader->at;
-    if (!reader_word(reader, stops, reader->rule->on.device))
-        return false;
-    return *reader->rule->on.device || reader_refuse(reader, begin, "The name of a device is missing.");
-}
-
-static bool read_peer(struct reader *reader, const char *stops)
-{
-    const char *begin = reader->at;
-    if (!reader_word(reader, stops, reader->rule->peer))
-        return false;
-    return *reader->rule->peer || reader_refuse(reader, begin, "The name or address of a peer is missing.");
-}
-
-static bool read_peer_qp(struct reader *reader, const char *stops)
-{
-    uint64_t number = 0;
-    bool read = reader_number(reader, stops, UINT32_MAX, &number);
-    reader->rule->peer_qp = (uint32_t)number;
-    return read;
 }
 
 static bool read_wr_id(struct reader *reader, const char *stops)
@@ -217,15 +190,9 @@ static bool read_opcode(struct reader *reader, const char *stops)
     return read_name(reader, stops, NAMES_OPCODES, &reader->rule->opcode);
 }
 
-static bool read_signal(struct reader *reader, const char *stops)
-{
-    return read_name(reader, stops, NAMES_SIGNALS, &reader->rule->signal);
-}
-
-static bool read_error(struct reader *reader, const char *stops)
-{
-    return read_name(reader, stops, NAMES_ERRORS, &reader->rule->error);
-}
+READS(signal, read_name(reader, stops, NAMES_SIGNALS, &reader->rule->signal))
+READS(error, read_name(reader, stops, NAMES_ERRORS, &reader->rule->error))
+NUMBER(vendor, uint16_t, UINT16_MAX, end.vendor)
 
 static bool read_complete(struct reader *reader, const char *stops)
 {
@@ -233,14 +200,6 @@ static bool read_complete(struct reader *reader, const char *stops)
     reader->rule->end.wanted = true;
     bool read = read_name(reader, stops, NAMES_STATUSES, &status);
     reader->rule->end.status = (uint8_t)status;
-    return read;
-}
-
-static bool read_vendor(struct reader *reader, const char *stops)
-{
-    uint64_t number = 0;
-    bool read = reader_number(reader, stops, UINT16_MAX, &number);
-    reader->rule->end.vendor = (uint16_t)number;
     return read;
 }
 

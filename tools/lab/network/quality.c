@@ -21,77 +21,39 @@ struct change {
     uint32_t mtu;
 };
 
-static void set_rate(struct change *change, double value)
-{
-    change->quality.rate = value;
-}
-
-static void set_delay(struct change *change, double value)
-{
-    change->quality.delay = (int64_t)value;
-}
-
-static void set_jitter(struct change *change, double value)
-{
-    change->quality.jitter = (int64_t)value;
-}
-
-static void set_loss(struct change *change, double value)
-{
-    change->quality.loss = value;
-}
-
-static void set_queue(struct change *change, double value)
-{
-    change->quality.queue = value;
-}
-
-static void set_ecn(struct change *change, double value)
-{
-    change->quality.ecn = value;
-}
-
-static void set_mtu(struct change *change, double value)
-{
-    change->mtu = (uint32_t)value;
-}
-
-static void set_down(struct change *change, double value)
-{
-    change->quality.down = true;
-}
-
-static void set_up(struct change *change, double value)
-{
-    change->quality.down = false;
-}
-
-static void clear(struct change *change, double value)
-{
-    change->quality = quality_perfect;
-}
-
 #define ECN_STANDARD "64K"
+
+/* ITEM(name, units, standard, most, action, example). units: NULL: it has no value; standard: the value if the text has
+ * no value; NULL: a value is needed. */
+#define ALL_ITEMS(ITEM)                                                                                                \
+    ITEM(rate, rates, NULL, 1e13, change->quality.rate = value, "rate=10Gbit")                                         \
+    ITEM(delay, times, NULL, 1e10, change->quality.delay = (int64_t)value, "delay=5us")                                \
+    ITEM(jitter, times, NULL, 1e10, change->quality.jitter = (int64_t)value, "jitter=1us")                             \
+    ITEM(loss, shares, NULL, 1, change->quality.loss = value, "loss=0.1%")                                             \
+    ITEM(queue, sizes, NULL, 1 << 30, change->quality.queue = value, "queue=1M")                                       \
+    ITEM(ecn, sizes, ECN_STANDARD, 1 << 30, change->quality.ecn = value, "ecn or ecn=" ECN_STANDARD)                   \
+    ITEM(mtu, sizes, NULL, MTU_MOST, change->mtu = (uint32_t)value, "mtu=9000")                                        \
+    ITEM(down, NULL, "", 0, change->quality.down = true, "down")                                                       \
+    ITEM(up, NULL, "", 0, change->quality.down = false, "up")                                                          \
+    ITEM(clear, NULL, "", 0, change->quality = quality_perfect, "clear")
+
+#define SETTER(name, units, standard, most, action, example)                                                           \
+    static void set_##name(struct change *change, double value)                                                        \
+    {                                                                                                                  \
+        action;                                                                                                        \
+    }
+ALL_ITEMS(SETTER)
 
 static const struct {
     const char *name;
-    const struct text_unit *units; /* NULL: it has no value */
-    const char *standard;          /* the value if the text has no value; NULL: a value is needed */
+    const struct text_unit *units;
+    const char *standard;
     double most;
     void (*set)(struct change *, double value);
     const char *example;
 } items[] = {
-    {"rate", rates, NULL, 1e13, set_rate, "rate=10Gbit"},
-    {"delay", times, NULL, 1e10, set_delay, "delay=5us"},
-    {"jitter", times, NULL, 1e10, set_jitter, "jitter=1us"},
-    {"loss", shares, NULL, 1, set_loss, "loss=0.1%"},
-    {"queue", sizes, NULL, 1 << 30, set_queue, "queue=1M"},
-    {"ecn", sizes, ECN_STANDARD, 1 << 30, set_ecn, "ecn or ecn=" ECN_STANDARD},
-    {"mtu", sizes, NULL, MTU_MOST, set_mtu, "mtu=9000"},
-    {"down", NULL, "", 0, set_down, "down"},
-    {"up", NULL, "", 0, set_up, "up"},
-    {"clear", NULL, "", 0, clear, "clear"},
-};
+#define ROW(name, units, standard, most, action, example) {#name, units, standard, most, set_##name, example},
+    ALL_ITEMS(ROW)};
 
 enum { ITEMS = sizeof items / sizeof *items };
 
