@@ -29,25 +29,17 @@ static uint32_t read_number(const uint8_t *at)
     return number;
 }
 
-static void form_u32(struct trace_line *line, const uint8_t *at)
-{
-    text_add_number(line, read_number(at));
-}
-
-static void form_hex32(struct trace_line *line, const uint8_t *at)
-{
-    text_add_hex(line, read_number(at));
-}
-
-static void form_u8(struct trace_line *line, const uint8_t *at)
-{
-    text_add_number(line, *at);
-}
-
-static void form_signed(struct trace_line *line, const uint8_t *at)
-{
-    text_add_signed(line, (int32_t)read_number(at));
-}
+/* A form that is one statement. */
+#define FORM(name, statement)                                                                                          \
+    static void form_##name(struct trace_line *line, const uint8_t *at)                                                \
+    {                                                                                                                  \
+        statement;                                                                                                     \
+    }
+FORM(u32, text_add_number(line, read_number(at)))
+FORM(hex32, text_add_hex(line, read_number(at)))
+FORM(u8, text_add_number(line, *at))
+FORM(signed, text_add_signed(line, (int32_t)read_number(at)))
+FORM(state, text_add(line, words_state(read_number(at))))
 
 static void form_hex16(struct trace_line *line, const uint8_t *at)
 {
@@ -78,11 +70,6 @@ static void form_type(struct trace_line *line, const uint8_t *at)
     static const char *const words[] = {
         [2] = "RC", [3] = "UC", [4] = "UD", [8] = "RAW_PACKET", [9] = "XRC_SEND", [10] = "XRC_RECV"};
     ADD_WORD(line, words, *at);
-}
-
-static void form_state(struct trace_line *line, const uint8_t *at)
-{
-    text_add(line, words_state(read_number(at)));
 }
 
 static void form_query(struct trace_line *line, const uint8_t *at)
