@@ -9,10 +9,10 @@
 
 /* --- what the word looks like */
 
-static bool is_kind_of_object(const char *word)
+static bool is_name(enum names names, const char *word)
 {
-    int none;
-    return names_number(NAMES_OBJECTS, word, &none);
+    int number;
+    return names_number(names, word, &number);
 }
 
 /* The text after the digits and points with which the word begins; NULL: it does not begin with a digit. */
@@ -39,30 +39,6 @@ static bool is_time(const char *word)
     return reader_duration(word, 0, &time);
 }
 
-static bool is_error(const char *word)
-{
-    int number;
-    return names_number(NAMES_ERRORS, word, &number);
-}
-
-static bool is_status(const char *word)
-{
-    int number;
-    return names_number(NAMES_STATUSES, word, &number);
-}
-
-static bool is_opcode(const char *word)
-{
-    int number;
-    return names_number(NAMES_OPCODES, word, &number);
-}
-
-static bool is_signal(const char *word)
-{
-    int number;
-    return names_number(NAMES_SIGNALS, word, &number);
-}
-
 static bool is_raised(const char *word)
 {
     const struct script_raised *raised = NULL;
@@ -73,22 +49,28 @@ static bool is_raised(const char *word)
 
 /* Values without the word that must be before them. */
 struct shape {
-    bool (*fits)(const char *word);
     const char *before;
+    bool (*fits)(const char *word); /* NULL: it is one of `names` */
+    enum names names;
 };
 
 static const struct shape conditions[] = {
-    {is_kind_of_object, "on "}, {is_number, "nth "}, {is_share, "chance "}, {is_time, "after "}, {is_opcode, "opcode "},
+    {"on ", NULL, NAMES_OBJECTS},     {"nth ", is_number}, {"chance ", is_share}, {"after ", is_time},
+    {"opcode ", NULL, NAMES_OPCODES},
 };
 
 static const struct shape actions[] = {
-    {is_error, "error "}, {is_status, "complete "}, {is_signal, "signal "}, {is_raised, "raise "}, {is_time, "delay "},
+    {"error ", NULL, NAMES_ERRORS},
+    {"complete ", NULL, NAMES_STATUSES},
+    {"signal ", NULL, NAMES_SIGNALS},
+    {"raise ", is_raised},
+    {"delay ", is_time},
 };
 
 static const char *find_before(const char *word, const struct shape *shapes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (shapes[i].fits(word))
+        if (shapes[i].fits ? shapes[i].fits(word) : is_name(shapes[i].names, word))
             return shapes[i].before;
     return NULL;
 }
@@ -151,7 +133,7 @@ const char *suggest_short_item(const char *word, char text[READER_MEANT])
 const char *suggest_call(const char *word, char text[READER_MEANT])
 {
     struct suggestion suggestion = suggest_begin(word);
-    if (value_action(word, false) || value_condition(word, false) || is_kind_of_object(word))
+    if (value_action(word, false) || value_condition(word, false) || is_name(NAMES_OBJECTS, word))
         return strcpy(text, " A rule is \"when CALL, CONDITIONS: ACTIONS\".");
     for (enum script_call call = 0; call < SCRIPT_EVENTS; call++)
         suggest_try(&suggestion, script_title(call));
