@@ -84,7 +84,7 @@ static void ask_one(const struct node_entry *entry, void *context)
     int error = ask(round->directory, entry->slot, round->request, ANSWER_MILLISECONDS, &answer);
     if (answer)
         json_array_append_new(round->answers, answer);
-    else if (error == ETIMEDOUT && round->silent)
+    else if (error && round->silent)
         *round->silent = (int)entry->pid;
 }
 
