@@ -62,4 +62,7 @@ static inline void *rig_number(unsigned number)
     return (void *)(uintptr_t)number;
 }
 
+/* A thread of the process, which is one of A to D, with the process's number as its argument. */
+#define rig_thread(process, body) schedule_thread(schedule_process_at(process), #process, body, rig_number(process))
+
 #endif

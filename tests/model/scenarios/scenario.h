@@ -16,6 +16,11 @@ struct scenario {
     struct budget more;   /* with --long */
 };
 
+/* Defines a scenario; further members follow the sentence. */
+#define SCENARIO(id, set_up_function, ...) \
+    const struct scenario scenario_##id = {.set_up = set_up_function, SCENARIO_SAID(__VA_ARGS__)};
+#define SCENARIO_SAID(said, sentence, ...) .name = said, .about = sentence, __VA_ARGS__
+
 extern const struct scenario *const scenarios[]; /* ends with NULL */
 
 #define ANY_NUMBER UINT32_MAX

@@ -82,25 +82,13 @@ static void set_up(void)
     memset(shipped(), BEFORE, LENGTH);
     schedule_as(NULL);
     rig_keep_members();
-    schedule_thread(schedule_process_at(A), "A", send_and_revoke, rig_number(A));
-    schedule_thread(schedule_process_at(B), "B", pull_once, rig_number(B));
+    rig_thread(A, send_and_revoke);
+    rig_thread(B, pull_once);
 }
 
-const struct scenario scenario_revoke = {
-    .name = "revoke",
-    .about = "a payload that was taken back is never accepted",
-    .set_up = set_up,
-    .checks = {is_revoked, NULL},
-    .budget = {.preemptions = ANY_NUMBER},
-    .more = {.preemptions = ANY_NUMBER},
-};
+SCENARIO(revoke, set_up, "revoke", "a payload that was taken back is never accepted", .checks = {is_revoked, NULL},
+         .budget = {.preemptions = ANY_NUMBER}, .more = {.preemptions = ANY_NUMBER})
 
-const struct scenario scenario_revoke_held = {
-    .name = "revoke-held-stores",
-    .about = "the same where processors hold stores back",
-    .set_up = set_up,
-    .checks = {is_revoked, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 3},
-    .more = {.preemptions = ANY_NUMBER},
-};
+SCENARIO(revoke_held, set_up, "revoke-held-stores",
+         "the same where processors hold stores back", .checks = {is_revoked, NULL}, .hold_stores = true,
+         .budget = {.preemptions = 3}, .more = {.preemptions = ANY_NUMBER})

@@ -17,29 +17,19 @@ static void set_up(void)
     schedule_process_at(A)->may_die = true;
     schedule_process_at(A)->may_stop = true;
     rig_keep_members();
-    schedule_thread(schedule_process_at(B), "B", rig_serve, rig_number(B));
-    schedule_thread(schedule_process_at(A), "A", send_once, rig_number(A));
-    schedule_thread(schedule_process_at(C), "C", send_once, rig_number(C));
+    rig_thread(B, rig_serve);
+    rig_thread(A, send_once);
+    rig_thread(C, send_once);
 }
 
-const struct scenario scenario_doorbell = {
-    .name = "doorbell",
-    .about = "a frame wakes its receiver, whoever else dies or stops at the doorbell",
-    .set_up = set_up,
-    .checks = {rig_all_received, NULL},
-    .budget = {.preemptions = 3, .deaths = 1, .stops = 1},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1},
-};
+SCENARIO(doorbell, set_up, "doorbell",
+         "a frame wakes its receiver, whoever else dies or stops at the doorbell", .checks = {rig_all_received, NULL},
+         .budget = {.preemptions = 3, .deaths = 1, .stops = 1},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1})
 
-const struct scenario scenario_doorbell_held = {
-    .name = "doorbell-held-stores",
-    .about = "the same where processors hold stores back",
-    .set_up = set_up,
-    .checks = {rig_all_received, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1},
-};
+SCENARIO(doorbell_held, set_up, "doorbell-held-stores",
+         "the same where processors hold stores back", .checks = {rig_all_received, NULL}, .hold_stores = true,
+         .budget = {.preemptions = 2}, .more = {.preemptions = ANY_NUMBER, .deaths = 1})
 
 static void set_up_fences(void)
 {
@@ -47,15 +37,9 @@ static void set_up_fences(void)
     set_up();
 }
 
-const struct scenario scenario_fences = {
-    .name = "doorbell-fences",
-    .about = "the same where the kernel offers no membarrier",
-    .set_up = set_up_fences,
-    .checks = {rig_all_received, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1},
-};
+SCENARIO(fences, set_up_fences, "doorbell-fences",
+         "the same where the kernel offers no membarrier", .checks = {rig_all_received, NULL}, .hold_stores = true,
+         .budget = {.preemptions = 2}, .more = {.preemptions = ANY_NUMBER, .deaths = 1})
 
 /* B's program finds A, for the first time as far as B's sleeps know. */
 static void meet(void *argument)
@@ -73,20 +57,14 @@ static void set_up_meeting(void)
     struct node *node = rig_notes()->nodes[B];
     atomic_store(&node->entry->attention.fences, FENCES_NOT_YET);
     rig_keep_members();
-    schedule_thread(schedule_process_at(B), "B", rig_serve, rig_number(B));
+    rig_thread(B, rig_serve);
     schedule_thread(schedule_process_at(B), "B's program", meet, rig_number(B));
-    schedule_thread(schedule_process_at(A), "A", send_once, rig_number(A));
+    rig_thread(A, send_once);
 }
 
-const struct scenario scenario_meeting = {
-    .name = "doorbell-meeting",
-    .about = "a sleeper that begins to fence for its senders just now misses nothing",
-    .set_up = set_up_meeting,
-    .checks = {rig_all_received, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1},
-};
+SCENARIO(meeting, set_up_meeting, "doorbell-meeting",
+         "a sleeper that begins to fence for its senders just now misses nothing", .checks = {rig_all_received, NULL},
+         .hold_stores = true, .budget = {.preemptions = 2}, .more = {.preemptions = ANY_NUMBER, .deaths = 1})
 
 /* B's program polls, so that no sender rings, and then sleeps for good, twice, as it does when it arms a CQ. */
 static void rest(void *argument)
@@ -106,9 +84,9 @@ static void set_up_rest_held(void)
     rig_join(2);
     rig_attach(A, B);
     rig_keep_members();
-    schedule_thread(schedule_process_at(B), "B", rig_serve, rig_number(B));
+    rig_thread(B, rig_serve);
     schedule_thread(schedule_process_at(B), "B's program", rest, rig_number(B));
-    schedule_thread(schedule_process_at(A), "A", send_once, rig_number(A));
+    rig_thread(A, send_once);
 }
 
 static void set_up_rest(void)
@@ -117,14 +95,10 @@ static void set_up_rest(void)
     schedule_thread(schedule_process_at(B), "B's program", rest, rig_number(B));
 }
 
-const struct scenario scenario_rest = {
-    .name = "doorbell-rest",
-    .about = "a program that joins its helper's sleep, or begins one for it, misses nothing",
-    .set_up = set_up_rest,
-    .checks = {rig_all_received, NULL},
-    .budget = {.preemptions = 1, .stops = 1},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1},
-};
+SCENARIO(rest, set_up_rest, "doorbell-rest",
+         "a program that joins its helper's sleep, or begins one for it, misses nothing",
+         .checks = {rig_all_received, NULL}, .budget = {.preemptions = 1, .stops = 1},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1})
 
 const struct scenario scenario_rest_held = {
     .name = "doorbell-rest-held-stores",
@@ -142,12 +116,7 @@ static void set_up_membarrier(void)
     host_refuse(HOST_NO_MEMBARRIER, 1 << B);
 }
 
-const struct scenario scenario_membarrier = {
-    .name = "membarrier-refused",
-    .about = "a sleeper to whom the kernel begins to refuse membarrier misses nothing",
-    .set_up = set_up_membarrier,
-    .checks = {rig_all_received, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 1, .refusals = 1, .ticks = 1, .rests = 4},
-    .more = {.preemptions = 3, .refusals = 2, .ticks = 2, .rests = 4},
-};
+SCENARIO(membarrier, set_up_membarrier, "membarrier-refused",
+         "a sleeper to whom the kernel begins to refuse membarrier misses nothing", .checks = {rig_all_received, NULL},
+         .hold_stores = true, .budget = {.preemptions = 1, .refusals = 1, .ticks = 1, .rests = 4},
+         .more = {.preemptions = 3, .refusals = 2, .ticks = 2, .rests = 4})

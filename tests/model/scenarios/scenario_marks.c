@@ -66,37 +66,26 @@ static void meet(unsigned senders, unsigned looks)
 static void set_up(void)
 {
     meet(2, 2);
-    schedule_thread(schedule_process_at(B), "B", poll_and_ask, rig_number(B));
-    schedule_thread(schedule_process_at(A), "A", send_two, rig_number(A));
-    schedule_thread(schedule_process_at(C), "C", send_one, rig_number(C));
+    rig_thread(B, poll_and_ask);
+    rig_thread(A, send_two);
+    rig_thread(C, send_one);
 }
 
-const struct scenario scenario_marks = {
-    .name = "marks",
-    .about = "a process that polls and asks silent peers for marks finds each frame",
-    .set_up = set_up,
-    .checks = {rig_all_received, NULL},
-    .budget = {.preemptions = 3},
-    .more = {.preemptions = 5},
-};
+SCENARIO(marks, set_up, "marks",
+         "a process that polls and asks silent peers for marks finds each frame", .checks = {rig_all_received, NULL},
+         .budget = {.preemptions = 3}, .more = {.preemptions = 5})
 
 /* A is asked while it sends. */
 static void set_up_one(void)
 {
     meet(1, 1);
-    schedule_thread(schedule_process_at(B), "B", poll_and_ask, rig_number(B));
-    schedule_thread(schedule_process_at(A), "A", send_two, rig_number(A));
+    rig_thread(B, poll_and_ask);
+    rig_thread(A, send_two);
 }
 
-const struct scenario scenario_marks_held = {
-    .name = "marks-held-stores",
-    .about = "the same with one sender, where processors hold stores back",
-    .set_up = set_up_one,
-    .checks = {rig_all_received, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 3},
-    .more = {.preemptions = 5},
-};
+SCENARIO(marks_held, set_up_one, "marks-held-stores",
+         "the same with one sender, where processors hold stores back", .checks = {rig_all_received, NULL},
+         .hold_stores = true, .budget = {.preemptions = 3}, .more = {.preemptions = 5})
 
 static void set_up_fences(void)
 {
@@ -104,34 +93,24 @@ static void set_up_fences(void)
     set_up_one();
 }
 
-const struct scenario scenario_marks_fences = {
-    .name = "marks-fences",
-    .about = "the same where the kernel offers no membarrier",
-    .set_up = set_up_fences,
-    .checks = {rig_all_received, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 3},
-    .more = {.preemptions = 5},
-};
+SCENARIO(marks_fences, set_up_fences, "marks-fences",
+         "the same where the kernel offers no membarrier", .checks = {rig_all_received, NULL}, .hold_stores = true,
+         .budget = {.preemptions = 3}, .more = {.preemptions = 5})
 
 static void set_up_death(void)
 {
     meet(2, 2);
     schedule_process_at(A)->may_die = true;
     schedule_process_at(A)->may_stop = true;
-    schedule_thread(schedule_process_at(B), "B", rig_serve, rig_number(B));
-    schedule_thread(schedule_process_at(A), "A", send_one, rig_number(A));
-    schedule_thread(schedule_process_at(C), "C", send_one, rig_number(C));
+    rig_thread(B, rig_serve);
+    rig_thread(A, send_one);
+    rig_thread(C, send_one);
 }
 
-const struct scenario scenario_marks_death = {
-    .name = "marks-death",
-    .about = "a sender that dies or stops before its mark takes no other's along, and a sleeper finds its frame",
-    .set_up = set_up_death,
-    .checks = {rig_all_received, NULL},
-    .budget = {.preemptions = 2, .deaths = 1, .stops = 1},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1},
-};
+SCENARIO(marks_death, set_up_death, "marks-death",
+         "a sender that dies or stops before its mark takes no other's along, and a sleeper finds its frame",
+         .checks = {rig_all_received, NULL}, .budget = {.preemptions = 2, .deaths = 1, .stops = 1},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1})
 
 /* Any process of the directory can write there. */
 static void clear_marks(void *argument)
@@ -153,16 +132,11 @@ static void set_up_cleared(void)
 {
     meet(2, 2);
     rig_notes()->scratch[0] = rig_notes()->nodes[B]->slot;
-    schedule_thread(schedule_process_at(B), "B", poll_and_serve, rig_number(B));
-    schedule_thread(schedule_process_at(A), "A", send_one, rig_number(A));
-    schedule_thread(schedule_process_at(C), "C", clear_marks, rig_number(C));
+    rig_thread(B, poll_and_serve);
+    rig_thread(A, send_one);
+    rig_thread(C, clear_marks);
 }
 
-const struct scenario scenario_marks_cleared = {
-    .name = "marks-cleared",
-    .about = "a process that sleeps finds frames whose marks another process has cleared",
-    .set_up = set_up_cleared,
-    .checks = {rig_all_received, NULL},
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = ANY_NUMBER},
-};
+SCENARIO(marks_cleared, set_up_cleared, "marks-cleared",
+         "a process that sleeps finds frames whose marks another process has cleared",
+         .checks = {rig_all_received, NULL}, .budget = {.preemptions = 2}, .more = {.preemptions = ANY_NUMBER})

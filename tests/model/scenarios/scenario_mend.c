@@ -73,18 +73,12 @@ static void set_up(void)
     const struct ring_reader *reader = notes->nodes[B]->by_slot[notes->nodes[A]->slot]->reader;
     struct ring_frame *frame = (struct ring_frame *)ring_at(&reader->ring, reader->head);
     memory_store(&frame->kind, sizeof frame->kind, 0);
-    schedule_thread(schedule_process_at(A), "A", send_again, rig_number(A));
-    schedule_thread(schedule_process_at(B), "B", receive, rig_number(B));
+    rig_thread(A, send_again);
+    rig_thread(B, receive);
 }
 
-const struct scenario scenario_mend = {
-    .name = "mend",
-    .about = "a ring in which its reader found what is no frame is mended, and none comes twice",
-    .set_up = set_up,
-    .checks = {goes_on, NULL},
-    .budget = {.preemptions = 3},
-    .more = {.preemptions = ANY_NUMBER},
-};
+SCENARIO(mend, set_up, "mend", "a ring in which its reader found what is no frame is mended, and none comes twice",
+         .checks = {goes_on, NULL}, .budget = {.preemptions = 3}, .more = {.preemptions = ANY_NUMBER})
 
 static void set_up_refused(void)
 {
@@ -92,21 +86,11 @@ static void set_up_refused(void)
     host_refuse(HOST_NO_MEMORY | HOST_NO_BUFFER, 1 << A | 1 << B);
 }
 
-const struct scenario scenario_mend_refused = {
-    .name = "mend-refused",
-    .about = "the same where the messages that ask for it are refused",
-    .set_up = set_up_refused,
-    .checks = {goes_on, NULL},
-    .budget = {.preemptions = 2, .refusals = 1, .rests = 4},
-    .more = {.preemptions = 3, .refusals = 2, .rests = 8},
-};
+SCENARIO(mend_refused, set_up_refused, "mend-refused",
+         "the same where the messages that ask for it are refused", .checks = {goes_on, NULL},
+         .budget = {.preemptions = 2, .refusals = 1, .rests = 4},
+         .more = {.preemptions = 3, .refusals = 2, .rests = 8})
 
-const struct scenario scenario_mend_held = {
-    .name = "mend-held-stores",
-    .about = "the same where processors hold stores back",
-    .set_up = set_up,
-    .checks = {goes_on, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = 3},
-};
+SCENARIO(mend_held, set_up, "mend-held-stores",
+         "the same where processors hold stores back", .checks = {goes_on, NULL}, .hold_stores = true,
+         .budget = {.preemptions = 2}, .more = {.preemptions = 3})

@@ -369,14 +369,11 @@ static void set_up_key(void)
     one_of_each(write_twice, take_key);
 }
 
-const struct scenario scenario_one_sided_key = {
-    .name = "one-sided-key",
-    .about = "no byte is written once a key was taken away, and the owner does not wait for the dead or the stopped",
-    .set_up = set_up_key,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .continues = 1, .rests = 12},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_key, set_up_key, "one-sided-key",
+         "no byte is written once a key was taken away, and the owner does not wait for the dead or the stopped",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .continues = 1, .rests = 12},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12})
 
 static void set_up_interrupted(void)
 {
@@ -384,67 +381,50 @@ static void set_up_interrupted(void)
     host_refuse(HOST_INTERRUPTS, 1 << A);
 }
 
-const struct scenario scenario_one_sided_interrupted = {
-    .name = "one-sided-interrupted",
-    .about = "the same for a requester whose signal handler computes for long, before or behind its call",
-    .set_up = set_up_interrupted,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 3, .stops = 1, .refusals = 1, .rests = 16},
-    .more =
-        {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .continues = 1, .refusals = 1, .ticks = 1, .rests = 16},
-};
+SCENARIO(one_sided_interrupted, set_up_interrupted, "one-sided-interrupted",
+         "the same for a requester whose signal handler computes for long, before or behind its call",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = 3, .stops = 1, .refusals = 1, .rests = 16},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .continues = 1, .refusals = 1, .ticks = 1,
+                  .rests = 16})
 
-const struct scenario scenario_one_sided_held = {
-    .name = "one-sided-held-stores",
-    .about = "the same where processors hold stores back",
-    .set_up = set_up_key,
-    .checks = {owner_returns, nothing_is_written},
-    .hold_stores = true,
-    .budget = {.preemptions = 3, .stops = 1, .rests = 12},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
-};
+SCENARIO(one_sided_held, set_up_key, "one-sided-held-stores",
+         "the same where processors hold stores back", .checks = {owner_returns, nothing_is_written},
+         .hold_stores = true, .budget = {.preemptions = 3, .stops = 1, .rests = 12},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12})
 
 static void set_up_keys(void)
 {
     one_of_each(write_both, take_keys);
 }
 
-const struct scenario scenario_one_sided_keys = {
-    .name = "one-sided-keys",
-    .about = "the same for an owner that takes one key after the other from a requester that may be forbidden",
-    .set_up = set_up_keys,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .continues = 1, .rests = 24},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
-};
+SCENARIO(one_sided_keys, set_up_keys, "one-sided-keys",
+         "the same for an owner that takes one key after the other from a requester that may be forbidden",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .continues = 1, .rests = 24},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24})
 
 static void set_up_list(void)
 {
     one_of_each(write_list, take_keys_backwards);
 }
 
-const struct scenario scenario_one_sided_list = {
-    .name = "one-sided-list",
-    .about = "the same for several WRITEs in one call, which lose their keys one by one",
-    .set_up = set_up_list,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 3, .deaths = 1, .stops = 1, .rests = 24},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
-};
+SCENARIO(one_sided_list, set_up_list, "one-sided-list",
+         "the same for several WRITEs in one call, which lose their keys one by one",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = 3, .deaths = 1, .stops = 1, .rests = 24},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24})
 
 static void set_up_queue_pair(void)
 {
     one_of_each(write_twice, take_queue_pair);
 }
 
-const struct scenario scenario_one_sided_queue_pair = {
-    .name = "one-sided-queue-pair",
-    .about = "no byte is written once a queue pair was taken away, also when its number is connected anew",
-    .set_up = set_up_queue_pair,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_queue_pair, set_up_queue_pair, "one-sided-queue-pair",
+         "no byte is written once a queue pair was taken away, also when its number is connected anew",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12})
 
 static void set_up_leaving(void)
 {
@@ -453,14 +433,11 @@ static void set_up_leaving(void)
     add_owner("B", leave);
 }
 
-const struct scenario scenario_one_sided_leaving = {
-    .name = "one-sided-leaving",
-    .about = "no byte is written once the owner has left the host and unmapped its rings",
-    .set_up = set_up_leaving,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 2, .deaths = 1, .stops = 1, .rests = 12},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_leaving, set_up_leaving, "one-sided-leaving",
+         "no byte is written once the owner has left the host and unmapped its rings",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = 2, .deaths = 1, .stops = 1, .rests = 12},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12})
 
 /* Joins when A may have died, and takes its slot then. */
 static void succeed(void *argument)
@@ -479,14 +456,10 @@ static void set_up_successor(void)
     schedule_thread(schedule_process("C"), "C", succeed, NULL);
 }
 
-const struct scenario scenario_one_sided_successor = {
-    .name = "one-sided-successor",
-    .about = "the owner does not wait for one who died, also when another has its slot by then",
-    .set_up = set_up_successor,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 1, .deaths = 1, .rests = 12},
-    .more = {.preemptions = 2, .deaths = 1, .stops = 1, .rests = 12},
-};
+SCENARIO(one_sided_successor, set_up_successor, "one-sided-successor",
+         "the owner does not wait for one who died, also when another has its slot by then",
+         .checks = {owner_returns, nothing_is_written}, .budget = {.preemptions = 1, .deaths = 1, .rests = 12},
+         .more = {.preemptions = 2, .deaths = 1, .stops = 1, .rests = 12})
 
 static void set_up_two_requesters(void)
 {
@@ -497,14 +470,10 @@ static void set_up_two_requesters(void)
     add_owner("B", take_key);
 }
 
-const struct scenario scenario_one_sided_requesters = {
-    .name = "one-sided-requesters",
-    .about = "no byte is written by either of two requesters once a key was taken away",
-    .set_up = set_up_two_requesters,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.deaths = 1, .stops = 1, .rests = 24},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
-};
+SCENARIO(one_sided_requesters, set_up_two_requesters, "one-sided-requesters",
+         "no byte is written by either of two requesters once a key was taken away",
+         .checks = {owner_returns, nothing_is_written}, .budget = {.deaths = 1, .stops = 1, .rests = 24},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24})
 
 static void set_up_pair(void)
 {
@@ -515,14 +484,10 @@ static void set_up_pair(void)
     add_owner("B", take_key);
 }
 
-const struct scenario scenario_one_sided_pair = {
-    .name = "one-sided-pair",
-    .about = "the same for two threads of one requester",
-    .set_up = set_up_pair,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .rests = 12},
-    .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_pair, set_up_pair, "one-sided-pair",
+         "the same for two threads of one requester", .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .rests = 12},
+         .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12})
 
 static void set_up_requester_leaves(void)
 {
@@ -532,14 +497,10 @@ static void set_up_requester_leaves(void)
     add_owner("B", take_key);
 }
 
-const struct scenario scenario_one_sided_parting = {
-    .name = "one-sided-parting",
-    .about = "the same for a requester that leaves the host while another of its threads writes",
-    .set_up = set_up_requester_leaves,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 1, .stops = 1, .rests = 12},
-    .more = {.preemptions = 3, .deaths = 1, .stops = 1, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_parting, set_up_requester_leaves, "one-sided-parting",
+         "the same for a requester that leaves the host while another of its threads writes",
+         .checks = {owner_returns, nothing_is_written}, .budget = {.preemptions = 1, .stops = 1, .rests = 12},
+         .more = {.preemptions = 3, .deaths = 1, .stops = 1, .continues = 1, .ticks = 1, .rests = 12})
 
 static void set_up_two_owners(void)
 {
@@ -550,14 +511,10 @@ static void set_up_two_owners(void)
     add_owner("B's second", take_second_key);
 }
 
-const struct scenario scenario_one_sided_threads = {
-    .name = "one-sided-threads",
-    .about = "the same for an owner of which two threads take away a key each",
-    .set_up = set_up_two_owners,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 1, .stops = 1, .rests = 24},
-    .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
-};
+SCENARIO(one_sided_threads, set_up_two_owners, "one-sided-threads",
+         "the same for an owner of which two threads take away a key each",
+         .checks = {owner_returns, nothing_is_written}, .budget = {.preemptions = 1, .stops = 1, .rests = 24},
+         .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24})
 
 static void set_up_mail(void)
 {
@@ -568,39 +525,29 @@ static void set_up_mail(void)
     add_owner("B's helper", take_mail);
 }
 
-const struct scenario scenario_one_sided_mail = {
-    .name = "one-sided-mail",
-    .about = "the same for an owner whose helper maps the requester's ring just then",
-    .set_up = set_up_mail,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 1, .stops = 1, .rests = 12},
-    .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_mail, set_up_mail, "one-sided-mail",
+         "the same for an owner whose helper maps the requester's ring just then",
+         .checks = {owner_returns, nothing_is_written}, .budget = {.preemptions = 1, .stops = 1, .rests = 12},
+         .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12})
 
 static void set_up_read(void)
 {
     one_of_each(read_once, take_and_give_key);
 }
 
-const struct scenario scenario_one_sided_read = {
-    .name = "one-sided-read",
-    .about = "no READ is done with what was there after its key was taken away, also when its place has another",
-    .set_up = set_up_read,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_read, set_up_read, "one-sided-read",
+         "no READ is done with what was there after its key was taken away, also when its place has another",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12})
 
 static void set_up_read_queue_pair(void)
 {
     one_of_each(read_once, take_queue_pair);
 }
 
-const struct scenario scenario_one_sided_read_number = {
-    .name = "one-sided-read-number",
-    .about = "no READ is done with what was there after its queue pair was taken away",
-    .set_up = set_up_read_queue_pair,
-    .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
-    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
-};
+SCENARIO(one_sided_read_number, set_up_read_queue_pair, "one-sided-read-number",
+         "no READ is done with what was there after its queue pair was taken away",
+         .checks = {owner_returns, nothing_is_written},
+         .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
+         .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12})

@@ -31,8 +31,8 @@ static void start(model_body *writer, const uint32_t *lengths, unsigned count)
     rig_attach(A, B);
     rig_fill(A, B, lengths, count);
     rig_keep_members();
-    schedule_thread(schedule_process_at(A), "A", writer, rig_number(A));
-    schedule_thread(schedule_process_at(B), "B", rig_serve, rig_number(B));
+    rig_thread(A, writer);
+    rig_thread(B, rig_serve);
 }
 
 static void fill(model_body *writer)
@@ -46,24 +46,12 @@ static void set_up(void)
     fill(send_two);
 }
 
-const struct scenario scenario_room = {
-    .name = "room",
-    .about = "a writer that waits for room hears when there is some",
-    .set_up = set_up,
-    .checks = {is_through, NULL},
-    .budget = {.preemptions = 3},
-    .more = {.preemptions = ANY_NUMBER},
-};
+SCENARIO(room, set_up, "room", "a writer that waits for room hears when there is some", .checks = {is_through, NULL},
+         .budget = {.preemptions = 3}, .more = {.preemptions = ANY_NUMBER})
 
-const struct scenario scenario_room_held = {
-    .name = "room-held-stores",
-    .about = "the same where processors hold stores back",
-    .set_up = set_up,
-    .checks = {is_through, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = 4},
-};
+SCENARIO(room_held, set_up, "room-held-stores",
+         "the same where processors hold stores back", .checks = {is_through, NULL}, .hold_stores = true,
+         .budget = {.preemptions = 2}, .more = {.preemptions = 4})
 
 static void set_up_fences(void)
 {
@@ -71,15 +59,9 @@ static void set_up_fences(void)
     set_up();
 }
 
-const struct scenario scenario_room_fences = {
-    .name = "room-fences",
-    .about = "the same where the kernel offers no membarrier",
-    .set_up = set_up_fences,
-    .checks = {is_through, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = 4},
-};
+SCENARIO(room_fences, set_up_fences, "room-fences",
+         "the same where the kernel offers no membarrier", .checks = {is_through, NULL}, .hold_stores = true,
+         .budget = {.preemptions = 2}, .more = {.preemptions = 4})
 
 /* The first two frames are a quarter of the ring, after which the reader asks for the flag, and just too little. */
 static void set_up_quarter(void)
@@ -88,14 +70,9 @@ static void set_up_quarter(void)
     start(send_two, lengths, 5);
 }
 
-const struct scenario scenario_quarter = {
-    .name = "room-quarter",
-    .about = "the same when a quarter of the ring is not room enough",
-    .set_up = set_up_quarter,
-    .checks = {is_through, NULL},
-    .budget = {.preemptions = 3},
-    .more = {.preemptions = ANY_NUMBER},
-};
+SCENARIO(quarter, set_up_quarter, "room-quarter",
+         "the same when a quarter of the ring is not room enough", .checks = {is_through, NULL},
+         .budget = {.preemptions = 3}, .more = {.preemptions = ANY_NUMBER})
 
 static void sleep_and_send(void *argument)
 {
@@ -120,12 +97,6 @@ static void set_up_flag(void)
     memory_store(&record->reader->ring.shared->waiting, sizeof(atomic_uint), 0);
 }
 
-const struct scenario scenario_flag = {
-    .name = "room-flag",
-    .about = "a writer whose flag was taken back before it sleeps misses no room",
-    .set_up = set_up_flag,
-    .checks = {is_through, NULL},
-    .hold_stores = true,
-    .budget = {.preemptions = 2},
-    .more = {.preemptions = 4},
-};
+SCENARIO(flag, set_up_flag, "room-flag",
+         "a writer whose flag was taken back before it sleeps misses no room", .checks = {is_through, NULL},
+         .hold_stores = true, .budget = {.preemptions = 2}, .more = {.preemptions = 4})

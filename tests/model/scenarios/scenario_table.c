@@ -198,14 +198,9 @@ static void set_up_members(void)
     leave_a_dead_one();
 }
 
-const struct scenario scenario_members = {
-    .name = "members",
-    .about = "who lives keeps its slot and its block, who died keeps nothing",
-    .set_up = set_up_members,
-    .checks = {all_are_done, all_hold_their_own},
-    .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
-    .more = {.preemptions = 2, .deaths = 2, .ticks = 1, .rests = 20},
-};
+SCENARIO(members, set_up_members, "members", "who lives keeps its slot and its block, who died keeps nothing",
+         .checks = {all_are_done, all_hold_their_own}, .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
+         .more = {.preemptions = 2, .deaths = 2, .ticks = 1, .rests = 20})
 
 static void set_up_leaving(void)
 {
@@ -216,23 +211,15 @@ static void set_up_leaving(void)
     schedule_as(NULL);
 }
 
-const struct scenario scenario_leaving = {
-    .name = "leaving",
-    .about = "who leaves takes nothing from who joins just then",
-    .set_up = set_up_leaving,
-    .checks = {all_are_done, all_hold_their_own},
-    .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
-    .more = {.preemptions = 3, .deaths = 2, .ticks = 1, .rests = 20},
-};
+SCENARIO(leaving, set_up_leaving, "leaving",
+         "who leaves takes nothing from who joins just then", .checks = {all_are_done, all_hold_their_own},
+         .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
+         .more = {.preemptions = 3, .deaths = 2, .ticks = 1, .rests = 20})
 
-const struct scenario scenario_first_table = {
-    .name = "first-table",
-    .about = "processes that make the table at the same time meet in one",
-    .set_up = start,
-    .checks = {all_are_done, all_hold_their_own},
-    .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
-    .more = {.preemptions = 2, .deaths = 2, .ticks = 1, .rests = 20},
-};
+SCENARIO(first_table, start, "first-table",
+         "processes that make the table at the same time meet in one", .checks = {all_are_done, all_hold_their_own},
+         .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
+         .more = {.preemptions = 2, .deaths = 2, .ticks = 1, .rests = 20})
 
 static void set_up_another(void)
 {
@@ -241,11 +228,7 @@ static void set_up_another(void)
     write_version(1);
 }
 
-const struct scenario scenario_another = {
-    .name = "another-version",
-    .about = "processes that replace a table of another version at the same time meet in one",
-    .set_up = set_up_another,
-    .checks = {all_are_done, all_hold_their_own},
-    .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
-    .more = {.preemptions = 2, .deaths = 2, .ticks = 1, .rests = 20},
-};
+SCENARIO(another, set_up_another, "another-version",
+         "processes that replace a table of another version at the same time meet in one",
+         .checks = {all_are_done, all_hold_their_own}, .budget = {.preemptions = 1, .deaths = 1, .rests = 20},
+         .more = {.preemptions = 2, .deaths = 2, .ticks = 1, .rests = 20})

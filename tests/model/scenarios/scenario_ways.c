@@ -390,8 +390,8 @@ static void set_up(unsigned script)
     publish();
     schedule_as(NULL);
     rig_keep_members();
-    schedule_thread(schedule_process_at(A), "A", request, rig_number(A));
-    schedule_thread(schedule_process_at(B), "B", poll_and_sleep, rig_number(B));
+    rig_thread(A, request);
+    rig_thread(B, poll_and_sleep);
 }
 
 static void set_up_lengths(void)
@@ -399,25 +399,17 @@ static void set_up_lengths(void)
     set_up(0);
 }
 
-const struct scenario scenario_ways = {
-    .name = "ways",
-    .about = "short and long WRITEs, as packets and without, land in their order, and a READ finds the last of them",
-    .set_up = set_up_lengths,
-    .checks = {all_end, values_grow},
-    .budget = {.preemptions = 3, .rests = 4},
-    .more = {.preemptions = ANY_NUMBER, .rests = 4},
-};
+SCENARIO(ways, set_up_lengths, "ways",
+         "short and long WRITEs, as packets and without, land in their order, and a READ finds the last of them",
+         .checks = {all_end, values_grow}, .budget = {.preemptions = 3, .rests = 4},
+         .more = {.preemptions = ANY_NUMBER, .rests = 4})
 
 static void set_up_sends(void)
 {
     set_up(1);
 }
 
-const struct scenario scenario_ways_sends = {
-    .name = "ways-sends",
-    .about = "the same with a SEND between them, which finds the WRITE before it and not the one behind",
-    .set_up = set_up_sends,
-    .checks = {all_end, values_grow},
-    .budget = {.preemptions = 3, .rests = 4},
-    .more = {.preemptions = ANY_NUMBER, .rests = 4},
-};
+SCENARIO(ways_sends, set_up_sends, "ways-sends",
+         "the same with a SEND between them, which finds the WRITE before it and not the one behind",
+         .checks = {all_end, values_grow}, .budget = {.preemptions = 3, .rests = 4},
+         .more = {.preemptions = ANY_NUMBER, .rests = 4})
