@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "dissect.h"
 
 /* An RC acknowledgement over IPv4; after the UDP header: BTH, AETH, ICRC (not looked at here). */
@@ -294,16 +295,10 @@ static void what_is_no_capture_is_refused(void **state)
     pcap_close(&pcap);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classic_files_are_read_in_either_order),
-        cmocka_unit_test(next_generation_files_are_read_in_either_order),
-        cmocka_unit_test(datagrams_are_found_behind_every_link),
-        cmocka_unit_test(what_is_not_roce_is_left_alone),
-        cmocka_unit_test(files_that_end_too_early_are_broken),
-        cmocka_unit_test(random_files_are_survived),
-        cmocka_unit_test(what_is_no_capture_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(classic_files_are_read_in_either_order,
+      next_generation_files_are_read_in_either_order,
+      datagrams_are_found_behind_every_link,
+      what_is_not_roce_is_left_alone,
+      files_that_end_too_early_are_broken,
+      random_files_are_survived,
+      what_is_no_capture_is_refused)

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 typedef void copy_function(void *to, void *from);
 
 enum { BYTES = 512 };
@@ -73,12 +75,6 @@ static void the_state_of_a_queue_pair_is_not_copied(void **unused)
     assert_int_equal(attr.dest_qp_num, 77);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_copy_is_the_distributions),
-        cmocka_unit_test(a_path_record_survives_the_way_there_and_back),
-        cmocka_unit_test(the_state_of_a_queue_pair_is_not_copied),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(every_copy_is_the_distributions,
+      a_path_record_survives_the_way_there_and_back,
+      the_state_of_a_queue_pair_is_not_copied)

@@ -101,20 +101,15 @@ static void an_operation_that_an_open_device_has_is_not_listed_as_missing(void *
 #define SAME_ibv_wq(member)
 #define SAME_ibv_dm(member)
 #define REFUSED(table, answer, member, why) SAME_##table(member)
+#include "base/testing/group.h"
 #include "calls/verbs.def"
     ibv_close_device(opened);
     ibv_free_device_list(devices);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_built_answers_eopnotsupp),
-        cmocka_unit_test(what_is_missing_can_be_listed_and_what_is_built_is_not_in_it),
-        cmocka_unit_test(a_stub_fills_only_the_place_that_is_empty),
-        cmocka_unit_test(stubs_answer_in_the_way_of_their_operation),
-        cmocka_unit_test(an_exported_function_that_nobody_built_is_there_and_refuses),
-        cmocka_unit_test(an_operation_that_an_open_device_has_is_not_listed_as_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(what_is_not_built_answers_eopnotsupp,
+      what_is_missing_can_be_listed_and_what_is_built_is_not_in_it,
+      a_stub_fills_only_the_place_that_is_empty,
+      stubs_answer_in_the_way_of_their_operation,
+      an_exported_function_that_nobody_built_is_there_and_refuses,
+      an_operation_that_an_open_device_has_is_not_listed_as_missing)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static struct adverse_source source;
 static struct landings landings;
 static uint8_t memory[256];
@@ -97,14 +99,8 @@ static void what_is_dropped_never_lands(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(what_is_kept_lands_when_it_is_due),
-        CASE(nothing_overtakes_what_came_before),
-        CASE(with_write_order_it_does_but_never_on_the_same_bytes),
-        CASE(a_scattered_payload_is_whole_at_the_end),
-        CASE(what_is_dropped_never_lands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(CASE, what_is_kept_lands_when_it_is_due,
+               nothing_overtakes_what_came_before,
+               with_write_order_it_does_but_never_on_the_same_bytes,
+               a_scattered_payload_is_whole_at_the_end,
+               what_is_dropped_never_lands)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static char why[768];
 
 static bool parses(const char *text, struct adverse_plan *plan)
@@ -100,16 +102,10 @@ static void a_list_without_end_is_refused(void **state)
     assert_false(parses(text, &plan));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_list_is_what_is_on_without_being_named),
-        cmocka_unit_test(a_behaviour_is_named_by_its_word_or_its_number),
-        cmocka_unit_test(a_list_shows_what_is_on),
-        cmocka_unit_test(what_is_wrong_is_refused_with_a_sentence),
-        cmocka_unit_test(a_seed_and_a_scale_stand_there_once),
-        cmocka_unit_test(a_slip_is_seen),
-        cmocka_unit_test(a_list_without_end_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(an_empty_list_is_what_is_on_without_being_named,
+      a_behaviour_is_named_by_its_word_or_its_number,
+      a_list_shows_what_is_on,
+      what_is_wrong_is_refused_with_a_sentence,
+      a_seed_and_a_scale_stand_there_once,
+      a_slip_is_seen,
+      a_list_without_end_is_refused)

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { PAGE = 4096, HOLE = 1 << 20, AROUND = 64 << 20, MAPS = 8, REGIONS = 64 };
 static const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
@@ -161,17 +163,11 @@ static void a_large_block_is_in_no_region(void **state)
     fill_hole(hole);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_map_is_made_in_the_hole_of_a_region),
-        cmocka_unit_test(a_map_does_not_reach_into_a_region),
-        cmocka_unit_test(many_regions_side_by_side_are_avoided),
-        cmocka_unit_test(a_region_that_is_gone_is_not_avoided),
-        cmocka_unit_test(all_addresses_cannot_be_avoided),
-        cmocka_unit_test(a_refusal_of_the_kernel_is_handed_on),
-        cmocka_unit_test(blocks_of_any_size_are_memory),
-        cmocka_unit_test(a_large_block_is_in_no_region),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(no_map_is_made_in_the_hole_of_a_region,
+      a_map_does_not_reach_into_a_region,
+      many_regions_side_by_side_are_avoided,
+      a_region_that_is_gone_is_not_avoided,
+      all_addresses_cannot_be_avoided,
+      a_refusal_of_the_kernel_is_handed_on,
+      blocks_of_any_size_are_memory,
+      a_large_block_is_in_no_region)

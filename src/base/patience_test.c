@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 
 static void a_wait_is_multiplied(void **state)
@@ -66,13 +67,7 @@ static void several_tries_are_told(void **state)
     assert_string_equal(said_of(2, false), "# tries: 2 of 2, all in vain: a thing: chance\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_is_multiplied),
-        cmocka_unit_test(what_is_no_factor_changes_nothing),
-        cmocka_unit_test(a_long_wait_ends_at_what_poll_takes),
-        cmocka_unit_test(several_tries_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_wait_is_multiplied,
+      what_is_no_factor_changes_nothing,
+      a_long_wait_ends_at_what_poll_takes,
+      several_tries_are_told)

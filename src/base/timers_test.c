@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/random.h"
 
 enum { TIMERS = 200 };
@@ -84,12 +85,6 @@ static void a_timer_may_set_itself_again(void **state)
     assert_int_equal(expirations, 10);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(timers_expire_in_order),
-        cmocka_unit_test(setting_and_stopping_in_any_order),
-        cmocka_unit_test(a_timer_may_set_itself_again),
-    };
-    return cmocka_run_group_tests_name("timers", tests, NULL, NULL);
-}
+TESTS(timers_expire_in_order,
+      setting_and_stopping_in_any_order,
+      a_timer_may_set_itself_again)

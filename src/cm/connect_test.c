@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "cm/connect.h"
 #include "cm/queue_pair/attributes.h"
 #include "cm/testing/rig.h"
@@ -337,21 +338,15 @@ static void a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer(voi
     rig_end(rig, &all);
 }
 
-int main(void)
-{
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
-    const struct CMUnitTest tests[] = {
-        TEST(both_ends_hear_what_the_other_said),
-        TEST(a_request_has_the_path_of_its_route),
-        TEST(a_request_has_what_its_program_says),
-        TEST(flags_and_retries_come_to_the_other_program),
-        TEST(an_end_without_a_connection_says_what_is_known),
-        TEST(a_request_without_ip_addresses_is_from_the_packets),
-        TEST(a_request_without_memory_has_not_come),
-        TEST(queue_pairs_get_what_both_agreed_on),
-        TEST(disconnecting_takes_both_programs),
-        TEST(nobody_listening_is_a_reject),
-        TEST(a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer),
-    };
-    return cmocka_run_group_tests_name("connect", tests, NULL, NULL);
-}
+TESTS_OF(TEST, both_ends_hear_what_the_other_said,
+               a_request_has_the_path_of_its_route,
+               a_request_has_what_its_program_says,
+               flags_and_retries_come_to_the_other_program,
+               an_end_without_a_connection_says_what_is_known,
+               a_request_without_ip_addresses_is_from_the_packets,
+               a_request_without_memory_has_not_come,
+               queue_pairs_get_what_both_agreed_on,
+               disconnecting_takes_both_programs,
+               nobody_listening_is_a_reject,
+               a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer)

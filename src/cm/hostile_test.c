@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "cm/connect.h"
 #include "cm/testing/rig.h"
 
@@ -151,12 +152,6 @@ static void no_message_finds_a_connection_that_has_ended(void **state)
     rig_end(rig, &life.all);
 }
 
-int main(void)
-{
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
-    const struct CMUnitTest tests[] = {
-        TEST(no_message_of_a_stranger_and_no_repeat_changes_a_connection),
-        TEST(no_message_finds_a_connection_that_has_ended),
-    };
-    return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
-}
+TESTS_OF(TEST, no_message_of_a_stranger_and_no_repeat_changes_a_connection,
+               no_message_finds_a_connection_that_has_ended)

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "cm/testing/rig.h"
 
 /* The first values of splitmix64 from 0, as its author publishes the algorithm. */
@@ -46,13 +47,7 @@ static void the_queue_pair_of_a_peer_is_known_once_it_is_named(void **state)
     rig_end(rig, &all);
 }
 
-int main(void)
-{
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
-    const struct CMUnitTest tests[] = {
-        TEST(random_numbers_are_those_of_splitmix64),
-        TEST(a_host_is_known_while_a_session_is_there),
-        TEST(the_queue_pair_of_a_peer_is_known_once_it_is_named),
-    };
-    return cmocka_run_group_tests_name("manager", tests, NULL, NULL);
-}
+TESTS_OF(TEST, random_numbers_are_those_of_splitmix64,
+               a_host_is_known_while_a_session_is_there,
+               the_queue_pair_of_a_peer_is_known_once_it_is_named)

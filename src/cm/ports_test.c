@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { REUSE = 1, ONLY = 2, SIX = 4 };
 
 /* An address by its last byte, 0 the wildcard. */
@@ -94,13 +96,7 @@ static void every_port_of_the_range_is_a_candidate_once(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conflicts),
-        cmocka_unit_test(one_conflict_among_many_is_one),
-        cmocka_unit_test(a_port_is_shared_where_no_peer_is_the_same),
-        cmocka_unit_test(every_port_of_the_range_is_a_candidate_once),
-    };
-    return cmocka_run_group_tests_name("ports", tests, NULL, NULL);
-}
+TESTS(conflicts,
+      one_conflict_among_many_is_one,
+      a_port_is_shared_where_no_peer_is_the_same,
+      every_port_of_the_range_is_a_candidate_once)

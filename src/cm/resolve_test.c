@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "cm/queue_pair/attributes.h"
 #include "cm/testing/rig.h"
 
@@ -370,32 +371,26 @@ static void moved_identifiers_take_their_memberships_along(void **state)
     identifier_destroy(identifier, rig->now);
 }
 
-int main(void)
-{
 #define TEST(test) cmocka_unit_test_setup_teardown(test, make, rig_free)
-    const struct CMUnitTest tests[] = {
-        TEST(a_service_resolves_to_a_queue_pair),
-        TEST(over_ip_the_q_key_is_not_the_programs),
-        TEST(an_answer_has_the_options_of_who_gives_it),
-        TEST(confirming_a_request_answers_it_without_a_queue_pair),
-        TEST(a_refusal_names_no_queue_pair),
-        TEST(queue_pairs_of_datagrams_need_no_peer),
-        TEST(a_lost_request_is_sent_again),
-        TEST(a_lost_reply_is_sent_again_without_asking_the_program),
-        TEST(a_repeated_request_is_silent_while_the_program_thinks),
-        TEST(a_request_that_nobody_answers_ends_in_unreachable),
-        TEST(nobody_listening_is_unreachable_with_a_status),
-        TEST(a_reject_is_unreachable_with_a_status_and_data),
-        TEST(destroyed_before_the_answer_the_peer_is_rejected),
-        TEST(a_full_backlog_rejects),
-        TEST(a_reply_from_another_address_is_nobodys),
-        TEST(a_second_answer_is_refused_for_the_state),
-        TEST(other_commands_mean_nothing),
-        TEST(services_do_not_mix),
-        TEST(joining_tells_the_group_with_a_number_of_its_own),
-        TEST(leaving_takes_back_what_was_not_fetched),
-        TEST(numbers_of_memberships_are_no_identifiers),
-        TEST(moved_identifiers_take_their_memberships_along),
-    };
-    return cmocka_run_group_tests_name("resolve", tests, NULL, NULL);
-}
+TESTS_OF(TEST, a_service_resolves_to_a_queue_pair,
+               over_ip_the_q_key_is_not_the_programs,
+               an_answer_has_the_options_of_who_gives_it,
+               confirming_a_request_answers_it_without_a_queue_pair,
+               a_refusal_names_no_queue_pair,
+               queue_pairs_of_datagrams_need_no_peer,
+               a_lost_request_is_sent_again,
+               a_lost_reply_is_sent_again_without_asking_the_program,
+               a_repeated_request_is_silent_while_the_program_thinks,
+               a_request_that_nobody_answers_ends_in_unreachable,
+               nobody_listening_is_unreachable_with_a_status,
+               a_reject_is_unreachable_with_a_status_and_data,
+               destroyed_before_the_answer_the_peer_is_rejected,
+               a_full_backlog_rejects,
+               a_reply_from_another_address_is_nobodys,
+               a_second_answer_is_refused_for_the_state,
+               other_commands_mean_nothing,
+               services_do_not_mix,
+               joining_tells_the_group_with_a_number_of_its_own,
+               leaving_takes_back_what_was_not_fetched,
+               numbers_of_memberships_are_no_identifiers,
+               moved_identifiers_take_their_memberships_along)

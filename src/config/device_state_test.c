@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/testing/group.h"
 #include "config/gid.h"
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
@@ -205,20 +206,14 @@ static void a_state_is_not_overwritten_soon(void **unused)
     assert_int_equal(first->interface, 5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_state_has_the_link_local_gid_and_the_addresses_in_order),
-        cmocka_unit_test(a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free),
-        cmocka_unit_test(places_before_the_first_stay_empty),
-        cmocka_unit_test(what_finds_no_place_gets_one_as_soon_as_there_is_one),
-        cmocka_unit_test(another_mac_is_another_link_local_gid),
-        cmocka_unit_test(an_address_that_is_the_link_local_gid_is_there_once),
-        cmocka_unit_test(without_an_interface_there_are_no_addresses_and_the_port_is_down),
-        cmocka_unit_test(the_gid_of_zeros_is_nowhere),
-        cmocka_unit_test(a_state_stays_valid_and_the_same_one_is_kept_once),
-        cmocka_unit_test(changes_for_ever_take_no_more_memory),
-        cmocka_unit_test(a_state_is_not_overwritten_soon),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(the_first_state_has_the_link_local_gid_and_the_addresses_in_order,
+      a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free,
+      places_before_the_first_stay_empty,
+      what_finds_no_place_gets_one_as_soon_as_there_is_one,
+      another_mac_is_another_link_local_gid,
+      an_address_that_is_the_link_local_gid_is_there_once,
+      without_an_interface_there_are_no_addresses_and_the_port_is_down,
+      the_gid_of_zeros_is_nowhere,
+      a_state_stays_valid_and_the_same_one_is_kept_once,
+      changes_for_ever_take_no_more_memory,
+      a_state_is_not_overwritten_soon)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/testing/group.h"
+
 /* A message about a link, with its name, or about an address. */
 static size_t put_link(uint8_t *to, uint16_t type, int index, const char *name)
 {
@@ -133,16 +135,10 @@ static void nothing_that_changes_by_chance_is_read_beyond_its_end(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_link_is_known_by_its_index_or_its_name),
-        cmocka_unit_test(an_address_is_known_by_its_interface),
-        cmocka_unit_test(each_message_of_a_datagram_counts),
-        cmocka_unit_test(what_is_cut_off_is_about_nothing),
-        cmocka_unit_test(a_length_that_is_no_length_ends_the_search),
-        cmocka_unit_test(an_attribute_of_a_hostile_length_names_nothing),
-        cmocka_unit_test(nothing_that_changes_by_chance_is_read_beyond_its_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_link_is_known_by_its_index_or_its_name,
+      an_address_is_known_by_its_interface,
+      each_message_of_a_datagram_counts,
+      what_is_cut_off_is_about_nothing,
+      a_length_that_is_no_length_ends_the_search,
+      an_attribute_of_a_hostile_length_names_nothing,
+      nothing_that_changes_by_chance_is_read_beyond_its_end)

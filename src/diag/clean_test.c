@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static void becomes(const char *from, const char *to)
 {
     char text[64];
@@ -68,13 +70,7 @@ static void a_json_string_is_one_string_whatever_is_in_it(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(printable_text_stays),
-        cmocka_unit_test(control_characters_do_not),
-        cmocka_unit_test(what_is_no_character_does_not),
-        cmocka_unit_test(a_json_string_is_one_string_whatever_is_in_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(printable_text_stays,
+      control_characters_do_not,
+      what_is_no_character_does_not,
+      a_json_string_is_one_string_whatever_is_in_it)

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "base/testing/nobody.h"
 
 static char directory[32], path[64];
@@ -155,13 +156,7 @@ static void nobody_sweeps_its_own_files_and_no_others(void **state)
     assert_true(swept);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_descriptor_stays_open),
-        cmocka_unit_test(a_file_that_was_taken_away_is_made_again),
-        cmocka_unit_test(nobody_reads_its_own_lines_and_no_others),
-        cmocka_unit_test(nobody_sweeps_its_own_files_and_no_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(no_descriptor_stays_open,
+      a_file_that_was_taken_away_is_made_again,
+      nobody_reads_its_own_lines_and_no_others,
+      nobody_sweeps_its_own_files_and_no_others)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/testing/group.h"
 #include "diagnose/diagnose.h"
 
 enum { OWN = 0x21, PEERS = 0x34, PSN = 500 };
@@ -658,19 +659,13 @@ static void a_sentence_without_room_ends_after_a_word(void **state)
     assert_string_equal(diagnose_words(DIAGNOSIS_PROCESS_STOPPED, &known, text, 4), "...");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_with_a_silent_peer_has_its_sentence),
-        cmocka_unit_test(a_queue_pair_that_is_its_own_peer_on_purpose_has_no_fault),
-        cmocka_unit_test(types_and_peers_are_compared_where_both_ends_have_a_connection),
-        cmocka_unit_test(what_a_queue_pair_waits_for_has_its_sentence),
-        cmocka_unit_test(facts_of_one_object_have_their_cause),
-        cmocka_unit_test(of_what_is_not_known_nothing_is_a_cause),
-        cmocka_unit_test(each_cause_has_a_case),
-        cmocka_unit_test(each_sentence_names_facts_that_there_are),
-        cmocka_unit_test(facts_that_are_not_known_are_no_zeros),
-        cmocka_unit_test(a_sentence_without_room_ends_after_a_word),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(what_is_wrong_with_a_silent_peer_has_its_sentence,
+      a_queue_pair_that_is_its_own_peer_on_purpose_has_no_fault,
+      types_and_peers_are_compared_where_both_ends_have_a_connection,
+      what_a_queue_pair_waits_for_has_its_sentence,
+      facts_of_one_object_have_their_cause,
+      of_what_is_not_known_nothing_is_a_cause,
+      each_cause_has_a_case,
+      each_sentence_names_facts_that_there_are,
+      facts_that_are_not_known_are_no_zeros,
+      a_sentence_without_room_ends_after_a_word)

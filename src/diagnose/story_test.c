@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "diagnose/diagnose.h"
 
 enum { OWN = 0x21, PEERS = 0x34 };
@@ -158,13 +159,7 @@ static void each_cause_has_a_case(void **state)
             fail_msg("no case has diagnosis %d", (int)diagnosis);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_of_a_connection_have_their_cause),
-        cmocka_unit_test(each_part_of_a_story_has_its_sentence),
-        cmocka_unit_test(each_that_holds_of_a_group_is_found),
-        cmocka_unit_test(each_cause_has_a_case),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(events_of_a_connection_have_their_cause,
+      each_part_of_a_story_has_its_sentence,
+      each_that_holds_of_a_group_is_found,
+      each_cause_has_a_case)

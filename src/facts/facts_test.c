@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "facts/fill.h"
 
 static char written[1024];
@@ -77,15 +78,9 @@ static void what_is_filled_in_before_stays(void **state)
     assert_string_equal(write_of(&facts_of_pd, facts), "{\"device\":\"soft0\",\"handle\":3,\"users\":4}");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_known_is_not_written),
-        cmocka_unit_test(what_is_0_is_known),
-        cmocka_unit_test(numbers_keep_all_bits_and_their_sign),
-        cmocka_unit_test(texts_of_others_stay_one_string),
-        cmocka_unit_test(lists_and_members_are_written_by_who_has_them),
-        cmocka_unit_test(what_is_filled_in_before_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(what_is_not_known_is_not_written,
+      what_is_0_is_known,
+      numbers_keep_all_bits_and_their_sign,
+      texts_of_others_stay_one_string,
+      lists_and_members_are_written_by_who_has_them,
+      what_is_filled_in_before_stays)

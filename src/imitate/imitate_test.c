@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "imitate/layer.h"
 
 static struct profile profile;
@@ -134,16 +135,10 @@ static void a_longer_table_of_pkeys_ends_empty(void **unused)
     assert_int_equal(passed_on, 1);
 }
 
-int main(void)
-{
 #define TEST(test) cmocka_unit_test_setup(test, put_around)
-    const struct CMUnitTest tests[] = {
-        TEST(a_profile_that_says_nothing_passes_all_on),
-        TEST(an_access_that_the_device_lacks_is_refused_with_its_errno),
-        TEST(a_region_that_is_too_long_is_refused),
-        TEST(a_type_of_window_that_the_device_lacks_is_refused),
-        TEST(a_longer_table_of_gids_ends_empty),
-        TEST(a_longer_table_of_pkeys_ends_empty),
-    };
-    return cmocka_run_group_tests_name("imitate", tests, NULL, NULL);
-}
+TESTS_OF(TEST, a_profile_that_says_nothing_passes_all_on,
+               an_access_that_the_device_lacks_is_refused_with_its_errno,
+               a_region_that_is_too_long_is_refused,
+               a_type_of_window_that_the_device_lacks_is_refused,
+               a_longer_table_of_gids_ends_empty,
+               a_longer_table_of_pkeys_ends_empty)

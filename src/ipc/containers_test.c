@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
@@ -324,16 +325,10 @@ static void the_memory_of_another_user_is_not_read(void **state)
     close_stage(stage, directory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_is_known_by_the_number_that_it_has_here_and_its_end_is_seen),
-        cmocka_unit_test(many_of_one_process_id_may_make_the_table_at_once),
-        cmocka_unit_test(a_directory_is_open_when_its_mode_says_so_and_it_is_named),
-        cmocka_unit_test(what_is_made_in_an_open_directory_is_for_those_who_may_enter_it),
-        cmocka_unit_test(a_table_from_before_the_directory_was_opened_is_opened_by_its_owner),
-        cmocka_unit_test(another_file_under_the_tables_name_is_not_opened_to_others),
-        cmocka_unit_test(the_memory_of_another_user_is_not_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_process_is_known_by_the_number_that_it_has_here_and_its_end_is_seen,
+      many_of_one_process_id_may_make_the_table_at_once,
+      a_directory_is_open_when_its_mode_says_so_and_it_is_named,
+      what_is_made_in_an_open_directory_is_for_those_who_may_enter_it,
+      a_table_from_before_the_directory_was_opened_is_opened_by_its_owner,
+      another_file_under_the_tables_name_is_not_opened_to_others,
+      the_memory_of_another_user_is_not_read)

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 #include "link/ring_layout.h"
@@ -101,11 +102,5 @@ static void a_ring_of_another_user_is_not_taken(void **state)
     assert_int_equal(let_forge(probed, 65534), 10);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_read_where_the_message_came_from),
-        cmocka_unit_test(a_ring_of_another_user_is_not_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(memory_is_read_where_the_message_came_from,
+      a_ring_of_another_user_is_not_taken)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/table.h"
 #include "ipc/testing/node_rig.h"
@@ -667,26 +668,20 @@ static void tools_in_the_same_process_do_not_drop_its_lock(void **state)
     close_stage(stage, directory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_unique_among_processes),
-        cmocka_unit_test(a_returned_block_is_given_out_last),
-        cmocka_unit_test(numbers_of_the_dead_are_found_again),
-        cmocka_unit_test(the_killed_are_noticed_and_swept),
-        cmocka_unit_test(death_while_coming_or_going_leaves_nothing),
-        cmocka_unit_test(a_group_has_the_processes_that_joined),
-        cmocka_unit_test(the_table_of_joins_can_be_full),
-        cmocka_unit_test(a_stopped_holder_of_the_lock_holds_up_nobody_for_long),
-        cmocka_unit_test(what_was_sent_before_leaving_arrives),
-        cmocka_unit_test(a_doorbell_that_a_poller_reads_still_wakes_the_sleeper),
-        cmocka_unit_test(a_rest_joins_a_sleep_or_begins_one),
-        cmocka_unit_test(a_process_wakes_itself_without_the_directory),
-        cmocka_unit_test(a_crowd_can_attach_to_one_who_does_not_look),
-        cmocka_unit_test(the_child_of_a_fork_disturbs_nobody),
-        cmocka_unit_test(a_process_is_asked_for_its_report),
-        cmocka_unit_test(an_absent_directory_lists_nobody),
-        cmocka_unit_test(tools_in_the_same_process_do_not_drop_its_lock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(numbers_are_unique_among_processes,
+      a_returned_block_is_given_out_last,
+      numbers_of_the_dead_are_found_again,
+      the_killed_are_noticed_and_swept,
+      death_while_coming_or_going_leaves_nothing,
+      a_group_has_the_processes_that_joined,
+      the_table_of_joins_can_be_full,
+      a_stopped_holder_of_the_lock_holds_up_nobody_for_long,
+      what_was_sent_before_leaving_arrives,
+      a_doorbell_that_a_poller_reads_still_wakes_the_sleeper,
+      a_rest_joins_a_sleep_or_begins_one,
+      a_process_wakes_itself_without_the_directory,
+      a_crowd_can_attach_to_one_who_does_not_look,
+      the_child_of_a_fork_disturbs_nobody,
+      a_process_is_asked_for_its_report,
+      an_absent_directory_lists_nobody,
+      tools_in_the_same_process_do_not_drop_its_lock)

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "diag/log.h"
 #include "ipc/state.h"
@@ -670,22 +671,16 @@ static void giving_a_peer_back_is_no_cancellation_point(void **state)
     close_stage(stage, directory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_doorbell_that_is_refused_rings_later),
-        cmocka_unit_test(a_ring_that_is_refused_is_handed_over_later),
-        cmocka_unit_test(a_sender_that_dies_at_the_doorbell_silences_nobody),
-        cmocka_unit_test(nor_does_one_that_is_stopped_there),
-        cmocka_unit_test(a_receiver_without_descriptors_is_reached),
-        cmocka_unit_test(a_sender_without_descriptors_reaches_its_peer),
-        cmocka_unit_test(a_ring_that_finds_no_descriptor_is_told_and_tried_again),
-        cmocka_unit_test(a_ring_that_could_not_be_mapped_comes_again),
-        cmocka_unit_test(a_ring_waits_for_descriptors_under_way),
-        cmocka_unit_test(patience_with_who_takes_nothing_ends),
-        cmocka_unit_test(who_is_stopped_is_waited_for),
-        cmocka_unit_test(who_insists_wakes_whatever_the_attention_says),
-        cmocka_unit_test(giving_a_peer_back_is_no_cancellation_point),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_doorbell_that_is_refused_rings_later,
+      a_ring_that_is_refused_is_handed_over_later,
+      a_sender_that_dies_at_the_doorbell_silences_nobody,
+      nor_does_one_that_is_stopped_there,
+      a_receiver_without_descriptors_is_reached,
+      a_sender_without_descriptors_reaches_its_peer,
+      a_ring_that_finds_no_descriptor_is_told_and_tried_again,
+      a_ring_that_could_not_be_mapped_comes_again,
+      a_ring_waits_for_descriptors_under_way,
+      patience_with_who_takes_nothing_ends,
+      who_is_stopped_is_waited_for,
+      who_insists_wakes_whatever_the_attention_says,
+      giving_a_peer_back_is_no_cancellation_point)

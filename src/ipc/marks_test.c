@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
@@ -235,17 +236,11 @@ static void marks_of_no_frame_do_no_harm(void **state)
     close_crowd();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_silent_peer_is_asked_for_a_mark_and_found_by_it),
-        cmocka_unit_test(a_peer_that_was_marked_is_asked_with_more_patience),
-        cmocka_unit_test(a_few_peers_are_not_asked),
-        cmocka_unit_test(a_frame_without_its_mark_is_found_before_sleep),
-        cmocka_unit_test(a_frame_without_its_mark_is_found_by_a_look_around),
-        cmocka_unit_test(a_frame_without_its_mark_is_found_when_the_doorbell_rings),
-        cmocka_unit_test(a_frame_without_its_mark_is_found_when_its_sender_is_gone),
-        cmocka_unit_test(marks_of_no_frame_do_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_silent_peer_is_asked_for_a_mark_and_found_by_it,
+      a_peer_that_was_marked_is_asked_with_more_patience,
+      a_few_peers_are_not_asked,
+      a_frame_without_its_mark_is_found_before_sleep,
+      a_frame_without_its_mark_is_found_by_a_look_around,
+      a_frame_without_its_mark_is_found_when_the_doorbell_rings,
+      a_frame_without_its_mark_is_found_when_its_sender_is_gone,
+      marks_of_no_frame_do_no_harm)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "diag/log.h"
 #include "ipc/state.h"
@@ -379,18 +380,12 @@ static void who_has_met_nobody_of_the_host_fences_nobody(void **state)
     rig_remove(directory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_talks_to_itself),
-        cmocka_unit_test(a_process_mends_its_own_ring),
-        cmocka_unit_test(a_ring_that_breaks_again_and_again_is_mended),
-        cmocka_unit_test(a_writer_that_is_stopped_mends_when_it_goes_on),
-        cmocka_unit_test(who_has_met_nobody_of_the_host_fences_nobody),
-        cmocka_unit_test(two_processes_exchange_small_messages),
-        cmocka_unit_test(two_processes_exchange_segments),
-        cmocka_unit_test(two_processes_exchange_references),
-        cmocka_unit_test(no_wake_up_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_process_talks_to_itself,
+      a_process_mends_its_own_ring,
+      a_ring_that_breaks_again_and_again_is_mended,
+      a_writer_that_is_stopped_mends_when_it_goes_on,
+      who_has_met_nobody_of_the_host_fences_nobody,
+      two_processes_exchange_small_messages,
+      two_processes_exchange_segments,
+      two_processes_exchange_references,
+      no_wake_up_is_lost)

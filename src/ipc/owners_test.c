@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/nobody.h"
 #include "base/testing/patience.h"
 #include "diag/log.h"
@@ -339,17 +340,11 @@ static void nobody_meets_in_its_own_directory(void **state)
 
 #define OPEN_TEST(test) cmocka_unit_test_setup_teardown(test, open_directory, close_directory)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OPEN_TEST(nobody_answers_its_own_requests_and_no_others),
-        OPEN_TEST(who_has_more_rights_than_its_user_answers_none_of_its_requests),
-        OPEN_TEST(it_answers_root),
-        OPEN_TEST(a_socket_of_another_user_is_not_asked),
-        OPEN_TEST(a_report_that_is_no_memory_is_not_read),
-        OPEN_TEST(nobody_knows_its_own_sockets),
-        OPEN_TEST(a_directory_of_a_user_without_a_number_is_refused),
-        OPEN_TEST(nobody_meets_in_its_own_directory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(OPEN_TEST, nobody_answers_its_own_requests_and_no_others,
+                    who_has_more_rights_than_its_user_answers_none_of_its_requests,
+                    it_answers_root,
+                    a_socket_of_another_user_is_not_asked,
+                    a_report_that_is_no_memory_is_not_read,
+                    nobody_knows_its_own_sockets,
+                    a_directory_of_a_user_without_a_number_is_refused,
+                    nobody_meets_in_its_own_directory)

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/peer_threads.h"
 
@@ -220,16 +221,10 @@ static void nobody_is_seen_in_user_mode_who_is_not_there(void **state)
     assert_false(peer_threads_runs(0, SYS_process_vm_writev));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_runs_is_not_seen_and_who_is_stopped_is),
-        cmocka_unit_test(who_waits_in_the_call_is_not_elsewhere),
-        cmocka_unit_test(who_computes_is_seen_in_user_mode),
-        cmocka_unit_test(of_two_that_run_nothing_is_said),
-        cmocka_unit_test(who_runs_within_the_call_is_not_seen_in_user_mode),
-        cmocka_unit_test(nobody_is_seen_in_user_mode_who_is_not_there),
-        cmocka_unit_test(nothing_is_known_of_a_process_that_is_not_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(who_runs_is_not_seen_and_who_is_stopped_is,
+      who_waits_in_the_call_is_not_elsewhere,
+      who_computes_is_seen_in_user_mode,
+      of_two_that_run_nothing_is_said,
+      who_runs_within_the_call_is_not_seen_in_user_mode,
+      nobody_is_seen_in_user_mode_who_is_not_there,
+      nothing_is_known_of_a_process_that_is_not_there)

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/testing/node_rig.h"
 
@@ -147,13 +148,7 @@ static void nobody_may_where_the_program_has_more_rights_than_its_user(void **st
     assert_int_equal(in_all, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_may_before_there_is_a_peer),
-        cmocka_unit_test(peers_may_until_the_last_device_closes),
-        cmocka_unit_test(nobody_may_where_the_user_forbids_it),
-        cmocka_unit_test(nobody_may_where_the_program_has_more_rights_than_its_user),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(nobody_may_before_there_is_a_peer,
+      peers_may_until_the_last_device_closes,
+      nobody_may_where_the_user_forbids_it,
+      nobody_may_where_the_program_has_more_rights_than_its_user)

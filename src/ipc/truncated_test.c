@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
@@ -130,12 +131,6 @@ static void a_lost_table_is_not_opened_again(void **state)
     rig_remove(directory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_uses_a_table_that_is_emptied_loses_the_host),
-        cmocka_unit_test(a_table_may_be_cut_anywhere),
-        cmocka_unit_test(a_lost_table_is_not_opened_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(who_uses_a_table_that_is_emptied_loses_the_host,
+      a_table_may_be_cut_anywhere,
+      a_lost_table_is_not_opened_again)

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "link/fence.h"
 
 enum { ROUNDS = 30000 };
@@ -288,18 +289,12 @@ static void nothing_is_lost_when_the_sleeper_fences_for_both(void **state)
     assert_int_equal(count_lost(true), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_late_mark_does_not_end_a_later_sleep),
-        cmocka_unit_test(a_sleep_lasts_until_somebody_wakes_or_another_begins),
-        cmocka_unit_test(nobody_is_marked_before_there_is_a_message),
-        cmocka_unit_test(who_is_awake_gets_a_message_only_from_who_insists),
-        cmocka_unit_test(a_refused_message_leaves_the_sleeper_to_others),
-        cmocka_unit_test(a_message_gets_through_beside_many_unread_ones),
-        cmocka_unit_test(a_message_counts_as_taken_when_a_look_ends),
-        cmocka_unit_test(nothing_is_lost_when_both_fence),
-        cmocka_unit_test(nothing_is_lost_when_the_sleeper_fences_for_both),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_late_mark_does_not_end_a_later_sleep,
+      a_sleep_lasts_until_somebody_wakes_or_another_begins,
+      nobody_is_marked_before_there_is_a_message,
+      who_is_awake_gets_a_message_only_from_who_insists,
+      a_refused_message_leaves_the_sleeper_to_others,
+      a_message_gets_through_beside_many_unread_ones,
+      a_message_counts_as_taken_when_a_look_ends,
+      nothing_is_lost_when_both_fence,
+      nothing_is_lost_when_the_sleeper_fences_for_both)

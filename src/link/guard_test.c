@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/guarded.h"
 
 enum { PAGE = 4096, FINE = 0, WRONG = 7 };
@@ -431,22 +432,16 @@ static void a_thread_that_blocks_the_signal_is_opened_meanwhile(void **state)
     assert_int_equal(run(in_a_thread_that_blocks), FINE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_into_or_out_of_what_is_gone_fails),
-        cmocka_unit_test(words_and_atomics_there_fail),
-        cmocka_unit_test(an_impossible_address_fails),
-        cmocka_unit_test(a_handler_that_was_set_before_sees_its_own_faults_only),
-        cmocka_unit_test(one_that_is_set_afterwards_does_too),
-        cmocka_unit_test(a_program_may_restore_what_it_found),
-        cmocka_unit_test(a_handler_without_siginfo_is_called_so),
-        cmocka_unit_test(it_runs_on_the_stack_and_with_the_mask_that_it_asked_for),
-        cmocka_unit_test(one_that_asked_to_be_called_once_is_called_once),
-        cmocka_unit_test(without_a_handler_the_signal_ends_the_process),
-        cmocka_unit_test(what_is_ignored_is_ignored_but_for_faults),
-        cmocka_unit_test(the_signal_that_ends_it_tells_the_fault),
-        cmocka_unit_test(a_thread_that_blocks_the_signal_is_opened_meanwhile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_copy_into_or_out_of_what_is_gone_fails,
+      words_and_atomics_there_fail,
+      an_impossible_address_fails,
+      a_handler_that_was_set_before_sees_its_own_faults_only,
+      one_that_is_set_afterwards_does_too,
+      a_program_may_restore_what_it_found,
+      a_handler_without_siginfo_is_called_so,
+      it_runs_on_the_stack_and_with_the_mask_that_it_asked_for,
+      one_that_asked_to_be_called_once_is_called_once,
+      without_a_handler_the_signal_ends_the_process,
+      what_is_ignored_is_ignored_but_for_faults,
+      the_signal_that_ends_it_tells_the_fault,
+      a_thread_that_blocks_the_signal_is_opened_meanwhile)

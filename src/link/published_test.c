@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "link/published.h"
 #include "link/testing/process_vm.h"
 
@@ -260,18 +261,12 @@ static void the_list_of_pthread_comes_back(void **state)
     pthread_mutex_destroy(&mutex);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_peer_can_only_read_it),
-        cmocka_unit_test(its_seals_stay_as_they_are),
-        cmocka_unit_test(the_owner_goes_on_writing_it),
-        cmocka_unit_test(a_queue_pair_answers_who_has_no_more_READs_than_it_keeps),
-        cmocka_unit_test(a_file_that_others_may_write_is_not_read),
-        cmocka_unit_test(without_the_seal_nothing_is_published),
-        cmocka_unit_test(a_voucher_ends_with_its_thread),
-        cmocka_unit_test(what_was_given_back_is_nobodys),
-        cmocka_unit_test(the_list_of_pthread_comes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_peer_can_only_read_it,
+      its_seals_stay_as_they_are,
+      the_owner_goes_on_writing_it,
+      a_queue_pair_answers_who_has_no_more_READs_than_it_keeps,
+      a_file_that_others_may_write_is_not_read,
+      without_the_seal_nothing_is_published,
+      a_voucher_ends_with_its_thread,
+      what_was_given_back_is_nobodys,
+      the_list_of_pthread_comes_back)

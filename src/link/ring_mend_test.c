@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "link/testing/both.h"
 
 /* The frame has as many bytes as its number says. */
@@ -116,13 +117,7 @@ static void mending_makes_room(void **state)
     close_both(&both);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_that_is_too_long_is_not_written),
-        cmocka_unit_test(a_broken_ring_is_mended),
-        cmocka_unit_test(a_reader_goes_on_only_where_a_frame_can_begin),
-        cmocka_unit_test(mending_makes_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_frame_that_is_too_long_is_not_written,
+      a_broken_ring_is_mended,
+      a_reader_goes_on_only_where_a_frame_can_begin,
+      mending_makes_room)

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "link/guard.h"
 #include "link/testing/both.h"
@@ -578,32 +579,26 @@ static void a_file_size_limit_is_an_error_and_not_a_signal(void **state)
     assert_int_equal(error, EFBIG);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reader_in_another_thread_gets_what_was_written),
-        cmocka_unit_test(a_reader_in_another_process_gets_what_was_written),
-        cmocka_unit_test(a_ring_that_was_emptied_looks_empty),
-        cmocka_unit_test(a_frame_of_48_header_bytes_or_40_and_8_takes_one_line),
-        cmocka_unit_test(a_full_ring_asks_to_be_told_of_room),
-        cmocka_unit_test(the_end_fits_into_a_full_ring),
-        cmocka_unit_test(a_payload_that_fails_to_arrive_leaves_no_trace),
-        cmocka_unit_test(a_head_that_cannot_be_stops_the_writer),
-        cmocka_unit_test(random_bytes_do_no_harm),
-        cmocka_unit_test(mutated_heads_do_no_harm),
-        cmocka_unit_test(references_that_do_not_add_up_break_the_ring),
-        cmocka_unit_test(an_end_that_has_pieces_breaks_the_ring),
-        cmocka_unit_test(a_revoked_reference_does_not_hold),
-        cmocka_unit_test(a_reference_stays_one),
-        cmocka_unit_test(a_reference_brings_the_first_bytes_of_then),
-        cmocka_unit_test(a_reference_to_one_piece_takes_one_line),
-        cmocka_unit_test(a_reference_without_its_first_bytes_is_one),
-        cmocka_unit_test(a_prefix_of_no_reference_or_of_a_shorter_payload_breaks_the_ring),
-        cmocka_unit_test(unmapping_gives_all_of_a_ring_back),
-        cmocka_unit_test(memory_that_could_shrink_is_refused),
-        cmocka_unit_test(memory_without_the_first_words_of_a_ring_is_refused),
-        cmocka_unit_test(memory_of_another_size_is_refused),
-        cmocka_unit_test(a_file_size_limit_is_an_error_and_not_a_signal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_reader_in_another_thread_gets_what_was_written,
+      a_reader_in_another_process_gets_what_was_written,
+      a_ring_that_was_emptied_looks_empty,
+      a_frame_of_48_header_bytes_or_40_and_8_takes_one_line,
+      a_full_ring_asks_to_be_told_of_room,
+      the_end_fits_into_a_full_ring,
+      a_payload_that_fails_to_arrive_leaves_no_trace,
+      a_head_that_cannot_be_stops_the_writer,
+      random_bytes_do_no_harm,
+      mutated_heads_do_no_harm,
+      references_that_do_not_add_up_break_the_ring,
+      an_end_that_has_pieces_breaks_the_ring,
+      a_revoked_reference_does_not_hold,
+      a_reference_stays_one,
+      a_reference_brings_the_first_bytes_of_then,
+      a_reference_to_one_piece_takes_one_line,
+      a_reference_without_its_first_bytes_is_one,
+      a_prefix_of_no_reference_or_of_a_shorter_payload_breaks_the_ring,
+      unmapping_gives_all_of_a_ring_back,
+      memory_that_could_shrink_is_refused,
+      memory_without_the_first_words_of_a_ring_is_refused,
+      memory_of_another_size_is_refused,
+      a_file_size_limit_is_an_error_and_not_a_signal)

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "config/config.h"
 #include "config/config_net.h"
 #include "config/interface_news.h"
@@ -159,12 +160,6 @@ static void what_could_not_be_asked_later_is_asked_again(void **state)
     follow_end(&process);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_known_is_not_asked_again),
-        cmocka_unit_test(what_could_not_be_asked_at_the_opening_is_asked_again),
-        cmocka_unit_test(what_could_not_be_asked_later_is_asked_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(what_is_known_is_not_asked_again,
+      what_could_not_be_asked_at_the_opening_is_asked_again,
+      what_could_not_be_asked_later_is_asked_again)

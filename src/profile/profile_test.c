@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static struct profile profile;
 
 static void expect(const char *text)
@@ -180,20 +182,14 @@ static void sizes_are_rounded_as_the_device_does(void **state)
     assert_true(profile_round(&profile, PROFILE_round_send_wr, UINT32_MAX) == UINT32_MAX);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_numbers_words_and_texts),
-        cmocka_unit_test(the_list_of_pci_functions_may_be_long),
-        cmocka_unit_test(mistakes_are_found_in_their_line),
-        cmocka_unit_test(lines_and_texts_that_are_too_long_are_found),
-        cmocka_unit_test(a_file_gives_the_profile_its_name),
-        cmocka_unit_test(what_is_no_file_is_no_profile),
-        cmocka_unit_test(what_is_not_named_stays_or_is_zero),
-        cmocka_unit_test(members_of_each_size_are_written),
-        cmocka_unit_test(a_port_is_no_faster_than_its_link),
-        cmocka_unit_test(a_link_has_a_speed_though_nothing_names_it),
-        cmocka_unit_test(sizes_are_rounded_as_the_device_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(values_are_numbers_words_and_texts,
+      the_list_of_pci_functions_may_be_long,
+      mistakes_are_found_in_their_line,
+      lines_and_texts_that_are_too_long_are_found,
+      a_file_gives_the_profile_its_name,
+      what_is_no_file_is_no_profile,
+      what_is_not_named_stays_or_is_zero,
+      members_of_each_size_are_written,
+      a_port_is_no_faster_than_its_link,
+      a_link_has_a_speed_though_nothing_names_it,
+      sizes_are_rounded_as_the_device_does)

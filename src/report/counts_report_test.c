@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "diag/diag.h"
 #include "wire/op.h"
 
@@ -71,14 +72,8 @@ static void parts_of_a_key_are_one_object(void **unused)
     assert_true(has(by_peers, "\"direct_by_peers\":{\"WRITE\":6,"));
 }
 
-int main(void)
-{
 #define TEST(test) cmocka_unit_test_setup(test, begin)
-    const struct CMUnitTest tests[] = {
-        TEST(packets_are_counted_by_their_operations),
-        TEST(a_cnp_is_a_packet),
-        TEST(work_that_failed_has_the_name_of_its_reason),
-        TEST(parts_of_a_key_are_one_object),
-    };
-    return cmocka_run_group_tests_name("report", tests, NULL, NULL);
-}
+TESTS_OF(TEST, packets_are_counted_by_their_operations,
+               a_cnp_is_a_packet,
+               work_that_failed_has_the_name_of_its_reason,
+               parts_of_a_key_are_one_object)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { FIRST = 5 * NODE_BLOCK, BLOCKS_MOST = 2 };
 
 static unsigned claimed; /* blocks */
@@ -121,15 +123,9 @@ static void nothing_gets_a_number_of_a_closed_table(void **state)
     qpns_destroy(table);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_entered_is_found_by_its_number),
-        cmocka_unit_test(a_number_is_not_given_again_at_once),
-        cmocka_unit_test(a_number_that_was_never_given_is_strange_once),
-        cmocka_unit_test(a_full_block_is_followed_by_another_until_there_is_none),
-        cmocka_unit_test(without_a_node_no_block_is_claimed),
-        cmocka_unit_test(nothing_gets_a_number_of_a_closed_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(what_was_entered_is_found_by_its_number,
+      a_number_is_not_given_again_at_once,
+      a_number_that_was_never_given_is_strange_once,
+      a_full_block_is_followed_by_another_until_there_is_none,
+      without_a_node_no_block_is_claimed,
+      nothing_gets_a_number_of_a_closed_table)

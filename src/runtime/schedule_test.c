@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/container.h"
+#include "base/testing/group.h"
 
 enum { ALARMS = 3 };
 
@@ -146,16 +147,10 @@ static void the_helper_is_woken_for_what_is_sooner_than_its_next_look(void **sta
     assert_int_equal(bench->woken, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_expires_once_and_not_before_its_time),
-        cmocka_unit_test(the_soonest_time_that_was_named_holds),
-        cmocka_unit_test(those_that_are_due_expire_in_the_order_of_their_times),
-        cmocka_unit_test(a_callback_that_names_a_time_in_the_past_waits_for_the_next_look),
-        cmocka_unit_test(a_cancelled_timer_does_not_expire),
-        cmocka_unit_test(a_timer_that_is_due_can_still_be_cancelled),
-        cmocka_unit_test(the_helper_is_woken_for_what_is_sooner_than_its_next_look),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_timer_expires_once_and_not_before_its_time,
+      the_soonest_time_that_was_named_holds,
+      those_that_are_due_expire_in_the_order_of_their_times,
+      a_callback_that_names_a_time_in_the_past_waits_for_the_next_look,
+      a_cancelled_timer_does_not_expire,
+      a_timer_that_is_due_can_still_be_cancelled,
+      the_helper_is_woken_for_what_is_sooner_than_its_next_look)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "script/decide.h"
 #include "script/field.h"
 #include "script/parse.h"
@@ -366,28 +367,22 @@ static void a_script_has_an_end(void **state)
     assert_string_equal(fault.why, "A script has at most 256 rules.");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conditions_choose_calls),
-        cmocka_unit_test(only_calls_that_meet_the_other_conditions_are_counted),
-        cmocka_unit_test(a_rule_waits_for_its_time),
-        cmocka_unit_test(chance_is_the_seeds),
-        cmocka_unit_test(each_rule_has_its_own_chance),
-        cmocka_unit_test(rules_act_together),
-        cmocka_unit_test(rules_for_other_programs_are_left_out),
-        cmocka_unit_test(calls_that_cannot_fail_are_not_refused),
-        cmocka_unit_test(conditions_choose_packets),
-        cmocka_unit_test(completions_are_of_a_queue_and_a_queue_pair),
-        cmocka_unit_test(rules_that_were_taken_back_do_nothing),
-        cmocka_unit_test(fields_of_answers_and_packets_change),
-        cmocka_unit_test(what_an_answer_does_not_have_stays),
-        cmocka_unit_test(packets_of_a_queue_pair_have_their_own_chance),
-        cmocka_unit_test(the_list_of_faults_is_rules_for_packets),
-        cmocka_unit_test(an_event_of_a_device_is_a_rule),
-        cmocka_unit_test(an_event_of_a_queue_pair_needs_one),
-        cmocka_unit_test(packets_of_a_link_wait_for_each_other),
-        cmocka_unit_test(a_script_has_an_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(conditions_choose_calls,
+      only_calls_that_meet_the_other_conditions_are_counted,
+      a_rule_waits_for_its_time,
+      chance_is_the_seeds,
+      each_rule_has_its_own_chance,
+      rules_act_together,
+      rules_for_other_programs_are_left_out,
+      calls_that_cannot_fail_are_not_refused,
+      conditions_choose_packets,
+      completions_are_of_a_queue_and_a_queue_pair,
+      rules_that_were_taken_back_do_nothing,
+      fields_of_answers_and_packets_change,
+      what_an_answer_does_not_have_stays,
+      packets_of_a_queue_pair_have_their_own_chance,
+      the_list_of_faults_is_rules_for_packets,
+      an_event_of_a_device_is_a_rule,
+      an_event_of_a_queue_pair_needs_one,
+      packets_of_a_link_wait_for_each_other,
+      a_script_has_an_end)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "script/parse.h"
 
 static struct script script;
@@ -106,11 +107,5 @@ static void what_strangers_write_is_answered(void **state)
     check_texts(strangers, sizeof strangers / sizeof *strangers);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_texts_say_where_and_why),
-        cmocka_unit_test(what_strangers_write_is_answered),
-    };
-    return cmocka_run_group_tests_name("wrong scripts", tests, NULL, NULL);
-}
+TESTS(wrong_texts_say_where_and_why,
+      what_strangers_write_is_answered)

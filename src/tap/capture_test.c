@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "dissect.h"
 #include "wire/op.h"
 
@@ -321,19 +322,13 @@ static void a_name_takes_the_process_id(void **state)
     assert_false(capture_name("123456%p", name, 8));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packets_of_all_lengths_are_read_back),
-        cmocka_unit_test(what_no_ip_packet_holds_is_cut),
-        cmocka_unit_test(datagrams_of_any_bytes_are_read_back),
-        cmocka_unit_test(writers_take_turns_and_go_on_later),
-        cmocka_unit_test(what_killed_writers_left_is_made_a_block_that_is_skipped),
-        cmocka_unit_test(long_parts_in_a_row_are_made_one_block),
-        cmocka_unit_test(a_reader_finds_the_next_block_by_itself),
-        cmocka_unit_test(writers_that_are_killed_at_any_moment_leave_a_file_that_is_read_to_its_end),
-        cmocka_unit_test(another_file_is_left_alone),
-        cmocka_unit_test(a_name_takes_the_process_id),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(packets_of_all_lengths_are_read_back,
+      what_no_ip_packet_holds_is_cut,
+      datagrams_of_any_bytes_are_read_back,
+      writers_take_turns_and_go_on_later,
+      what_killed_writers_left_is_made_a_block_that_is_skipped,
+      long_parts_in_a_row_are_made_one_block,
+      a_reader_finds_the_next_block_by_itself,
+      writers_that_are_killed_at_any_moment_leave_a_file_that_is_read_to_its_end,
+      another_file_is_left_alone,
+      a_name_takes_the_process_id)

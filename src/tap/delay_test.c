@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { SENT_MOST = 16, SECOND_STREAM = 2 };
 
 struct recorder {
@@ -187,16 +189,10 @@ static void what_waits_for_a_link_leaves_before_it_is_closed(void **state)
     assert_int_equal(taps->delayed_bytes, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_leave_in_the_order_of_their_times),
-        cmocka_unit_test(a_frame_leaves_when_enough_of_its_stream_have_overtaken_it),
-        cmocka_unit_test(what_is_overtaken_by_a_frame_that_waits_leaves_behind_it),
-        cmocka_unit_test(what_is_held_leaves_when_it_is_released),
-        cmocka_unit_test(what_is_held_too_late_leaves_at_once),
-        cmocka_unit_test(without_room_the_order_stays),
-        cmocka_unit_test(what_waits_for_a_link_leaves_before_it_is_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(frames_leave_in_the_order_of_their_times,
+      a_frame_leaves_when_enough_of_its_stream_have_overtaken_it,
+      what_is_overtaken_by_a_frame_that_waits_leaves_behind_it,
+      what_is_held_leaves_when_it_is_released,
+      what_is_held_too_late_leaves_at_once,
+      without_room_the_order_stays,
+      what_waits_for_a_link_leaves_before_it_is_closed)

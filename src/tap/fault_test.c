@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static char why[512];
 
 static bool parses(const char *text, struct script *script)
@@ -237,18 +239,12 @@ static void the_example_is_right(void **state)
     assert_non_null(strstr(why, "is not one of drop, dup, reorder, delay, corrupt, and seed"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_is_read),
-        cmocka_unit_test(all_forms_are_read),
-        cmocka_unit_test(the_place_of_what_is_wrong_is_named),
-        cmocka_unit_test(what_is_wrong_is_refused_with_a_sentence),
-        cmocka_unit_test(faults_are_as_frequent_as_asked_for),
-        cmocka_unit_test(nothing_and_everything_are_exact),
-        cmocka_unit_test(the_seed_and_the_stream_decide),
-        cmocka_unit_test(what_happened_is_said),
-        cmocka_unit_test(the_example_is_right),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_list_is_read,
+      all_forms_are_read,
+      the_place_of_what_is_wrong_is_named,
+      what_is_wrong_is_refused_with_a_sentence,
+      faults_are_as_frequent_as_asked_for,
+      nothing_and_everything_are_exact,
+      the_seed_and_the_stream_decide,
+      what_happened_is_said,
+      the_example_is_right)

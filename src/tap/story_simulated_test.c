@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/testing/group.h"
 #include "script/rules.h"
 #include "tap/testing/story_world.h"
 
@@ -82,13 +83,7 @@ static void faults_of_all_kinds_meet(void **state)
         assert_true(story_totals.kinds[kind] > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_network_alone_loses_packets),
-        cmocka_unit_test(faults_lose_and_double_packets),
-        cmocka_unit_test(faults_reorder_packets),
-        cmocka_unit_test(faults_of_all_kinds_meet),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(the_network_alone_loses_packets,
+      faults_lose_and_double_packets,
+      faults_reorder_packets,
+      faults_of_all_kinds_meet)

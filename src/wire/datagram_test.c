@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/random.h"
 
 enum { PAYLOAD_ROOM = 4096, ROOM = PAYLOAD_ROOM + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX };
@@ -234,18 +235,12 @@ static void datagrams_of_any_bytes_are_taken_only_whole_and_sealed(void **state)
     assert_in_range(fine[1][true], 100, 40000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_packets_survive_as_datagrams),
-        cmocka_unit_test(what_does_not_fit_or_cannot_be_had_is_not_encoded),
-        cmocka_unit_test(c9_6_1_every_fault_has_its_name),
-        cmocka_unit_test(the_longest_datagram_is_looked_at),
-        cmocka_unit_test(a17_3_3_every_flipped_bit_is_noticed),
-        cmocka_unit_test(every_identification_is_found),
-        cmocka_unit_test(corruption_is_noticed_without_the_identification),
-        cmocka_unit_test(ipv6_has_no_identification),
-        cmocka_unit_test(datagrams_of_any_bytes_are_taken_only_whole_and_sealed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(random_packets_survive_as_datagrams,
+      what_does_not_fit_or_cannot_be_had_is_not_encoded,
+      c9_6_1_every_fault_has_its_name,
+      the_longest_datagram_is_looked_at,
+      a17_3_3_every_flipped_bit_is_noticed,
+      every_identification_is_found,
+      corruption_is_noticed_without_the_identification,
+      ipv6_has_no_identification,
+      datagrams_of_any_bytes_are_taken_only_whole_and_sealed)

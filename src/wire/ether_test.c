@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/ether_frames.h"
 #include "wire/testing/random.h"
 
@@ -274,24 +275,18 @@ static void random_changes_never_lead_outside(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_frame_has_its_layers),
-        cmocka_unit_test(padding_belongs_to_no_ip_packet),
-        cmocka_unit_test(the_type_is_behind_the_last_tag_and_the_tag_is_the_outermost),
-        cmocka_unit_test(vxlan_carries_a_frame),
-        cmocka_unit_test(gre_has_optional_fields),
-        cmocka_unit_test(labels_end_at_the_bottom_of_the_stack),
-        cmocka_unit_test(what_labels_over_udp_or_gre_carry_is_inside),
-        cmocka_unit_test(only_the_first_fragment_has_ports),
-        cmocka_unit_test(extension_headers_are_skipped),
-        cmocka_unit_test(the_ipv4_checksum_is_the_known_one),
-        cmocka_unit_test(written_checksums_hold_and_changed_bytes_break_them),
-        cmocka_unit_test(a_udp_checksum_of_zero_is_none),
-        cmocka_unit_test(the_frame_check_sequence_is_the_known_one),
-        cmocka_unit_test(every_truncation_is_parsed_without_reading_further),
-        cmocka_unit_test(random_changes_never_lead_outside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_plain_frame_has_its_layers,
+      padding_belongs_to_no_ip_packet,
+      the_type_is_behind_the_last_tag_and_the_tag_is_the_outermost,
+      vxlan_carries_a_frame,
+      gre_has_optional_fields,
+      labels_end_at_the_bottom_of_the_stack,
+      what_labels_over_udp_or_gre_carry_is_inside,
+      only_the_first_fragment_has_ports,
+      extension_headers_are_skipped,
+      the_ipv4_checksum_is_the_known_one,
+      written_checksums_hold_and_changed_bytes_break_them,
+      a_udp_checksum_of_zero_is_none,
+      the_frame_check_sequence_is_the_known_one,
+      every_truncation_is_parsed_without_reading_further,
+      random_changes_never_lead_outside)

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static const uint8_t here[16] = {[10] = 0xff, 0xff, 192, 168, 0, 1}, there[16] = {[10] = 0xff, 0xff, 192, 168, 0, 199};
 static const uint8_t here6[16] = {0xfe, 0x80, [15] = 1}, there6[16] = {0xfe, 0x80, [15] = 2};
 
@@ -68,13 +70,7 @@ static void addresses_are_read_as_they_were_written(void **state)
     assert_false(grh_is_ipv4(here6));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ipv4_header_has_the_lower_half_and_its_checksum),
-        cmocka_unit_test(an_ipv6_header_is_the_grh),
-        cmocka_unit_test(a_length_that_comes_later_gives_the_same_header),
-        cmocka_unit_test(addresses_are_read_as_they_were_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(an_ipv4_header_has_the_lower_half_and_its_checksum,
+      an_ipv6_header_is_the_grh,
+      a_length_that_comes_later_gives_the_same_header,
+      addresses_are_read_as_they_were_written)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/random.h"
 
 enum { ROOM = 6000, MARGIN = 64 };
@@ -77,14 +78,8 @@ static void touching_changes_nothing(void **state)
     assert_memory_equal(memory, expected, ROOM);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_like_memmove_at_every_short_length),
-        cmocka_unit_test(copies_overlapping_regions_either_way),
-        cmocka_unit_test(words_of_each_size_are_loaded_and_stored),
-        cmocka_unit_test(atomics_give_what_was_there),
-        cmocka_unit_test(touching_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(copies_like_memmove_at_every_short_length,
+      copies_overlapping_regions_either_way,
+      words_of_each_size_are_loaded_and_stored,
+      atomics_give_what_was_there,
+      touching_changes_nothing)

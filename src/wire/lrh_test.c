@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 /* The packet that literature on the CRCs of InfiniBand computes: without a GRH, virtual lane 7. */
 static const uint8_t example[58] = {0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2, 0x0a, 0x20, 0x24, 0x87,
                                     0x00, 0x87, 0xb1, 0xb3, 0x00, 0x0d, 0xec, 0x2a, 0x01, 0x71, 0x0a, 0x1c,
@@ -63,13 +65,7 @@ static void the_header_says_what_follows_and_how_much(void **state)
     assert_true(again.global);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_crcs_of_a_known_packet_come_out),
-        cmocka_unit_test(the_length_is_that_of_a_queue_pairs_packet),
-        cmocka_unit_test(the_icrc_leaves_out_what_may_change_on_the_way),
-        cmocka_unit_test(the_header_says_what_follows_and_how_much),
-    };
-    return cmocka_run_group_tests_name("lrh", tests, NULL, NULL);
-}
+TESTS(the_crcs_of_a_known_packet_come_out,
+      the_length_is_that_of_a_queue_pairs_packet,
+      the_icrc_leaves_out_what_may_change_on_the_way,
+      the_header_says_what_follows_and_how_much)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/random.h"
 
 enum { ROOM = 256, MARGIN = 16 };
@@ -261,17 +262,11 @@ static void memory_that_is_there_can_be_read_and_written(void **state)
     assert_true(payload_can_land(NULL, 0));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_piece_into_one_piece_at_every_alignment),
-        cmocka_unit_test(many_pieces_into_many_pieces),
-        cmocka_unit_test(many_pieces_are_pulled),
-        cmocka_unit_test(nothing_past_the_payload_is_read),
-        cmocka_unit_test(a_failed_pull_leaves_the_end_alone),
-        cmocka_unit_test(a_region_may_be_copied_onto_itself),
-        cmocka_unit_test(memory_that_is_there_can_be_read_and_written),
-        cmocka_unit_test(the_last_byte_lands_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(one_piece_into_one_piece_at_every_alignment,
+      many_pieces_into_many_pieces,
+      many_pieces_are_pulled,
+      nothing_past_the_payload_is_read,
+      a_failed_pull_leaves_the_end_alone,
+      a_region_may_be_copied_onto_itself,
+      memory_that_is_there_can_be_read_and_written,
+      the_last_byte_lands_last)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/op.h"
 #include "wire/psn.h"
 #include "wire/testing/random.h"
@@ -381,24 +382,18 @@ static void c9_7_1_sequence_numbers_compare_across_the_wrap(void **state)
     assert_int_equal(psn_distance(0x800000, 0), -0x800000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(c9_2_1_the_table_has_what_the_specification_lists_and_no_more),
-        cmocka_unit_test(flags_follow_from_the_name),
-        cmocka_unit_test(c9_3_every_extension_header_has_its_place),
-        cmocka_unit_test(payload_is_possible_only_where_the_operation_has_it),
-        cmocka_unit_test(a19_a_flush_is_read_from_its_four_bits_and_two),
-        cmocka_unit_test(c9_6_1_every_truncation_is_a_fault),
-        cmocka_unit_test(c9_6_1_version_and_misplaced_pad_are_faults),
-        cmocka_unit_test(c9_2_4_the_pad_count_completes_the_payload),
-        cmocka_unit_test(nothing_of_an_earlier_packet_is_left),
-        cmocka_unit_test(random_packets_survive_encoding_and_decoding),
-        cmocka_unit_test(random_bytes_give_a_fault_or_a_packet_that_encodes_again),
-        cmocka_unit_test(a_description_names_what_the_packet_has),
-        cmocka_unit_test(a_description_is_cut_where_the_room_ends),
-        cmocka_unit_test(every_fault_has_a_phrase_of_its_own),
-        cmocka_unit_test(c9_7_1_sequence_numbers_compare_across_the_wrap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(c9_2_1_the_table_has_what_the_specification_lists_and_no_more,
+      flags_follow_from_the_name,
+      c9_3_every_extension_header_has_its_place,
+      payload_is_possible_only_where_the_operation_has_it,
+      a19_a_flush_is_read_from_its_four_bits_and_two,
+      c9_6_1_every_truncation_is_a_fault,
+      c9_6_1_version_and_misplaced_pad_are_faults,
+      c9_2_4_the_pad_count_completes_the_payload,
+      nothing_of_an_earlier_packet_is_left,
+      random_packets_survive_encoding_and_decoding,
+      random_bytes_give_a_fault_or_a_packet_that_encodes_again,
+      a_description_names_what_the_packet_has,
+      a_description_is_cut_where_the_room_ends,
+      every_fault_has_a_phrase_of_its_own,
+      c9_7_1_sequence_numbers_compare_across_the_wrap)

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 
 enum { SECONDS_MOST = 30, RUNS = 25, CALLS = 3000, FORKS = 25 };
@@ -186,14 +187,8 @@ static void what_is_not_for_the_device_goes_where_it_went(void **unused)
     in_children(1, call_what_is_not_for_the_device);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_first_call_beside_a_dlopen_returns),
-        cmocka_unit_test(a_first_call_beside_a_constructor_that_makes_one_returns),
-        cmocka_unit_test(calls_while_the_library_comes_and_goes_return),
-        cmocka_unit_test(children_of_a_fork_beside_event_channels_make_one),
-        cmocka_unit_test(what_is_not_for_the_device_goes_where_it_went),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_first_call_beside_a_dlopen_returns,
+      a_first_call_beside_a_constructor_that_makes_one_returns,
+      calls_while_the_library_comes_and_goes_return,
+      children_of_a_fork_beside_event_channels_make_one,
+      what_is_not_for_the_device_goes_where_it_went)

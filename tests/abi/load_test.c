@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 /* Symbols as NCCL takes them (src/misc/ibvsymbols.cc): the node with each name. */
 static const struct {
     const char *name, *node;
@@ -102,15 +104,9 @@ static void librdmacm_loads_on_top_of_it(void **unused)
     load_on_top("librdmacm.so.1");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_names_of_the_library_are_ours),
-        cmocka_unit_test(the_names_that_nccl_takes_are_there_with_their_versions),
-        cmocka_unit_test(libmlx5_loads_on_top_of_it),
-        cmocka_unit_test(libefa_loads_on_top_of_it),
-        cmocka_unit_test(libmlx4_loads_on_top_of_it),
-        cmocka_unit_test(librdmacm_loads_on_top_of_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(both_names_of_the_library_are_ours,
+      the_names_that_nccl_takes_are_there_with_their_versions,
+      libmlx5_loads_on_top_of_it,
+      libefa_loads_on_top_of_it,
+      libmlx4_loads_on_top_of_it,
+      librdmacm_loads_on_top_of_it)

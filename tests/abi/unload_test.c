@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { LEFT_OPEN = 1, ROUNDS = 3, ALL_WELL = 0, NOT_LOADED, NOT_OPENED, NOT_CALLED, NOT_FORKED, MORE_DESCRIPTORS };
 
 typedef struct ibv_device **list_getter(int *);
@@ -121,11 +123,5 @@ static void handlers_of_the_program_outlive_a_library_with_an_open_device(void *
     in_a_child(LEFT_OPEN);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handlers_of_the_program_outlive_a_closed_library),
-        cmocka_unit_test(handlers_of_the_program_outlive_a_library_with_an_open_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(handlers_of_the_program_outlive_a_closed_library,
+      handlers_of_the_program_outlive_a_library_with_an_open_device)

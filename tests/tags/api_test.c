@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/testing/group.h"
 #include "steps.h"
 
 /* -- creation */
@@ -497,30 +498,24 @@ static void a_rendezvous_goes_on_within_a_batch_of_work_requests(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(the_device_says_what_it_can),
-        script(a_queue_without_list_or_completion_queue_is_refused),
-        script(a_list_beyond_the_device_is_refused),
-        script(a_basic_queue_can_be_made_the_long_way),
-        script(what_is_in_use_is_not_destroyed),
-        script(only_reliable_connections_match_tags),
-        script(eager_messages_of_every_length_arrive),
-        script(unexpected_messages_arrive_whole_and_untagged),
-        script(without_a_receive_an_unexpected_message_waits_and_may_become_expected),
-        script(the_limit_counts_ordinary_receives),
-        script(a_write_with_immediate_takes_an_ordinary_receive_and_is_not_counted),
-        script(completions_can_be_polled_the_short_way),
-        script(rendezvous_of_every_length_arrive),
-        script(a_rendezvous_needs_no_call_of_the_receiver),
-        script(a_sleeping_receiver_is_woken_for_each_step),
-        script(a_finish_is_as_solicited_as_its_request),
-        script(many_rendezvous_are_in_flight),
-        script(too_small_a_buffer_gets_the_headers),
-        script(a_program_may_send_on_such_a_queue_pair_too),
-        script(buffers_are_of_the_queues_protection_domain),
-        script(a_rendezvous_goes_on_within_a_batch_of_work_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, the_device_says_what_it_can,
+                 a_queue_without_list_or_completion_queue_is_refused,
+                 a_list_beyond_the_device_is_refused,
+                 a_basic_queue_can_be_made_the_long_way,
+                 what_is_in_use_is_not_destroyed,
+                 only_reliable_connections_match_tags,
+                 eager_messages_of_every_length_arrive,
+                 unexpected_messages_arrive_whole_and_untagged,
+                 without_a_receive_an_unexpected_message_waits_and_may_become_expected,
+                 the_limit_counts_ordinary_receives,
+                 a_write_with_immediate_takes_an_ordinary_receive_and_is_not_counted,
+                 completions_can_be_polled_the_short_way,
+                 rendezvous_of_every_length_arrive,
+                 a_rendezvous_needs_no_call_of_the_receiver,
+                 a_sleeping_receiver_is_woken_for_each_step,
+                 a_finish_is_as_solicited_as_its_request,
+                 many_rendezvous_are_in_flight,
+                 too_small_a_buffer_gets_the_headers,
+                 a_program_may_send_on_such_a_queue_pair_too,
+                 buffers_are_of_the_queues_protection_domain,
+                 a_rendezvous_goes_on_within_a_batch_of_work_requests)

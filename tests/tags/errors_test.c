@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/testing/group.h"
 #include "steps.h"
 
 /* A byte that the device writes while the program looks: nothing but the device orders that, so ThreadSanitizer must
@@ -293,22 +294,16 @@ static void what_a_destroyed_queue_pair_brought_stays_to_be_polled(void **state)
     sees(next(room), 99, IBV_WC_TM_RECV, 0); /* which software must count */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(an_eager_message_longer_than_its_buffer_is_an_error_on_both_sides),
-        script(a_tagged_buffer_with_a_wrong_key_is_an_error_on_both_sides),
-        script(a_queue_pair_that_ends_in_the_middle_of_an_eager_message_gives_its_buffer_back),
-        script(a_match_is_told_before_what_came_later),
-        script(a_queue_pair_that_ends_in_the_middle_of_an_unexpected_message_gives_its_receive_back),
-        script(a_queue_pair_that_ends_in_the_middle_of_an_untagged_message_gives_its_receive_back),
-        script(a_rendezvous_with_a_wrong_key_ends_its_buffer_with_that_error),
-        script(a_rendezvous_into_a_buffer_with_a_wrong_key_ends_with_that_error),
-        script(a_finish_that_the_sender_refuses_ends_its_rendezvous_with_that_error),
-        script(data_are_valid_only_when_the_sender_knows),
-        script(a_finish_that_is_lost_with_its_peer_ends_its_rendezvous_with_an_error),
-        script(a_queue_pair_that_ends_in_the_middle_of_a_rendezvous_gives_its_buffer_back),
-        script(what_a_destroyed_queue_pair_brought_stays_to_be_polled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, an_eager_message_longer_than_its_buffer_is_an_error_on_both_sides,
+                 a_tagged_buffer_with_a_wrong_key_is_an_error_on_both_sides,
+                 a_queue_pair_that_ends_in_the_middle_of_an_eager_message_gives_its_buffer_back,
+                 a_match_is_told_before_what_came_later,
+                 a_queue_pair_that_ends_in_the_middle_of_an_unexpected_message_gives_its_receive_back,
+                 a_queue_pair_that_ends_in_the_middle_of_an_untagged_message_gives_its_receive_back,
+                 a_rendezvous_with_a_wrong_key_ends_its_buffer_with_that_error,
+                 a_rendezvous_into_a_buffer_with_a_wrong_key_ends_with_that_error,
+                 a_finish_that_the_sender_refuses_ends_its_rendezvous_with_that_error,
+                 data_are_valid_only_when_the_sender_knows,
+                 a_finish_that_is_lost_with_its_peer_ends_its_rendezvous_with_an_error,
+                 a_queue_pair_that_ends_in_the_middle_of_a_rendezvous_gives_its_buffer_back,
+                 what_a_destroyed_queue_pair_brought_stays_to_be_polled)

@@ -1,6 +1,7 @@
 /* Operations on the list, ibv_post_srq_ops(3): what is refused, what completes, and how many may wait. */
 #include <errno.h>
 
+#include "base/testing/group.h"
 #include "steps.h"
 
 static void a_full_list_and_too_many_operations_are_no_memory(void **state)
@@ -147,18 +148,12 @@ static void an_ordinary_receive_has_its_place_until_it_is_polled(void **state)
     assert_int_equal(room_post(room, ROOM_RECEIVES + 1, 0, 100), ENOMEM);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(a_full_list_and_too_many_operations_are_no_memory),
-        script(nonsense_is_told_before_too_many_operations),
-        script(a_list_for_no_operations_refuses_what_may_complete),
-        script(a_deletion_that_may_fail_needs_room_for_its_completion),
-        script(completions_that_an_overrun_lost_are_not_waited_for),
-        script(completions_of_operations_outlive_their_queue),
-        script(deleting_returns_the_buffer_or_says_that_it_was_taken),
-        script(a_chain_stops_at_the_first_that_is_wrong),
-        script(an_ordinary_receive_has_its_place_until_it_is_polled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, a_full_list_and_too_many_operations_are_no_memory,
+                 nonsense_is_told_before_too_many_operations,
+                 a_list_for_no_operations_refuses_what_may_complete,
+                 a_deletion_that_may_fail_needs_room_for_its_completion,
+                 completions_that_an_overrun_lost_are_not_waited_for,
+                 completions_of_operations_outlive_their_queue,
+                 deleting_returns_the_buffer_or_says_that_it_was_taken,
+                 a_chain_stops_at_the_first_that_is_wrong,
+                 an_ordinary_receive_has_its_place_until_it_is_polled)

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "steps.h"
 
 enum { BYTES = 100000, NO_FILTER = 77, RECEIVES = 2 << 20 /* where ordinary receives begin */ };
@@ -333,12 +334,6 @@ static void a_buffer_of_a_message_whose_sender_died_comes_back_once(void **state
     play(&(struct scene){post_and_die, get_the_buffer_back}, SIGKILL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_header_of_the_post_is_matched_and_delivered),
-        cmocka_unit_test(a_match_is_told_before_bytes_that_come_in_packets),
-        cmocka_unit_test(a_buffer_of_a_message_whose_sender_died_comes_back_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(the_header_of_the_post_is_matched_and_delivered,
+      a_match_is_told_before_bytes_that_come_in_packets,
+      a_buffer_of_a_message_whose_sender_died_comes_back_once)

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 #define OPEN_DRIVER                                                                                                    \
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (dvs-builder)\n"
 #define OLD_DRIVER "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue Jul 13 16:14:05 UTC 2021\n"
@@ -157,17 +159,11 @@ static void modules_of_other_names_are_peermem_too(void **state)
     assert_int_equal(gpu_say_nccl(&machine, "5", false, say, sizeof say), VERDICT_WARNING);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_without_a_gpu_is_well),
-        cmocka_unit_test(a_driver_has_its_release_and_its_gpus),
-        cmocka_unit_test(an_old_machine_has_no_dma_bufs),
-        cmocka_unit_test(a_container_without_device_nodes_is_warned_of),
-        cmocka_unit_test(amd_s_memory_is_not_copied),
-        cmocka_unit_test(nccl_stages_unless_a_device_is_near),
-        cmocka_unit_test(ucx_registers_where_it_can),
-        cmocka_unit_test(modules_of_other_names_are_peermem_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_machine_without_a_gpu_is_well,
+      a_driver_has_its_release_and_its_gpus,
+      an_old_machine_has_no_dma_bufs,
+      a_container_without_device_nodes_is_warned_of,
+      amd_s_memory_is_not_copied,
+      nccl_stages_unless_a_device_is_near,
+      ucx_registers_where_it_can,
+      modules_of_other_names_are_peermem_too)

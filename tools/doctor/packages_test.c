@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static bool nothing_is_here(enum packages_kind kind, const char *what)
 {
     return false;
@@ -130,16 +132,10 @@ static void this_system_is_looked_at(void **state)
     assert_false(packages_are_here(PACKAGES_LIBRARY, "libgone.so.1"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_package_manager_has_its_line),
-        cmocka_unit_test(only_what_is_missing_is_named),
-        cmocka_unit_test(what_a_distribution_lacks_is_said),
-        cmocka_unit_test(an_unknown_system_gets_the_names_of_debian),
-        cmocka_unit_test(a_short_buffer_is_kept),
-        cmocka_unit_test(a_library_has_its_line),
-        cmocka_unit_test(this_system_is_looked_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(each_package_manager_has_its_line,
+      only_what_is_missing_is_named,
+      what_a_distribution_lacks_is_said,
+      an_unknown_system_gets_the_names_of_debian,
+      a_short_buffer_is_kept,
+      a_library_has_its_line,
+      this_system_is_looked_at)

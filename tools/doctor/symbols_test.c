@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 struct seen {
     const char *symbol;
     unsigned count, found;
@@ -85,12 +87,6 @@ static void a_damaged_file_does_no_harm(void **state)
     unlink(name);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_library_and_the_program_agree),
-        cmocka_unit_test(what_is_no_library_is_refused),
-        cmocka_unit_test(a_damaged_file_does_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(the_library_and_the_program_agree,
+      what_is_no_library_is_refused,
+      a_damaged_file_does_no_harm)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static json_t *parse(const char *text)
 {
     return facts_parse(text, strlen(text));
@@ -109,17 +111,11 @@ static void what_is_cut_is_refused(void **state)
         assert_null(facts_parse(text, size));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_that_are_not_known_are_left),
-        cmocka_unit_test(what_is_missing_is_not_0),
-        cmocka_unit_test(numbers_of_64_bits_arrive_whole),
-        cmocka_unit_test(values_of_another_type_are_refused),
-        cmocka_unit_test(numbers_that_cannot_be_are_refused),
-        cmocka_unit_test(words_are_ours),
-        cmocka_unit_test(depth_has_an_end),
-        cmocka_unit_test(what_is_cut_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(keys_that_are_not_known_are_left,
+      what_is_missing_is_not_0,
+      numbers_of_64_bits_arrive_whole,
+      values_of_another_type_are_refused,
+      numbers_that_cannot_be_are_refused,
+      words_are_ours,
+      depth_has_an_end,
+      what_is_cut_is_refused)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 #define ROOT "/tree"
 
 /* The replacement, or NULL. */
@@ -133,15 +135,9 @@ static void pci_paths_lie_among_those_of_the_machine(void **state)
     assert_null(replaced("/sys/devices/pci0000:18/../../../etc", &kind));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_of_the_kernel_are_replaced),
-        cmocka_unit_test(other_paths_are_not),
-        cmocka_unit_test(nothing_outside_is_reached_by_dots),
-        cmocka_unit_test(only_what_lies_in_dev_is_a_device),
-        cmocka_unit_test(a_path_that_does_not_fit_stays),
-        cmocka_unit_test(pci_paths_lie_among_those_of_the_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(paths_of_the_kernel_are_replaced,
+      other_paths_are_not,
+      nothing_outside_is_reached_by_dots,
+      only_what_lies_in_dev_is_a_device,
+      a_path_that_does_not_fit_stays,
+      pci_paths_lie_among_those_of_the_machine)

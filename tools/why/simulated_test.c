@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/testing/group.h"
 #include "events/drops.h"
 #include "events/last_events.h"
 #include "script/rules.h"
@@ -206,10 +207,4 @@ static void sentences_have_the_numbers_of_the_simulator(void **state)
     assert_true(seen_timeouts && seen_rnrs && seen_faults && seen_drops);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sentences_have_the_numbers_of_the_simulator),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(sentences_have_the_numbers_of_the_simulator)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "abi/ucma/chardev.h"
+#include "base/testing/group.h"
 
 enum { LENGTH = 52, TYPE_AT = 4, ATTRIBUTE_AT = 16 };
 
@@ -48,12 +49,6 @@ static void another_answer_is_no_number(void **state)
     assert_int_equal(chardev_read(changed, LENGTH), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernels_answer_has_the_number_of_its_device),
-        cmocka_unit_test(what_is_cut_off_is_no_number),
-        cmocka_unit_test(another_answer_is_no_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_kernels_answer_has_the_number_of_its_device,
+      what_is_cut_off_is_no_number,
+      another_answer_is_no_number)

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "base/text/suggest.h"
 
 static const char *const names[] = {"drop",          "duplicate", "delay", "ibv_reg_mr", "ibv_reg_mr_iova",
@@ -55,11 +56,5 @@ static void letters_are_counted(void **state)
     assert_int_equal(suggest_distance("same", "SAME"), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_name_that_was_meant_is_found),
-        cmocka_unit_test(letters_are_counted),
-    };
-    return cmocka_run_group_tests_name("near", tests, NULL, NULL);
-}
+TESTS(the_name_that_was_meant_is_found,
+      letters_are_counted)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "base/text/text.h"
 
 static const struct {
@@ -100,14 +101,8 @@ static void a_line_has_a_key_and_a_value(void **state)
     assert_string_equal(key, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_has_its_range_and_nothing_else_around_it),
-        cmocka_unit_test(a_range_has_two_ends_or_one),
-        cmocka_unit_test(a_quantity_has_its_unit),
-        cmocka_unit_test(a_list_has_parts),
-        cmocka_unit_test(a_line_has_a_key_and_a_value),
-    };
-    return cmocka_run_group_tests_name("texts", tests, NULL, NULL);
-}
+TESTS(a_number_has_its_range_and_nothing_else_around_it,
+      a_range_has_two_ends_or_one,
+      a_quantity_has_its_unit,
+      a_list_has_parts,
+      a_line_has_a_key_and_a_value)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { UC = 3, RAW_PACKET = 8, XRC_SEND = 9, XRC_RECV = 10 }; /* of enum ibv_qp_type */
 
 static void each_type_has_its_requester_and_responder(void **state)
@@ -57,11 +59,5 @@ static void a_req_says_which_type_its_receiver_needs(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_has_its_requester_and_responder),
-        cmocka_unit_test(a_req_says_which_type_its_receiver_needs),
-    };
-    return cmocka_run_group_tests_name("qp_type", tests, NULL, NULL);
-}
+TESTS(each_type_has_its_requester_and_responder,
+      a_req_says_which_type_its_receiver_needs)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "diag/diag.h"
 #include "gsi/cm/cm_waiting.h"
 #include "wire/cm/cm.h"
@@ -63,11 +64,5 @@ static void requests_wait_up_to_a_number(void **unused)
     free(waiting);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_status_has_the_reason_of_its_event),
-        cmocka_unit_test(requests_wait_up_to_a_number),
-    };
-    return cmocka_run_group_tests_name("gsi", tests, NULL, NULL);
-}
+TESTS(a_status_has_the_reason_of_its_event,
+      requests_wait_up_to_a_number)

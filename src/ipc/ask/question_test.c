@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/ask/other_directories.h"
 #include "ipc/ask/question.h"
@@ -221,7 +222,7 @@ static void the_list_of_the_kernel_is_read_once_in_a_second(void **state)
     assert_in_range(opened, 1, time(NULL) - begin + 2);
 }
 
-#define TESTS                                                                                                          \
+#define OF_TESTS                                                                                                       \
     "0: 2 0 0 1 1 7 /dev/shm/softverbs-tool-x1/node/0.sock\n0: 2 0 0 1 1 7 /dev/shm/softverbs-tool-x1/node/1.sock\n"
 #define OTHERS "0: 2 0 0 1 1 7 /dev/shm/softverbs-%u-4026531840-4026531837/3.sock\n"
 
@@ -240,19 +241,19 @@ static const char *said_with(const char *lines)
 static void another_user_is_named_before_directories_of_a_third(void **state)
 {
     char lines[512];
-    snprintf(lines, sizeof lines, TESTS OTHERS, geteuid() + 1234);
+    snprintf(lines, sizeof lines, OF_TESTS OTHERS, geteuid() + 1234);
     char wanted[64];
     snprintf(wanted, sizeof wanted, "user %u runs softverbs", geteuid() + 1234);
     assert_non_null(strstr(said_with(lines), wanted));
-    snprintf(lines, sizeof lines, TESTS OTHERS, geteuid());
+    snprintf(lines, sizeof lines, OF_TESTS OTHERS, geteuid());
     snprintf(wanted, sizeof wanted, "processes meet in /dev/shm/softverbs-%u-", geteuid());
     assert_non_null(strstr(said_with(lines), wanted));
 }
 
 static void one_directory_of_several_is_an_example(void **state)
 {
-    assert_non_null(strstr(said_with(TESTS), "processes meet in /dev/shm/softverbs-tool-x1/node, too"));
-    assert_non_null(strstr(said_with(TESTS "0: 2 0 0 1 1 7 /tmp/softverbs-test-2/0.sock\n"),
+    assert_non_null(strstr(said_with(OF_TESTS), "processes meet in /dev/shm/softverbs-tool-x1/node, too"));
+    assert_non_null(strstr(said_with(OF_TESTS "0: 2 0 0 1 1 7 /tmp/softverbs-test-2/0.sock\n"),
                            "processes meet in other directories, such as /dev/shm/softverbs-tool-x1/node, too"));
     assert_string_equal(said_with("0: 2 0 0 1 1 7 /run/other/0.sock\n"), "");
 }
@@ -269,19 +270,13 @@ static void who_meets_elsewhere_is_found(void **state)
     leave(&room, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_of_the_right_size_is_taken),
-        cmocka_unit_test(one_of_another_size_is_not),
-        cmocka_unit_test(errno_of_the_program_stays),
-        cmocka_unit_test(who_does_not_look_keeps_nobody_waiting),
-        cmocka_unit_test(who_ends_meanwhile_is_noticed),
-        cmocka_unit_test(its_program_has_a_name),
-        cmocka_unit_test(the_list_of_the_kernel_is_read_once_in_a_second),
-        cmocka_unit_test(another_user_is_named_before_directories_of_a_third),
-        cmocka_unit_test(one_directory_of_several_is_an_example),
-        cmocka_unit_test(who_meets_elsewhere_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(an_answer_of_the_right_size_is_taken,
+      one_of_another_size_is_not,
+      errno_of_the_program_stays,
+      who_does_not_look_keeps_nobody_waiting,
+      who_ends_meanwhile_is_noticed,
+      its_program_has_a_name,
+      the_list_of_the_kernel_is_read_once_in_a_second,
+      another_user_is_named_before_directories_of_a_third,
+      one_directory_of_several_is_an_example,
+      who_meets_elsewhere_is_found)

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "base/testing/patience.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
@@ -429,25 +430,19 @@ static void a_report_without_end_is_refused(void **state)
     assert_int_equal(ask_who_answers_with("a terabyte"), EFBIG);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_missing_directory_is_made),
-        cmocka_unit_test(numbers_that_mean_something_belong_to_nobody),
-        cmocka_unit_test(a_report_without_end_is_refused),
-        cmocka_unit_test(a_directory_that_cannot_be_made_is_named),
-        cmocka_unit_test(a_directory_that_others_may_enter_is_refused),
-        cmocka_unit_test(a_directory_of_another_user_is_refused),
-        cmocka_unit_test(a_symbolic_link_is_refused),
-        cmocka_unit_test(a_directory_that_we_may_not_write_is_refused),
-        cmocka_unit_test(a_file_size_limit_is_an_error_and_not_a_signal),
-        cmocka_unit_test(a_full_disk_is_an_error),
-        cmocka_unit_test(a_foreign_table_that_nobody_uses_is_replaced),
-        cmocka_unit_test(a_foreign_table_in_use_is_left_alone),
-        cmocka_unit_test(a_table_that_was_replaced_meanwhile_is_stale),
-        cmocka_unit_test(a_lock_that_is_refused_is_nobodys),
-        cmocka_unit_test(many_may_replace_it_at_once),
-        cmocka_unit_test(the_named_directory_is_the_default),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_missing_directory_is_made,
+      numbers_that_mean_something_belong_to_nobody,
+      a_report_without_end_is_refused,
+      a_directory_that_cannot_be_made_is_named,
+      a_directory_that_others_may_enter_is_refused,
+      a_directory_of_another_user_is_refused,
+      a_symbolic_link_is_refused,
+      a_directory_that_we_may_not_write_is_refused,
+      a_file_size_limit_is_an_error_and_not_a_signal,
+      a_full_disk_is_an_error,
+      a_foreign_table_that_nobody_uses_is_replaced,
+      a_foreign_table_in_use_is_left_alone,
+      a_table_that_was_replaced_meanwhile_is_stale,
+      a_lock_that_is_refused_is_nobodys,
+      many_may_replace_it_at_once,
+      the_named_directory_is_the_default)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/testing/group.h"
 #include "link/testing/away.h"
 #include "link/udp/udp.h"
 #include "wire/op.h"
@@ -233,13 +234,7 @@ static void an_answer_is_kept_and_costs_no_datagram(void **state)
     udp_close(port);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_answer_has_its_words),
-        cmocka_unit_test(the_destination_is_kept_with_it),
-        cmocka_unit_test(what_is_no_answer_is_left),
-        cmocka_unit_test(an_answer_is_kept_and_costs_no_datagram),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(each_answer_has_its_words,
+      the_destination_is_kept_with_it,
+      what_is_no_answer_is_left,
+      an_answer_is_kept_and_costs_no_datagram)

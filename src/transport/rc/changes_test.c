@@ -1,4 +1,5 @@
 /* Settings that the owner changes while work has begun. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 static struct engine_settings settings_of(const struct rig *rig)
@@ -226,20 +227,14 @@ static void the_answer_of_a_read_keeps_its_segments(void **state)
     sends(rig, READ_RESPONSE_LAST, RIG_THEIRS + 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(a_timeout_runs_for_what_was_sent_without_one),
-        script(a_timeout_of_zero_ends_the_timer),
-        script(no_timer_runs_for_nothing),
-        script(a_wait_after_an_rnr_nak_stays_as_long),
-        script(retries_that_change_begin_anew),
-        script(an_rnr_count_that_is_set_begins_whole),
-        script(a_smaller_window_stops_no_message),
-        script(by_another_way_all_is_sent_again_at_once),
-        script(work_moves_whose_packets_fit_the_other_way),
-        script(work_that_is_repeated_has_begun),
-        script(the_answer_of_a_read_keeps_its_segments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, a_timeout_runs_for_what_was_sent_without_one,
+                 a_timeout_of_zero_ends_the_timer,
+                 no_timer_runs_for_nothing,
+                 a_wait_after_an_rnr_nak_stays_as_long,
+                 retries_that_change_begin_anew,
+                 an_rnr_count_that_is_set_begins_whole,
+                 a_smaller_window_stops_no_message,
+                 by_another_way_all_is_sent_again_at_once,
+                 work_moves_whose_packets_fit_the_other_way,
+                 work_that_is_repeated_has_begun,
+                 the_answer_of_a_read_keeps_its_segments)

@@ -1,4 +1,5 @@
 /* The requester: the effects of answers and their gaps. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #include <string.h>
@@ -390,35 +391,29 @@ static void c9_7_1_a_response_may_wrap_around(void **state)
     assert_int_equal(rig->memory[0x1000 + 512], 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_4_4_a_long_read_asks_for_a_window_at_a_time),
-        script(c9_9_2_a_part_of_a_read_ends_where_it_was_asked_to),
-        script(c9_7_6_a_read_response_lands_packet_by_packet),
-        script(c9_4_5_an_atomic_answer_stores_what_was_there),
-        script(a19_an_atomic_write_ends_with_an_empty_read_response),
-        script(a19_a_flush_ends_with_an_empty_read_response),
-        script(c9_7_6_a_read_response_acknowledges_what_came_before),
-        script(c9_7_6_a_sequence_nak_repeats_from_its_psn),
-        script(c9_4_4_a_read_is_resumed_where_its_response_broke_off),
-        script(c9_7_6_1_a_missing_read_packet_is_asked_for_once),
-        script(c9_7_6_1_a_second_gap_is_asked_for_again),
-        script(c9_7_6_1_an_ack_cannot_stand_for_a_read_response),
-        script(a_response_that_cannot_be_fetched_counts_as_lost),
-        script(c9_7_6_1_ghosts_and_duplicates_are_dropped),
-        script(c9_7_6_an_rnr_nak_acknowledges_what_came_before),
-        script(c9_7_6_a_nak_within_a_message_repeats_from_its_packet),
-        script(c9_7_6_a_write_with_immediate_is_repeated_from_its_last_packet),
-        script(c9_7_6_a_nak_within_a_response_ends_its_read),
-        script(c9_7_6_1_a_missing_atomic_answer_is_asked_for),
-        script(c9_7_6_1_a_response_behind_a_missing_one_is_not_used),
-        script(c9_7_6_1_an_ack_of_a_read_itself_is_no_answer),
-        script(c9_7_6_1_a_response_that_comes_twice_is_dropped),
-        script(c9_7_5_2_the_first_bit_of_a_syndrome_is_ignored),
-        script(c9_7_7_2_a_peer_without_credits_is_asked_all_the_same),
-        script(a17_9_3_a_notification_narrows_the_window),
-        script(c9_7_1_a_response_may_wrap_around),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_4_4_a_long_read_asks_for_a_window_at_a_time,
+                 c9_9_2_a_part_of_a_read_ends_where_it_was_asked_to,
+                 c9_7_6_a_read_response_lands_packet_by_packet,
+                 c9_4_5_an_atomic_answer_stores_what_was_there,
+                 a19_an_atomic_write_ends_with_an_empty_read_response,
+                 a19_a_flush_ends_with_an_empty_read_response,
+                 c9_7_6_a_read_response_acknowledges_what_came_before,
+                 c9_7_6_a_sequence_nak_repeats_from_its_psn,
+                 c9_4_4_a_read_is_resumed_where_its_response_broke_off,
+                 c9_7_6_1_a_missing_read_packet_is_asked_for_once,
+                 c9_7_6_1_a_second_gap_is_asked_for_again,
+                 c9_7_6_1_an_ack_cannot_stand_for_a_read_response,
+                 a_response_that_cannot_be_fetched_counts_as_lost,
+                 c9_7_6_1_ghosts_and_duplicates_are_dropped,
+                 c9_7_6_an_rnr_nak_acknowledges_what_came_before,
+                 c9_7_6_a_nak_within_a_message_repeats_from_its_packet,
+                 c9_7_6_a_write_with_immediate_is_repeated_from_its_last_packet,
+                 c9_7_6_a_nak_within_a_response_ends_its_read,
+                 c9_7_6_1_a_missing_atomic_answer_is_asked_for,
+                 c9_7_6_1_a_response_behind_a_missing_one_is_not_used,
+                 c9_7_6_1_an_ack_of_a_read_itself_is_no_answer,
+                 c9_7_6_1_a_response_that_comes_twice_is_dropped,
+                 c9_7_5_2_the_first_bit_of_a_syndrome_is_ignored,
+                 c9_7_7_2_a_peer_without_credits_is_asked_all_the_same,
+                 a17_9_3_a_notification_narrows_the_window,
+                 c9_7_1_a_response_may_wrap_around)

@@ -1,4 +1,5 @@
 /* When work waits until its owner may do it without a packet. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #include "transport/rc/direct.h"
@@ -208,15 +209,9 @@ static void no_work_overtakes_another_whichever_way_it_goes(void **state)
     assert_true(mixture.by_peer > 10000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(what_is_behind_the_first_packet_waits_for_its_answer),
-        script(what_is_still_not_permitted_then_waits_no_more),
-        script(it_may_have_many_packets),
-        script(nothing_waits_for_a_SEND_that_came_before),
-        script(short_work_does_not_wait_for_short_work),
-        script(no_work_overtakes_another_whichever_way_it_goes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, what_is_behind_the_first_packet_waits_for_its_answer,
+                 what_is_still_not_permitted_then_waits_no_more,
+                 it_may_have_many_packets,
+                 nothing_waits_for_a_SEND_that_came_before,
+                 short_work_does_not_wait_for_short_work,
+                 no_work_overtakes_another_whichever_way_it_goes)

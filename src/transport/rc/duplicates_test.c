@@ -1,4 +1,5 @@
 /* Repeated requests, and answers that have to be repeated (IBA 9.7.5.1). */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #include <string.h>
@@ -308,30 +309,24 @@ static void c9_7_1_a_repeated_read_may_wrap_around(void **state)
     acknowledges(rig, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_5_1_a_repeated_send_is_acknowledged_and_not_delivered_again),
-        script(c9_7_5_1_a_repeated_write_does_not_write_again),
-        script(c9_7_5_1_a_repeat_inside_an_open_message_leaves_it_open),
-        script(c9_4_4_a_repeated_read_reads_again),
-        script(c9_4_4_a_read_is_resumed_at_the_psn_asked_for),
-        script(c9_7_5_1_a_read_that_is_under_way_begins_anew),
-        script(c9_4_4_a_repeated_read_of_other_memory_is_dropped),
-        script(c9_4_5_a_repeated_atomic_is_not_executed_again),
-        script(a19_a_repeated_atomic_write_is_not_executed_again),
-        script(a19_a_repeated_flush_is_answered_again),
-        script(c9_4_5_the_last_answers_are_kept_and_older_ones_forgotten),
-        script(c9_7_5_1_repeats_of_many_kinds_are_answered_in_order),
-        script(c9_7_5_1_2_a_repeats_ack_stops_before_the_next_read),
-        script(c9_7_5_1_2_a_repeats_ack_does_not_replace_a_later_one),
-        script(c9_4_4_a_repeat_does_not_count_as_one_more_read),
-        script(c9_7_4_1_4_a_repeated_read_whose_memory_went_away_fails),
-        script(a_new_number_of_read_resources_is_taken_when_idle),
-        script(more_read_resources_than_at_the_start_are_not_used),
-        script(c9_7_5_1_an_earlier_repeat_is_answered_first),
-        script(c9_4_5_a_repeat_with_another_operation_is_dropped),
-        script(c9_7_1_a_repeated_read_may_wrap_around),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_5_1_a_repeated_send_is_acknowledged_and_not_delivered_again,
+                 c9_7_5_1_a_repeated_write_does_not_write_again,
+                 c9_7_5_1_a_repeat_inside_an_open_message_leaves_it_open,
+                 c9_4_4_a_repeated_read_reads_again,
+                 c9_4_4_a_read_is_resumed_at_the_psn_asked_for,
+                 c9_7_5_1_a_read_that_is_under_way_begins_anew,
+                 c9_4_4_a_repeated_read_of_other_memory_is_dropped,
+                 c9_4_5_a_repeated_atomic_is_not_executed_again,
+                 a19_a_repeated_atomic_write_is_not_executed_again,
+                 a19_a_repeated_flush_is_answered_again,
+                 c9_4_5_the_last_answers_are_kept_and_older_ones_forgotten,
+                 c9_7_5_1_repeats_of_many_kinds_are_answered_in_order,
+                 c9_7_5_1_2_a_repeats_ack_stops_before_the_next_read,
+                 c9_7_5_1_2_a_repeats_ack_does_not_replace_a_later_one,
+                 c9_4_4_a_repeat_does_not_count_as_one_more_read,
+                 c9_7_4_1_4_a_repeated_read_whose_memory_went_away_fails,
+                 a_new_number_of_read_resources_is_taken_when_idle,
+                 more_read_resources_than_at_the_start_are_not_used,
+                 c9_7_5_1_an_earlier_repeat_is_answered_first,
+                 c9_4_5_a_repeat_with_another_operation_is_dropped,
+                 c9_7_1_a_repeated_read_may_wrap_around)

@@ -1,4 +1,5 @@
 /* The requester: errors, and how all work ends after the first. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 /* IBA 9.7.5.2, table 44: the NAK codes and the statuses of their requests; those before it succeed. */
@@ -181,20 +182,14 @@ static void flushing_ends_all_work_in_order_without_calling_failed(void **state)
     drops(rig, REASON_PACKET_QP_STATE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_5_2_a_nak_fails_its_request_and_flushes_the_rest),
-        script(c9_7_6_a_nak_acknowledges_what_came_before_it),
-        script(what_is_posted_after_an_error_is_flushed_at_once),
-        script(c9_9_2_a_bad_local_key_fails_once_all_before_have_ended),
-        script(c9_9_2_memory_that_goes_away_during_flight_fails_the_repeat),
-        script(c9_9_2_the_local_key_of_a_read_is_checked_at_its_response),
-        script(c9_9_2_local_errors_of_length_and_operation_are_told_apart),
-        script(a_read_without_max_rd_atomic_is_an_error_and_no_hang),
-        script(c9_9_2_a_response_that_does_not_fit_is_bad),
-        script(c9_9_2_a_read_response_to_another_request_is_bad),
-        script(flushing_ends_all_work_in_order_without_calling_failed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_5_2_a_nak_fails_its_request_and_flushes_the_rest,
+                 c9_7_6_a_nak_acknowledges_what_came_before_it,
+                 what_is_posted_after_an_error_is_flushed_at_once,
+                 c9_9_2_a_bad_local_key_fails_once_all_before_have_ended,
+                 c9_9_2_memory_that_goes_away_during_flight_fails_the_repeat,
+                 c9_9_2_the_local_key_of_a_read_is_checked_at_its_response,
+                 c9_9_2_local_errors_of_length_and_operation_are_told_apart,
+                 a_read_without_max_rd_atomic_is_an_error_and_no_hang,
+                 c9_9_2_a_response_that_does_not_fit_is_bad,
+                 c9_9_2_a_read_response_to_another_request_is_bad,
+                 flushing_ends_all_work_in_order_without_calling_failed)

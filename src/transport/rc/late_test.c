@@ -1,5 +1,6 @@
 /* Acknowledgements that were not requested: where nothing gets lost, only work that a program waits for requests one
  * (IBA 9.7.3 leaves that to the requester), and the responder acknowledges the rest later. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #include "transport/rc/completer.h"
@@ -416,34 +417,28 @@ static void an_ack_along_ends_no_read(void **state)
     ends_nothing(rig);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_3_work_that_is_not_signalled_asks_now_and_then),
-        script(c9_7_3_work_that_is_signalled_always_asks),
-        script(c9_7_3_long_messages_always_ask),
-        script(c9_7_3_what_is_repeated_always_asks),
-        script(work_near_what_is_done_directly_always_asks),
-        script(what_did_not_ask_may_be_presumed_to_have_arrived),
-        script(what_somebody_waits_for_may_not),
-        script(what_is_being_repeated_may_not),
-        script(c9_7_5_1_what_nobody_asked_about_is_acknowledged_when_its_owner_says_so),
-        script(c9_7_5_1_2_the_next_that_asks_acknowledges_all_before),
-        script(c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it),
-        script(it_goes_before_the_next_request),
-        script(it_leaves_with_what_is_done_without_a_packet),
-        script(c9_7_5_1_2_a_repeat_is_acknowledged_alone),
-        script(where_packets_get_lost_nobody_is_told_unasked),
-        script(who_fails_tells_of_what_it_had_taken),
-        script(what_nobody_asked_about_goes_along_with_a_request),
-        script(without_a_link_that_takes_it_along_it_goes_before),
-        script(what_was_asked_about_does_not_wait_for_a_request),
-        script(a_message_of_many_packets_takes_none_along),
-        script(what_did_not_leave_is_acknowledged_by_itself),
-        script(nonsense_along_is_ignored),
-        script(who_has_failed_hears_nothing_along),
-        script(one_ack_along_ends_all_before_it),
-        script(an_ack_along_ends_no_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_3_work_that_is_not_signalled_asks_now_and_then,
+                 c9_7_3_work_that_is_signalled_always_asks,
+                 c9_7_3_long_messages_always_ask,
+                 c9_7_3_what_is_repeated_always_asks,
+                 work_near_what_is_done_directly_always_asks,
+                 what_did_not_ask_may_be_presumed_to_have_arrived,
+                 what_somebody_waits_for_may_not,
+                 what_is_being_repeated_may_not,
+                 c9_7_5_1_what_nobody_asked_about_is_acknowledged_when_its_owner_says_so,
+                 c9_7_5_1_2_the_next_that_asks_acknowledges_all_before,
+                 c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it,
+                 it_goes_before_the_next_request,
+                 it_leaves_with_what_is_done_without_a_packet,
+                 c9_7_5_1_2_a_repeat_is_acknowledged_alone,
+                 where_packets_get_lost_nobody_is_told_unasked,
+                 who_fails_tells_of_what_it_had_taken,
+                 what_nobody_asked_about_goes_along_with_a_request,
+                 without_a_link_that_takes_it_along_it_goes_before,
+                 what_was_asked_about_does_not_wait_for_a_request,
+                 a_message_of_many_packets_takes_none_along,
+                 what_did_not_leave_is_acknowledged_by_itself,
+                 nonsense_along_is_ignored,
+                 who_has_failed_hears_nothing_along,
+                 one_ack_along_ends_all_before_it,
+                 an_ack_along_ends_no_read)

@@ -1,4 +1,5 @@
 /* A responder of a connection that moves between two engines. */
+#include "base/testing/group.h"
 #include "transport/rc/lend.h"
 #include "transport/testing/script.h"
 
@@ -237,23 +238,17 @@ static void the_rest_of_a_message_that_is_lost_with_its_receiver_is_refused(void
     refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first + 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(the_other_engine_goes_on_where_the_first_stood),
-        script(an_open_message_keeps_the_position),
-        script(an_answer_under_way_keeps_the_position),
-        script(a_failed_engine_keeps_the_position),
-        script(a_gap_that_was_told_is_not_told_again),
-        script(a_repeated_atomic_is_answered_by_who_executed_it),
-        script(the_lender_goes_on_behind_the_last_answer),
-        script(a_read_that_its_receiver_leaves_half_answered_keeps_the_msn),
-        script(what_was_refused_is_expected_again_and_what_was_answered_is_not),
-        script(an_answer_to_a_repeated_request_moves_nothing_back),
-        script(lending_shows_once_that_the_peer_is_there),
-        script(who_takes_over_has_heard_of_the_peer),
-        script(an_engine_that_does_not_receive_has_no_position),
-        script(the_rest_of_a_message_that_is_lost_with_its_receiver_is_refused),
-    };
-    return cmocka_run_group_tests_name("lend", tests, NULL, NULL);
-}
+TESTS_OF(script, the_other_engine_goes_on_where_the_first_stood,
+                 an_open_message_keeps_the_position,
+                 an_answer_under_way_keeps_the_position,
+                 a_failed_engine_keeps_the_position,
+                 a_gap_that_was_told_is_not_told_again,
+                 a_repeated_atomic_is_answered_by_who_executed_it,
+                 the_lender_goes_on_behind_the_last_answer,
+                 a_read_that_its_receiver_leaves_half_answered_keeps_the_msn,
+                 what_was_refused_is_expected_again_and_what_was_answered_is_not,
+                 an_answer_to_a_repeated_request_moves_nothing_back,
+                 lending_shows_once_that_the_peer_is_there,
+                 who_takes_over_has_heard_of_the_peer,
+                 an_engine_that_does_not_receive_has_no_position,
+                 the_rest_of_a_message_that_is_lost_with_its_receiver_is_refused)

@@ -1,5 +1,6 @@
 /* The requester on a network: a peer that is silent for some round trips is sent the oldest packet again, and its
  * answer shows whether others were lost or all were only late. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 enum { WINDOW = 8 };
@@ -159,19 +160,13 @@ static void a_probe_that_can_not_be_built_fails_the_work(void **state)
     ends(rig, id, IBV_WC_LOC_PROT_ERR);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(silence_repeats_one_packet),
-        script(who_was_only_late_gets_nothing_else),
-        script(a_probe_that_fills_a_hole_is_followed_by_the_rest),
-        script(an_answer_for_more_than_the_probe_repeats_nothing),
-        script(a_later_answer_for_one_packet_is_no_hole),
-        script(silence_after_a_probe_probes_later),
-        script(a_nak_after_a_probe_repeats_from_there),
-        script(a_read_is_asked_for_again),
-        script(a_probe_that_was_due_is_not_sent_once_all_has_arrived),
-        script(a_probe_that_can_not_be_built_fails_the_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, silence_repeats_one_packet,
+                 who_was_only_late_gets_nothing_else,
+                 a_probe_that_fills_a_hole_is_followed_by_the_rest,
+                 an_answer_for_more_than_the_probe_repeats_nothing,
+                 a_later_answer_for_one_packet_is_no_hole,
+                 silence_after_a_probe_probes_later,
+                 a_nak_after_a_probe_repeats_from_there,
+                 a_read_is_asked_for_again,
+                 a_probe_that_was_due_is_not_sent_once_all_has_arrived,
+                 a_probe_that_can_not_be_built_fails_the_work)

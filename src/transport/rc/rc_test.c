@@ -1,4 +1,5 @@
 /* Two engines that talk to each other, over a wire that may lose. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #include <stdlib.h>
@@ -182,16 +183,10 @@ static void large_segments_for_references_are_understood(void **state)
 
 #define pair_script(test) cmocka_unit_test_setup_teardown(test, pair_set_up, script_tear_down)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pair_script(a_message_of_each_kind_arrives),
-        pair_script(both_sides_talk_at_once),
-        pair_script(c9_7_losses_change_nothing_but_time),
-        pair_script(c9_7_5_2_8_a_receive_that_comes_late_ends_the_rnr_waits),
-        pair_script(a_message_too_long_fails_both_sides),
-        pair_script(a14_3_xrc_uses_the_same_engine),
-        pair_script(large_segments_for_references_are_understood),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(pair_script, a_message_of_each_kind_arrives,
+                      both_sides_talk_at_once,
+                      c9_7_losses_change_nothing_but_time,
+                      c9_7_5_2_8_a_receive_that_comes_late_ends_the_rnr_waits,
+                      a_message_too_long_fails_both_sides,
+                      a14_3_xrc_uses_the_same_engine,
+                      large_segments_for_references_are_understood)

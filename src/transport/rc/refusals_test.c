@@ -1,4 +1,5 @@
 /* The responder: requests that it refuses, and what becomes of both queue pairs. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 static const uint32_t first = RIG_THEIRS;
@@ -361,27 +362,21 @@ static void c9_7_4_1_5_later_packets_have_the_path_mtus_size_too(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_4_1_6_a_message_longer_than_its_receive_fails_both),
-        script(c9_7_4_1_6_a_receive_with_a_bad_key_fails_both),
-        script(a_receive_is_wrong_only_where_bytes_are_stored),
-        script(c9_9_3_a_wrong_request_is_refused_for_good),
-        script(c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal),
-        script(c9_9_3_a_send_that_is_refused_invalidates_nothing),
-        script(c9_9_3_a_write_with_immediate_without_access_ends_a_receive),
-        script(c9_7_4_1_3_each_kind_of_access_needs_its_flag),
-        script(c9_7_4_1_2_a_message_must_not_be_interrupted),
-        script(c9_7_4_1_5_a_write_must_not_grow_beyond_its_announcement),
-        script(c9_7_4_1_5_a_message_must_not_exceed_the_device),
-        script(c9_7_4_1_3_too_many_reads_are_refused),
-        script(c9_7_4_1_3_a_queue_pair_without_read_resources_refuses_them),
-        script(c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then),
-        script(c9_7_4_1_4_a_read_whose_memory_is_none_is_refused_with_its_reason),
-        script(c9_6_1_what_is_not_for_this_queue_pair_is_dropped),
-        script(c9_7_4_1_5_packets_have_the_path_mtus_size),
-        script(c9_7_4_1_5_later_packets_have_the_path_mtus_size_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_4_1_6_a_message_longer_than_its_receive_fails_both,
+                 c9_7_4_1_6_a_receive_with_a_bad_key_fails_both,
+                 a_receive_is_wrong_only_where_bytes_are_stored,
+                 c9_9_3_a_wrong_request_is_refused_for_good,
+                 c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal,
+                 c9_9_3_a_send_that_is_refused_invalidates_nothing,
+                 c9_9_3_a_write_with_immediate_without_access_ends_a_receive,
+                 c9_7_4_1_3_each_kind_of_access_needs_its_flag,
+                 c9_7_4_1_2_a_message_must_not_be_interrupted,
+                 c9_7_4_1_5_a_write_must_not_grow_beyond_its_announcement,
+                 c9_7_4_1_5_a_message_must_not_exceed_the_device,
+                 c9_7_4_1_3_too_many_reads_are_refused,
+                 c9_7_4_1_3_a_queue_pair_without_read_resources_refuses_them,
+                 c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then,
+                 c9_7_4_1_4_a_read_whose_memory_is_none_is_refused_with_its_reason,
+                 c9_6_1_what_is_not_for_this_queue_pair_is_dropped,
+                 c9_7_4_1_5_packets_have_the_path_mtus_size,
+                 c9_7_4_1_5_later_packets_have_the_path_mtus_size_too)

@@ -1,4 +1,5 @@
 /* The requester: the packets that it sends for posted work, and their order. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #include <string.h>
@@ -489,40 +490,34 @@ static void c9_7_1_less_than_half_of_the_psns_are_in_flight(void **state)
     ends(rig, id, IBV_WC_LOC_LEN_ERR);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack),
-        script(c9_4_1_a_long_message_is_first_middle_and_last),
-        script(c9_4_1_a_message_of_whole_segments_has_no_empty_last_packet),
-        script(c9_3_3_a_write_announces_its_address_and_whole_length),
-        script(elements_of_a_list_become_one_payload),
-        script(a_packet_may_begin_and_end_within_elements),
-        script(inline_data_is_what_it_was_when_posted),
-        script(a_message_without_bytes_touches_no_key),
-        script(c9_2_1_each_work_request_is_sent_with_its_own_operation),
-        script(c9_7_3_1_a_read_takes_the_psns_of_its_response),
-        script(c9_7_1_psns_wrap_around),
-        script(c9_7_6_one_ack_ends_all_before_it_in_order),
-        script(the_window_bounds_what_is_in_flight),
-        script(c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way),
-        script(c9_4_4_outstanding_reads_are_throttled),
-        script(c10_8_3_3_a_fence_waits_for_reads_and_atomics),
-        script(c10_8_3_3_a_fence_does_not_wait_for_sends),
-        script(local_work_is_done_in_its_turn_without_a_psn),
-        script(failed_local_work_flushes_the_rest),
-        script(a_link_that_ships_references_gets_large_segments),
-        script(what_can_no_longer_be_fetched_goes_in_packets),
-        script(what_was_fetched_is_not_sent_again),
-        script(begun_work_goes_on_by_reference),
-        script(begun_work_loses_references_that_were_forbidden),
-        script(draining_ends_begun_work_and_starts_none),
-        script(an_idle_queue_is_drained_at_once),
-        script(draining_repeats_what_was_lost),
-        script(a14_3_an_xrc_request_names_its_receive_queue),
-        script(work_waits_until_the_queue_pair_may_send),
-        script(reset_forgets_everything_but_the_settings),
-        script(c9_7_1_less_than_half_of_the_psns_are_in_flight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack,
+                 c9_4_1_a_long_message_is_first_middle_and_last,
+                 c9_4_1_a_message_of_whole_segments_has_no_empty_last_packet,
+                 c9_3_3_a_write_announces_its_address_and_whole_length,
+                 elements_of_a_list_become_one_payload,
+                 a_packet_may_begin_and_end_within_elements,
+                 inline_data_is_what_it_was_when_posted,
+                 a_message_without_bytes_touches_no_key,
+                 c9_2_1_each_work_request_is_sent_with_its_own_operation,
+                 c9_7_3_1_a_read_takes_the_psns_of_its_response,
+                 c9_7_1_psns_wrap_around,
+                 c9_7_6_one_ack_ends_all_before_it_in_order,
+                 the_window_bounds_what_is_in_flight,
+                 c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way,
+                 c9_4_4_outstanding_reads_are_throttled,
+                 c10_8_3_3_a_fence_waits_for_reads_and_atomics,
+                 c10_8_3_3_a_fence_does_not_wait_for_sends,
+                 local_work_is_done_in_its_turn_without_a_psn,
+                 failed_local_work_flushes_the_rest,
+                 a_link_that_ships_references_gets_large_segments,
+                 what_can_no_longer_be_fetched_goes_in_packets,
+                 what_was_fetched_is_not_sent_again,
+                 begun_work_goes_on_by_reference,
+                 begun_work_loses_references_that_were_forbidden,
+                 draining_ends_begun_work_and_starts_none,
+                 an_idle_queue_is_drained_at_once,
+                 draining_repeats_what_was_lost,
+                 a14_3_an_xrc_request_names_its_receive_queue,
+                 work_waits_until_the_queue_pair_may_send,
+                 reset_forgets_everything_but_the_settings,
+                 c9_7_1_less_than_half_of_the_psns_are_in_flight)

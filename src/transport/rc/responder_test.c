@@ -1,4 +1,5 @@
 /* The responder: the effects of requests, the order of their checks, and the answers. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #include <string.h>
@@ -402,39 +403,33 @@ static void flushing_withholds_read_responses(void **state)
     is_silent(rig);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_5_1_a_send_fills_a_receive_and_is_acknowledged),
-        script(c9_4_1_a_message_of_many_packets_fills_one_receive),
-        script(c9_7_5_1_2_acknowledgements_are_coalesced),
-        script(c9_7_5_1_nothing_is_acknowledged_unless_asked_for),
-        script(a_receive_may_skip_the_start_of_its_message),
-        script(c9_4_3_a_write_lands_and_takes_no_receive),
-        script(packets_may_be_larger_than_the_path_mtu),
-        script(c9_4_3_a_write_with_immediate_takes_its_receive_at_the_end),
-        script(c9_7_4_1_4_a_write_of_nothing_touches_no_key),
-        script(c9_4_4_a_read_is_answered_by_its_memory),
-        script(c9_7_5_1_answers_keep_the_order_of_requests),
-        script(c9_7_5_1_2_a_read_response_stands_for_the_acks_before_it),
-        script(c9_4_5_atomics_change_memory_and_answer_what_was_there),
-        script(atomics_change_memory_that_is_not_aligned),
-        script(a19_an_atomic_write_stores_eight_bytes),
-        script(a19_a_flush_is_answered_like_a_read_of_nothing),
-        script(a19_a_flush_of_a_region_asks_only_for_its_key),
-        script(c9_4_1_a_send_with_invalidate_reports_the_key),
-        script(c9_7_5_1_a_gap_is_reported_once),
-        script(c9_7_5_1_2_a_nak_stands_for_the_acks_before_it),
-        script(a_gap_that_fills_before_its_report_is_not_reported),
-        script(c9_7_5_2_8_a_send_without_a_receive_is_refused_for_now),
-        script(a_payload_that_cannot_be_fetched_is_asked_for_again),
-        script(a_payload_that_cannot_be_looked_at_is_asked_for_again),
-        script(c9_4_4_answered_reads_make_room_for_ever),
-        script(the_first_packet_in_rtr_establishes_communication),
-        script(flushing_ends_an_open_receive),
-        script(flushing_withholds_read_responses),
-        script(what_was_received_before_a_failure_is_still_acknowledged),
-        script(c9_7_1_psns_wrap_around_here_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_5_1_a_send_fills_a_receive_and_is_acknowledged,
+                 c9_4_1_a_message_of_many_packets_fills_one_receive,
+                 c9_7_5_1_2_acknowledgements_are_coalesced,
+                 c9_7_5_1_nothing_is_acknowledged_unless_asked_for,
+                 a_receive_may_skip_the_start_of_its_message,
+                 c9_4_3_a_write_lands_and_takes_no_receive,
+                 packets_may_be_larger_than_the_path_mtu,
+                 c9_4_3_a_write_with_immediate_takes_its_receive_at_the_end,
+                 c9_7_4_1_4_a_write_of_nothing_touches_no_key,
+                 c9_4_4_a_read_is_answered_by_its_memory,
+                 c9_7_5_1_answers_keep_the_order_of_requests,
+                 c9_7_5_1_2_a_read_response_stands_for_the_acks_before_it,
+                 c9_4_5_atomics_change_memory_and_answer_what_was_there,
+                 atomics_change_memory_that_is_not_aligned,
+                 a19_an_atomic_write_stores_eight_bytes,
+                 a19_a_flush_is_answered_like_a_read_of_nothing,
+                 a19_a_flush_of_a_region_asks_only_for_its_key,
+                 c9_4_1_a_send_with_invalidate_reports_the_key,
+                 c9_7_5_1_a_gap_is_reported_once,
+                 c9_7_5_1_2_a_nak_stands_for_the_acks_before_it,
+                 a_gap_that_fills_before_its_report_is_not_reported,
+                 c9_7_5_2_8_a_send_without_a_receive_is_refused_for_now,
+                 a_payload_that_cannot_be_fetched_is_asked_for_again,
+                 a_payload_that_cannot_be_looked_at_is_asked_for_again,
+                 c9_4_4_answered_reads_make_room_for_ever,
+                 the_first_packet_in_rtr_establishes_communication,
+                 flushing_ends_an_open_receive,
+                 flushing_withholds_read_responses,
+                 what_was_received_before_a_failure_is_still_acknowledged,
+                 c9_7_1_psns_wrap_around_here_too)

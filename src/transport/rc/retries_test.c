@@ -1,4 +1,5 @@
 /* The requester: the ACK timer, the waits after RNR NAKs, and how often either repeats. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 #include "wire/psn.h"
 
@@ -369,36 +370,30 @@ static void c9_7_5_2_8_silence_takes_no_rnr_retry(void **state)
     ends(rig, id, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_6_1_3_silence_repeats_from_the_oldest_unacknowledged),
-        script(c9_7_6_1_3_retries_run_out),
-        script(time_outs_of_the_ack_timer_are_noted),
-        script(c9_7_6_1_3_an_ack_gives_the_retries_back),
-        script(c9_7_6_1_3_an_ack_restarts_the_timer),
-        script(c9_7_6_1_3_a_timeout_of_zero_waits_for_ever),
-        script(a_link_that_knows_better_postpones_the_timer),
-        script(c9_7_6_sequence_naks_run_the_retries_out),
-        script(c9_7_6_a_late_ack_shortens_the_repeat),
-        script(c9_7_5_2_8_an_rnr_nak_makes_the_requester_wait),
-        script(c9_7_5_2_8_an_rnr_wait_ends_without_an_ack_timer),
-        script(c9_7_5_2_8_the_owner_hears_of_an_rnr_wait_that_is_sooner),
-        script(an_owner_that_looked_in_vain_hears_of_the_next_deadline),
-        script(c9_7_5_2_8_the_rnr_wait_is_neither_postponed_nor_cut_short),
-        script(c9_7_5_2_8_rnr_retries_run_out),
-        script(c9_7_5_2_8_rnr_retry_seven_is_for_ever),
-        script(c9_7_5_2_8_the_rnr_table_is_the_specifications),
-        script(c9_7_6_a_late_ack_within_a_message_shortens_the_repeat_too),
-        script(c9_7_5_2_8_an_ack_does_not_end_the_rnr_wait),
-        script(c9_7_6_1_3_an_rnr_nak_gives_the_retries_back),
-        script(c9_7_6_1_3_on_a_network_silence_is_waited_for_longer),
-        script(c9_7_6_1_3_each_packet_of_a_response_restarts_the_timer),
-        script(c9_7_6_1_3_without_retries_the_first_silence_is_the_last),
-        script(c9_7_6_1_3_a_new_request_does_not_put_the_timer_off),
-        script(c9_7_5_2_8_without_rnr_retries_the_first_nak_is_the_last),
-        script(c9_7_5_2_8_an_ack_gives_the_rnr_retries_back),
-        script(c9_7_5_2_8_silence_takes_no_rnr_retry),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_6_1_3_silence_repeats_from_the_oldest_unacknowledged,
+                 c9_7_6_1_3_retries_run_out,
+                 time_outs_of_the_ack_timer_are_noted,
+                 c9_7_6_1_3_an_ack_gives_the_retries_back,
+                 c9_7_6_1_3_an_ack_restarts_the_timer,
+                 c9_7_6_1_3_a_timeout_of_zero_waits_for_ever,
+                 a_link_that_knows_better_postpones_the_timer,
+                 c9_7_6_sequence_naks_run_the_retries_out,
+                 c9_7_6_a_late_ack_shortens_the_repeat,
+                 c9_7_5_2_8_an_rnr_nak_makes_the_requester_wait,
+                 c9_7_5_2_8_an_rnr_wait_ends_without_an_ack_timer,
+                 c9_7_5_2_8_the_owner_hears_of_an_rnr_wait_that_is_sooner,
+                 an_owner_that_looked_in_vain_hears_of_the_next_deadline,
+                 c9_7_5_2_8_the_rnr_wait_is_neither_postponed_nor_cut_short,
+                 c9_7_5_2_8_rnr_retries_run_out,
+                 c9_7_5_2_8_rnr_retry_seven_is_for_ever,
+                 c9_7_5_2_8_the_rnr_table_is_the_specifications,
+                 c9_7_6_a_late_ack_within_a_message_shortens_the_repeat_too,
+                 c9_7_5_2_8_an_ack_does_not_end_the_rnr_wait,
+                 c9_7_6_1_3_an_rnr_nak_gives_the_retries_back,
+                 c9_7_6_1_3_on_a_network_silence_is_waited_for_longer,
+                 c9_7_6_1_3_each_packet_of_a_response_restarts_the_timer,
+                 c9_7_6_1_3_without_retries_the_first_silence_is_the_last,
+                 c9_7_6_1_3_a_new_request_does_not_put_the_timer_off,
+                 c9_7_5_2_8_without_rnr_retries_the_first_nak_is_the_last,
+                 c9_7_5_2_8_an_ack_gives_the_rnr_retries_back,
+                 c9_7_5_2_8_silence_takes_no_rnr_retry)

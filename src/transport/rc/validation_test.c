@@ -1,4 +1,5 @@
 /* The responder: the order of a request's checks, the effect of its PSN, and the fields of every answer. */
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 static const uint32_t first = RIG_THEIRS, half = 1u << 23;
@@ -200,21 +201,15 @@ static void a14_3_a_read_is_answered_for_its_srq(void **state)
     assert_int_equal(rig->srq, 8);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(c9_7_1_half_of_the_psns_lie_behind_and_half_ahead),
-        script(c9_7_4_1_checks_are_made_in_their_order),
-        script(c9_7_4_1_1_only_the_expected_packet_is_checked_further),
-        script(c9_7_4_1_5_a_reth_must_not_announce_more_than_the_device_takes),
-        script(c9_7_5_1_a_repeat_is_acknowledged_while_a_gap_is_open),
-        script(c9_7_7_1_the_msn_counts_messages),
-        script(c9_7_7_1_the_msn_wraps_around),
-        script(c9_7_7_2_no_answer_gives_credits),
-        script(a14_3_a_message_stays_with_its_srq),
-        script(a14_3_requests_for_different_srqs_share_the_psns),
-        script(a14_3_an_srq_that_is_not_there_is_refused),
-        script(a14_3_a_read_is_answered_for_its_srq),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, c9_7_1_half_of_the_psns_lie_behind_and_half_ahead,
+                 c9_7_4_1_checks_are_made_in_their_order,
+                 c9_7_4_1_1_only_the_expected_packet_is_checked_further,
+                 c9_7_4_1_5_a_reth_must_not_announce_more_than_the_device_takes,
+                 c9_7_5_1_a_repeat_is_acknowledged_while_a_gap_is_open,
+                 c9_7_7_1_the_msn_counts_messages,
+                 c9_7_7_1_the_msn_wraps_around,
+                 c9_7_7_2_no_answer_gives_credits,
+                 a14_3_a_message_stays_with_its_srq,
+                 a14_3_requests_for_different_srqs_share_the_psns,
+                 a14_3_an_srq_that_is_not_there_is_refused,
+                 a14_3_a_read_is_answered_for_its_srq)

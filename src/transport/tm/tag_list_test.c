@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "transport/tm/tag_list.h"
 
 #define EXACT UINT64_MAX
@@ -245,21 +246,15 @@ static void a_full_table_finds_what_a_search_of_all_entries_finds(void **state)
     unmake(fixture);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_is_as_large_as_its_entries_need),
-        cmocka_unit_test(the_oldest_of_equal_tags_is_found),
-        cmocka_unit_test(the_order_of_posting_holds_across_masks),
-        cmocka_unit_test(a_tag_with_bits_outside_its_mask_is_never_found),
-        cmocka_unit_test(entries_leave_a_ring_from_every_place),
-        cmocka_unit_test(entries_above_the_limit_are_passed_over),
-        cmocka_unit_test(a_full_list_refuses_and_a_freed_entry_is_used_again),
-        cmocka_unit_test(a_stale_handle_misses),
-        cmocka_unit_test(a_stale_handle_misses_for_half_a_million_entries_to_come),
-        cmocka_unit_test(as_many_masks_as_entries_are_kept_apart),
-        cmocka_unit_test(a_hundred_thousand_tags_lie_where_they_are_looked_for),
-        cmocka_unit_test(a_full_table_finds_what_a_search_of_all_entries_finds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_table_is_as_large_as_its_entries_need,
+      the_oldest_of_equal_tags_is_found,
+      the_order_of_posting_holds_across_masks,
+      a_tag_with_bits_outside_its_mask_is_never_found,
+      entries_leave_a_ring_from_every_place,
+      entries_above_the_limit_are_passed_over,
+      a_full_list_refuses_and_a_freed_entry_is_used_again,
+      a_stale_handle_misses,
+      a_stale_handle_misses_for_half_a_million_entries_to_come,
+      as_many_masks_as_entries_are_kept_apart,
+      a_hundred_thousand_tags_lie_where_they_are_looked_for,
+      a_full_table_finds_what_a_search_of_all_entries_finds)

@@ -1,6 +1,7 @@
 /* The rendezvous, as scripts for the machine alone. */
 #include <string.h>
 
+#include "base/testing/group.h"
 #include "transport/testing/tags_desk.h"
 
 static void a_rendezvous_matches_reads_finishes_and_completes(void **state)
@@ -216,21 +217,15 @@ static void an_eager_message_that_dies_gives_its_buffer_back_with_an_error(void 
     assert_int_equal(desk->tags.list.allocated, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        script(a_rendezvous_matches_reads_finishes_and_completes),
-        script(a_rendezvous_of_no_bytes_reads_nothing),
-        script(a_rendezvous_fills_its_elements_in_order),
-        script(rendezvous_end_in_any_order),
-        script(a_finish_goes_before_the_next_read),
-        script(too_small_a_buffer_gets_the_headers_and_leaves_the_rest_to_software),
-        script(a_buffer_smaller_than_the_headers_gets_what_fits),
-        script(a_read_that_fails_ends_its_rendezvous),
-        script(a_finish_that_fails_ends_its_rendezvous),
-        script(a_finish_is_solicited_when_its_request_was),
-        script(a_queue_pair_that_dies_flushes_its_own_rendezvous_only),
-        script(an_eager_message_that_dies_gives_its_buffer_back_with_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(script, a_rendezvous_matches_reads_finishes_and_completes,
+                 a_rendezvous_of_no_bytes_reads_nothing,
+                 a_rendezvous_fills_its_elements_in_order,
+                 rendezvous_end_in_any_order,
+                 a_finish_goes_before_the_next_read,
+                 too_small_a_buffer_gets_the_headers_and_leaves_the_rest_to_software,
+                 a_buffer_smaller_than_the_headers_gets_what_fits,
+                 a_read_that_fails_ends_its_rendezvous,
+                 a_finish_that_fails_ends_its_rendezvous,
+                 a_finish_is_solicited_when_its_request_was,
+                 a_queue_pair_that_dies_flushes_its_own_rendezvous_only,
+                 an_eager_message_that_dies_gives_its_buffer_back_with_an_error)

@@ -1,3 +1,4 @@
+#include "base/testing/group.h"
 #include "transport/unreliable/raw.h"
 
 #include <string.h>
@@ -343,24 +344,18 @@ static void a_reset_forgets_everything_but_the_options(void **state)
 
 #define raw_script(test) cmocka_unit_test_setup_teardown(test, set_up, script_tear_down)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        raw_script(a_frame_is_sent_as_it_lies_in_memory),
-        raw_script(frames_too_short_or_too_long_break_the_send_side),
-        raw_script(a_bad_local_key_is_found),
-        raw_script(checksums_are_written_where_they_are_asked_for),
-        raw_script(draining_lets_work_wait),
-        raw_script(large_data_goes_out_in_segments),
-        raw_script(a_header_that_cannot_be_segmented_is_refused),
-        raw_script(a_tunnel_cannot_be_segmented),
-        raw_script(what_has_begun_is_finished_while_draining),
-        raw_script(a_frame_arrives_whole),
-        raw_script(a_tag_is_stripped_into_the_completion),
-        raw_script(the_frame_check_sequence_is_stored_behind_the_frame),
-        raw_script(frames_without_room_are_dropped),
-        raw_script(a_receive_without_memory_is_an_error),
-        raw_script(a_reset_forgets_everything_but_the_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(raw_script, a_frame_is_sent_as_it_lies_in_memory,
+                     frames_too_short_or_too_long_break_the_send_side,
+                     a_bad_local_key_is_found,
+                     checksums_are_written_where_they_are_asked_for,
+                     draining_lets_work_wait,
+                     large_data_goes_out_in_segments,
+                     a_header_that_cannot_be_segmented_is_refused,
+                     a_tunnel_cannot_be_segmented,
+                     what_has_begun_is_finished_while_draining,
+                     a_frame_arrives_whole,
+                     a_tag_is_stripped_into_the_completion,
+                     the_frame_check_sequence_is_stored_behind_the_frame,
+                     frames_without_room_are_dropped,
+                     a_receive_without_memory_is_an_error,
+                     a_reset_forgets_everything_but_the_options)

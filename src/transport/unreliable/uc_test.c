@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 #define arrives_in_three(rig, kind, psn)                                                                               \
@@ -417,37 +418,31 @@ static void c9_9_3_a_message_of_other_packets_than_the_path_mtus_is_lost(void **
     delivers(rig, receive, IBV_WC_SUCCESS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        uc_script(c9_8_2_a_message_is_cut_into_segments),
-        uc_script(c9_8_2_a_write_names_its_target_once),
-        uc_script(c9_8_2_work_ends_when_its_last_packet_is_gone),
-        uc_script(c9_8_2_sequence_numbers_wrap),
-        uc_script(c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there),
-        uc_script(a_message_longer_than_allowed_is_refused),
-        uc_script(local_work_is_done_in_its_turn),
-        uc_script(draining_ends_what_was_begun),
-        uc_script(c9_8_2_2_packets_make_a_message),
-        uc_script(c9_8_2_2_a_gap_loses_the_message_and_keeps_the_receive),
-        uc_script(c9_8_2_2_what_follows_a_last_packet_belongs_to_nothing),
-        uc_script(c9_9_3_a_send_that_cannot_be_is_lost),
-        uc_script(c9_8_2_2_a_first_packet_gives_up_the_open_message),
-        uc_script(c9_8_2_2_a_write_gives_up_the_open_send_and_its_receive),
-        uc_script(c9_8_2_2_a_write_within_a_send_is_no_part_of_it),
-        uc_script(c9_8_2_2_without_a_receive_the_message_is_lost),
-        uc_script(c9_9_3_a_message_longer_than_the_receive_fails_the_queue_pair),
-        uc_script(what_was_sent_before_a_failure_has_succeeded),
-        uc_script(c9_8_2_2_a_write_lands),
-        uc_script(c9_9_3_a_write_without_permission_is_lost),
-        uc_script(c9_9_3_a_write_that_does_not_add_up_is_lost),
-        uc_script(c9_8_2_2_an_immediate_without_a_receive_is_lost_with_its_bytes),
-        uc_script(c9_6_1_strangers_are_dropped),
-        uc_script(c10_9_3_partial_members_do_not_talk_to_each_other),
-        uc_script(the_first_packet_establishes),
-        uc_script(flushing_ends_everything),
-        uc_script(reset_forgets_and_keeps_the_settings),
-        uc_script(c9_9_3_a_message_of_other_packets_than_the_path_mtus_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(uc_script, c9_8_2_a_message_is_cut_into_segments,
+                    c9_8_2_a_write_names_its_target_once,
+                    c9_8_2_work_ends_when_its_last_packet_is_gone,
+                    c9_8_2_sequence_numbers_wrap,
+                    c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there,
+                    a_message_longer_than_allowed_is_refused,
+                    local_work_is_done_in_its_turn,
+                    draining_ends_what_was_begun,
+                    c9_8_2_2_packets_make_a_message,
+                    c9_8_2_2_a_gap_loses_the_message_and_keeps_the_receive,
+                    c9_8_2_2_what_follows_a_last_packet_belongs_to_nothing,
+                    c9_9_3_a_send_that_cannot_be_is_lost,
+                    c9_8_2_2_a_first_packet_gives_up_the_open_message,
+                    c9_8_2_2_a_write_gives_up_the_open_send_and_its_receive,
+                    c9_8_2_2_a_write_within_a_send_is_no_part_of_it,
+                    c9_8_2_2_without_a_receive_the_message_is_lost,
+                    c9_9_3_a_message_longer_than_the_receive_fails_the_queue_pair,
+                    what_was_sent_before_a_failure_has_succeeded,
+                    c9_8_2_2_a_write_lands,
+                    c9_9_3_a_write_without_permission_is_lost,
+                    c9_9_3_a_write_that_does_not_add_up_is_lost,
+                    c9_8_2_2_an_immediate_without_a_receive_is_lost_with_its_bytes,
+                    c9_6_1_strangers_are_dropped,
+                    c10_9_3_partial_members_do_not_talk_to_each_other,
+                    the_first_packet_establishes,
+                    flushing_ends_everything,
+                    reset_forgets_and_keeps_the_settings,
+                    c9_9_3_a_message_of_other_packets_than_the_path_mtus_is_lost)

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/testing/group.h"
 #include "transport/testing/script.h"
 
 /* ---- sending ---- */
@@ -190,22 +191,16 @@ static void reset_forgets_and_keeps_the_settings(void **state)
     assert_int_equal(sends(rig, SEND_ONLY, 100)->source, RIG_NUMBER);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ud_script(c9_8_3_a_datagram_says_who_sends_it),
-        ud_script(c10_2_5_a_controlled_qkey_means_our_own),
-        ud_script(c9_8_3_work_ends_when_its_packet_is_gone),
-        ud_script(c9_8_3_sequence_numbers_wrap),
-        ud_script(c9_8_3_a_datagram_longer_than_the_mtu_is_refused),
-        ud_script(draining_holds_work_back),
-        ud_script(the_first_forty_bytes_are_the_grh),
-        ud_script(an_unknown_grh_is_zeros),
-        ud_script(c9_8_3_a_datagram_too_long_leaves_the_receive),
-        ud_script(c9_8_3_without_a_receive_the_datagram_is_lost),
-        ud_script(c9_6_1_strangers_are_dropped_before_a_receive_is_taken),
-        ud_script(flushing_ends_everything),
-        ud_script(reset_forgets_and_keeps_the_settings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(ud_script, c9_8_3_a_datagram_says_who_sends_it,
+                    c10_2_5_a_controlled_qkey_means_our_own,
+                    c9_8_3_work_ends_when_its_packet_is_gone,
+                    c9_8_3_sequence_numbers_wrap,
+                    c9_8_3_a_datagram_longer_than_the_mtu_is_refused,
+                    draining_holds_work_back,
+                    the_first_forty_bytes_are_the_grh,
+                    an_unknown_grh_is_zeros,
+                    c9_8_3_a_datagram_too_long_leaves_the_receive,
+                    c9_8_3_without_a_receive_the_datagram_is_lost,
+                    c9_6_1_strangers_are_dropped_before_a_receive_is_taken,
+                    flushing_ends_everything,
+                    reset_forgets_and_keeps_the_settings)

@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
+#include "base/testing/group.h"
 #include "diag/diag.h"
 #include "verbs/ask/qp_account.h"
 
@@ -91,14 +92,8 @@ static void words_that_do_not_fit_end_after_a_word(void **state)
     assert_string_equal(account.words, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_that_do_not_fit_end_after_a_word),
-        cmocka_unit_test(one_with_usual_values_is_sound),
-        cmocka_unit_test(one_on_another_number_is_not),
-        cmocka_unit_test(each_value_that_there_is_not_is_noticed),
-        cmocka_unit_test(text_without_an_end_is_ended_and_cleaned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(words_that_do_not_fit_end_after_a_word,
+      one_with_usual_values_is_sound,
+      one_on_another_number_is_not,
+      each_value_that_there_is_not_is_noticed,
+      text_without_an_end_is_ended_and_cleaned)

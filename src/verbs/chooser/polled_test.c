@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "verbs/chooser/polled.h"
 
 enum { DIRECT = 1600, RING = 400, SLOW_RING = 3000, LATE = 1000000 };
@@ -224,23 +225,17 @@ static void a_work_that_is_asked_about_again_goes_the_same_way(void **state)
         assert_true(polled_takes_ring(&rig.polled, rig.work, rig.attention, clock));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_peer_that_polls_gets_packets),
-        cmocka_unit_test(a_peer_that_sleeps_gets_none),
-        cmocka_unit_test(a_peer_that_sleeps_now_and_then_gets_none),
-        cmocka_unit_test(one_work_is_late_when_a_poller_stops),
-        cmocka_unit_test(a_program_that_alternates_loses_little),
-        cmocka_unit_test(a_long_way_through_the_ring_pays_for_a_late_work),
-        cmocka_unit_test(what_a_late_work_took_is_paid_for_first),
-        cmocka_unit_test(a_pause_is_not_taken_for_more),
-        cmocka_unit_test(a_ring_that_is_slower_is_left),
-        cmocka_unit_test(pauses_of_the_program_do_not_count_against_the_ring),
-        cmocka_unit_test(time_with_other_work_is_not_measured),
-        cmocka_unit_test(a_busy_machine_does_not_count_against_the_ring),
-        cmocka_unit_test(a_ring_that_stalls_is_left),
-        cmocka_unit_test(a_work_that_is_asked_about_again_goes_the_same_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_peer_that_polls_gets_packets,
+      a_peer_that_sleeps_gets_none,
+      a_peer_that_sleeps_now_and_then_gets_none,
+      one_work_is_late_when_a_poller_stops,
+      a_program_that_alternates_loses_little,
+      a_long_way_through_the_ring_pays_for_a_late_work,
+      what_a_late_work_took_is_paid_for_first,
+      a_pause_is_not_taken_for_more,
+      a_ring_that_is_slower_is_left,
+      pauses_of_the_program_do_not_count_against_the_ring,
+      time_with_other_work_is_not_measured,
+      a_busy_machine_does_not_count_against_the_ring,
+      a_ring_that_stalls_is_left,
+      a_work_that_is_asked_about_again_goes_the_same_way)

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "verbs/chooser/stream.h"
 
 enum { ACCESS = 500, PAUSE = 100 };
@@ -174,21 +175,15 @@ static void long_ones_are_direct(void **state)
     assert_false(stream_takes_ring(&stream, STREAM_LENGTH_MAX + 1, 0, clock, busy));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_for_answers_stays_direct),
-        cmocka_unit_test(the_clock_is_seldom_read),
-        cmocka_unit_test(bursts_that_are_answered_stay_direct),
-        cmocka_unit_test(a_stream_tries_the_ring),
-        cmocka_unit_test(a_faster_ring_is_kept_and_a_slower_one_is_not),
-        cmocka_unit_test(a_slow_beginning_is_forgiven),
-        cmocka_unit_test(a_ring_that_stands_is_given_up_at_once),
-        cmocka_unit_test(the_direct_way_is_measured_anew),
-        cmocka_unit_test(a_ring_that_carried_few_says_nothing),
-        cmocka_unit_test(what_others_do_meanwhile_does_not_count),
-        cmocka_unit_test(those_of_a_list_count_each),
-        cmocka_unit_test(long_ones_are_direct),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(who_waits_for_answers_stays_direct,
+      the_clock_is_seldom_read,
+      bursts_that_are_answered_stay_direct,
+      a_stream_tries_the_ring,
+      a_faster_ring_is_kept_and_a_slower_one_is_not,
+      a_slow_beginning_is_forgiven,
+      a_ring_that_stands_is_given_up_at_once,
+      the_direct_way_is_measured_anew,
+      a_ring_that_carried_few_says_nothing,
+      what_others_do_meanwhile_does_not_count,
+      those_of_a_list_count_each,
+      long_ones_are_direct)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { INDEX = ~0xff, MANY = 300 };
 
 static void a_region_is_found_by_its_key_and_by_no_other(void **state)
@@ -71,13 +73,7 @@ static void a_stale_key_misses_also_when_its_index_is_used_again(void **state)
     rkeys_destroy(table);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_region_is_found_by_its_key_and_by_no_other),
-        cmocka_unit_test(the_low_eight_bits_are_looked_at_by_find_and_not_by_at),
-        cmocka_unit_test(a_hidden_region_is_not_found_and_keeps_its_key),
-        cmocka_unit_test(a_stale_key_misses_also_when_its_index_is_used_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_region_is_found_by_its_key_and_by_no_other,
+      the_low_eight_bits_are_looked_at_by_find_and_not_by_at,
+      a_hidden_region_is_not_found_and_keeps_its_key,
+      a_stale_key_misses_also_when_its_index_is_used_again)

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 enum { CAPACITY = 4, QP = 7, OTHER_QP = 8 };
 
 struct fixture {
@@ -208,20 +210,14 @@ static void an_entry_that_goes_frees_the_place_in_a_shared_queue(void **state)
     assert_int_equal(fixture.retired, 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_entry_that_goes_frees_the_place_in_a_shared_queue),
-        cmocka_unit_test(a_capacity_is_the_next_power_of_two),
-        cmocka_unit_test(the_queue_pairs_whose_entries_lie_there_are_known),
-        cmocka_unit_test(entries_are_taken_in_the_order_of_putting),
-        cmocka_unit_test(a_full_ring_has_no_room_until_one_is_taken),
-        cmocka_unit_test(what_is_not_put_yet_is_not_seen),
-        cmocka_unit_test(the_oldest_gives_way_and_its_work_has_ended),
-        cmocka_unit_test(entries_of_a_queue_pair_are_withdrawn_and_the_rest_stays_in_order),
-        cmocka_unit_test(polling_does_not_count_what_was_forgotten),
-        cmocka_unit_test(a_ring_that_moves_keeps_its_entries),
-        cmocka_unit_test(one_thread_puts_while_another_takes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(an_entry_that_goes_frees_the_place_in_a_shared_queue,
+      a_capacity_is_the_next_power_of_two,
+      the_queue_pairs_whose_entries_lie_there_are_known,
+      entries_are_taken_in_the_order_of_putting,
+      a_full_ring_has_no_room_until_one_is_taken,
+      what_is_not_put_yet_is_not_seen,
+      the_oldest_gives_way_and_its_work_has_ended,
+      entries_of_a_queue_pair_are_withdrawn_and_the_rest_stays_in_order,
+      polling_does_not_count_what_was_forgotten,
+      a_ring_that_moves_keeps_its_entries,
+      one_thread_puts_while_another_takes)

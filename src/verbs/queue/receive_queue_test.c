@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "transport/scatter.h"
 
 enum { CAPACITY = 4, SGES = 2, LENGTH = 100 };
@@ -183,19 +184,13 @@ static void clearing_leaves_what_is_taken(void **state)
     receive_queue_destroy(&queue);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(receives_are_taken_in_the_order_of_posting),
-        cmocka_unit_test(a_place_is_free_when_its_completion_was_polled),
-        cmocka_unit_test(a_place_is_free_when_there_will_be_no_completion),
-        cmocka_unit_test(a_queue_that_is_settled_has_places_for_what_is_posted_only),
-        cmocka_unit_test(too_many_pieces_are_refused),
-        cmocka_unit_test(a_receive_that_is_too_short_stays),
-        cmocka_unit_test(what_is_returned_is_the_next),
-        cmocka_unit_test(the_limit_is_told_once),
-        cmocka_unit_test(a_queue_grows_and_does_not_shrink_below_what_it_holds),
-        cmocka_unit_test(clearing_leaves_what_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(receives_are_taken_in_the_order_of_posting,
+      a_place_is_free_when_its_completion_was_polled,
+      a_place_is_free_when_there_will_be_no_completion,
+      a_queue_that_is_settled_has_places_for_what_is_posted_only,
+      too_many_pieces_are_refused,
+      a_receive_that_is_too_short_stays,
+      what_is_returned_is_the_next,
+      the_limit_is_told_once,
+      a_queue_grows_and_does_not_shrink_below_what_it_holds,
+      clearing_leaves_what_is_taken)

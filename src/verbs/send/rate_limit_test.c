@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "process/process.h"
 #include "runtime/clock.h"
 #include "verbs/qp/qp_datapath.h"
@@ -104,14 +105,8 @@ static void a_queue_pair_is_watched_until_its_last_cause_ends(void **state)
     end(qp);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_sent_holds_the_rest_until_the_rate_has_passed_it),
-        cmocka_unit_test(a_burst_goes_at_once),
-        cmocka_unit_test(time_without_sending_is_not_saved_up),
-        cmocka_unit_test(rate_0_is_no_limit),
-        cmocka_unit_test(a_queue_pair_is_watched_until_its_last_cause_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(what_was_sent_holds_the_rest_until_the_rate_has_passed_it,
+      a_burst_goes_at_once,
+      time_without_sending_is_not_saved_up,
+      rate_0_is_no_limit,
+      a_queue_pair_is_watched_until_its_last_cause_ends)

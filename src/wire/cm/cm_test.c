@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/bytes.h"
 #include "wire/cm/cm_fields.h"
 #include "wire/cm/cm_ip.h"
@@ -377,26 +378,20 @@ static void a_description_stays_within_its_room(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_encoded_decodes_to_the_same),
-        cmocka_unit_test(all_but_the_reserved_bits_are_kept),
-        cmocka_unit_test(the_common_header),
-        cmocka_unit_test(req_has_its_fields_where_they_belong),
-        cmocka_unit_test(mra_and_rej_have_their_fields_where_they_belong),
-        cmocka_unit_test(rep_has_its_fields_where_they_belong),
-        cmocka_unit_test(rtu_dreq_and_drep_have_their_fields_where_they_belong),
-        cmocka_unit_test(resolution_has_its_fields_where_they_belong),
-        cmocka_unit_test(private_data_reaches_to_the_end),
-        cmocka_unit_test(fields_are_cut_to_their_width),
-        cmocka_unit_test(what_is_not_of_the_class_is_refused),
-        cmocka_unit_test(other_messages_are_refused),
-        cmocka_unit_test(lengths_are_checked),
-        cmocka_unit_test(replies_name_the_receiver),
-        cmocka_unit_test(ip_addressing_has_its_fields_where_they_belong),
-        cmocka_unit_test(a_description_names_what_is_there),
-        cmocka_unit_test(a_description_stays_within_its_room),
-    };
-    return cmocka_run_group_tests_name("cm", tests, NULL, NULL);
-}
+TESTS(what_is_encoded_decodes_to_the_same,
+      all_but_the_reserved_bits_are_kept,
+      the_common_header,
+      req_has_its_fields_where_they_belong,
+      mra_and_rej_have_their_fields_where_they_belong,
+      rep_has_its_fields_where_they_belong,
+      rtu_dreq_and_drep_have_their_fields_where_they_belong,
+      resolution_has_its_fields_where_they_belong,
+      private_data_reaches_to_the_end,
+      fields_are_cut_to_their_width,
+      what_is_not_of_the_class_is_refused,
+      other_messages_are_refused,
+      lengths_are_checked,
+      replies_name_the_receiver,
+      ip_addressing_has_its_fields_where_they_belong,
+      a_description_names_what_is_there,
+      a_description_stays_within_its_room)

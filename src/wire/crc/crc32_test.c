@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/random.h"
 
 enum { LONGEST = 1700, OFFSETS = 64 };
@@ -46,12 +47,6 @@ static void nothing_changes_nothing(void **state)
     assert_int_equal(crc32_go_on(0, "123456789", 9), 0xcbf43926);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_length_has_the_crc_of_its_bits),
-        cmocka_unit_test(parts_have_the_crc_of_the_whole),
-        cmocka_unit_test(nothing_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(each_length_has_the_crc_of_its_bits,
+      parts_have_the_crc_of_the_whole,
+      nothing_changes_nothing)

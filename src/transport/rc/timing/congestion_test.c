@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static struct congestion start(void)
 {
     struct congestion congestion;
@@ -146,21 +148,15 @@ static void without_a_first_window_nothing_changes(void **state)
     assert_int_equal(congestion.window, 65536);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_start_doubles_each_window),
-        cmocka_unit_test(it_never_grows_beyond_its_most),
-        cmocka_unit_test(a_gap_halves_and_then_it_grows_by_one_each_window),
-        cmocka_unit_test(what_was_in_flight_together_counts_once),
-        cmocka_unit_test(a_notification_takes_a_fifth),
-        cmocka_unit_test(notifications_of_nothing_that_is_in_flight_are_ignored),
-        cmocka_unit_test(notifications_alone_leave_a_window_that_still_moves),
-        cmocka_unit_test(notifications_do_not_hold_a_small_window_down),
-        cmocka_unit_test(silence_starts_again_from_the_least),
-        cmocka_unit_test(it_never_closes),
-        cmocka_unit_test(psns_wrap),
-        cmocka_unit_test(without_a_first_window_nothing_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_slow_start_doubles_each_window,
+      it_never_grows_beyond_its_most,
+      a_gap_halves_and_then_it_grows_by_one_each_window,
+      what_was_in_flight_together_counts_once,
+      a_notification_takes_a_fifth,
+      notifications_of_nothing_that_is_in_flight_are_ignored,
+      notifications_alone_leave_a_window_that_still_moves,
+      notifications_do_not_hold_a_small_window_down,
+      silence_starts_again_from_the_least,
+      it_never_closes,
+      psns_wrap,
+      without_a_first_window_nothing_changes)

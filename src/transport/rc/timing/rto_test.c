@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
+
 static const nanos most = NANOS_SECOND, ms = NANOS_MILLISECOND;
 
 /* A round trip of 3 ms is known, and at 100 ms a packet leaves. */
@@ -86,17 +88,11 @@ static void nothing_is_waited_for_when_all_has_arrived(void **state)
     assert_true(rto.deadline == NANOS_NEVER);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_known_round_trip_there_is_none),
-        cmocka_unit_test(two_round_trips_and_the_clocks_grain_are_waited),
-        cmocka_unit_test(more_packets_do_not_put_it_off),
-        cmocka_unit_test(it_doubles_until_something_is_acknowledged),
-        cmocka_unit_test(what_was_repeated_is_not_measured),
-        cmocka_unit_test(a_clock_that_steps_back_measures_nothing),
-        cmocka_unit_test(it_never_outlasts_the_ack_timer),
-        cmocka_unit_test(nothing_is_waited_for_when_all_has_arrived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(without_a_known_round_trip_there_is_none,
+      two_round_trips_and_the_clocks_grain_are_waited,
+      more_packets_do_not_put_it_off,
+      it_doubles_until_something_is_acknowledged,
+      what_was_repeated_is_not_measured,
+      a_clock_that_steps_back_measures_nothing,
+      it_never_outlasts_the_ack_timer,
+      nothing_is_waited_for_when_all_has_arrived)

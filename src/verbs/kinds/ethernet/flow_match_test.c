@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/ether_frames.h"
 
 enum { TCP = 6, UDP = 17, GRE = 47, ESP = 50, INNER = IBV_FLOW_SPEC_INNER };
@@ -468,29 +469,23 @@ static void a_rule_has_counters_up_to_its_limit(void **state)
     assert_int_equal(refusal(&specs), REASON_FLOW_SPEC);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rule_without_headers_matches_everything),
-        cmocka_unit_test(ethernet_fields),
-        cmocka_unit_test(an_untagged_frame_has_no_tag_of_zero),
-        cmocka_unit_test(ipv4_fields),
-        cmocka_unit_test(each_flag_of_ipv4_is_its_bit),
-        cmocka_unit_test(ipv6_fields),
-        cmocka_unit_test(ports_belong_to_their_protocol),
-        cmocka_unit_test(all_headers_of_a_rule_must_match),
-        cmocka_unit_test(a_tunnel_has_an_outside_and_an_inside),
-        cmocka_unit_test(a_gre_key_is_found_with_and_without_a_checksum),
-        cmocka_unit_test(labels_are_matched_in_the_order_of_the_stack),
-        cmocka_unit_test(esp_fields),
-        cmocka_unit_test(actions_are_taken_over),
-        cmocka_unit_test(rules_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_destination_is_known_when_all_its_bits_are),
-        cmocka_unit_test(the_address_within_a_tunnel_is_no_destination),
-        cmocka_unit_test(another_header_is_no_destination),
-        cmocka_unit_test(the_headers_within_a_tunnel_are_matched_by_their_fields),
-        cmocka_unit_test(sizes_and_masks_that_no_header_has_are_refused),
-        cmocka_unit_test(a_rule_has_counters_up_to_its_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(a_rule_without_headers_matches_everything,
+      ethernet_fields,
+      an_untagged_frame_has_no_tag_of_zero,
+      ipv4_fields,
+      each_flag_of_ipv4_is_its_bit,
+      ipv6_fields,
+      ports_belong_to_their_protocol,
+      all_headers_of_a_rule_must_match,
+      a_tunnel_has_an_outside_and_an_inside,
+      a_gre_key_is_found_with_and_without_a_checksum,
+      labels_are_matched_in_the_order_of_the_stack,
+      esp_fields,
+      actions_are_taken_over,
+      rules_that_make_no_sense_are_refused,
+      a_destination_is_known_when_all_its_bits_are,
+      the_address_within_a_tunnel_is_no_destination,
+      another_header_is_no_destination,
+      the_headers_within_a_tunnel_are_matched_by_their_fields,
+      sizes_and_masks_that_no_header_has_are_refused,
+      a_rule_has_counters_up_to_its_limit)

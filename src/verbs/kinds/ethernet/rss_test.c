@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/testing/group.h"
 #include "wire/testing/ether_frames.h"
 
 enum { TCP = 6, UDP = 17, ESP = 50 };
@@ -134,14 +135,8 @@ static void what_cannot_be_hashed_is_refused(void **state)
         assert_int_equal(rss_configure(&hash, &bad[i]), REASON_RSS_HASH);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_hash_to_the_published_values),
-        cmocka_unit_test(fields_that_a_frame_lacks_are_left_out),
-        cmocka_unit_test(inner_fields_are_those_of_the_tunnel),
-        cmocka_unit_test(one_security_parameter_index_is_one_hash),
-        cmocka_unit_test(what_cannot_be_hashed_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(frames_hash_to_the_published_values,
+      fields_that_a_frame_lacks_are_left_out,
+      inner_fields_are_those_of_the_tunnel,
+      one_security_parameter_index_is_one_hash,
+      what_cannot_be_hashed_is_refused)
