@@ -124,8 +124,8 @@ static struct last_line *find_last(struct file *file, const char *text)
 
 static void copy(const struct file *file, const struct last_line *line, struct last_lines_found *to)
 {
-    const char *behind = strstr(line->text, "] ");
-    snprintf(to->line, sizeof to->line, "%s", behind ? behind + 2 : line->text);
+    const char *rest = strstr(line->text, "] ");
+    snprintf(to->line, sizeof to->line, "%s", rest ? rest + 2 : line->text);
     snprintf(to->program, sizeof to->program, "%.31s", file->head.program);
     clean_text(to->line);
     clean_text(to->program);

@@ -70,7 +70,7 @@ static bool has_gid(int64_t index)
 }
 
 /* The profile's table of the port is longer than softverbs', and the index is in its empty rest. */
-static bool is_behind(uint32_t port, int64_t index)
+static bool is_in_empty_rest(uint32_t port, int64_t index)
 {
     return port == 1 && imitated->set[PROFILE_gid_tbl_len] && index >= GIDS && has_gid(index);
 }
@@ -79,7 +79,7 @@ static int query_gid(struct ibv_context *context, uint8_t port, int index, union
 {
     if (!has_gid(index))
         return refused_minus(refuse_gid(index));
-    if (!is_behind(port, index))
+    if (!is_in_empty_rest(port, index))
         return calls_get(&imitate_layer.below, ibv_query_gid)(context, port, index, gid);
     memset(gid, 0, sizeof *gid);
     return 0;
@@ -96,7 +96,7 @@ static int query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t ind
 {
     if (!has_gid(index))
         return refuse_gid(index);
-    if (is_behind(port, index))
+    if (is_in_empty_rest(port, index))
         return not_refused(ENODATA);
     int error = calls_get(&imitate_layer.below, _ibv_query_gid_ex)(context, port, index, entry, flags, size);
     if (!error)

@@ -261,9 +261,9 @@ static void name_after(const char *path, char name[PROFILE_NAME_SIZE])
 {
     static const char end[] = PROFILE_END;
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    size_t length = strlen(base), behind = sizeof end - 1;
-    if (length > behind && !strcmp(base + length - behind, end))
-        length -= behind;
+    size_t length = strlen(base), suffix = sizeof end - 1;
+    if (length > suffix && !strcmp(base + length - suffix, end))
+        length -= suffix;
     snprintf(name, PROFILE_NAME_SIZE, "%.*s", (int)(length < PROFILE_NAME_SIZE ? length : PROFILE_NAME_SIZE - 1), base);
 }
 

@@ -256,7 +256,7 @@ static const struct {
 };
 
 /* Reports the call that the engine made then and does not make now. */
-static void look_behind(struct replay *replay, const struct record *door)
+static void look_for_missing(struct replay *replay, const struct record *door)
 {
     struct record record;
     size_t size;
@@ -285,7 +285,7 @@ static void run_door(struct replay *replay, const struct record *record)
         replay_say(replay,
                    "byte %zu: the recording says to \"%s\" of queue pair %u of process %u, which can't be done there",
                    replay->at, record_lines[record->kind].words, record->queue, record->process);
-    look_behind(replay, record);
+    look_for_missing(replay, record);
 }
 
 static void run_records(struct replay *replay)

@@ -8,7 +8,7 @@
 #include "diag/clean.h"
 #include "process/port_state.h"
 #include "report/event.h"
-#include "report/looked_at.h"
+#include "report/object_types.h"
 #include "runtime/qpns.h"
 #include "script/parse.h"
 #include "script/rules.h"

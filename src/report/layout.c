@@ -15,7 +15,7 @@
 #include "events/story.h"
 #include "facts/facts.h"
 #include "gsi/cm/cm.h"
-#include "report/looked_at.h"
+#include "report/object_types.h"
 #include "verbs/ask/qp_story_report.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/words.h"

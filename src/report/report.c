@@ -13,9 +13,9 @@
 #include "process/port_state.h"
 #include "report/account.h"
 #include "report/event.h"
-#include "report/happened.h"
 #include "report/inject.h"
-#include "report/looked_at.h"
+#include "report/object_types.h"
+#include "report/recent_events.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "ring/trace_control.h"
@@ -322,8 +322,8 @@ void report_write(void *context, const char *request, int fd)
         trace_answer(request + sizeof REPORT_TRACE - 1, out);
     else if (!strncmp(request, REPORT_STORY, sizeof REPORT_STORY - 1))
         answer_story(out, process, request + sizeof REPORT_STORY - 1);
-    else if (!strncmp(request, REPORT_HAPPENED, sizeof REPORT_HAPPENED - 1))
-        happened_answer(process, request + sizeof REPORT_HAPPENED - 1, out);
+    else if (!strncmp(request, REPORT_EVENTS, sizeof REPORT_EVENTS - 1))
+        recent_events_answer(process, request + sizeof REPORT_EVENTS - 1, out);
     else
         report(out, process);
     fclose(out);

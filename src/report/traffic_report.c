@@ -15,7 +15,7 @@
 #include "facts/fill.h"
 #include "gsi/cm/cm_report.h"
 #include "report/counts_report.h"
-#include "report/looked_at.h"
+#include "report/object_types.h"
 #include "report/report_lock.h"
 #include "tap/traffic.h"
 

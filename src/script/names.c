@@ -65,7 +65,7 @@ const char *names_kind(enum names names)
     return lists[names].kind;
 }
 
-const char *names_behind_prefix(enum names names, const char *word)
+const char *names_after_prefix(enum names names, const char *word)
 {
     size_t prefix = strlen(lists[names].prefix);
     return strncmp(word, lists[names].prefix, prefix) != 0 ? word : word + prefix;
@@ -73,7 +73,7 @@ const char *names_behind_prefix(enum names names, const char *word)
 
 bool names_number(enum names names, const char *word, int *number)
 {
-    const char *name = names_behind_prefix(names, word);
+    const char *name = names_after_prefix(names, word);
     for (size_t i = 0; i < lists[names].count; i++)
         if (!strcmp(lists[names].all[i].name, name)) {
             *number = lists[names].all[i].number;

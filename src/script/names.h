@@ -16,7 +16,7 @@ const char *names_kind(enum names);
 bool names_number(enum names, const char *word, int *number);
 
 /* The word without the prefix that the headers have. */
-const char *names_behind_prefix(enum names, const char *word);
+const char *names_after_prefix(enum names, const char *word);
 
 /* NULL: the number has no name. */
 const char *names_name(enum names, int number);

@@ -16,20 +16,20 @@ static bool is_name(enum names names, const char *word)
 }
 
 /* The text after the digits and points with which the word begins; NULL: it does not begin with a digit. */
-static const char *behind_number(const char *word)
+static const char *after_number(const char *word)
 {
     return *word >= '0' && *word <= '9' ? word + strspn(word, "0123456789.") : NULL;
 }
 
 static bool is_number(const char *word)
 {
-    const char *rest = behind_number(word);
+    const char *rest = after_number(word);
     return rest && !*rest;
 }
 
 static bool is_share(const char *word)
 {
-    const char *rest = behind_number(word);
+    const char *rest = after_number(word);
     return rest && !strcmp(rest, "%");
 }
 

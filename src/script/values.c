@@ -85,7 +85,7 @@ static bool read_index(struct reader *reader, const char *stops)
 
 static const char *meant_among(enum names names, const char *word, char text[READER_MEANT])
 {
-    struct suggestion suggestion = suggest_begin(names_behind_prefix(names, word));
+    struct suggestion suggestion = suggest_begin(names_after_prefix(names, word));
     uint64_t number;
     names_suggest(names, &suggestion);
     if (text_number(word, 0, INT16_MAX, &number))
@@ -132,7 +132,7 @@ static bool read_name(struct reader *reader, const char *stops, enum names names
 }
 
 /* "SEND_ONLY" of "RC SEND_ONLY" */
-static const char *behind_service(const char *operation)
+static const char *operation_of(const char *operation)
 {
     const char *blank = strchr(operation, ' ');
     return blank ? blank + 1 : operation;
@@ -145,8 +145,8 @@ static bool names_packet(const char *pattern, struct suggestion *suggestion)
         const char *name = op_table[i].name;
         if (!name)
             continue;
-        any = any || !fnmatch(pattern, name, 0) || !fnmatch(pattern, behind_service(name), 0);
-        suggest_try(suggestion, behind_service(name));
+        any = any || !fnmatch(pattern, name, 0) || !fnmatch(pattern, operation_of(name), 0);
+        suggest_try(suggestion, operation_of(name));
     }
     return any;
 }

@@ -269,7 +269,7 @@ static bool begin_found(struct trace_line *line, const char *call)
 
 /* Begins a line. Polls with the same arguments that found nothing before it are in the line; the reader makes
  * another one of them. */
-static bool begin_found_behind(struct trace_line *line, const char *call, const struct ibv_cq *cq, int count)
+static bool begin_found_after_empty(struct trace_line *line, const char *call, const struct ibv_cq *cq, int count)
 {
     uint32_t number = empty.number;
     bool same = number && empty.call == call && empty.cq.object == (uintptr_t)cq && empty.count == count &&
@@ -293,7 +293,7 @@ static int traced_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
     int result = calls_get(&layer.below, ibv_poll_cq)(cq, count, list);
     if (!result)
         add_empty(call, CALLS_SUBJECT_IF(cq), count, "0", line.when);
-    if (!result || !begin_found_behind(&line, call, cq, count))
+    if (!result || !begin_found_after_empty(&line, call, cq, count))
         return result;
     VALUE_ARGUMENTS(&line, cq, count)
     begin_result(&line);

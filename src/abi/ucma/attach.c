@@ -152,14 +152,14 @@ static void look_up(void)
 }
 
 /* The original of an entry. One that is not bound yet leads into the object itself, which would overwrite the entry. */
-static imports_function *behind(const struct imports_object *object, unsigned which, imports_function *entry)
+static imports_function *original_of(const struct imports_object *object, unsigned which, imports_function *entry)
 {
     return imports_is_inside(object, entry) ? atomic_load(&meant[which]) : entry;
 }
 
 static void replace(struct imports_object *object, unsigned which, imports_function **entry)
 {
-    imports_function *original = behind(object, which, *entry);
+    imports_function *original = original_of(object, which, *entry);
     if (*entry == imports[which].replacement || !original)
         return;
     if (!atomic_load(&originals[which]))

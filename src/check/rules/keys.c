@@ -22,7 +22,7 @@ static bool is_outside(const struct ibv_sge *sge, const struct shadow_mr *mr, ch
     if (!mr->address || (offset <= mr->length && sge->length <= left))
         return false;
     if (sge->addr < mr->iova)
-        snprintf(why, WHY, "which begins %llu bytes behind it", (unsigned long long)(mr->iova - sge->addr));
+        snprintf(why, WHY, "which begins %llu bytes after it", (unsigned long long)(mr->iova - sge->addr));
     else
         snprintf(why, WHY, "which ends %llu bytes before its end",
                  (unsigned long long)(sge->addr + sge->length - mr->iova - mr->length));

@@ -54,7 +54,7 @@ static void protect_targets(struct shadow *owner, struct wqe *wqe)
 }
 
 /* The instruction's address as if it were the return address of a call. */
-static const void *behind(const void *instruction)
+static const void *return_address_of(const void *instruction)
 {
     return (const char *)instruction + 1;
 }
@@ -69,7 +69,7 @@ static void tell_touch(struct shadow *qp, struct wqe *wqe, const struct hooks_co
                                         .kind = shadow_kind_name(qp->kind),
                                         .number = qp->number,
                                         .posted = wqe->posted,
-                                        .found = behind(toucher),
+                                        .found = return_address_of(toucher),
                                         .created = &qp->created},
                 "The program has read or written the buffer of a %s of queue pair 0x%x before the poll of its "
                 "completion (wr_id %llu, %u bytes from 0x%llx)",

@@ -21,22 +21,22 @@ char *memory_at(const struct ibv_sge *sge)
 void memory_bound(struct wqe *wqe)
 {
     shadow_assert_locked();
-    wqe->lowest = wqe->behind = NULL;
+    wqe->lowest = wqe->end = NULL;
     for (unsigned at = 0; at < wqe->count; at++) {
         const char *begin = wqe->flags & WQE_INLINE ? NULL : memory_at(&wqe->sges[at]);
         if (!begin)
             continue;
-        if (!wqe->behind || begin < wqe->lowest)
+        if (!wqe->end || begin < wqe->lowest)
             wqe->lowest = begin;
-        if (begin + wqe->sges[at].length > wqe->behind)
-            wqe->behind = begin + wqe->sges[at].length;
+        if (begin + wqe->sges[at].length > wqe->end)
+            wqe->end = begin + wqe->sges[at].length;
     }
 }
 
 /* Returns true if work may use some of these bytes. Quick where it does not. */
 static bool may_use(const struct wqe *wqe, const char *begin, const char *end)
 {
-    return wqe->lowest < end && begin < wqe->behind;
+    return wqe->lowest < end && begin < wqe->end;
 }
 
 bool memory_is_for_peers(const struct ibv_sge *sge)
@@ -245,7 +245,7 @@ static const struct wqe *find_conflict(const struct wqe_queue *queue, uint32_t f
 {
     for (uint32_t at = 0; at < queue->count; at++) {
         const struct wqe *other = wqe_at(queue, at);
-        if (!may_use(other, wqe->lowest, wqe->behind) || (at < fenced && other->flags & WQE_WRITES))
+        if (!may_use(other, wqe->lowest, wqe->end) || (at < fenced && other->flags & WQE_WRITES))
             continue;
         if ((wqe->flags | other->flags) & WQE_WRITES && !(other->flags & (WQE_INLINE | WQE_UNSURE)) &&
             overlaps(wqe, other))

@@ -13,7 +13,7 @@ struct shadow;
  * exist. */
 char *memory_at(const struct ibv_sge *);
 
-/* Sets `lowest` and `behind` of new work. */
+/* Sets `lowest` and `end` of new work. */
 void memory_bound(struct wqe *);
 
 /* Writes a hash of its buffers' bytes: all, or a sample of long buffers. False: they can't be read, or are not known.

@@ -29,8 +29,8 @@ struct wqe {
     const void *posted;       /* the program's return address */
     const void *ah;           /* a datagram's handle, or NULL */
     uintptr_t thread;
-    const char *lowest, *behind; /* all its bytes in this process are between these, as its regions were at the post */
-    uint64_t hash;               /* the hash of all its buffers */
+    const char *lowest, *end; /* all its bytes in this process are between these, as its regions were at the post */
+    uint64_t hash;            /* the hash of all its buffers */
     uint32_t length;
     uint8_t opcode; /* a send's enum ibv_wr_opcode */
     uint16_t flags;

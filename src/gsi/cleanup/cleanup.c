@@ -191,7 +191,7 @@ static struct cleanup_record *record_of(const struct cleanup *cleanup, const str
     return &cleanup->shared->records[session->record - 1];
 }
 
-static bool has_zeros_behind(const uint8_t mad[MAD_BYTES])
+static bool ends_in_zeros(const uint8_t mad[MAD_BYTES])
 {
     for (unsigned i = CLEANUP_GOODBYE; i < MAD_BYTES; i++)
         if (mad[i])
@@ -206,7 +206,7 @@ static bool read_goodbye(const struct session *session, uint8_t mad[MAD_BYTES])
     if (!session->operations->goodbye(session, &message))
         return false;
     cm_encode(&message, mad);
-    return has_zeros_behind(mad);
+    return ends_in_zeros(mad);
 }
 
 /* A peer may send a DREQ to a connection in timewait, if it has not answered ours. */

@@ -17,7 +17,7 @@ void congestion_acknowledged(struct congestion *congestion, uint32_t packets, ui
 {
     if (!congestion->adapts)
         return;
-    if (congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) >= 0)
+    if (congestion->shrunk && psn_distance(acked_psn, congestion->shrunk_psn) >= 0)
         congestion->shrunk = false;
     if (congestion->window < congestion->threshold) {
         congestion->window += packets;
@@ -59,13 +59,13 @@ void congestion_met(struct congestion *congestion, enum congestion_sign sign, ui
 {
     if (!congestion->adapts)
         return;
-    bool known = congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) < 0;
+    bool known = congestion->shrunk && psn_distance(acked_psn, congestion->shrunk_psn) < 0;
     if ((known && sign != CONGESTION_SILENCE) || is_ignored(congestion, sign, acked_psn, sent_psn))
         return;
     if (!known)
         congestion->threshold = shrunk_by(congestion, sign);
     congestion->window = sign == CONGESTION_SILENCE ? at_least(congestion, 0) : congestion->threshold;
     congestion->credit = 0;
-    congestion->behind_psn = sent_psn;
+    congestion->shrunk_psn = sent_psn;
     congestion->shrunk = true;
 }

@@ -14,7 +14,7 @@ struct congestion {
     uint32_t most;       /* the largest window; equal to `window` at first: it never changes */
     uint32_t threshold;  /* up to here the window grows with each packet, beyond it by one each window */
     uint32_t credit;     /* packets acknowledged since it last grew by one */
-    uint32_t behind_psn; /* packets before this PSN were in flight when the window last shrank */
+    uint32_t shrunk_psn; /* packets before this PSN were in flight when the window last shrank */
     bool shrunk;         /* the PSN above is valid */
     bool adapts;
 };

@@ -1,6 +1,6 @@
 /* The objects of a process, for what looks at all kinds of them. */
-#ifndef REPORT_LOOKED_AT_H
-#define REPORT_LOOKED_AT_H
+#ifndef REPORT_OBJECT_TYPES_H
+#define REPORT_OBJECT_TYPES_H
 
 #include "base/container.h"
 #include "verbs/memory/mr.h"

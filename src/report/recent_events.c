@@ -1,4 +1,4 @@
-#include "report/happened.h"
+#include "report/recent_events.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "events/process_events.h"
 #include "facts/fill.h"
 #include "gsi/cm/cm_report.h"
-#include "report/looked_at.h"
+#include "report/object_types.h"
 #include "verbs/ask/cq_report.h"
 #include "verbs/ask/srq_report.h"
 
@@ -90,7 +90,7 @@ static void report_connection(FILE *out, struct process *process, const char *re
     }
 }
 
-void happened_answer(struct process *process, const char *request, FILE *out)
+void recent_events_answer(struct process *process, const char *request, FILE *out)
 {
     int64_t epoch = read_clock_epoch();
     lock_assert_held(&process->progress);

@@ -2,17 +2,17 @@
  * "events srq 3", "events id 3", "events partner 7" (the identifier whose peer has this communication ID),
  * "events communication 8" (the one that has it itself) or "events
  * process 0". */
-#ifndef REPORT_HAPPENED_H
-#define REPORT_HAPPENED_H
+#ifndef REPORT_RECENT_EVENTS_H
+#define REPORT_RECENT_EVENTS_H
 
 #include <stdio.h>
 
 struct process;
 
-#define REPORT_HAPPENED "events "
+#define REPORT_EVENTS "events "
 
 /* Writes one object of JSON, with the events under the object's word; without them where this process has no such
  * object, or is just changing its objects. Under process->progress. */
-void happened_answer(struct process *, const char *request, FILE *);
+void recent_events_answer(struct process *, const char *request, FILE *);
 
 #endif
