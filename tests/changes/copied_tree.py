@@ -1,4 +1,4 @@
-"""A copy of the tree and of a build, in which a test changes what a change of one kind needs: new_fact.py, new_kind.py."""
+"""A copy of the tree, and of a build, in which a test changes what a change of one kind needs: new_fact.py, new_kind.py."""
 import contextlib
 import os
 import shutil
@@ -9,9 +9,11 @@ TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def _copy(build, to):
-    """The tree without its other builds, and the build, whose links lead into the copy."""
+    """The tree without its other builds, and the build, unless it is None, whose links lead into the copy."""
     shutil.copytree(TREE, to, symlinks=True, ignore=lambda folder, names: [name for name in names if name.startswith((".git", "build"))] if folder == TREE else [])
-    shutil.copytree(build, f"{to}/build", symlinks=True)
+    if not build:
+        return
+    shutil.copytree(os.path.abspath(build), f"{to}/build", symlinks=True)
     for folder, folders, files in os.walk(f"{to}/build"):
         for path in (f"{folder}/{name}" for name in folders + files if os.path.islink(f"{folder}/{name}")):
             goal = os.readlink(path)
@@ -21,10 +23,11 @@ def _copy(build, to):
 
 
 @contextlib.contextmanager
-def copied_tree(build):
-    """The directory of the copy, whose build is its folder build."""
+def copied_tree(build=None):
+    """The directory of the copy, whose build is its folder build. A build whose list of sources changes can't be copied: meson knows it by
+    its place."""
     with tempfile.TemporaryDirectory(prefix="softverbs-changed-") as place:
-        _copy(os.path.abspath(build), f"{place}/tree")
+        _copy(build, f"{place}/tree")
         yield f"{place}/tree"
 
 
@@ -41,3 +44,9 @@ def build_library(top):
     """Builds the command and the library."""
     libraries = [f"lib/{name}" for name in os.listdir(f"{top}/build/lib") if name.startswith("libibverbs.so.1.") and not name.endswith((".p", ".symbols"))]
     subprocess.run(["ninja", "-C", f"{top}/build", "softverbs", *libraries], check=True, stdout=subprocess.DEVNULL)
+
+
+def build_anew(top):
+    """Builds the command and the library of a copy without a build."""
+    subprocess.run(["meson", "setup", f"{top}/build", top, "-Doptimization=1", "-Db_lto=false"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", f"{top}/build"], check=True, stdout=subprocess.DEVNULL)

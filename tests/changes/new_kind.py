@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """A new type of queue pairs is a file of verbs/kinds/, in the list of sources, and a line of kinds.def: `make new-kind` adds one in a
-copy of the tree and of a build. The checks of the tree pass there, and a message reaches its receiver over the new type; prints TAP.
+copy of the tree, and builds it. The checks of the tree pass there, and a message reaches its receiver over the new type; prints TAP.
 
-Usage: new_kind.py BUILD
+Usage: new_kind.py, and new_kind.py --here in the copy.
 """
 import os
 import subprocess
 import sys
 
-from copied_tree import TREE, build_library, copied_tree, insert
+from copied_tree import TREE, build_anew, copied_tree, insert
 
 # The new type is like UC in all but its number and name.
 MADE_OF, NEW = "src/verbs/kinds/uc.c", "src/verbs/kinds/made_up.c"
@@ -31,12 +31,12 @@ def _write_kind(top):
 
 
 def main():
-    with copied_tree(sys.argv[1]) as top:
+    with copied_tree() as top:
         _write_kind(top)
         for name, (before, text) in CHANGES.items():
             insert(f"{top}/{name}", before, text)
-        build_library(top)
-        return subprocess.run([sys.executable, f"{top}/tests/changes/new_kind.py"], env=os.environ | {"SOFTVERBS_BUILD": f"{top}/build"}, check=False).returncode
+        build_anew(top)
+        return subprocess.run([sys.executable, f"{top}/tests/changes/new_kind.py", "--here"], env=os.environ | {"SOFTVERBS_BUILD": f"{top}/build"}, check=False).returncode
 
 
 # -- in the copy
@@ -64,7 +64,7 @@ def its_name_is_shown():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if "--here" not in sys.argv:
         sys.exit(main())
     sys.path.insert(0, f"{TREE}/tests/tool")
     import cases
