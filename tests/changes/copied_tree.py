@@ -48,5 +48,5 @@ def build_library(top):
 
 def build_anew(top):
     """Builds the command and the library of a copy without a build."""
-    subprocess.run(["meson", "setup", f"{top}/build", top, "-Doptimization=1", "-Db_lto=false"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["meson", "setup", f"{top}/build", top, "-Doptimization=1", "-Db_lto=false", "-Dtests=false"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", f"{top}/build"], check=True, stdout=subprocess.DEVNULL)
