@@ -27,6 +27,7 @@
 
 /* Headers that are included before their names are replaced. */
 #include "base/mapping.h"
+#include "base/text/text.h"
 #include "base/user.h"
 #include "wire/guarded.h"
 #include "wire/payload.h"
@@ -74,7 +75,6 @@ int model_fchmod(int, mode_t);
 int model_fstatfs(int, struct statfs *);
 
 int model_open(const char *, int, ...);
-int model_openat(int, const char *, int, ...);
 int model_mkostemp(char *, int);
 int model_stat(const char *, struct stat *);
 int model_lstat(const char *, struct stat *);
@@ -85,7 +85,7 @@ int model_unlink(const char *);
 int model_posix_fallocate(int, off_t, off_t);
 ssize_t model_pread(int, void *, size_t, off_t);
 ssize_t model_read(int, void *, size_t);
-FILE *model_fopen(const char *, const char *);
+bool model_text_read_at(int, const char *, char *, size_t);
 DIR *model_opendir(const char *);
 struct dirent *model_readdir(DIR *);
 int model_closedir(DIR *);
@@ -159,7 +159,6 @@ bool model_user_has_own_number(uid_t);
 #define fchmod model_fchmod
 #define fstatfs model_fstatfs
 #define open model_open
-#define openat model_openat
 #define mkostemp model_mkostemp
 #define stat(...) model_stat(__VA_ARGS__)
 #define lstat model_lstat
@@ -170,7 +169,7 @@ bool model_user_has_own_number(uid_t);
 #define posix_fallocate model_posix_fallocate
 #define pread model_pread
 #define read model_read
-#define fopen model_fopen
+#define text_read_at model_text_read_at
 #define opendir model_opendir
 #define readdir model_readdir
 #define closedir model_closedir

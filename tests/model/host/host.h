@@ -43,7 +43,7 @@ enum host_refusal {
     HOST_SEND_REFUSALS = HOST_NO_BUFFER | HOST_NO_MEMORY | HOST_TOO_MANY_REFS,
 };
 
-enum fd_kind { FD_NONE, FD_SOCKET, FD_EPOLL, FD_EVENTFD, FD_TIMER, FD_MEMFD, FD_FILE, FD_THREAD };
+enum fd_kind { FD_NONE, FD_SOCKET, FD_EPOLL, FD_EVENTFD, FD_TIMER, FD_MEMFD, FD_FILE };
 
 struct host_fd {
     uint8_t kind, number;
@@ -176,8 +176,6 @@ __attribute__((noreturn)) void host_unknown(const char *call);
 
 /* A second descriptor of what this one is of. */
 int host_duplicate(const struct host_fd *);
-/* A file below /proc/PID/task: `number` as host_open_fd has it. */
-ssize_t host_read_thread(unsigned number, char *to, size_t size);
 long host_robust_list(long call, void *head);
 void host_robust_list_dies(unsigned process);
 void host_directories_end(unsigned process);

@@ -153,13 +153,11 @@ int model_timerfd_settime(int descriptor, int flags, const struct itimerspec *wh
     return 0;
 }
 
-/* Only timers are read, and files of threads. */
+/* Only timers are read. */
 ssize_t model_read(int descriptor, void *to, size_t size)
 {
-    struct host_fd *of_thread = host_fd(descriptor, FD_THREAD), *fd = host_fd(descriptor, FD_TIMER);
+    struct host_fd *fd = host_fd(descriptor, FD_TIMER);
     const uint64_t one = 1;
-    if (of_thread)
-        return host_read_thread(of_thread->number, to, size);
     if (schedule_process_now()->threads > 1)
         schedule_step();
     if (!fd || size != sizeof one)

@@ -216,11 +216,6 @@ ssize_t model_pread(int descriptor, void *to, size_t size, off_t offset)
     return (ssize_t)size;
 }
 
-FILE *model_fopen(const char *path, const char *mode)
-{
-    return NULL; /* /proc/self/stat */
-}
-
 /* --- record locks */
 
 static bool overlaps(const struct host_lock *lock, unsigned file, uint32_t start, uint32_t end)

@@ -273,49 +273,51 @@ void host_directories_end(unsigned process)
 
 enum { FILE_STAT, FILE_SYSCALL, FILES_OF_THREAD };
 
-int model_openat(int directory, const char *path, int flags, ...)
+static unsigned file_of_thread(int directory, const char *path)
 {
     static const char *const names[] = {"stat", "syscall"};
     unsigned thread, file = 0;
     char name[16];
     if (directory < HOST_FIRST_DIRECTORY || sscanf(path, "%u/%15s", &thread, name) != 2)
-        host_unknown("openat");
+        host_unknown("text_read_at");
     while (file < FILES_OF_THREAD && strcmp(name, names[file]))
         file++;
     if (file == FILES_OF_THREAD || thread >= schedule_threads())
-        host_unknown("openat");
-    return host_open_fd(FD_THREAD, thread * FILES_OF_THREAD + file);
+        host_unknown("text_read_at");
+    return thread * FILES_OF_THREAD + file;
 }
 
-static int describe_stat(const struct thread_seen *seen, char *to, size_t size)
+static void describe_stat(const struct thread_seen *seen, char *to, size_t size)
 {
     static const char states[] = {
         [THREAD_RUNS] = 'R', [THREAD_WAITS] = 'S', [THREAD_STOPPED] = 'T', [THREAD_ENDED] = 'Z', [THREAD_CALLS] = 'R'};
-    return snprintf(to, size, "1 (a name) of a thread) %c 1", states[seen->place]);
+    snprintf(to, size, "1 (a name) of a thread) %c 1", states[seen->place]);
 }
 
 /* A thread within a call may look as if it ran; the model always shows its call, from which the reader concludes more.
  */
-static int describe_syscall(const struct thread_seen *seen, char *to, size_t size)
+static void describe_syscall(const struct thread_seen *seen, char *to, size_t size)
 {
     if (seen->place == THREAD_RUNS)
-        return snprintf(to, size, "running\n");
-    return snprintf(to, size, "%ld 0x1 0x2\n", seen->place == THREAD_CALLS ? seen->call : (long)SYS_ppoll);
+        snprintf(to, size, "running\n");
+    else
+        snprintf(to, size, "%ld 0x1 0x2\n", seen->place == THREAD_CALLS ? seen->call : (long)SYS_ppoll);
 }
 
-ssize_t host_read_thread(unsigned number, char *to, size_t size)
+bool model_text_read_at(int directory, const char *path, char *text, size_t size)
 {
-    char text[64];
+    *text = 0;
+    if (directory == AT_FDCWD) /* /proc/self/stat */
+        return false;
+    unsigned number = file_of_thread(directory, path);
     schedule_step();
     struct thread_seen seen = schedule_look(number / FILES_OF_THREAD);
     if (!is_process(seen.process))
-        return host_error(ESRCH);
-    int length = number % FILES_OF_THREAD == FILE_STAT ? describe_stat(&seen, text, sizeof text)
-                                                       : describe_syscall(&seen, text, sizeof text);
+        return false;
+    (number % FILES_OF_THREAD == FILE_STAT ? describe_stat : describe_syscall)(&seen, text, size);
     trace_line(HERE, "reads of %s's thread: %s", schedule_process_at(seen.process)->name, text);
     schedule_saw(seen.place);
-    memcpy(to, text, (size_t)length < size ? (size_t)length : size);
-    return length;
+    return true;
 }
 
 /* --- ipc/peer_threads_runs.c as a whole: the kernel's clocks are not modelled, only the answers that they may give */
